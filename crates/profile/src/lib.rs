@@ -1,0 +1,10 @@
+//! The data model of a profile. Nothing else in the workspace defines a stored type.
+//!
+//! A [`Profile`] holds what was measured and nothing that was computed from it: samples of the
+//! native run, exact counts of the counting run, and the symbols and code needed to read both
+//! anywhere, also after the binaries are gone. Start reading at [`model::Profile`].
+#![forbid(unsafe_code)]
+
+pub mod model;
+
+pub use model::*;

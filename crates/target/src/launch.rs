@@ -1,0 +1,255 @@
+//! Launching a program stopped at its first instruction, before even the dynamic loader has run.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Why a program could not be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// No such program (exit status 127).
+    #[error("{0}: not found; check the path, or that it is in PATH")]
+    NotFound(String),
+    /// It exists but cannot be executed (exit status 126).
+    #[error("{path}: {why}")]
+    NotExecutable {
+        /// What was asked for.
+        path: String,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The system refused something that launching needs.
+    #[error("cannot launch {path}: {what}: {source}")]
+    System {
+        /// What was asked for.
+        path: String,
+        /// The operation.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// What to launch, and how.
+#[derive(Debug)]
+pub struct Launch {
+    /// Path or name of the program; a name without a slash is looked for in `PATH`.
+    pub program: OsString,
+    /// Arguments after the program's name.
+    pub arguments: Vec<OsString>,
+    /// Variables to set on top of the inherited environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Standard input.
+    pub stdin: Stdio,
+    /// Standard output.
+    pub stdout: Stdio,
+    /// Standard error.
+    pub stderr: Stdio,
+    /// False fixes the address space layout.
+    pub randomise_addresses: bool,
+}
+
+/// How a child ended and what it used.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Raw status as `waitpid` gives it.
+    pub wait_status: i32,
+    /// From launch to end.
+    pub elapsed: Duration,
+    /// User CPU time of it and its waited-for children.
+    pub user: Duration,
+    /// Kernel CPU time, likewise.
+    pub kernel: Duration,
+    /// Largest resident size, bytes.
+    pub max_resident_bytes: u64,
+}
+
+/// A child stopped at its first instruction under `ptrace`. The thread that launched it must be
+/// the one that releases it: `ptrace` belongs to a thread.
+#[derive(Debug)]
+pub struct Stopped {
+    pid: libc::pid_t,
+    started: Instant,
+}
+
+/// A child that runs by itself.
+#[derive(Debug)]
+pub struct Running {
+    pid: libc::pid_t,
+    started: Instant,
+}
+
+/// Finds the file that a program's name means, as `execvp` would.
+///
+/// # Errors
+/// [`LaunchError::NotFound`] if there is none, [`LaunchError::NotExecutable`] if it is a directory
+/// or lacks the permission.
+pub fn resolve_program(program: &OsString) -> Result<PathBuf, LaunchError> {
+    let shown = program.to_string_lossy().into_owned();
+    let candidate = Path::new(program);
+    let found = if shown.contains('/') {
+        candidate.exists().then(|| candidate.to_path_buf())
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let all: Vec<PathBuf> = std::env::split_paths(&path).map(|d| d.join(candidate)).collect();
+        let fit = all.iter().find(|p| p.is_file() && is_executable(p));
+        fit.or_else(|| all.iter().find(|p| p.is_file())).cloned()
+    };
+    let Some(file) = found else { return Err(LaunchError::NotFound(shown)) };
+    if file.is_dir() {
+        return Err(LaunchError::NotExecutable { path: shown, why: "is a directory; name a program".into() });
+    }
+    if !is_executable(&file) {
+        let why = format!("not executable; try: chmod +x {}", file.display());
+        return Err(LaunchError::NotExecutable { path: shown, why });
+    }
+    Ok(file)
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
+}
+
+impl Launch {
+    /// A launch of `program` with everything inherited.
+    pub fn new(program: impl Into<OsString>) -> Launch {
+        Launch {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            stdin: Stdio::inherit(),
+            stdout: Stdio::inherit(),
+            stderr: Stdio::inherit(),
+            randomise_addresses: true,
+        }
+    }
+
+    /// Starts the program and stops it after `exec`, before its first instruction.
+    ///
+    /// # Errors
+    /// See [`LaunchError`].
+    pub fn stopped(self) -> Result<Stopped, LaunchError> {
+        let shown = self.program.to_string_lossy().into_owned();
+        let file = resolve_program(&self.program)?;
+        let system = |what| {
+            let path = shown.clone();
+            move |source| LaunchError::System { path, what, source }
+        };
+        let mut command = Command::new(&file);
+        command.arg0(&self.program).args(&self.arguments).envs(self.environment);
+        command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
+        let randomise = self.randomise_addresses;
+        let before_exec = move || {
+            // SAFETY: plain system calls without memory arguments, allowed between fork and exec.
+            unsafe {
+                if !randomise && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+        unsafe { command.pre_exec(before_exec) };
+        let started = Instant::now();
+        let child = command.spawn().map_err(|source| match source.raw_os_error() {
+            Some(libc::ENOEXEC) => LaunchError::NotExecutable {
+                path: shown.clone(),
+                why: "not a program that this system can execute; is it an ELF file or a script with #! ?"
+                    .into(),
+            },
+            _ => LaunchError::System { path: shown.clone(), what: "exec", source },
+        })?;
+        let pid = child.id() as libc::pid_t;
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        if unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
+            return Err(system("wait")(io::Error::last_os_error()));
+        }
+        if !libc::WIFSTOPPED(status) {
+            return Err(system("exec")(io::Error::other("the program ended before its first instruction")));
+        }
+        Ok(Stopped { pid, started })
+    }
+}
+
+impl Stopped {
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Lets the child run, free of `ptrace`.
+    ///
+    /// # Errors
+    /// The system's, if the child is gone or another thread launched it.
+    pub fn release(self) -> io::Result<Running> {
+        // SAFETY: detaching passes no memory.
+        if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Running { pid: self.pid, started: self.started })
+    }
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// The system's, if somebody else waited for it.
+    pub fn wait(self) -> io::Result<Ended> {
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is a valid value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        loop {
+            // SAFETY: both results point to live locals.
+            if unsafe { libc::wait4(self.pid, &mut status, 0, &mut usage) } == self.pid {
+                break;
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+        Ok(Ended {
+            wait_status: status,
+            elapsed: self.started.elapsed(),
+            user: time(usage.ru_utime),
+            kernel: time(usage.ru_stime),
+            max_resident_bytes: usage.ru_maxrss as u64 * 1024,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopped_child_runs_after_release_and_keeps_its_status() {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), "exit 7".into()];
+        let ended = launch.stopped().unwrap().release().unwrap().wait().unwrap();
+        assert!(libc::WIFEXITED(ended.wait_status));
+        assert_eq!(libc::WEXITSTATUS(ended.wait_status), 7);
+    }
+
+    #[test]
+    fn what_cannot_run_is_told_apart() {
+        assert!(matches!(resolve_program(&"no-such-program".into()), Err(LaunchError::NotFound(_))));
+        assert!(matches!(resolve_program(&"/etc".into()), Err(LaunchError::NotExecutable { .. })));
+        assert!(matches!(resolve_program(&"/etc/passwd".into()), Err(LaunchError::NotExecutable { .. })));
+    }
+}

@@ -1,0 +1,5 @@
+//! A process under our care: launching, `ptrace`, and what the kernel says of it.
+//!
+//! Start reading at [`launch::Launch`].
+
+pub mod launch;

@@ -1,0 +1,10 @@
+//! Project chores: `cargo xtask COMMAND`.
+use clap::Parser;
+
+/// Chores of the timewise project.
+#[derive(Parser)]
+struct Arguments {}
+
+fn main() {
+    Arguments::parse();
+}
