@@ -1,3 +1,102 @@
 //! Layout of the memory that the host and the in-target runtime share, versioned, in both directions.
+//!
+//! One sparse file without a name is mapped whole into the host and into every process under count, in
+//! the targets at [`SharedHeader::base`]. Space in it is handed out by advancing
+//! [`SharedHeader::next_free`], by whichever side needs it, and given back by the host alone. References
+//! inside it are offsets from its start, 0 meaning none.
+//!
+//! Who writes what is said at each field. The runtime only ever appends to logs and adds to counters, so
+//! the host may read while the target runs, and whatever was written survives the target's death.
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod log;
+pub mod process;
+pub mod thread;
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First word of the shared file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"timewise");
+
+/// Version of this layout. Host and runtime are built together; a difference is a build fault.
+pub const VERSION: u32 = 1;
+
+/// Unit in which space is handed out.
+pub const GRANULE: u64 = 64 << 10;
+
+/// No counter, no block, no thread: the value of an index that refers to nothing.
+pub const NONE: u32 = u32::MAX;
+
+/// Number of requests to the host that can be under way at once.
+pub const MAILBOXES: usize = 64;
+
+/// First page of the shared file.
+#[repr(C)]
+pub struct SharedHeader {
+    /// [`MAGIC`]; host, once.
+    pub magic: u64,
+    /// [`VERSION`]; host, once.
+    pub version: u32,
+    /// Set once something went wrong that makes counts incomplete: a [`Failure`]; runtime.
+    pub failure: AtomicU32,
+    /// Size of the shared file, bytes; host, once.
+    pub size: u64,
+    /// Offset of the first byte never handed out; both.
+    pub next_free: AtomicU64,
+    /// Bytes of a [`thread::ThreadArea`] with its counters; host, once.
+    pub thread_area_size: u64,
+    /// Latest registered [`process::ProcessRecord`]; both, linked through `previous`.
+    pub latest_process: AtomicU64,
+    /// Process id of the host; host, once.
+    pub host_pid: u32,
+    /// Advances with each request, and wakes the host; runtime (futex).
+    pub requests: AtomicU32,
+    /// Requests to the host.
+    pub mailboxes: [Mailbox; MAILBOXES],
+}
+
+/// A request from a thread of the target to the host.
+#[repr(C)]
+pub struct Mailbox {
+    /// A [`mailbox_state`] (futex): runtime takes and asks, host answers, runtime frees.
+    pub state: AtomicU32,
+    /// Thread that asks; runtime.
+    pub tid: AtomicU32,
+    /// Its [`process::ProcessRecord`]; runtime.
+    pub process: AtomicU64,
+}
+
+/// Values of [`Mailbox::state`].
+pub mod mailbox_state {
+    /// Nobody uses it.
+    pub const FREE: u32 = 0;
+    /// A thread is filling it in.
+    pub const TAKEN: u32 = 1;
+    /// The thread is about to call `execve` and asks to be followed.
+    pub const ASKED: u32 = 2;
+    /// The host follows: the thread may go on.
+    pub const GRANTED: u32 = 3;
+    /// The host cannot follow: the new program will run natively.
+    pub const REFUSED: u32 = 4;
+    /// The `execve` failed: the host is to let go.
+    pub const WITHDRAWN: u32 = 5;
+}
+
+/// What made counts incomplete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Failure {
+    /// Nothing.
+    None = 0,
+    /// The shared file is full.
+    SharedFull = 1,
+    /// A thread area has no room for a further counter.
+    CountersFull = 2,
+    /// No room for translated code near the code that it comes from.
+    CacheFull = 3,
+    /// The runtime came upon something that it does not handle.
+    Unsupported = 4,
+    /// The runtime contradicted itself.
+    Internal = 5,
+}

@@ -1,3 +1,12 @@
 //! Facts about x86-64 instructions: the only crate that names the decoder library.
+//!
+//! Everything here is a pure function of instruction bytes and works without the standard library,
+//! because the in-target runtime uses it too. Start reading at [`decode`].
 #![no_std]
 #![forbid(unsafe_code)]
+
+pub mod decode;
+pub mod flags;
+
+pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
+pub use flags::FlagSet;

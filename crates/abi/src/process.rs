@@ -1,0 +1,44 @@
+//! What is kept for each process under count.
+
+use crate::log::Log;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// One process image: a fork makes a new one, and so does a successful `execve`.
+#[repr(C)]
+pub struct ProcessRecord {
+    /// Record registered before this one, 0 for none; whoever registers it.
+    pub previous: u64,
+    /// Record of the image that forked this one or called `execve`, 0 for the first; whoever registers it.
+    pub parent: u64,
+    /// Process id; whoever registers it.
+    pub pid: AtomicU32,
+    /// A [`state`].
+    pub state: AtomicU32,
+    /// Translated blocks; runtime.
+    pub blocks: Log,
+    /// Edges; runtime.
+    pub edges: Log,
+    /// Changes of the address space; host for the mappings at the start, then runtime.
+    pub mappings: Log,
+    /// How many records of the parent's logs stand before its own, in the order above: a forked child
+    /// begins with all that its parent had translated; runtime at fork.
+    pub inherited: [AtomicU32; 3],
+    /// Counters in use: those numbered below this; runtime.
+    pub counters: AtomicU32,
+    /// Latest [`crate::thread::ThreadArea`], 0 for none; linked through its `previous`; runtime.
+    pub latest_thread: AtomicU64,
+    /// Bytes of application code that were translated; runtime.
+    pub translated_bytes: AtomicU64,
+    /// Nanoseconds spent in the runtime's translator; runtime.
+    pub translation_ns: AtomicU64,
+}
+
+/// Values of [`ProcessRecord::state`].
+pub mod state {
+    /// Runs, or was killed.
+    pub const RUNNING: u32 = 0;
+    /// Its threads' last positions are all known.
+    pub const ENDED: u32 = 1;
+    /// Was replaced by `execve`.
+    pub const REPLACED: u32 = 2;
+}

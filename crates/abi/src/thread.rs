@@ -1,0 +1,83 @@
+//! What is kept for each thread under count: `%gs` points at its [`ThreadArea`] while it runs.
+
+use core::sync::atomic::AtomicU32;
+
+/// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`.
+pub const COUNTERS: u32 = 0x4000;
+
+/// The program's registers, as the kernel's signal frame orders them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Registers {
+    /// `r8` to `r15`.
+    pub r8_to_r15: [u64; 8],
+    /// `rdi`.
+    pub rdi: u64,
+    /// `rsi`.
+    pub rsi: u64,
+    /// `rbp`.
+    pub rbp: u64,
+    /// `rbx`.
+    pub rbx: u64,
+    /// `rdx`.
+    pub rdx: u64,
+    /// `rax`.
+    pub rax: u64,
+    /// `rcx`.
+    pub rcx: u64,
+    /// `rsp`.
+    pub rsp: u64,
+    /// `rip`.
+    pub rip: u64,
+    /// Flags.
+    pub rflags: u64,
+}
+
+/// Head of a thread's area; its counters follow at [`COUNTERS`].
+#[repr(C, align(64))]
+pub struct ThreadArea {
+    /// Its own address; runtime. At offset 0, so that `mov rax, gs:[0]` finds it.
+    pub this: u64,
+    /// Top of the stack that the runtime uses on this thread.
+    pub stack_top: u64,
+    /// Where translated code puts registers that it borrows.
+    pub spill: [u64; 4],
+    /// Number of the exit that translated code leaves by.
+    pub exit: u64,
+    /// Index into the table of indirect branches, and target, of one that was not found.
+    pub missed: [u64; 2],
+    /// Where in the code cache to go on.
+    pub resume: u64,
+    /// The program's registers while the runtime runs.
+    pub registers: Registers,
+    /// The program's `xmm0` to `xmm15` while the runtime runs.
+    pub vectors: [[u64; 2]; 16],
+    /// The process-wide state of the runtime.
+    pub runtime: u64,
+    /// Offset of the [`crate::process::ProcessRecord`] in the shared file.
+    pub process: u64,
+    /// Area registered before this one in the process, 0 for none.
+    pub previous: u64,
+    /// Thread id, of the last thread if several used the area in turn.
+    pub tid: AtomicU32,
+    /// A [`state`].
+    pub state: AtomicU32,
+    /// Block of the system call that the thread is in, while `state` says so.
+    pub position: AtomicU32,
+    /// Set when a signal arrived while the runtime ran: it is to be delivered on leaving.
+    pub deferred: AtomicU32,
+    /// Signal mask to restore when delivering.
+    pub deferred_mask: u64,
+}
+
+/// Values of [`ThreadArea::state`].
+pub mod state {
+    /// No thread uses the area.
+    pub const FREE: u32 = 0;
+    /// A thread runs on it.
+    pub const RUNNING: u32 = 1;
+    /// Its thread is in a system call.
+    pub const IN_SYSTEM_CALL: u32 = 2;
+}
+
+const _: () = assert!(size_of::<ThreadArea>() <= COUNTERS as usize);
