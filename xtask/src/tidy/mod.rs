@@ -1,0 +1,40 @@
+//! `cargo xtask tidy`: the rules of the house that a machine can check. Also a test.
+
+mod layering;
+mod sources;
+
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// Prints the longest files, then fails with every broken rule.
+///
+/// # Errors
+/// If a rule is broken or a file cannot be read.
+pub fn run(root: &Path) -> Result<()> {
+    let files = sources::tracked(root)?;
+    for (lines, path) in sources::longest(root, &files)? {
+        println!("{lines:5} {path}");
+    }
+    let broken = faults(root, &files)?;
+    if !broken.is_empty() {
+        bail!("the house is not tidy:\n{}", broken.join("\n"));
+    }
+    Ok(())
+}
+
+fn faults(root: &Path, files: &[String]) -> Result<Vec<String>> {
+    let mut faults = layering::faults(root)?;
+    faults.extend(sources::faults(root, files)?);
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_is_tidy() {
+        let root = crate::root();
+        let files = super::sources::tracked(&root).unwrap();
+        let faults = super::faults(&root, &files).unwrap();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
