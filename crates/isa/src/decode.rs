@@ -140,7 +140,7 @@ fn may_shift_by_zero(decoded: &iced_x86::Instruction) -> bool {
     }
 }
 
-fn control(decoded: &iced_x86::Instruction) -> Control {
+pub(crate) fn control(decoded: &iced_x86::Instruction) -> Control {
     let near = || decoded.near_branch_target();
     match decoded.flow_control() {
         FlowControl::Next => Control::Next,

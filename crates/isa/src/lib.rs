@@ -7,6 +7,8 @@
 
 pub mod decode;
 pub mod flags;
+pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
+pub use walk::{Step, Work, walk};
