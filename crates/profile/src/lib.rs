@@ -1,10 +1,14 @@
-//! The data model of a profile. Nothing else in the workspace defines a stored type.
+//! The data model of a profile and its file. Nothing else in the workspace defines a stored type.
 //!
 //! A [`Profile`] holds what was measured and nothing that was computed from it: samples of the
 //! native run, exact counts of the counting run, and the symbols and code needed to read both
-//! anywhere, also after the binaries are gone. Start reading at [`model::Profile`].
+//! anywhere, also after the binaries are gone. Start reading at [`model::Profile`];
+//! [`Profile::save`] and [`Profile::load`] are in [`store`].
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod model;
+pub mod store;
 
+pub use check::Inconsistency;
 pub use model::*;

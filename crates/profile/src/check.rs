@@ -1,0 +1,137 @@
+//! What holds of every profile that is saved or loaded, so that no reader of one needs to doubt an id.
+
+use crate::model::{FileId, Place, Profile};
+
+/// A profile contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistency {
+    /// A row refers to a row that is not there.
+    #[error("row {row} of {table} refers to row {id} of {target}, which is not there")]
+    Dangling {
+        /// Table that refers.
+        table: &'static str,
+        /// Its row.
+        row: usize,
+        /// Table referred to.
+        target: &'static str,
+        /// The row expected there.
+        id: u32,
+    },
+    /// A frame of a stack stands before its caller.
+    #[error("row {row} of stacks stands before its caller")]
+    StackOrder {
+        /// The row.
+        row: usize,
+    },
+    /// Lines are not in order of place.
+    #[error("row {row} of lines is out of order")]
+    LineOrder {
+        /// The first row that does not follow the one before it.
+        row: usize,
+    },
+}
+
+impl Profile {
+    /// Checks that every id refers to a row, that callers stand before the frames they called, and
+    /// that lines are sorted without repetition.
+    ///
+    /// # Errors
+    /// The first [`Inconsistency`] found.
+    pub fn check(&self) -> Result<(), Inconsistency> {
+        self.check_runs()?;
+        self.check_code()?;
+        self.check_samples()?;
+        self.check_counts()
+    }
+
+    fn check_runs(&self) -> Result<(), Inconsistency> {
+        let runs = Target::new("runs", self.runs.len());
+        let processes = Target::new("processes", self.processes.len());
+        for (row, process) in self.processes.iter().enumerate() {
+            runs.has("processes", row, process.run.0)?;
+            processes.may_have("processes", row, process.parent.map(|id| id.0))?;
+        }
+        for (row, thread) in self.threads.iter().enumerate() {
+            processes.has("threads", row, thread.process.0)?;
+        }
+        Ok(())
+    }
+
+    fn check_code(&self) -> Result<(), Inconsistency> {
+        let modules = Target::new("modules", self.modules.len());
+        let files = Target::new("files", self.files.len());
+        let check = |table, row, place: Place, file: Option<FileId>| {
+            modules.has(table, row, place.module.0)?;
+            files.may_have(table, row, file.map(|id| id.0))
+        };
+        for (row, function) in self.functions.iter().enumerate() {
+            check("functions", row, function.place, function.file)?;
+        }
+        for (row, line) in self.lines.iter().enumerate() {
+            check("lines", row, line.place, line.file)?;
+        }
+        for (row, block) in self.blocks.iter().enumerate() {
+            check("blocks", row, block.place, None)?;
+        }
+        match self.lines.windows(2).position(|pair| pair[0].place >= pair[1].place) {
+            Some(before) => Err(Inconsistency::LineOrder { row: before + 1 }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_samples(&self) -> Result<(), Inconsistency> {
+        let modules = Target::new("modules", self.modules.len());
+        let threads = Target::new("threads", self.threads.len());
+        let stacks = Target::new("stacks", self.stacks.len());
+        for (row, node) in self.stacks.iter().enumerate() {
+            modules.has("stacks", row, node.return_place.module.0)?;
+            if node.parent.is_some_and(|parent| parent.index() >= row) {
+                return Err(Inconsistency::StackOrder { row });
+            }
+        }
+        for (row, sample) in self.samples.iter().enumerate() {
+            threads.has("samples", row, sample.thread.0)?;
+            modules.may_have("samples", row, sample.place.map(|place| place.module.0))?;
+            stacks.may_have("samples", row, sample.stack.map(|id| id.0))?;
+        }
+        Ok(())
+    }
+
+    fn check_counts(&self) -> Result<(), Inconsistency> {
+        let blocks = Target::new("blocks", self.blocks.len());
+        let processes = Target::new("processes", self.processes.len());
+        for (row, count) in self.block_counts.iter().enumerate() {
+            blocks.has("block_counts", row, count.block.0)?;
+            processes.has("block_counts", row, count.process.0)?;
+        }
+        for (row, edge) in self.edge_counts.iter().enumerate() {
+            blocks.may_have("edge_counts", row, edge.from.map(|id| id.0))?;
+            blocks.may_have("edge_counts", row, edge.to.map(|id| id.0))?;
+            processes.has("edge_counts", row, edge.process.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// A table that others refer to.
+struct Target {
+    name: &'static str,
+    rows: usize,
+}
+
+impl Target {
+    fn new(name: &'static str, rows: usize) -> Self {
+        Self { name, rows }
+    }
+
+    fn has(&self, table: &'static str, row: usize, id: u32) -> Result<(), Inconsistency> {
+        if (id as usize) < self.rows {
+            return Ok(());
+        }
+        Err(Inconsistency::Dangling { table, row, target: self.name, id })
+    }
+
+    fn may_have(&self, table: &'static str, row: usize, id: Option<u32>) -> Result<(), Inconsistency> {
+        id.map_or(Ok(()), |id| self.has(table, row, id))
+    }
+}

@@ -1,0 +1,112 @@
+//! Rows of code and its names: modules, source files, functions, lines and blocks.
+
+use super::table::{Bytes, Table, name_of, place_columns};
+use crate::model::{Block, FileId, Function, Line, Module, ModuleKind, Profile, SourceFile};
+use rusqlite::{Connection, Result, params};
+
+pub const MODULES: Table = Table { name: "modules", columns: &["module_id", "kind", "path", "build_id"] };
+
+pub const FILES: Table = Table { name: "source_files", columns: &["file_id", "path"] };
+
+pub const FUNCTIONS: Table = Table {
+    name: "functions",
+    columns: &[
+        "function_id",
+        "module_id",
+        "code_version",
+        "offset",
+        "size_bytes",
+        "name",
+        "symbol",
+        "file_id",
+        "line",
+    ],
+};
+
+pub const LINES: Table =
+    Table { name: "lines", columns: &["module_id", "code_version", "offset", "file_id", "line"] };
+
+pub const BLOCKS: Table = Table {
+    name: "blocks",
+    columns: &["block_id", "module_id", "code_version", "offset", "instructions", "code"],
+};
+
+const MODULE_KINDS: [(ModuleKind, &str); 5] = [
+    (ModuleKind::File, "file"),
+    (ModuleKind::Vdso, "vdso"),
+    (ModuleKind::Jit, "jit"),
+    (ModuleKind::Kernel, "kernel"),
+    (ModuleKind::Unknown, "unknown"),
+];
+
+/// Writes all rows of this file's tables.
+pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
+    let mut insert = MODULES.insert(database)?;
+    for (id, module) in profile.modules.iter().enumerate() {
+        let kind = name_of(&MODULE_KINDS, module.kind);
+        insert.execute(params![id as u32, kind, Bytes(&module.path), module.build_id])?;
+    }
+    let mut insert = FILES.insert(database)?;
+    for (id, file) in profile.files.iter().enumerate() {
+        insert.execute(params![id as u32, file.path])?;
+    }
+    let mut insert = FUNCTIONS.insert(database)?;
+    for (id, function) in profile.functions.iter().enumerate() {
+        let (module, version, offset) = place_columns(function.place);
+        insert.execute(params![
+            id as u32,
+            module,
+            version,
+            offset,
+            function.size as i64,
+            function.name,
+            function.symbol,
+            function.file.map(|file| file.0),
+            function.line,
+        ])?;
+    }
+    let mut insert = LINES.insert(database)?;
+    for line in &profile.lines {
+        let (module, version, offset) = place_columns(line.place);
+        insert.execute(params![module, version, offset, line.file.map(|file| file.0), line.line])?;
+    }
+    let mut insert = BLOCKS.insert(database)?;
+    for (id, block) in profile.blocks.iter().enumerate() {
+        let (module, version, offset) = place_columns(block.place);
+        insert.execute(params![id as u32, module, version, offset, block.instructions, block.code])?;
+    }
+    Ok(())
+}
+
+/// Reads all rows of this file's tables.
+pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
+    profile.modules = MODULES.read_numbered(database, |columns| {
+        Ok(Module {
+            kind: columns.take_named(&MODULE_KINDS)?,
+            path: columns.take_bytes()?,
+            build_id: columns.take()?,
+        })
+    })?;
+    profile.files = FILES.read_numbered(database, |columns| Ok(SourceFile { path: columns.take()? }))?;
+    profile.functions = FUNCTIONS.read_numbered(database, |columns| {
+        Ok(Function {
+            place: columns.take_place()?,
+            size: columns.take_u64()?,
+            name: columns.take()?,
+            symbol: columns.take()?,
+            file: columns.take::<Option<u32>>()?.map(FileId),
+            line: columns.take()?,
+        })
+    })?;
+    profile.lines = LINES.read(database, |columns| {
+        Ok(Line {
+            place: columns.take_place()?,
+            file: columns.take::<Option<u32>>()?.map(FileId),
+            line: columns.take()?,
+        })
+    })?;
+    profile.blocks = BLOCKS.read_numbered(database, |columns| {
+        Ok(Block { place: columns.take_place()?, instructions: columns.take()?, code: columns.take()? })
+    })?;
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Rows of exact counts: executions of blocks, traversals of edges.
+
+use super::table::Table;
+use crate::model::{BlockCount, BlockId, EdgeCount, EdgeKind, ProcessId, Profile};
+use rusqlite::{Connection, Result, params};
+
+pub const BLOCK_COUNTS: Table =
+    Table { name: "block_counts", columns: &["block_id", "process_id", "executions"] };
+
+pub const EDGE_KINDS: Table = Table { name: "edge_kinds", columns: &["edge_kind", "name"] };
+
+pub const EDGE_COUNTS: Table = Table {
+    name: "edge_counts",
+    columns: &["from_block_id", "to_block_id", "edge_kind", "process_id", "traversals"],
+};
+
+/// The position of a kind is its number in the file.
+const KINDS: [(EdgeKind, &str); 9] = [
+    (EdgeKind::Fallthrough, "fallthrough"),
+    (EdgeKind::Jump, "jump"),
+    (EdgeKind::Branch, "branch"),
+    (EdgeKind::IndirectJump, "indirect jump"),
+    (EdgeKind::Call, "call"),
+    (EdgeKind::IndirectCall, "indirect call"),
+    (EdgeKind::Return, "return"),
+    (EdgeKind::SystemCall, "system call"),
+    (EdgeKind::External, "external"),
+];
+
+/// Writes all rows of this file's tables.
+pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
+    let mut insert = BLOCK_COUNTS.insert(database)?;
+    for count in &profile.block_counts {
+        insert.execute(params![count.block.0, count.process.0, count.executions as i64])?;
+    }
+    let mut insert = EDGE_KINDS.insert(database)?;
+    for (number, (_, name)) in KINDS.iter().enumerate() {
+        insert.execute(params![number as i64, name])?;
+    }
+    let mut insert = EDGE_COUNTS.insert(database)?;
+    for edge in &profile.edge_counts {
+        let kind = KINDS.iter().position(|(kind, _)| *kind == edge.kind).map(|number| number as i64);
+        insert.execute(params![
+            edge.from.map(|block| block.0),
+            edge.to.map(|block| block.0),
+            kind,
+            edge.process.0,
+            edge.count as i64,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Reads all rows of this file's tables.
+pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
+    profile.block_counts = BLOCK_COUNTS.read(database, |columns| {
+        Ok(BlockCount {
+            block: BlockId(columns.take()?),
+            process: ProcessId(columns.take()?),
+            executions: columns.take_u64()?,
+        })
+    })?;
+    let kinds = EDGE_KINDS.read_numbered(database, |columns| columns.take_named(&KINDS))?;
+    profile.edge_counts = EDGE_COUNTS.read(database, |columns| {
+        Ok(EdgeCount {
+            from: columns.take::<Option<u32>>()?.map(BlockId),
+            to: columns.take::<Option<u32>>()?.map(BlockId),
+            kind: {
+                let number: u32 = columns.take()?;
+                let kind = kinds.get(number as usize).copied();
+                kind.ok_or_else(|| columns.bad(format!("there is no edge kind {number}")))?
+            },
+            process: ProcessId(columns.take()?),
+            count: columns.take_u64()?,
+        })
+    })?;
+    Ok(())
+}

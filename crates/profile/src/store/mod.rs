@@ -1,0 +1,15 @@
+//! The `.tw` file: one SQLite database, described for its readers in `docs/profile-format.md`.
+//!
+//! [`save`] and [`load`] are the two ways in; `schema` says what the tables are, and `runs`, `code`,
+//! `samples` and `counts` each write and read a few of them.
+
+mod code;
+mod counts;
+mod header;
+pub mod load;
+mod replace;
+mod runs;
+mod samples;
+pub mod save;
+mod schema;
+mod table;

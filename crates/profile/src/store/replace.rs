@@ -1,0 +1,87 @@
+//! Putting a finished file in the place of a former one, which stays as `FILE.old`.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file under a temporary name beside its place, removed again unless it is put there.
+pub struct Replacement {
+    place: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Replacement {
+    /// Makes an empty file beside `place`, in the same directory so that it can be renamed into it.
+    pub fn begin(place: &Path) -> io::Result<Self> {
+        // A link is followed, so that what it points to is replaced and not the link.
+        let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
+        let temporary = with_suffix(&place, &format!(".new-{}", std::process::id()));
+        // Left over from a process of the same id that was killed.
+        let _ = fs::remove_file(&temporary);
+        File::create_new(&temporary)?;
+        Ok(Self { place, temporary })
+    }
+
+    /// The path to write to.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Puts the file in its place. When this returns, also after an error, the place holds either the
+    /// new file or the former one, whole, and so it does at every moment in between.
+    pub fn finish(self) -> io::Result<()> {
+        File::open(&self.temporary)?.sync_all()?;
+        if self.place.exists() {
+            self.keep_former()?;
+        }
+        fs::rename(&self.temporary, &self.place)?;
+        // The names are on the disk once the directory is; some file systems cannot sync one.
+        if let Ok(directory) = File::open(parent(&self.place)) {
+            let _ = directory.sync_all();
+        }
+        Ok(())
+    }
+
+    /// Gives the former file its second name, `FILE.old`, without taking the first away.
+    fn keep_former(&self) -> io::Result<()> {
+        let link = with_suffix(&self.temporary, ".old");
+        let old = with_suffix(&self.place, ".old");
+        let _ = fs::remove_file(&link);
+        match fs::hard_link(&self.place, &link) {
+            Ok(()) => {
+                fs::rename(&link, &old).inspect_err(|_| {
+                    let _ = fs::remove_file(&link);
+                })?;
+                // Renaming one name of a file to another name of the same file does nothing.
+                let _ = fs::remove_file(&link);
+                Ok(())
+            }
+            // A file system without hard links: copy, so that the place is never empty.
+            Err(_) => fs::copy(&self.place, &link).and_then(|_| fs::rename(&link, &old)).inspect_err(|_| {
+                let _ = fs::remove_file(&link);
+            }),
+        }
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // After `finish` the name is gone already.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// The directory that holds `path`.
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}

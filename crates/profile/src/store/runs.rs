@@ -1,0 +1,227 @@
+//! Rows of runs, their processes and their threads.
+
+use super::table::{Bytes, Columns, Table, exit_columns, name_of};
+use crate::model::{Clock, Machine, Process, ProcessId, Profile, Run, RunId, RunKind, Thread};
+use rusqlite::{Connection, Result, params};
+
+pub const RUNS: Table = Table {
+    name: "runs",
+    columns: &[
+        "run_id",
+        "kind",
+        "working_directory",
+        "started_unix_ns",
+        "elapsed_ns",
+        "user_ns",
+        "kernel_ns",
+        "exit_code",
+        "exit_signal",
+        "randomised_addresses",
+        "stdout_hash",
+        "machine_processor",
+        "machine_kernel",
+        "machine_cpus",
+        "lost_samples",
+    ],
+};
+
+pub const ARGUMENTS: Table = Table { name: "run_arguments", columns: &["run_id", "position", "argument"] };
+
+pub const ENVIRONMENT: Table =
+    Table { name: "run_environment", columns: &["run_id", "position", "name", "value"] };
+
+pub const WARNINGS: Table = Table { name: "run_warnings", columns: &["run_id", "position", "warning"] };
+
+pub const CLOCKS: Table = Table {
+    name: "clocks",
+    columns: &[
+        "run_id",
+        "event",
+        "counts_cycles",
+        "precise_level",
+        "frequency_hz",
+        "core_frequency_hz",
+        "core_frequency_low_hz",
+        "core_frequency_high_hz",
+    ],
+};
+
+pub const PROCESSES: Table = Table {
+    name: "processes",
+    columns: &[
+        "process_id",
+        "run_id",
+        "system_pid",
+        "parent_process_id",
+        "executable_path",
+        "exit_code",
+        "exit_signal",
+        "count_uncertainty_executions",
+    ],
+};
+
+pub const THREADS: Table =
+    Table { name: "threads", columns: &["thread_id", "process_id", "system_tid", "name", "instructions"] };
+
+const RUN_KINDS: [(RunKind, &str); 2] = [(RunKind::Sampling, "sampling"), (RunKind::Counting, "counting")];
+
+/// Writes all rows of this file's tables.
+pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
+    for (id, run) in profile.runs.iter().enumerate() {
+        write_run(database, id as u32, run)?;
+    }
+    let mut insert = PROCESSES.insert(database)?;
+    for (id, process) in profile.processes.iter().enumerate() {
+        let (code, signal) = exit_columns(process.exit);
+        insert.execute(params![
+            id as u32,
+            process.run.0,
+            process.pid,
+            process.parent.map(|parent| parent.0),
+            Bytes(&process.executable),
+            code,
+            signal,
+            process.count_uncertainty,
+        ])?;
+    }
+    let mut insert = THREADS.insert(database)?;
+    for (id, thread) in profile.threads.iter().enumerate() {
+        let instructions = thread.instructions.map(|count| count as i64);
+        insert.execute(params![id as u32, thread.process.0, thread.tid, thread.name, instructions])?;
+    }
+    Ok(())
+}
+
+fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
+    let (code, signal) = exit_columns(run.exit);
+    RUNS.insert(database)?.execute(params![
+        id,
+        name_of(&RUN_KINDS, run.kind),
+        Bytes(&run.directory),
+        run.started_unix_ns,
+        run.elapsed_ns as i64,
+        run.user_ns as i64,
+        run.kernel_ns as i64,
+        code,
+        signal,
+        run.randomised_addresses,
+        run.stdout_hash.map(|hash| hash as i64),
+        run.machine.processor,
+        run.machine.kernel,
+        run.machine.cpus,
+        run.lost_samples as i64,
+    ])?;
+    let mut insert = ARGUMENTS.insert(database)?;
+    for (position, argument) in run.command.iter().enumerate() {
+        insert.execute(params![id, position as i64, Bytes(argument)])?;
+    }
+    let mut insert = ENVIRONMENT.insert(database)?;
+    for (position, (name, value)) in run.environment.iter().enumerate() {
+        insert.execute(params![id, position as i64, Bytes(name), Bytes(value)])?;
+    }
+    let mut insert = WARNINGS.insert(database)?;
+    for (position, warning) in run.warnings.iter().enumerate() {
+        insert.execute(params![id, position as i64, warning])?;
+    }
+    if let Some(clock) = &run.clock {
+        CLOCKS.insert(database)?.execute(params![
+            id,
+            clock.event,
+            clock.counts_cycles,
+            clock.precise_level,
+            clock.frequency_hz,
+            clock.core_hz,
+            clock.core_hz_low,
+            clock.core_hz_high,
+        ])?;
+    }
+    Ok(())
+}
+
+/// Reads all rows of this file's tables.
+pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
+    profile.runs = RUNS.read_numbered(database, run)?;
+    let runs = &mut profile.runs;
+    ARGUMENTS.read(database, |columns| {
+        let of = owner(columns, runs)?;
+        columns.take::<i64>()?;
+        of.command.push(columns.take_bytes()?);
+        Ok(())
+    })?;
+    ENVIRONMENT.read(database, |columns| {
+        let of = owner(columns, runs)?;
+        columns.take::<i64>()?;
+        of.environment.push((columns.take_bytes()?, columns.take_bytes()?));
+        Ok(())
+    })?;
+    WARNINGS.read(database, |columns| {
+        let of = owner(columns, runs)?;
+        columns.take::<i64>()?;
+        of.warnings.push(columns.take()?);
+        Ok(())
+    })?;
+    CLOCKS.read(database, |columns| {
+        let of = owner(columns, runs)?;
+        of.clock = Some(clock(columns)?);
+        Ok(())
+    })?;
+    profile.processes = PROCESSES.read_numbered(database, |columns| {
+        Ok(Process {
+            run: RunId(columns.take()?),
+            pid: columns.take()?,
+            parent: columns.take::<Option<u32>>()?.map(ProcessId),
+            executable: columns.take_bytes()?,
+            exit: columns.take_exit()?,
+            count_uncertainty: columns.take()?,
+        })
+    })?;
+    profile.threads = THREADS.read_numbered(database, |columns| {
+        Ok(Thread {
+            process: ProcessId(columns.take()?),
+            tid: columns.take()?,
+            name: columns.take()?,
+            instructions: columns.take_optional_u64()?,
+        })
+    })?;
+    Ok(())
+}
+
+fn run(columns: &mut Columns) -> Result<Run> {
+    Ok(Run {
+        kind: columns.take_named(&RUN_KINDS)?,
+        command: Vec::new(),
+        directory: columns.take_bytes()?,
+        environment: Vec::new(),
+        started_unix_ns: columns.take()?,
+        elapsed_ns: columns.take_u64()?,
+        user_ns: columns.take_u64()?,
+        kernel_ns: columns.take_u64()?,
+        exit: columns.take_exit()?,
+        randomised_addresses: columns.take()?,
+        stdout_hash: columns.take_optional_u64()?,
+        machine: Machine { processor: columns.take()?, kernel: columns.take()?, cpus: columns.take()? },
+        clock: None,
+        lost_samples: columns.take_u64()?,
+        warnings: Vec::new(),
+    })
+}
+
+fn clock(columns: &mut Columns) -> Result<Clock> {
+    // SQLite stores a float that is not a number as NULL.
+    let hertz = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    Ok(Clock {
+        event: columns.take()?,
+        counts_cycles: columns.take()?,
+        precise_level: columns.take()?,
+        frequency_hz: columns.take()?,
+        core_hz: hertz(columns.take()?),
+        core_hz_low: hertz(columns.take()?),
+        core_hz_high: hertz(columns.take()?),
+    })
+}
+
+/// The run whose id stands in the next column.
+fn owner<'a>(columns: &mut Columns, runs: &'a mut [Run]) -> Result<&'a mut Run> {
+    let id: u32 = columns.take()?;
+    runs.get_mut(id as usize).ok_or_else(|| columns.bad(format!("there is no run {id}")))
+}

@@ -1,0 +1,73 @@
+//! Rows of samples and their call stacks.
+
+use super::table::{Table, place_columns};
+use crate::model::{Profile, Sample, StackId, StackNode, ThreadId};
+use rusqlite::{Connection, Result, params};
+
+pub const STACKS: Table = Table {
+    name: "stack_nodes",
+    columns: &["stack_id", "parent_stack_id", "return_module_id", "return_code_version", "return_offset"],
+};
+
+pub const SAMPLES: Table = Table {
+    name: "samples",
+    columns: &[
+        "thread_id",
+        "time_ns",
+        "weight_ns",
+        "weight_cycles",
+        "module_id",
+        "code_version",
+        "offset",
+        "kernel",
+        "stack_id",
+    ],
+};
+
+/// Writes all rows of this file's tables.
+pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
+    let mut insert = STACKS.insert(database)?;
+    for (id, node) in profile.stacks.iter().enumerate() {
+        let (module, version, offset) = place_columns(node.return_place);
+        let parent = node.parent.map(|parent| parent.0);
+        insert.execute(params![id as u32, parent, module, version, offset])?;
+    }
+    let mut insert = SAMPLES.insert(database)?;
+    for sample in &profile.samples {
+        let place = sample.place.map(place_columns);
+        insert.execute(params![
+            sample.thread.0,
+            sample.time_ns as i64,
+            sample.weight_ns as i64,
+            sample.weight_cycles.map(|cycles| cycles as i64),
+            place.map(|(module, _, _)| module),
+            place.map(|(_, version, _)| version),
+            place.map(|(_, _, offset)| offset),
+            sample.kernel,
+            sample.stack.map(|stack| stack.0),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Reads all rows of this file's tables.
+pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
+    profile.stacks = STACKS.read_numbered(database, |columns| {
+        Ok(StackNode {
+            parent: columns.take::<Option<u32>>()?.map(StackId),
+            return_place: columns.take_place()?,
+        })
+    })?;
+    profile.samples = SAMPLES.read(database, |columns| {
+        Ok(Sample {
+            thread: ThreadId(columns.take()?),
+            time_ns: columns.take_u64()?,
+            weight_ns: columns.take_u64()?,
+            weight_cycles: columns.take_optional_u64()?,
+            place: columns.take_optional_place()?,
+            kernel: columns.take()?,
+            stack: columns.take::<Option<u32>>()?.map(StackId),
+        })
+    })?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Which tables a file has, and which version of them this program reads and writes.
+
+use super::table::Table;
+use super::{code, counts, runs, samples};
+use rusqlite::{Connection, Result, params};
+
+/// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
+pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
+
+/// Version of the tables. Any change of their meaning makes a new one.
+pub const VERSION: u32 = 1;
+
+/// The statements that make the tables.
+const STATEMENTS: &str = include_str!("schema.sql");
+
+/// Tables that hold the profile, whose rows are counted.
+const TABLES: [&Table; 17] = [
+    &runs::RUNS,
+    &runs::ARGUMENTS,
+    &runs::ENVIRONMENT,
+    &runs::WARNINGS,
+    &runs::CLOCKS,
+    &runs::PROCESSES,
+    &runs::THREADS,
+    &code::MODULES,
+    &code::FILES,
+    &code::FUNCTIONS,
+    &code::LINES,
+    &code::BLOCKS,
+    &samples::STACKS,
+    &samples::SAMPLES,
+    &counts::BLOCK_COUNTS,
+    &counts::EDGE_KINDS,
+    &counts::EDGE_COUNTS,
+];
+
+/// Makes the tables and marks the database as ours.
+pub fn create(database: &Connection) -> Result<()> {
+    database.execute_batch(STATEMENTS)?;
+    database.pragma_update(None, "application_id", APPLICATION_ID)?;
+    database.pragma_update(None, "user_version", VERSION)?;
+    let written_by = concat!("timewise ", env!("CARGO_PKG_VERSION"));
+    database.execute("INSERT INTO format VALUES (?, ?)", params![VERSION, written_by])?;
+    Ok(())
+}
+
+/// Notes how many rows each table has.
+pub fn write_row_counts(database: &Connection) -> Result<()> {
+    let mut insert = database.prepare("INSERT INTO row_counts VALUES (?, ?)")?;
+    for table in TABLES {
+        insert.execute(params![table.name, rows(database, table)?])?;
+    }
+    Ok(())
+}
+
+/// The first table that has not as many rows as were noted, if any: its name, the rows noted and
+/// those found.
+pub fn wrong_row_count(database: &Connection) -> Result<Option<(&'static str, i64, i64)>> {
+    let mut select = database.prepare("SELECT number_of_rows FROM row_counts WHERE table_name = ?")?;
+    for table in TABLES {
+        let noted: i64 = select.query_row([table.name], |row| row.get(0))?;
+        let found = rows(database, table)?;
+        if noted != found {
+            return Ok(Some((table.name, noted, found)));
+        }
+    }
+    Ok(None)
+}
+
+fn rows(database: &Connection, table: &Table) -> Result<i64> {
+    database.query_row(&format!("SELECT count(*) FROM {}", table.name), [], |row| row.get(0))
+}

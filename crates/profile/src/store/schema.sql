@@ -1,0 +1,156 @@
+CREATE TABLE format (
+    version INTEGER NOT NULL,                   -- of this layout, equal to PRAGMA user_version
+    written_by TEXT NOT NULL                    -- program and its version
+) STRICT;
+
+CREATE TABLE row_counts (                       -- rows of every table below, to notice damage
+    table_name TEXT NOT NULL PRIMARY KEY,
+    number_of_rows INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE runs (
+    run_id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,                         -- 'sampling' or 'counting'
+    working_directory ANY NOT NULL,
+    started_unix_ns INTEGER NOT NULL,           -- since 1970-01-01 00:00 UTC
+    elapsed_ns INTEGER NOT NULL,
+    user_ns INTEGER NOT NULL,                   -- CPU time, all threads and waited-for children
+    kernel_ns INTEGER NOT NULL,
+    exit_code INTEGER,                          -- NULL unless the program exited
+    exit_signal INTEGER,                        -- NULL unless a signal ended it
+    randomised_addresses INTEGER NOT NULL,      -- 0 or 1
+    stdout_hash INTEGER,                        -- NULL if standard output was not captured
+    machine_processor TEXT NOT NULL,
+    machine_kernel TEXT NOT NULL,
+    machine_cpus INTEGER NOT NULL,
+    lost_samples INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE run_arguments (                    -- the command line, program first
+    run_id INTEGER NOT NULL REFERENCES runs,
+    position INTEGER NOT NULL,
+    argument ANY NOT NULL
+) STRICT;
+
+CREATE TABLE run_environment (
+    run_id INTEGER NOT NULL REFERENCES runs,
+    position INTEGER NOT NULL,
+    name ANY NOT NULL,
+    value ANY NOT NULL
+) STRICT;
+
+CREATE TABLE run_warnings (                     -- what a reader must know to trust the numbers
+    run_id INTEGER NOT NULL REFERENCES runs,
+    position INTEGER NOT NULL,
+    warning TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE clocks (                           -- the clock of the samples, one row a sampling run
+    run_id INTEGER PRIMARY KEY REFERENCES runs,
+    event TEXT NOT NULL,                        -- such as 'cycles:upp' or 'cpu-clock:u'
+    counts_cycles INTEGER NOT NULL,             -- 1: weights are cycles; 0: cycles are estimated
+    precise_level INTEGER NOT NULL,             -- precise_ip that the kernel granted
+    frequency_hz INTEGER NOT NULL,              -- requested samples a second of CPU time and thread
+    core_frequency_hz REAL,                     -- of the core during the run; NULL if unknown
+    core_frequency_low_hz REAL,
+    core_frequency_high_hz REAL
+) STRICT;
+
+CREATE TABLE processes (
+    process_id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs,
+    system_pid INTEGER NOT NULL,
+    parent_process_id INTEGER REFERENCES processes,
+    executable_path ANY NOT NULL,
+    exit_code INTEGER,
+    exit_signal INTEGER,
+    count_uncertainty_executions INTEGER NOT NULL -- any block's count may be off by this many
+) STRICT;
+
+CREATE TABLE threads (
+    thread_id INTEGER PRIMARY KEY,
+    process_id INTEGER NOT NULL REFERENCES processes,
+    system_tid INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    instructions INTEGER                        -- executed; NULL in sampling runs
+) STRICT;
+
+CREATE TABLE modules (
+    module_id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,                         -- 'file', 'vdso', 'jit', 'kernel' or 'unknown'
+    path ANY NOT NULL,
+    build_id BLOB NOT NULL                      -- empty if there is none
+) STRICT;
+
+CREATE TABLE source_files (
+    file_id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE functions (
+    function_id INTEGER PRIMARY KEY,
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,                    -- of the first instruction
+    size_bytes INTEGER NOT NULL,
+    name TEXT NOT NULL,                         -- demangled
+    symbol TEXT NOT NULL,                       -- as in the symbol table; empty if there is none
+    file_id INTEGER REFERENCES source_files,    -- where it is declared; NULL if unknown
+    line INTEGER NOT NULL                       -- 0 if unknown
+) STRICT;
+
+CREATE TABLE lines (                            -- in order of place; a row holds up to the next one
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    file_id INTEGER REFERENCES source_files,    -- NULL: nothing is known from here on
+    line INTEGER NOT NULL                       -- 0 if unknown
+) STRICT;
+
+CREATE TABLE stack_nodes (                      -- callers of samples, as a tree
+    stack_id INTEGER PRIMARY KEY,
+    parent_stack_id INTEGER REFERENCES stack_nodes, -- the caller's caller; NULL if outermost
+    return_module_id INTEGER NOT NULL REFERENCES modules,
+    return_code_version INTEGER NOT NULL,
+    return_offset INTEGER NOT NULL              -- the call is the instruction before it
+) STRICT;
+
+CREATE TABLE samples (                          -- in order of time within each run
+    thread_id INTEGER NOT NULL REFERENCES threads,
+    time_ns INTEGER NOT NULL,                   -- from the start of the run
+    weight_ns INTEGER NOT NULL,                 -- CPU time since the thread's previous sample
+    weight_cycles INTEGER,                      -- cycles since then; NULL if the clock counts none
+    module_id INTEGER REFERENCES modules,       -- NULL, like the next two, outside known code
+    code_version INTEGER,
+    offset INTEGER,                             -- of the instruction that would have run next
+    kernel INTEGER NOT NULL,                    -- 1 if the kernel was executing
+    stack_id INTEGER REFERENCES stack_nodes     -- the innermost caller; NULL if not taken
+) STRICT;
+
+CREATE TABLE blocks (
+    block_id INTEGER PRIMARY KEY,
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,                    -- of the first instruction
+    instructions INTEGER NOT NULL,
+    code BLOB NOT NULL                          -- as executed
+) STRICT;
+
+CREATE TABLE block_counts (
+    block_id INTEGER NOT NULL REFERENCES blocks,
+    process_id INTEGER NOT NULL REFERENCES processes,
+    executions INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE edge_kinds (
+    edge_kind INTEGER PRIMARY KEY,
+    name TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE edge_counts (
+    from_block_id INTEGER REFERENCES blocks,    -- NULL: from outside (a thread's start, a signal)
+    to_block_id INTEGER REFERENCES blocks,      -- NULL: control left the known code
+    edge_kind INTEGER NOT NULL REFERENCES edge_kinds,
+    process_id INTEGER NOT NULL REFERENCES processes,
+    traversals INTEGER NOT NULL
+) STRICT;

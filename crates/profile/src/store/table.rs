@@ -1,0 +1,168 @@
+//! One table of the file: its columns are named once, for writing and for reading.
+
+use crate::model::{CodeVersion, Exit, ModuleId, Offset, Place};
+use rusqlite::types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Type, ValueRef};
+use rusqlite::{Connection, Result, Row, Statement};
+
+/// A table's name and the columns that hold its rows, in the order of writing and reading.
+pub struct Table {
+    pub name: &'static str,
+    pub columns: &'static [&'static str],
+}
+
+impl Table {
+    /// The statement that inserts one row.
+    pub fn insert<'a>(&self, database: &'a Connection) -> Result<Statement<'a>> {
+        let places = vec!["?"; self.columns.len()].join(",");
+        let columns = self.columns.join(",");
+        database.prepare(&format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name))
+    }
+
+    /// All rows in the order in which they were written, each made by `row`.
+    pub fn read<T>(
+        &self,
+        database: &Connection,
+        mut row: impl FnMut(&mut Columns) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let columns = self.columns.join(",");
+        let mut statement =
+            database.prepare(&format!("SELECT {columns} FROM {} ORDER BY rowid", self.name))?;
+        let mut found = statement.query([])?;
+        let mut values = Vec::new();
+        while let Some(next) = found.next()? {
+            values.push(row(&mut Columns { row: next, next: 0 })?);
+        }
+        Ok(values)
+    }
+
+    /// Like [`Table::read`], where the first column must count up from 0.
+    pub fn read_numbered<T>(
+        &self,
+        database: &Connection,
+        mut row: impl FnMut(&mut Columns) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut expected = 0;
+        self.read(database, |columns| {
+            let id: i64 = columns.take()?;
+            if id != expected {
+                return Err(columns.bad(format!("row {expected} has id {id}")));
+            }
+            expected += 1;
+            row(columns)
+        })
+    }
+}
+
+/// The columns of one row, taken from left to right.
+pub struct Columns<'a> {
+    row: &'a Row<'a>,
+    next: usize,
+}
+
+impl Columns<'_> {
+    /// The next column.
+    pub fn take<T: FromSql>(&mut self) -> Result<T> {
+        self.next += 1;
+        self.row.get(self.next - 1)
+    }
+
+    /// The next column, which holds an unsigned 64-bit number as two's complement.
+    pub fn take_u64(&mut self) -> Result<u64> {
+        Ok(self.take::<i64>()? as u64)
+    }
+
+    /// The next column, likewise, or NULL.
+    pub fn take_optional_u64(&mut self) -> Result<Option<u64>> {
+        Ok(self.take::<Option<i64>>()?.map(|bits| bits as u64))
+    }
+
+    /// The next column, bytes of the operating system.
+    pub fn take_bytes(&mut self) -> Result<Vec<u8>> {
+        Ok(self.take::<OwnedBytes>()?.0)
+    }
+
+    /// The next column, a name out of `names`.
+    pub fn take_named<T: Copy>(&mut self, names: &[(T, &str)]) -> Result<T> {
+        let name: String = self.take()?;
+        match names.iter().find(|(_, known)| *known == name) {
+            Some((value, _)) => Ok(*value),
+            None => Err(self.bad(format!("unknown name '{name}'"))),
+        }
+    }
+
+    /// The next three columns, a place.
+    pub fn take_place(&mut self) -> Result<Place> {
+        Ok(Place {
+            module: ModuleId(self.take()?),
+            version: CodeVersion(self.take()?),
+            offset: Offset(self.take_u64()?),
+        })
+    }
+
+    /// The next three columns, a place, or nothing if the first is NULL.
+    pub fn take_optional_place(&mut self) -> Result<Option<Place>> {
+        if self.row.get_ref(self.next)? == ValueRef::Null {
+            self.next += 3;
+            return Ok(None);
+        }
+        self.take_place().map(Some)
+    }
+
+    /// The next two columns: the exit code, and the signal.
+    pub fn take_exit(&mut self) -> Result<Exit> {
+        let (code, signal) = (self.take()?, self.take()?);
+        match (code, signal) {
+            (Some(code), None) => Ok(Exit::Code(code)),
+            (None, Some(signal)) => Ok(Exit::Signal(signal)),
+            (None, None) => Ok(Exit::Unknown),
+            (Some(_), Some(_)) => Err(self.bad("an exit code and a signal at once".into())),
+        }
+    }
+
+    /// An error about the column that was taken last.
+    pub fn bad(&self, what: String) -> rusqlite::Error {
+        rusqlite::Error::FromSqlConversionFailure(self.next.saturating_sub(1), Type::Null, what.into())
+    }
+}
+
+/// The two columns of an [`Exit`].
+pub fn exit_columns(exit: Exit) -> (Option<i32>, Option<i32>) {
+    match exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+        Exit::Unknown => (None, None),
+    }
+}
+
+/// The three columns of a place: module, version and offset.
+pub fn place_columns(place: Place) -> (u32, u32, i64) {
+    (place.module.0, place.version.0, place.offset.0 as i64)
+}
+
+/// The name that stands for `value`, which must be in `names`.
+pub fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
+    names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
+}
+
+/// Bytes of the operating system, stored as text where they are text, so that any tool shows them.
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl ToSql for Bytes<'_> {
+    fn to_sql(&self) -> Result<ToSqlOutput<'_>> {
+        Ok(match std::str::from_utf8(self.0) {
+            Ok(_) => ToSqlOutput::Borrowed(ValueRef::Text(self.0)),
+            Err(_) => ToSqlOutput::Borrowed(ValueRef::Blob(self.0)),
+        })
+    }
+}
+
+struct OwnedBytes(Vec<u8>);
+
+impl FromSql for OwnedBytes {
+    fn column_result(value: ValueRef<'_>) -> std::result::Result<Self, FromSqlError> {
+        match value {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(Self(bytes.to_vec())),
+            _ => Err(FromSqlError::InvalidType),
+        }
+    }
+}

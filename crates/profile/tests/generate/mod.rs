@@ -1,0 +1,251 @@
+//! Random profiles whose ids all refer to rows that exist.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use timewise_profile::*;
+
+/// Any profile that holds together.
+pub fn profile() -> impl Strategy<Value = Profile> {
+    let owners = (vec(run(), 0..3), vec(process(), 0..4), vec(thread(), 0..4));
+    let code = (
+        vec(module(), 0..4),
+        vec(any::<String>().prop_map(|path| SourceFile { path }), 0..4),
+        vec(function(), 0..5),
+        vec(line(), 0..8),
+        vec(block(), 0..8),
+    );
+    let collected = (
+        vec(stack_node(), 0..6),
+        vec(sample(), 0..10),
+        vec((any::<Index>(), any::<Index>(), any::<u64>()), 0..8),
+        vec((opt(), opt(), edge_kind(), any::<Index>(), any::<u64>()), 0..8),
+    );
+    (owners, code, collected).prop_map(|((runs, processes, threads), code, collected)| {
+        let (modules, files, functions, lines, blocks) = code;
+        let (stacks, samples, block_counts, edge_counts) = collected;
+        let mut profile = Profile { runs, modules, files, ..Profile::default() };
+        if !profile.runs.is_empty() {
+            let runs = profile.runs.len();
+            let count = processes.len();
+            let finish = |(mut process, run, parent): (Process, Index, Option<Index>)| {
+                process.run = RunId(run.index(runs) as u32);
+                process.parent = parent.map(|parent| ProcessId(parent.index(count) as u32));
+                process
+            };
+            profile.processes = processes.into_iter().map(finish).collect();
+        }
+        let process_count = profile.processes.len();
+        if process_count > 0 {
+            let finish = |(mut thread, process): (Thread, Index)| {
+                thread.process = ProcessId(process.index(process_count) as u32);
+                thread
+            };
+            profile.threads = threads.into_iter().map(finish).collect();
+        }
+        add_code(&mut profile, functions, lines, blocks);
+        add_samples(&mut profile, stacks, samples);
+        let block_count = profile.blocks.len();
+        if process_count > 0 {
+            let block = |index: Index| BlockId(index.index(block_count) as u32);
+            let process = |index: Index| ProcessId(index.index(process_count) as u32);
+            if block_count > 0 {
+                let counts = block_counts.into_iter().map(|(of, by, executions)| BlockCount {
+                    block: block(of),
+                    process: process(by),
+                    executions,
+                });
+                profile.block_counts = counts.collect();
+            }
+            let counts = edge_counts.into_iter().map(|(from, to, kind, by, count)| EdgeCount {
+                from: from.filter(|_| block_count > 0).map(block),
+                to: to.filter(|_| block_count > 0).map(block),
+                kind,
+                process: process(by),
+                count,
+            });
+            profile.edge_counts = counts.collect();
+        }
+        profile
+    })
+}
+
+type RawPlace = (Index, u32, u64);
+type RawFunction = (RawPlace, u64, String, String, Option<Index>, u32);
+type RawLine = (RawPlace, Option<Index>, u32);
+type RawBlock = (RawPlace, u32, Vec<u8>);
+type RawNode = (Option<Index>, RawPlace);
+type RawSample = (Index, (u64, u64, Option<u64>), Option<RawPlace>, bool, Option<Index>);
+
+fn add_code(profile: &mut Profile, functions: Vec<RawFunction>, lines: Vec<RawLine>, blocks: Vec<RawBlock>) {
+    let modules = profile.modules.len();
+    let files = profile.files.len();
+    if modules == 0 {
+        return;
+    }
+    let file = |file: Option<Index>| file.filter(|_| files > 0).map(|file| FileId(file.index(files) as u32));
+    let functions = functions.into_iter().map(|(at, size, name, symbol, of, line)| Function {
+        place: place(at, modules),
+        size,
+        name,
+        symbol,
+        file: file(of),
+        line,
+    });
+    profile.functions = functions.collect();
+    let lines =
+        lines.into_iter().map(|(at, of, line)| Line { place: place(at, modules), file: file(of), line });
+    profile.lines = lines.collect();
+    profile.lines.sort_by_key(|line| line.place);
+    profile.lines.dedup_by_key(|line| line.place);
+    let blocks = blocks.into_iter().map(|(at, instructions, code)| Block {
+        place: place(at, modules),
+        instructions,
+        code,
+    });
+    profile.blocks = blocks.collect();
+}
+
+fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSample>) {
+    let modules = profile.modules.len();
+    if modules > 0 {
+        let nodes = stacks.into_iter().enumerate().map(|(row, (parent, at))| StackNode {
+            parent: parent.filter(|_| row > 0).map(|parent| StackId(parent.index(row) as u32)),
+            return_place: place(at, modules),
+        });
+        profile.stacks = nodes.collect();
+    }
+    let (threads, stacks) = (profile.threads.len(), profile.stacks.len());
+    if threads > 0 {
+        let samples = samples.into_iter().map(|(thread, times, at, kernel, stack)| Sample {
+            thread: ThreadId(thread.index(threads) as u32),
+            time_ns: times.0,
+            weight_ns: times.1,
+            weight_cycles: times.2,
+            place: at.filter(|_| modules > 0).map(|at| place(at, modules)),
+            kernel,
+            stack: stack.filter(|_| stacks > 0).map(|stack| StackId(stack.index(stacks) as u32)),
+        });
+        profile.samples = samples.collect();
+    }
+}
+
+fn place((module, version, offset): RawPlace, modules: usize) -> Place {
+    Place {
+        module: ModuleId(module.index(modules) as u32),
+        version: CodeVersion(version),
+        offset: Offset(offset),
+    }
+}
+
+fn opt() -> impl Strategy<Value = Option<Index>> {
+    option::of(any::<Index>())
+}
+
+/// Bytes of the operating system: text, text with a zero byte in it, and what is no text.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![any::<String>().prop_map(String::into_bytes), vec(any::<u8>(), 0..12), Just(b"a\0b".to_vec())]
+}
+
+fn exit() -> impl Strategy<Value = Exit> {
+    prop_oneof![any::<i32>().prop_map(Exit::Code), any::<i32>().prop_map(Exit::Signal), Just(Exit::Unknown)]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let what = (
+        select(vec![RunKind::Sampling, RunKind::Counting]),
+        vec(bytes(), 0..4),
+        bytes(),
+        vec((bytes(), bytes()), 0..4),
+        exit(),
+        vec(any::<String>(), 0..3),
+    );
+    let numbers = (any::<i64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
+    let machine = (any::<String>(), any::<String>(), any::<u32>());
+    let rest = (any::<bool>(), option::of(any::<u64>()), option::of(clock()));
+    (what, numbers, machine, rest).prop_map(|(what, numbers, machine, rest)| {
+        let (kind, command, directory, environment, exit, warnings) = what;
+        Run {
+            kind,
+            command,
+            directory,
+            environment,
+            started_unix_ns: numbers.0,
+            elapsed_ns: numbers.1,
+            user_ns: numbers.2,
+            kernel_ns: numbers.3,
+            exit,
+            randomised_addresses: rest.0,
+            stdout_hash: rest.1,
+            machine: Machine { processor: machine.0, kernel: machine.1, cpus: machine.2 },
+            clock: rest.2,
+            lost_samples: numbers.4,
+            warnings,
+        }
+    })
+}
+
+fn clock() -> impl Strategy<Value = Clock> {
+    let hertz = || prop_oneof![0.0..1e10f64, Just(f64::INFINITY)];
+    let all = (any::<String>(), any::<bool>(), any::<u8>(), any::<u32>(), hertz(), hertz(), hertz());
+    all.prop_map(|(event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high)| {
+        Clock { event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high }
+    })
+}
+
+fn process() -> impl Strategy<Value = (Process, Index, Option<Index>)> {
+    let process = (any::<u32>(), bytes(), exit(), any::<u32>()).prop_map(
+        |(pid, executable, exit, count_uncertainty)| Process {
+            run: RunId(0),
+            pid,
+            parent: None,
+            executable,
+            exit,
+            count_uncertainty,
+        },
+    );
+    (process, any::<Index>(), opt())
+}
+
+fn thread() -> impl Strategy<Value = (Thread, Index)> {
+    let thread = (any::<u32>(), any::<String>(), option::of(any::<u64>()))
+        .prop_map(|(tid, name, instructions)| Thread { process: ProcessId(0), tid, name, instructions });
+    (thread, any::<Index>())
+}
+
+fn module() -> impl Strategy<Value = Module> {
+    use ModuleKind::*;
+    (select(vec![File, Vdso, Jit, Kernel, Unknown]), bytes(), vec(any::<u8>(), 0..20))
+        .prop_map(|(kind, path, build_id)| Module { kind, path, build_id })
+}
+
+fn raw_place() -> impl Strategy<Value = RawPlace> {
+    (any::<Index>(), 0..3u32, any::<u64>())
+}
+
+fn function() -> impl Strategy<Value = RawFunction> {
+    (raw_place(), any::<u64>(), any::<String>(), any::<String>(), opt(), any::<u32>())
+}
+
+fn line() -> impl Strategy<Value = RawLine> {
+    (raw_place(), opt(), any::<u32>())
+}
+
+fn block() -> impl Strategy<Value = RawBlock> {
+    (raw_place(), any::<u32>(), vec(any::<u8>(), 0..30))
+}
+
+fn stack_node() -> impl Strategy<Value = RawNode> {
+    (opt(), raw_place())
+}
+
+fn sample() -> impl Strategy<Value = RawSample> {
+    let times = (any::<u64>(), any::<u64>(), option::of(any::<u64>()));
+    (any::<Index>(), times, option::of(raw_place()), any::<bool>(), opt())
+}
+
+fn edge_kind() -> impl Strategy<Value = EdgeKind> {
+    use EdgeKind::*;
+    select(vec![Fallthrough, Jump, Branch, IndirectJump, Call, IndirectCall, Return, SystemCall, External])
+}

@@ -1,0 +1,174 @@
+//! What is saved is what is loaded, the former file stays as `.old`, and it is quick.
+
+mod generate;
+
+use proptest::prelude::*;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+use timewise_profile::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn loading_gives_what_was_saved(profile in generate::profile()) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.tw");
+        profile.save(&path).unwrap();
+        prop_assert_eq!(Profile::load(&path).unwrap(), profile);
+    }
+}
+
+fn with_module(name: &str) -> Profile {
+    let module = Module { kind: ModuleKind::File, path: name.into(), build_id: vec![1, 2] };
+    Profile { modules: vec![module], ..Profile::default() }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_former_file_is_kept_as_old_and_nothing_else_is_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.tw");
+    for name in ["first", "second", "third"] {
+        with_module(name).save(&path).unwrap();
+    }
+    assert_eq!(Profile::load(&path).unwrap(), with_module("third"));
+    assert_eq!(Profile::load(&directory.path().join("profile.tw.old")).unwrap(), with_module("second"));
+    assert_eq!(names(directory.path()), ["profile.tw", "profile.tw.old"]);
+}
+
+#[test]
+fn a_link_is_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let real = directory.path().join("real.tw");
+    let link = directory.path().join("link.tw");
+    with_module("first").save(&real).unwrap();
+    std::os::unix::fs::symlink("real.tw", &link).unwrap();
+    with_module("second").save(&link).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(Profile::load(&real).unwrap(), with_module("second"));
+    assert_eq!(names(directory.path()), ["link.tw", "real.tw", "real.tw.old"]);
+}
+
+#[test]
+fn a_core_frequency_that_is_not_a_number_survives() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.tw");
+    let clock = Clock {
+        event: "cpu-clock:u".into(),
+        counts_cycles: false,
+        precise_level: 0,
+        frequency_hz: 4000,
+        core_hz: f64::NAN,
+        core_hz_low: 1.0,
+        core_hz_high: 2.0,
+    };
+    Profile { runs: vec![sampling_run(Some(clock))], ..Profile::default() }.save(&path).unwrap();
+    let loaded = Profile::load(&path).unwrap();
+    let clock = loaded.runs[0].clock.as_ref().unwrap();
+    assert!(clock.core_hz.is_nan());
+    assert_eq!((clock.core_hz_low, clock.core_hz_high), (1.0, 2.0));
+}
+
+fn sampling_run(clock: Option<Clock>) -> Run {
+    Run {
+        kind: RunKind::Sampling,
+        command: vec![b"true".to_vec()],
+        directory: b"/".to_vec(),
+        environment: Vec::new(),
+        started_unix_ns: 0,
+        elapsed_ns: 1,
+        user_ns: 1,
+        kernel_ns: 0,
+        exit: Exit::Code(0),
+        randomised_addresses: true,
+        stdout_hash: None,
+        machine: Machine::default(),
+        clock,
+        lost_samples: 0,
+        warnings: Vec::new(),
+    }
+}
+
+/// A profile of the size that a long recording of a large program gives.
+fn large() -> Profile {
+    let place = |offset: u64| Place {
+        module: ModuleId(0),
+        version: CodeVersion(0),
+        offset: Offset(0x40_0000 + offset),
+    };
+    let mut profile = with_module("large");
+    profile.runs.push(sampling_run(None));
+    profile.processes.push(Process {
+        run: RunId(0),
+        pid: 1,
+        parent: None,
+        executable: b"/bin/large".to_vec(),
+        exit: Exit::Code(0),
+        count_uncertainty: 0,
+    });
+    profile.threads.push(Thread { process: ProcessId(0), tid: 1, name: "large".into(), instructions: None });
+    profile.samples = (0..1_000_000)
+        .map(|n| Sample {
+            thread: ThreadId(0),
+            time_ns: n * 250_000,
+            weight_ns: 250_000 + n % 977,
+            weight_cycles: None,
+            place: Some(place(n * 7919 % 4_000_000)),
+            kernel: false,
+            stack: None,
+        })
+        .collect();
+    profile.blocks =
+        (0..300_000).map(|n| Block { place: place(n * 14), instructions: 4, code: vec![0x90; 14] }).collect();
+    profile.block_counts = (0..300_000)
+        .map(|n| BlockCount { block: BlockId(n), process: ProcessId(0), executions: u64::from(n) * 1000 })
+        .collect();
+    profile.edge_counts = (0..500_000)
+        .map(|n| EdgeCount {
+            from: Some(BlockId(n % 300_000)),
+            to: Some(BlockId(n / 2)),
+            kind: EdgeKind::Branch,
+            process: ProcessId(0),
+            count: u64::from(n) * 1000,
+        })
+        .collect();
+    profile
+}
+
+#[test]
+fn a_large_profile_is_saved_and_loaded_in_seconds() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.tw");
+    let profile = large();
+    let start = Instant::now();
+    profile.save(&path).unwrap();
+    let saved = start.elapsed();
+    let start = Instant::now();
+    let loaded = Profile::load(&path).unwrap();
+    let read = start.elapsed();
+    let megabytes = std::fs::metadata(&path).unwrap().len() as f64 / 1e6;
+    println!("saved in {saved:?}, loaded in {read:?}, {megabytes:.1} MB");
+    assert!(loaded == profile);
+    // About a second each when optimised; unoptimised and on a busy machine several.
+    assert!(saved.as_secs() < 20 && read.as_secs() < 20, "saved in {saved:?}, loaded in {read:?}");
+}
+
+#[test]
+fn any_sqlite_tool_can_read_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.tw");
+    with_module("/bin/true").save(&path).unwrap();
+    let query = "SELECT kind, path, hex(build_id) FROM modules; PRAGMA integrity_check;";
+    match Command::new("sqlite3").arg(&path).arg(query).output() {
+        Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), "file|/bin/true|0102\nok\n"),
+        Err(error) => eprintln!("not checked, no sqlite3: {error}"),
+    }
+}
