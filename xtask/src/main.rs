@@ -1,9 +1,12 @@
 //! Project chores: `cargo xtask COMMAND`. One folder or file a chore; `--help` lists them.
 
+mod suite;
 mod tidy;
+mod usage;
 
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Chores of the timewise project.
 #[derive(Parser)]
@@ -16,6 +19,9 @@ struct Arguments {
 enum Chore {
     /// Checks that the sources keep the rules of the house
     Tidy,
+    /// Lists and runs the programs of suite/
+    #[command(subcommand)]
+    Suite(suite::Command),
 }
 
 /// The workspace's root folder.
@@ -23,8 +29,17 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().chore {
+fn main() -> ExitCode {
+    let done = match Arguments::parse().chore {
         Chore::Tidy => tidy::run(&root()),
+        Chore::Suite(command) => suite::run(&root(), command),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Not returned from main: a backtrace says nothing to who mistyped a name.
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
