@@ -14,6 +14,12 @@ pub struct ProcessRecord {
     pub pid: AtomicU32,
     /// A [`state`].
     pub state: AtomicU32,
+    /// Thread area of the first thread; whoever registers it.
+    pub first_thread: u64,
+    /// 1 if user code may write `%gs`'s base (FSGSBASE); host.
+    pub user_gs: u32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
     /// Translated blocks; runtime.
     pub blocks: Log,
     /// Edges; runtime.

@@ -2,8 +2,9 @@
 
 use core::sync::atomic::AtomicU32;
 
-/// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`.
-pub const COUNTERS: u32 = 0x4000;
+/// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`. Between the
+/// head and the counters lies the stack that the runtime uses on this thread.
+pub const COUNTERS: u32 = 0x2_0000;
 
 /// The program's registers, as the kernel's signal frame orders them.
 #[repr(C)]
@@ -46,14 +47,14 @@ pub struct ThreadArea {
     pub exit: u64,
     /// Index into the table of indirect branches, and target, of one that was not found.
     pub missed: [u64; 2],
-    /// Where in the code cache to go on.
+    /// Where to go on once the program's registers are restored.
     pub resume: u64,
+    /// Where in the code cache to go on after a system call.
+    pub after: u64,
     /// The program's registers while the runtime runs.
     pub registers: Registers,
     /// The program's `xmm0` to `xmm15` while the runtime runs.
     pub vectors: [[u64; 2]; 16],
-    /// The process-wide state of the runtime.
-    pub runtime: u64,
     /// Offset of the [`crate::process::ProcessRecord`] in the shared file.
     pub process: u64,
     /// Area registered before this one in the process, 0 for none.

@@ -44,6 +44,11 @@ impl FlagSet {
         FlagSet(self.0 & !other.0)
     }
 
+    /// Flags in both sets.
+    pub const fn intersection(self, other: FlagSet) -> FlagSet {
+        FlagSet(self.0 & other.0)
+    }
+
     /// Whether the sets share a flag.
     pub const fn intersects(self, other: FlagSet) -> bool {
         self.0 & other.0 != 0

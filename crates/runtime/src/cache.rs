@@ -1,0 +1,171 @@
+//! Where translated code lies: regions near the code that it comes from, so that operands relative to
+//! the program counter stay in reach.
+
+use crate::sys::memory::map_at;
+use alloc::vec::Vec;
+use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use timewise_abi::Failure;
+
+/// Bytes reserved for a region; memory is used only as code is put there.
+const REGION_SIZE: u64 = 128 << 20;
+
+/// How far from the code a region may lie. Its data may lie further on by the rest of 2 GiB.
+const REACH: u64 = 3 << 29;
+
+/// What a stretch of translated code is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A unit, by number.
+    Unit(u32),
+    /// A counter on the way to a block.
+    EdgeStub {
+        /// The counter.
+        counter: u32,
+        /// The block that it leads to.
+        to: u32,
+    },
+    /// The check that an indirect branch goes where the table said.
+    IndirectStub {
+        /// The counter or `NONE`.
+        counter: u32,
+        /// The block that it leads to.
+        to: u32,
+    },
+}
+
+/// A stretch of translated code.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Its first byte.
+    pub address: u64,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// A range of addresses for translated code: hot code from below, cold stubs from above.
+#[derive(Debug)]
+pub struct Region {
+    start: u64,
+    end: u64,
+    hot: u64,
+    cold: u64,
+    pieces: Vec<Piece>,
+}
+
+/// All regions of a process.
+#[derive(Default, Debug)]
+pub struct Cache {
+    regions: Vec<Region>,
+}
+
+impl Cache {
+    /// The region for code from around `address`, with room for `size` more bytes: its number.
+    ///
+    /// # Errors
+    /// [`Failure::CacheFull`] if no address space is left in reach.
+    pub fn region_for(&mut self, address: u64, size: u64) -> Result<usize, Failure> {
+        let fits = |r: &Region| r.reaches(address) && r.cold - r.hot > size;
+        if let Some(found) = self.regions.iter().rposition(fits) {
+            return Ok(found);
+        }
+        // Below first: the heap grows above a program, and the kernel maps libraries downwards from the
+        // top, so that about 1 GiB below a cluster of modules is rarely wanted by the program.
+        const GIB: i64 = 1 << 30;
+        let base = (address & !0xfff_ffff) as i64;
+        for step in [-4, -5, -3, -2, 3, 4, 2, -1, 1, 5] {
+            let start = base + step * GIB / 4;
+            if start < 0x1000_0000 {
+                continue;
+            }
+            let start = start as u64;
+            let region = Region {
+                start,
+                end: start + REGION_SIZE,
+                hot: start,
+                cold: start + REGION_SIZE,
+                pieces: Vec::new(),
+            };
+            if region.reaches(address) && map_at(start, REGION_SIZE, true).is_ok() {
+                self.regions.push(region);
+                return Ok(self.regions.len() - 1);
+            }
+        }
+        Err(Failure::CacheFull)
+    }
+
+    /// A region by number.
+    pub fn region(&mut self, number: usize) -> &mut Region {
+        &mut self.regions[number]
+    }
+
+    /// The number of the region that holds translated code at `address`.
+    pub fn region_of(&self, address: u64) -> Option<usize> {
+        self.regions.iter().position(|r| (r.start..r.end).contains(&address))
+    }
+
+    /// The hot piece that holds `address`.
+    pub fn piece_at(&self, address: u64) -> Option<Piece> {
+        let region = &self.regions[self.region_of(address)?];
+        if address >= region.hot {
+            return None;
+        }
+        let after = region.pieces.partition_point(|p| p.address <= address);
+        after.checked_sub(1).map(|at| region.pieces[at])
+    }
+
+    /// Bytes of translated code.
+    pub fn used(&self) -> u64 {
+        self.regions.iter().map(|r| (r.hot - r.start) + (r.end - r.cold)).sum()
+    }
+}
+
+impl Region {
+    fn reaches(&self, address: u64) -> bool {
+        self.start.abs_diff(address) < REACH && self.end.abs_diff(address) < REACH
+    }
+
+    /// Address of the next hot code.
+    pub fn hot(&self) -> u64 {
+        self.hot
+    }
+
+    /// Puts hot code at [`Region::hot`].
+    pub fn place(&mut self, bytes: &[u8], kind: Kind) {
+        self.pieces.push(Piece { address: self.hot, kind });
+        write(self.hot, bytes);
+        self.hot = (self.hot + bytes.len() as u64).next_multiple_of(16);
+    }
+
+    /// Takes `size` bytes of cold room, aligned to 8.
+    pub fn take_cold(&mut self, size: u64) -> u64 {
+        self.cold -= size.next_multiple_of(8);
+        self.cold
+    }
+}
+
+/// Writes bytes of translated code that no thread executes yet.
+pub fn write(address: u64, bytes: &[u8]) {
+    // SAFETY: `address` was handed out by a region, whose memory is mapped writable and ours.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) }
+}
+
+/// Points the displacement at `place` of a jump to `target`, while other threads may execute it.
+/// False if it is out of reach.
+#[must_use]
+pub fn link(place: u64, target: u64) -> bool {
+    let Ok(distance) = i32::try_from(target.wrapping_sub(place + 4) as i64) else { return false };
+    debug_assert!(place % 8 <= 4);
+    // The place may be odd, which an atomic type does not allow; within 8 aligned bytes the processor
+    // writes it whole all the same.
+    // SAFETY: `place` is a displacement in translated code that the emitter kept within 8 bytes.
+    unsafe { ptr::write_unaligned(place as *mut u32, distance as u32) };
+    true
+}
+
+/// Writes an entry of a table that translated code reads at any time.
+pub fn set_entry(place: u64, value: u64) {
+    // SAFETY: `place` is an aligned entry of a table of the runtime's own.
+    unsafe { (*(place as *const AtomicU64)).store(value, Ordering::Release) }
+}
+

@@ -1,0 +1,195 @@
+//! Machine code that translation adds: a small assembler for the few forms it needs.
+//!
+//! Code is put together in a buffer for a known final address, and then copied there whole.
+
+use alloc::vec::Vec;
+use timewise_abi::thread::{COUNTERS, ThreadArea};
+use timewise_isa::FlagSet;
+
+/// A register that translated code borrows, by its number in the encoding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Borrowed {
+    /// `rcx`: `jrcxz` tests it without touching flags.
+    Rcx = 1,
+    /// `rdx`.
+    Rdx = 2,
+}
+
+/// Position in `gs:` of a field of the thread area.
+macro_rules! gs {
+    ($field:ident) => {
+        core::mem::offset_of!(ThreadArea, $field) as u32
+    };
+}
+pub(crate) use gs;
+
+/// Position in `gs:` of spill slot `n`.
+pub fn spill_slot(n: u32) -> u32 {
+    gs!(spill) + 8 * n
+}
+
+/// Code under construction, for a known address.
+#[derive(Debug)]
+pub struct Code {
+    /// Where its first byte will stand.
+    pub address: u64,
+    /// The bytes so far.
+    pub bytes: Vec<u8>,
+}
+
+impl Code {
+    /// An empty buffer for code that will stand at `address`.
+    pub fn at(address: u64) -> Code {
+        Code { address, bytes: Vec::with_capacity(512) }
+    }
+
+    /// Address of the next byte.
+    pub fn here(&self) -> u64 {
+        self.address + self.bytes.len() as u64
+    }
+
+    /// Appends bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn raw32(&mut self, value: u32) {
+        self.raw(&value.to_le_bytes());
+    }
+
+    /// Distance from the end of a 4-byte field that comes next, plus `after` more bytes, to `target`.
+    /// `None` if it does not fit.
+    fn distance(&self, target: u64, after: u64) -> Option<u32> {
+        let from = self.here() + 4 + after;
+        i32::try_from(target.wrapping_sub(from) as i64).ok().map(|d| d as u32)
+    }
+
+    /// A copy of an instruction whose 4-byte displacement at `at` refers to `target`. False, with nothing
+    /// written, if `target` is out of reach from here.
+    #[must_use]
+    pub fn relocated(&mut self, instruction: &[u8], at: usize, target: u64) -> bool {
+        let end = self.here() + instruction.len() as u64;
+        let Ok(distance) = i32::try_from(target.wrapping_sub(end) as i64) else { return false };
+        self.raw(&instruction[..at]);
+        self.raw32(distance as u32);
+        self.raw(&instruction[at + 4..]);
+        true
+    }
+
+    /// `mov gs:[slot], register`.
+    pub fn store(&mut self, slot: u32, register: Borrowed) {
+        self.raw(&[0x65, 0x48, 0x89, 0x04 | (register as u8) << 3, 0x25]);
+        self.raw32(slot);
+    }
+
+    /// `mov register, gs:[slot]`.
+    pub fn load(&mut self, register: Borrowed, slot: u32) {
+        self.raw(&[0x65, 0x48, 0x8b, 0x04 | (register as u8) << 3, 0x25]);
+        self.raw32(slot);
+    }
+
+    /// `mov qword gs:[slot], value`, zero-extended by two stores being avoided: `value` is below 2 GiB.
+    pub fn store_number(&mut self, slot: u32, value: u32) {
+        debug_assert!(value <= i32::MAX as u32);
+        self.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]);
+        self.raw32(slot);
+        self.raw32(value);
+    }
+
+    /// `jmp [address]`, for an address below 2 GiB.
+    pub fn jump_through(&mut self, address: u32) {
+        self.raw(&[0xff, 0x24, 0x25]);
+        self.raw32(address);
+    }
+
+    /// Adds one to counter `number` without changing a flag of `live`.
+    pub fn count(&mut self, number: u32, live: FlagSet) {
+        let place = COUNTERS + 8 * number;
+        if !live.intersects(FlagSet::WRITTEN_BY_INC) {
+            self.raw(&[0x65, 0x48, 0xff, 0x04, 0x25]); // inc qword gs:[place]
+            self.raw32(place);
+            return;
+        }
+        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.load(Borrowed::Rcx, place);
+        self.raw(&[0x48, 0x8d, 0x49, 0x01]); // lea rcx, [rcx+1]
+        self.store(place, Borrowed::Rcx);
+        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+    }
+
+    /// `push` of a constant: by an immediate if it fits, else from `pool`, the address of 8 bytes that
+    /// hold it. One store either way, so that a load of the whole is forwarded.
+    pub fn push_constant(&mut self, value: u64, pool: impl FnOnce() -> u64) {
+        if value <= i32::MAX as u64 {
+            self.raw(&[0x68]);
+            self.raw32(value as u32);
+        } else {
+            let place = pool();
+            self.raw(&[0xff, 0x35]);
+            let distance = self.distance(place, 0).expect("a region spans less than 2 GiB");
+            self.raw32(distance);
+        }
+    }
+
+    /// `jmp target` whose displacement can be changed by one store. Returns the displacement's address,
+    /// or `None` with nothing written if the target is out of reach.
+    pub fn jump(&mut self, target: u64) -> Option<u64> {
+        self.pad_for_patch(1);
+        let distance = {
+            let from = self.here() + 5;
+            i32::try_from(target.wrapping_sub(from) as i64).ok()?
+        };
+        self.raw(&[0xe9]);
+        let place = self.here();
+        self.raw32(distance as u32);
+        Some(place)
+    }
+
+    /// `jcc target`, likewise.
+    pub fn branch(&mut self, condition: u8, target: u64) -> Option<u64> {
+        self.pad_for_patch(2);
+        let distance = {
+            let from = self.here() + 6;
+            i32::try_from(target.wrapping_sub(from) as i64).ok()?
+        };
+        self.raw(&[0x0f, 0x80 | condition]);
+        let place = self.here();
+        self.raw32(distance as u32);
+        Some(place)
+    }
+
+    /// No-ops so that a displacement `opcode_bytes` further on lies within 8 aligned bytes: another core
+    /// may be fetching it while it is patched.
+    fn pad_for_patch(&mut self, opcode_bytes: u64) {
+        const NOPS: [&[u8]; 4] = [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00]];
+        let place = (self.here() + opcode_bytes) % 8;
+        if place > 4 {
+            self.raw(NOPS[(8 - place) as usize]);
+        }
+    }
+}
+
+/// Spill slot that counting borrows a register through.
+pub const COUNT_SPILL: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patchable_displacements_never_cross_eight_bytes() {
+        for start in 0..16 {
+            let mut code = Code::at(0x1000 + start);
+            assert_eq!(code.jump(0x2000).unwrap() % 8 / 5, 0);
+            assert_eq!(code.branch(4, 0x2000).unwrap() % 8 / 5, 0);
+        }
+    }
+
+    #[test]
+    fn out_of_reach_writes_nothing() {
+        let mut code = Code::at(0x1003);
+        assert!(!code.relocated(&[0x48, 0x8b, 0x05, 0, 0, 0, 0], 3, 0x7f00_0000_0000));
+        assert!(code.bytes.is_empty());
+    }
+}

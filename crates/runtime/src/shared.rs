@@ -1,0 +1,124 @@
+//! The runtime's view of the memory that it shares with the host.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use timewise_abi::log::{Log, SEGMENT_SIZE, Segment};
+use timewise_abi::process::ProcessRecord;
+use timewise_abi::thread::{COUNTERS, ThreadArea};
+use timewise_abi::{Failure, GRANULE, NONE, SharedHeader};
+
+/// The shared file, mapped whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    base: u64,
+}
+
+impl Shared {
+    /// # Safety
+    /// The shared file must be mapped at `base`, and stay.
+    pub unsafe fn at(base: u64) -> Shared {
+        Shared { base }
+    }
+
+    /// Its first page.
+    pub fn header(self) -> &'static SharedHeader {
+        // SAFETY: the file begins with the header; fields that change are atomic.
+        unsafe { &*(self.base as *const SharedHeader) }
+    }
+
+    /// A process record, by its offset.
+    pub fn process(self, offset: u64) -> &'static ProcessRecord {
+        // SAFETY: the caller names an offset that was registered; fields that change are atomic.
+        unsafe { &*((self.base + offset) as *const ProcessRecord) }
+    }
+
+    /// A thread area, by its offset.
+    pub fn thread(self, offset: u64) -> *mut ThreadArea {
+        (self.base + offset) as *mut ThreadArea
+    }
+
+    /// Offset of an address within the file.
+    pub fn offset(self, address: u64) -> u64 {
+        address - self.base
+    }
+
+    /// Hands out `size` bytes, zero.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn allocate(self, size: u64) -> Result<u64, Failure> {
+        let size = size.next_multiple_of(GRANULE);
+        let offset = self.header().next_free.fetch_add(size, Ordering::Relaxed);
+        if offset + size > self.header().size {
+            self.fail(Failure::SharedFull);
+            return Err(Failure::SharedFull);
+        }
+        Ok(offset)
+    }
+
+    /// Records that counts are incomplete, and why. The first reason stays.
+    pub fn fail(self, failure: Failure) {
+        let _ = self.header().failure.compare_exchange(0, failure as u32, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Appends a record and its tail to a log. One thread at a time.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn append<T: Copy>(self, log: &Log, record: &T, tail: &[u8]) -> Result<u32, Failure> {
+        const { assert!(size_of::<T>() % 8 == 0, "records keep 8-byte alignment") };
+        let size = size_of::<T>() + tail.len().next_multiple_of(8);
+        let mut last = log.last.load(Ordering::Relaxed);
+        let full = last == 0 || self.segment(last).used.load(Ordering::Relaxed) as usize + size > SEGMENT_SIZE as usize;
+        if full {
+            let fresh = self.allocate(SEGMENT_SIZE)?;
+            self.segment(fresh).used.store(size_of::<Segment>() as u32, Ordering::Relaxed);
+            let link: &AtomicU64 = if last == 0 { &log.first } else { &self.segment(last).next };
+            link.store(fresh, Ordering::Release);
+            log.last.store(fresh, Ordering::Relaxed);
+            last = fresh;
+        }
+        let used: &AtomicU32 = &self.segment(last).used;
+        let at = used.load(Ordering::Relaxed);
+        let place = (self.base + last + u64::from(at)) as *mut u8;
+        // SAFETY: the bytes from `used` to the segment's end are ours alone until `used` moves.
+        unsafe {
+            ptr::copy_nonoverlapping(ptr::from_ref(record).cast::<u8>(), place, size_of::<T>());
+            ptr::copy_nonoverlapping(tail.as_ptr(), place.add(size_of::<T>()), tail.len());
+        }
+        used.store(at + size as u32, Ordering::Release);
+        Ok(log.count.fetch_add(1, Ordering::Release))
+    }
+
+    fn segment(self, offset: u64) -> &'static Segment {
+        // SAFETY: segments are handed out once and never given back while the process lives.
+        unsafe { &*((self.base + offset) as *const Segment) }
+    }
+
+    /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more.
+    pub fn take_counter(self, process: &ProcessRecord) -> u32 {
+        let room = (self.header().thread_area_size - u64::from(COUNTERS)) / 8;
+        let number = process.counters.fetch_add(1, Ordering::Relaxed);
+        if u64::from(number) < room {
+            return number;
+        }
+        process.counters.fetch_sub(1, Ordering::Relaxed);
+        self.fail(Failure::CountersFull);
+        NONE
+    }
+}
+
+/// Adds one to a counter of a thread.
+///
+/// # Safety
+/// `area` must be the thread area of the calling thread.
+pub unsafe fn count(area: *mut ThreadArea, counter: u32) {
+    if counter == NONE {
+        return;
+    }
+    // SAFETY: counters lie within the area, and no other thread writes to them.
+    unsafe {
+        let place = area.cast::<u8>().add(COUNTERS as usize).cast::<u64>().add(counter as usize);
+        *place += 1;
+    }
+}

@@ -1,0 +1,67 @@
+//! One raw system call, and the numbers of those that the runtime knows by name.
+
+use core::arch::asm;
+
+/// An error number of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno(pub i32);
+
+/// Makes a system call.
+///
+/// # Errors
+/// The kernel's error number.
+///
+/// # Safety
+/// The call must not change memory, mappings or signal state that anything else relies on.
+pub unsafe fn call(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
+    let [a, b, c, d, e, f] = arguments;
+    let result: u64;
+    // SAFETY: the registers are those of the kernel's convention; the caller vouches for the effect.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    let signed = result as i64;
+    if (-4095..0).contains(&signed) { Err(Errno(-signed as i32)) } else { Ok(result) }
+}
+
+/// System call numbers.
+#[expect(missing_docs, reason = "named as in the kernel's table")]
+pub mod number {
+    pub const READ: u64 = 0;
+    pub const WRITE: u64 = 1;
+    pub const CLOSE: u64 = 3;
+    pub const FSTAT: u64 = 5;
+    pub const MMAP: u64 = 9;
+    pub const MPROTECT: u64 = 10;
+    pub const MUNMAP: u64 = 11;
+    pub const RT_SIGACTION: u64 = 13;
+    pub const RT_SIGPROCMASK: u64 = 14;
+    pub const RT_SIGRETURN: u64 = 15;
+    pub const SCHED_YIELD: u64 = 24;
+    pub const MREMAP: u64 = 25;
+    pub const GETPID: u64 = 39;
+    pub const CLONE: u64 = 56;
+    pub const FORK: u64 = 57;
+    pub const VFORK: u64 = 58;
+    pub const EXECVE: u64 = 59;
+    pub const EXIT: u64 = 60;
+    pub const READLINK: u64 = 89;
+    pub const ARCH_PRCTL: u64 = 158;
+    pub const GETTID: u64 = 186;
+    pub const FUTEX: u64 = 202;
+    pub const CLOCK_GETTIME: u64 = 228;
+    pub const EXIT_GROUP: u64 = 231;
+    pub const TGKILL: u64 = 234;
+    pub const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub const PROCESS_VM_READV: u64 = 310;
+    pub const EXECVEAT: u64 = 322;
+    pub const PKEY_MPROTECT: u64 = 329;
+    pub const RSEQ: u64 = 334;
+    pub const CLONE3: u64 = 435;
+}

@@ -1,0 +1,57 @@
+//! A lock between the threads of a process.
+
+use super::{call, number};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WAITED_FOR: u32 = 2;
+
+/// Mutual exclusion by a futex, around a value.
+pub struct Lock<T> {
+    state: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached only by the thread that holds the lock.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Lock<T> {
+        Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+    }
+
+    /// Runs `body` with the value, alone.
+    pub fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
+        self.acquire();
+        // SAFETY: the lock is held, so no other reference exists.
+        let result = body(unsafe { &mut *self.value.get() });
+        self.release();
+        result
+    }
+
+    /// Takes the lock without a body: around a fork, whose child must find it in a known state.
+    pub fn acquire(&self) {
+        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return;
+        }
+        while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
+            const WAIT_PRIVATE: u64 = 128;
+            let word = self.state.as_ptr() as u64;
+            // SAFETY: waits while the word says so; changes nothing. An error means: look again.
+            let _ = unsafe { call(number::FUTEX, [word, WAIT_PRIVATE, u64::from(WAITED_FOR), 0, 0, 0]) };
+        }
+    }
+
+    /// Gives the lock back; only after [`Lock::acquire`].
+    pub fn release(&self) {
+        if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
+            const WAKE_PRIVATE: u64 = 129;
+            let word = self.state.as_ptr() as u64;
+            // SAFETY: wakes a waiter; changes nothing.
+            let _ = unsafe { call(number::FUTEX, [word, WAKE_PRIVATE, 1, 0, 0, 0]) };
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The operating system, reached without a C library: nothing here touches the program's state but
+//! through the system calls that are named.
+
+mod call;
+pub mod lock;
+pub mod memory;
+
+pub use call::{Errno, call, number};
