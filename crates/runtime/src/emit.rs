@@ -77,6 +77,21 @@ impl Code {
         true
     }
 
+    /// A copy of an instruction whose operand at `target` is named by its absolute address. False, with
+    /// nothing written, if that is not below 2 GiB.
+    #[must_use]
+    pub fn absolute(&mut self, instruction: &[u8], at: usize, target: u64) -> bool {
+        if target > i32::MAX as u64 {
+            return false;
+        }
+        // `mod` 0 with `rm` 4 and an index byte without base or index: a bare 32-bit address.
+        self.raw(&instruction[..at - 1]);
+        self.raw(&[(instruction[at - 1] & 0x38) | 0x04, 0x25]);
+        self.raw32(target as u32);
+        self.raw(&instruction[at + 4..]);
+        true
+    }
+
     /// `mov gs:[slot], register`.
     pub fn store(&mut self, slot: u32, register: Borrowed) {
         self.raw(&[0x65, 0x48, 0x89, 0x04 | (register as u8) << 3, 0x25]);
@@ -132,31 +147,35 @@ impl Code {
         }
     }
 
-    /// `jmp target` whose displacement can be changed by one store. Returns the displacement's address,
-    /// or `None` with nothing written if the target is out of reach.
-    pub fn jump(&mut self, target: u64) -> Option<u64> {
+    /// `jmp` whose displacement can be changed by one store: the displacement's position, to be fixed.
+    pub fn jump_here(&mut self) -> usize {
         self.pad_for_patch(1);
-        let distance = {
-            let from = self.here() + 5;
-            i32::try_from(target.wrapping_sub(from) as i64).ok()?
-        };
-        self.raw(&[0xe9]);
-        let place = self.here();
-        self.raw32(distance as u32);
-        Some(place)
+        self.plain_jump_here()
     }
 
-    /// `jcc target`, likewise.
-    pub fn branch(&mut self, condition: u8, target: u64) -> Option<u64> {
+    /// `jmp` of exactly 5 bytes: the displacement's position, to be fixed before use.
+    pub fn plain_jump_here(&mut self) -> usize {
+        self.raw(&[0xe9, 0, 0, 0, 0]);
+        self.bytes.len() - 4
+    }
+
+    /// `jcc`, likewise patchable.
+    pub fn branch_here(&mut self, condition: u8) -> usize {
         self.pad_for_patch(2);
-        let distance = {
-            let from = self.here() + 6;
-            i32::try_from(target.wrapping_sub(from) as i64).ok()?
-        };
-        self.raw(&[0x0f, 0x80 | condition]);
-        let place = self.here();
-        self.raw32(distance as u32);
-        Some(place)
+        self.raw(&[0x0f, 0x80 | condition, 0, 0, 0, 0]);
+        self.bytes.len() - 4
+    }
+
+    /// Points the displacement at `place` to position `target` of this code.
+    pub fn fix(&mut self, place: usize, target: usize) {
+        self.fix_to(place, self.address + target as u64);
+    }
+
+    /// Points the displacement at `place` to an address of the same region.
+    pub fn fix_to(&mut self, place: usize, target: u64) {
+        let from = self.address + place as u64 + 4;
+        let distance = i32::try_from(target.wrapping_sub(from) as i64).expect("a region spans less than 2 GiB");
+        self.bytes[place..place + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
     /// No-ops so that a displacement `opcode_bytes` further on lies within 8 aligned bytes: another core
@@ -181,8 +200,12 @@ mod tests {
     fn patchable_displacements_never_cross_eight_bytes() {
         for start in 0..16 {
             let mut code = Code::at(0x1000 + start);
-            assert_eq!(code.jump(0x2000).unwrap() % 8 / 5, 0);
-            assert_eq!(code.branch(4, 0x2000).unwrap() % 8 / 5, 0);
+            for _ in 0..8 {
+                let place = code.jump_here();
+                assert!((code.address + place as u64) % 8 <= 4);
+                let place = code.branch_here(4);
+                assert!((code.address + place as u64) % 8 <= 4);
+            }
         }
     }
 

@@ -70,30 +70,22 @@ impl Unit {
 /// What planning needs to know of the world.
 pub trait World {
     /// Up to [`MAX_LENGTH`] readable bytes at `address`; fewer before the end of readable memory.
-    fn read(&self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize;
+    fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize;
     /// If a block starts at `address` already: the flags that are live there.
     fn known(&self, address: u64) -> Option<FlagSet>;
 }
 
-/// Plans the unit that starts at `start`, of at most `limit` instructions. `None` if there is no
-/// instruction there. `first_block` is the number that its first block will have in `forest`, to which
-/// its blocks are added.
-pub fn plan(
-    world: &impl World,
-    start: u64,
-    limit: usize,
-    forest: &mut Forest,
-    first_block: u32,
-) -> Option<Unit> {
+/// Plans the unit that starts at `start`, of at most `limit` instructions, but for its counters. `None`
+/// if there is no instruction there.
+pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     let (instructions, bytes) = decode_from(world, start, limit)?;
     let mut unit = Unit { blocks: split(&instructions), instructions, bytes };
     find_inner_targets(&mut unit);
     find_live_flags(world, &mut unit);
-    place_counters(&mut unit, forest, first_block);
     Some(unit)
 }
 
-fn decode_from(world: &impl World, start: u64, limit: usize) -> Option<(Vec<Instruction>, Vec<u8>)> {
+fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<Instruction>, Vec<u8>)> {
     let mut instructions: Vec<Instruction> = Vec::new();
     let mut bytes = Vec::new();
     let mut address = start;
@@ -173,12 +165,12 @@ fn live_before(instruction: &Instruction, after: FlagSet) -> FlagSet {
     after.without(instruction.flags_written).union(instruction.flags_read)
 }
 
-fn find_live_flags(world: &impl World, unit: &mut Unit) {
+fn find_live_flags(world: &mut impl World, unit: &mut Unit) {
     // From the blocks without flags alive upwards: the least solution is the true one.
     for block in &mut unit.blocks {
         block.live = FlagSet::NONE;
     }
-    let beyond: Vec<FlagSet> = (0..unit.blocks.len()).map(|block| live_beyond(world, unit, block)).collect();
+    let beyond: Vec<FlagSet> = (0..unit.blocks.len()).map(|block| live_beyond(&mut *world, unit, block)).collect();
     let mut changed = true;
     while changed {
         changed = false;
@@ -205,7 +197,7 @@ fn live_at_end(unit: &Unit, block: usize, beyond: FlagSet) -> FlagSet {
 }
 
 /// Flags live on the ways by which a block leaves the unit.
-fn live_beyond(world: &impl World, unit: &Unit, block: usize) -> FlagSet {
+fn live_beyond(world: &mut impl World, unit: &Unit, block: usize) -> FlagSet {
     let last = unit.last(block);
     let mut live = FlagSet::NONE;
     match last.control {
@@ -224,7 +216,7 @@ fn live_beyond(world: &impl World, unit: &Unit, block: usize) -> FlagSet {
 }
 
 /// Flags that code at `address` may read before writing them, as far as a few instructions tell.
-fn peek(world: &impl World, mut address: u64) -> FlagSet {
+fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
     let mut undecided = FlagSet::ALL;
     let mut read = FlagSet::NONE;
     for _ in 0..PEEK {
@@ -248,7 +240,8 @@ fn peek(world: &impl World, mut address: u64) -> FlagSet {
     read.union(undecided)
 }
 
-fn place_counters(unit: &mut Unit, forest: &mut Forest, first_block: u32) {
+/// Decides what of the unit is counted. Its blocks join `forest`, the first as number `first_block`.
+pub fn place_counters(unit: &mut Unit, forest: &mut Forest, first_block: u32) {
     let number = |block: usize| first_block + block as u32;
     for block in 0..unit.blocks.len() {
         forest.add_block();

@@ -1,0 +1,282 @@
+//! The borders between the program and the runtime, in assembly: leaving translated code, going back,
+//! and making the program's system calls with its own registers.
+
+use core::arch::naked_asm;
+use core::mem::offset_of;
+use timewise_abi::thread::{Registers, ThreadArea, state};
+
+/// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
+/// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
+pub const LOW: u32 = 0x7800_0000;
+
+/// How many tables of indirect branches there may be.
+pub const MAX_TABLES: u32 = 64;
+
+/// Entries of the page of vectors at [`LOW`]: what translated code jumps through to leave.
+pub mod vector {
+    /// An exit that is not linked yet.
+    pub const EXIT: u32 = super::LOW;
+    /// A system call.
+    pub const SYSTEM_CALL: u32 = super::LOW + 8;
+}
+
+/// Where table `number` of indirect branches lies.
+pub fn table_address(number: u32) -> u32 {
+    LOW + 0x1_0000 + number * crate::indirect::ENTRIES * 8
+}
+
+/// Where a failed look-up in table `number` goes.
+pub fn miss_routine(number: u32) -> u64 {
+    // One routine of 16 bytes for each table, which differ in the number that they report.
+    u64::from(LOW) + 0x1000 + 16 * u64::from(number)
+}
+
+macro_rules! field {
+    ($name:ident) => {
+        offset_of!(ThreadArea, $name)
+    };
+}
+
+macro_rules! register {
+    ($name:ident) => {
+        offset_of!(ThreadArea, registers) + offset_of!(Registers, $name)
+    };
+}
+
+/// Why the program left translated code.
+pub mod reason {
+    /// A direct exit that is not linked.
+    pub const EXIT: u32 = 0;
+    /// A system call.
+    pub const SYSTEM_CALL: u32 = 1;
+    /// An indirect branch whose target was not in its table.
+    pub const MISS: u32 = 2;
+    /// A new thread or process, on its first step.
+    pub const CHILD: u32 = 3;
+    /// The process is about to execute its first instruction.
+    pub const START: u32 = 4;
+}
+
+macro_rules! leave_for {
+    ($(#[$doc:meta])* $name:ident, $reason:expr) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Entered from translated code by a jump, never called.
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "mov gs:[{rdi}], rdi",
+                "mov edi, {reason}",
+                "jmp {save}",
+                rdi = const register!(rdi),
+                reason = const $reason,
+                save = sym save_and_dispatch,
+            )
+        }
+    };
+}
+
+leave_for! {
+    /// Translated code came to an exit that is not linked.
+    leave_by_exit, reason::EXIT
+}
+leave_for! {
+    /// Translated code came to a system call.
+    leave_by_system_call, reason::SYSTEM_CALL
+}
+leave_for! {
+    /// A new thread or process takes its first step, on its own thread area.
+    enter_child, reason::CHILD
+}
+leave_for! {
+    /// The process is about to execute its first instruction.
+    enter_start, reason::START
+}
+
+/// An indirect branch was not found: `eax`-free, its table number is in `gs:[exit]`, the entry in `ecx`,
+/// the target in `rdx`.
+///
+/// # Safety
+/// Entered from translated code by a jump, never called.
+#[unsafe(naked)]
+pub unsafe extern "C" fn leave_by_miss() {
+    naked_asm!(
+        "mov gs:[{index}], rcx",
+        "mov gs:[{target}], rdx",
+        "mov rcx, gs:[{spilled_rcx}]",
+        "mov rdx, gs:[{spilled_rdx}]",
+        "mov gs:[{rdi}], rdi",
+        "mov edi, {reason}",
+        "jmp {save}",
+        index = const field!(missed),
+        target = const field!(missed) + 8,
+        spilled_rcx = const field!(spill) + 8 * crate::indirect::RCX_SLOT as usize,
+        spilled_rdx = const field!(spill) + 8 * crate::indirect::RDX_SLOT as usize,
+        rdi = const register!(rdi),
+        reason = const reason::MISS,
+        save = sym save_and_dispatch,
+    )
+}
+
+/// Saves the program's registers, asks the dispatcher, restores them, and goes where it said. `rdi` is
+/// saved already; `edi` holds the reason.
+#[unsafe(naked)]
+unsafe extern "C" fn save_and_dispatch() {
+    naked_asm!(
+        "mov gs:[{r8}], r8",
+        "mov gs:[{r8} + 8], r9",
+        "mov gs:[{r8} + 16], r10",
+        "mov gs:[{r8} + 24], r11",
+        "mov gs:[{r8} + 32], r12",
+        "mov gs:[{r8} + 40], r13",
+        "mov gs:[{r8} + 48], r14",
+        "mov gs:[{r8} + 56], r15",
+        "mov gs:[{rsi}], rsi",
+        "mov gs:[{rbp}], rbp",
+        "mov gs:[{rbx}], rbx",
+        "mov gs:[{rdx}], rdx",
+        "mov gs:[{rax}], rax",
+        "mov gs:[{rcx}], rcx",
+        "mov gs:[{rsp}], rsp",
+        "mov rsp, gs:[{stack}]",
+        "pushfq",
+        "pop qword ptr gs:[{rflags}]",
+        "cld",
+        "mov rbx, gs:[{this}]",
+        "lea rbp, [rbx + {vectors}]",
+        "movups [rbp], xmm0",
+        "movups [rbp + 16], xmm1",
+        "movups [rbp + 32], xmm2",
+        "movups [rbp + 48], xmm3",
+        "movups [rbp + 64], xmm4",
+        "movups [rbp + 80], xmm5",
+        "movups [rbp + 96], xmm6",
+        "movups [rbp + 112], xmm7",
+        "movups [rbp + 128], xmm8",
+        "movups [rbp + 144], xmm9",
+        "movups [rbp + 160], xmm10",
+        "movups [rbp + 176], xmm11",
+        "movups [rbp + 192], xmm12",
+        "movups [rbp + 208], xmm13",
+        "movups [rbp + 224], xmm14",
+        "movups [rbp + 240], xmm15",
+        "mov esi, edi",
+        "mov rdi, rbx",
+        "call {dispatch}",
+        "movups xmm0, [rbp]",
+        "movups xmm1, [rbp + 16]",
+        "movups xmm2, [rbp + 32]",
+        "movups xmm3, [rbp + 48]",
+        "movups xmm4, [rbp + 64]",
+        "movups xmm5, [rbp + 80]",
+        "movups xmm6, [rbp + 96]",
+        "movups xmm7, [rbp + 112]",
+        "movups xmm8, [rbp + 128]",
+        "movups xmm9, [rbp + 144]",
+        "movups xmm10, [rbp + 160]",
+        "movups xmm11, [rbp + 176]",
+        "movups xmm12, [rbp + 192]",
+        "movups xmm13, [rbp + 208]",
+        "movups xmm14, [rbp + 224]",
+        "movups xmm15, [rbp + 240]",
+        "push qword ptr gs:[{rflags}]",
+        "popfq",
+        "mov r8, gs:[{r8}]",
+        "mov r9, gs:[{r8} + 8]",
+        "mov r10, gs:[{r8} + 16]",
+        "mov r11, gs:[{r8} + 24]",
+        "mov r12, gs:[{r8} + 32]",
+        "mov r13, gs:[{r8} + 40]",
+        "mov r14, gs:[{r8} + 48]",
+        "mov r15, gs:[{r8} + 56]",
+        "mov rdi, gs:[{rdi}]",
+        "mov rsi, gs:[{rsi}]",
+        "mov rbp, gs:[{rbp}]",
+        "mov rbx, gs:[{rbx}]",
+        "mov rdx, gs:[{rdx}]",
+        "mov rax, gs:[{rax}]",
+        "mov rcx, gs:[{rcx}]",
+        "mov rsp, gs:[{rsp}]",
+        "jmp gs:[{resume}]",
+        r8 = const register!(r8_to_r15),
+        rdi = const register!(rdi),
+        rsi = const register!(rsi),
+        rbp = const register!(rbp),
+        rbx = const register!(rbx),
+        rdx = const register!(rdx),
+        rax = const register!(rax),
+        rcx = const register!(rcx),
+        rsp = const register!(rsp),
+        rflags = const register!(rflags),
+        this = const field!(this),
+        stack = const field!(stack_top),
+        vectors = const field!(vectors),
+        resume = const field!(resume),
+        dispatch = sym crate::dispatch::dispatch,
+    )
+}
+
+/// Makes the program's system call with its own registers, then goes on in translated code.
+///
+/// # Safety
+/// Reached through `resume` alone.
+#[unsafe(naked)]
+pub unsafe extern "C" fn system_call() {
+    naked_asm!(
+        "syscall",
+        "mov dword ptr gs:[{state}], {running}",
+        // As natively: the kernel leaves the address after the instruction in `rcx`.
+        "mov rcx, gs:[{rip}]",
+        "jmp gs:[{after}]",
+        state = const field!(state),
+        running = const state::RUNNING,
+        rip = const register!(rip),
+        after = const field!(after),
+    )
+}
+
+/// Makes a system call that returns twice: `r12`, saved before, holds the thread area of the child.
+///
+/// # Safety
+/// Reached through `resume` alone.
+#[unsafe(naked)]
+pub unsafe extern "C" fn system_call_with_child() {
+    naked_asm!(
+        "mov r12, gs:[{child}]",
+        "syscall",
+        "mov rcx, rax",
+        "jrcxz 2f",
+        "mov r12, gs:[{r12}]",
+        "mov dword ptr gs:[{state}], {running}",
+        "mov rcx, gs:[{rip}]",
+        "jmp gs:[{after}]",
+        "2:",
+        "wrgsbase r12",
+        "mov r12, gs:[{r12}]",
+        "mov rcx, gs:[{rip}]",
+        "jmp {enter}",
+        child = const field!(missed),
+        r12 = const register!(r8_to_r15) + 32,
+        state = const field!(state),
+        running = const state::RUNNING,
+        rip = const register!(rip),
+        after = const field!(after),
+        enter = sym enter_child,
+    )
+}
+
+/// Makes a system call that does not return, after which the thread area is somebody else's.
+///
+/// # Safety
+/// Reached through `resume` alone.
+#[unsafe(naked)]
+pub unsafe extern "C" fn last_system_call() {
+    naked_asm!(
+        "mov dword ptr gs:[{state}], {free}",
+        "syscall",
+        "ud2",
+        state = const field!(state),
+        free = const state::FREE,
+    )
+}

@@ -1,0 +1,211 @@
+//! Indirect jumps, indirect calls and returns: found inline, without a flag changed.
+//!
+//! Every site jumps through a table, at a place made of its own number and the target. The stub that the
+//! entry leads to knows the one target that it stands for, and checks it; so the check needs no load and
+//! the edge is counted where it is found. Stubs that share an entry form a chain, which ends in the
+//! dispatcher. Each site has a jump of its own, so that the processor predicts each by itself.
+
+use crate::emit::{Borrowed, Code, gs, spill_slot};
+use crate::entry;
+use crate::sys::memory::map_at;
+use core::sync::atomic::{AtomicU32, Ordering};
+use timewise_abi::Failure;
+use timewise_isa::{Control, Instruction};
+
+/// Entries of one table, and sites that share it: with so many, no two sites of a table put the same
+/// target at the same place, so that a stub which finds its target has also found its site.
+pub const ENTRIES: u32 = 1 << 16;
+
+/// Odd, so that multiplication permutes the numbers below [`ENTRIES`] and spreads neighbours.
+const SPREAD: u32 = 40503;
+
+/// [`SPREAD`] times this is 1 modulo [`ENTRIES`].
+const UNSPREAD: u32 = inverse(SPREAD);
+
+/// Slots for the registers that an indirect branch borrows.
+pub const RCX_SLOT: u32 = 0;
+/// Likewise.
+pub const RDX_SLOT: u32 = 1;
+
+const fn inverse(odd: u32) -> u32 {
+    let mut x = odd;
+    let mut round = 0;
+    while round < 5 {
+        x = x.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(x)));
+        round += 1;
+    }
+    x % ENTRIES
+}
+
+/// What a site adds to its target.
+pub fn salt(site: u32) -> u32 {
+    site.wrapping_mul(SPREAD) % ENTRIES
+}
+
+/// The site whose branch to `target` met entry `index` of table `table`.
+pub fn site_of(table: u32, index: u32, target: u64) -> u32 {
+    let salt = index.wrapping_sub(target as u32) % ENTRIES;
+    table * ENTRIES + salt.wrapping_mul(UNSPREAD) % ENTRIES
+}
+
+static TABLES: AtomicU32 = AtomicU32::new(0);
+
+/// Number of the table for a site.
+pub fn table_number(site: u32) -> u32 {
+    site / ENTRIES
+}
+
+/// Address of the table for a site, which is made if need be.
+///
+/// # Errors
+/// [`Failure::CacheFull`] if there is no room for a table below 2 GiB.
+pub fn table_for(site: u32) -> Result<u32, Failure> {
+    let number = table_number(site);
+    if number >= entry::MAX_TABLES {
+        return Err(Failure::CacheFull);
+    }
+    let address = entry::table_address(number);
+    if number >= TABLES.load(Ordering::Relaxed) {
+        map_at(u64::from(address), u64::from(ENTRIES) * 8, false).map_err(|_| Failure::CacheFull)?;
+        for index in 0..ENTRIES {
+            crate::cache::set_entry(u64::from(address + 8 * index), entry::miss_routine(number));
+        }
+        TABLES.store(number + 1, Ordering::Relaxed);
+    }
+    Ok(address)
+}
+
+/// Emits an indirect branch. `pool` makes a constant in memory for a return address. False if the
+/// instruction has a form that is not handled.
+pub fn emit(
+    code: &mut Code,
+    bytes: &[u8],
+    instruction: &Instruction,
+    site: u32,
+    table: u32,
+    pool: impl FnOnce(u64) -> u64,
+) -> bool {
+    code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
+    code.store(spill_slot(RDX_SLOT), Borrowed::Rdx);
+    match instruction.control {
+        Control::Return { discard } => {
+            code.raw(&[0x5a]); // pop rdx
+            if discard > 0 {
+                code.raw(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp+discard]
+                code.raw(&u32::from(discard).to_le_bytes());
+            }
+        }
+        _ => {
+            if !load_target(code, bytes, instruction) {
+                return false;
+            }
+            if instruction.control == Control::IndirectCall {
+                let back = instruction.next();
+                code.push_constant(back, || pool(back));
+            }
+        }
+    }
+    code.raw(&[0x8d, 0x8a]); // lea ecx, [rdx+salt]
+    code.raw(&salt(site).to_le_bytes());
+    code.raw(&[0x0f, 0xb7, 0xc9]); // movzx ecx, cx
+    code.raw(&[0xff, 0x24, 0xcd]); // jmp [rcx*8+table]
+    code.raw(&table.to_le_bytes());
+    true
+}
+
+/// `mov rdx, operand` for the operand of an indirect `jmp` or `call`.
+fn load_target(code: &mut Code, bytes: &[u8], instruction: &Instruction) -> bool {
+    // Legacy prefixes, perhaps REX, then FF and its operand.
+    let mut at = 0;
+    let mut rewritten = [0u8; timewise_isa::MAX_LENGTH + 1];
+    let mut length = 0;
+    let mut push = |byte: u8| {
+        rewritten[length] = byte;
+        length += 1;
+    };
+    while matches!(bytes[at], 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf2 | 0xf3) {
+        // Of the prefixes, a segment and a short address size change the operand; the others announce
+        // that the branch is tracked, bounded or sized, which a load cannot be.
+        if matches!(bytes[at], 0x64 | 0x65 | 0x67) {
+            push(bytes[at]);
+        }
+        at += 1;
+    }
+    let rex = if bytes[at] & 0xf0 == 0x40 { bytes[at] } else { 0x40 };
+    at += usize::from(bytes[at] & 0xf0 == 0x40);
+    if bytes[at] != 0xff {
+        return false;
+    }
+    push(0x48 | (rex & 0x03));
+    push(0x8b);
+    push((bytes[at + 1] & 0xc7) | (Borrowed::Rdx as u8) << 3);
+    for &byte in &bytes[at + 2..] {
+        push(byte);
+    }
+    let rewritten = &rewritten[..length];
+    match instruction.relative_operand {
+        None => {
+            code.raw(rewritten);
+            true
+        }
+        Some((_, target)) => {
+            let place = length - 4;
+            code.relocated(rewritten, place, target) || code.absolute(rewritten, place, target)
+        }
+    }
+}
+
+/// Emits the check that an indirect branch goes to `target`; on failure it goes on to `next`.
+pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) {
+    if target <= i32::MAX as u64 {
+        code.raw(&[0x48, 0x8d, 0x8a]); // lea rcx, [rdx-target]
+        code.raw(&(target as u32).wrapping_neg().to_le_bytes());
+    } else {
+        code.raw(&[0x48, 0xb9]); // mov rcx, -target
+        code.raw(&target.wrapping_neg().to_le_bytes());
+        code.raw(&[0x48, 0x8d, 0x0c, 0x0a]); // lea rcx, [rdx+rcx]
+    }
+    let over = code.bytes.len();
+    code.raw(&[0xe3, 0]); // jrcxz found
+    code.raw(&[0xb9]); // mov ecx, index: as the table's jump left it
+    code.raw(&index.to_le_bytes());
+    match next {
+        Some(next) => code.jump_far(next),
+        None => code.jump_far(entry::miss_routine(table)),
+    }
+    code.bytes[over + 1] = (code.bytes.len() - over - 2) as u8;
+    code.load(Borrowed::Rcx, spill_slot(RCX_SLOT));
+    code.load(Borrowed::Rdx, spill_slot(RDX_SLOT));
+}
+
+/// Where translated code says which entry it missed, and the target.
+pub const MISSED: u32 = gs!(missed);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_site_follows_from_entry_and_target() {
+        for (site, target) in [(0, 0x5555_1234_5678), (77, 0x40_1000), (70_000, u64::MAX)] {
+            let index = (target as u32).wrapping_add(salt(site)) % ENTRIES;
+            assert_eq!(site_of(table_number(site), index, target), site);
+        }
+    }
+
+    #[test]
+    fn operands_are_loaded_as_the_branch_would() {
+        let forms: [(&[u8], &[u8]); 4] = [
+            (&[0xff, 0xe0], &[0x48, 0x8b, 0xd0]),                         // jmp rax
+            (&[0x41, 0xff, 0xe3], &[0x49, 0x8b, 0xd3]),                   // jmp r11
+            (&[0x3e, 0xff, 0x24, 0xc8], &[0x48, 0x8b, 0x14, 0xc8]),       // notrack jmp [rax+rcx*8]
+            (&[0x64, 0xff, 0x14, 0x25, 8, 0, 0, 0], &[0x64, 0x48, 0x8b, 0x14, 0x25, 8, 0, 0, 0]), // call fs:[8]
+        ];
+        for (branch, load) in forms {
+            let instruction = timewise_isa::decode(branch, 0x1000).unwrap();
+            let mut code = Code::at(0);
+            assert!(load_target(&mut code, branch, &instruction));
+            assert_eq!(code.bytes, load);
+        }
+    }
+}
