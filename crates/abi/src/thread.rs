@@ -55,6 +55,8 @@ pub struct ThreadArea {
     pub registers: Registers,
     /// The program's `xmm0` to `xmm15` while the runtime runs.
     pub vectors: [[u64; 2]; 16],
+    /// Address of the shared file.
+    pub shared: u64,
     /// Offset of the [`crate::process::ProcessRecord`] in the shared file.
     pub process: u64,
     /// Area registered before this one in the process, 0 for none.

@@ -73,7 +73,7 @@ impl Cache {
         // top, so that about 1 GiB below a cluster of modules is rarely wanted by the program.
         const GIB: i64 = 1 << 30;
         let base = (address & !0xfff_ffff) as i64;
-        for step in [-4, -5, -3, -2, 3, 4, 2, -1, 1, 5] {
+        for step in [-4, -5, -3, -2, 4, 3, 2, -1, 1, 5] {
             let start = base + step * GIB / 4;
             if start < 0x1000_0000 {
                 continue;
@@ -168,4 +168,3 @@ pub fn set_entry(place: u64, value: u64) {
     // SAFETY: `place` is an aligned entry of a table of the runtime's own.
     unsafe { (*(place as *const AtomicU64)).store(value, Ordering::Release) }
 }
-

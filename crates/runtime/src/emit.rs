@@ -3,7 +3,7 @@
 //! Code is put together in a buffer for a known final address, and then copied there whole.
 
 use alloc::vec::Vec;
-use timewise_abi::thread::{COUNTERS, ThreadArea};
+use timewise_abi::thread::COUNTERS;
 use timewise_isa::FlagSet;
 
 /// A register that translated code borrows, by its number in the encoding.
@@ -19,7 +19,7 @@ pub enum Borrowed {
 /// Position in `gs:` of a field of the thread area.
 macro_rules! gs {
     ($field:ident) => {
-        core::mem::offset_of!(ThreadArea, $field) as u32
+        core::mem::offset_of!(timewise_abi::thread::ThreadArea, $field) as u32
     };
 }
 pub(crate) use gs;
@@ -159,6 +159,21 @@ impl Code {
         self.bytes.len() - 4
     }
 
+    /// A jump to any address, which is not to be changed.
+    pub fn jump_far(&mut self, target: u64) {
+        let from = self.here() + 5;
+        match i32::try_from(target.wrapping_sub(from) as i64) {
+            Ok(distance) => {
+                self.raw(&[0xe9]);
+                self.raw32(distance as u32);
+            }
+            Err(_) => {
+                self.raw(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [rip+0]
+                self.raw(&target.to_le_bytes());
+            }
+        }
+    }
+
     /// `jcc`, likewise patchable.
     pub fn branch_here(&mut self, condition: u8) -> usize {
         self.pad_for_patch(2);
@@ -174,7 +189,8 @@ impl Code {
     /// Points the displacement at `place` to an address of the same region.
     pub fn fix_to(&mut self, place: usize, target: u64) {
         let from = self.address + place as u64 + 4;
-        let distance = i32::try_from(target.wrapping_sub(from) as i64).expect("a region spans less than 2 GiB");
+        let distance =
+            i32::try_from(target.wrapping_sub(from) as i64).expect("a region spans less than 2 GiB");
         self.bytes[place..place + 4].copy_from_slice(&distance.to_le_bytes());
     }
 

@@ -1,8 +1,12 @@
 //! The borders between the program and the runtime, in assembly: leaving translated code, going back,
 //! and making the program's system calls with its own registers.
 
+use crate::cache;
+use crate::emit::{Code, gs};
+use crate::sys::memory::map_at;
 use core::arch::naked_asm;
 use core::mem::offset_of;
+use timewise_abi::Failure;
 use timewise_abi::thread::{Registers, ThreadArea, state};
 
 /// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
@@ -18,6 +22,8 @@ pub mod vector {
     pub const EXIT: u32 = super::LOW;
     /// A system call.
     pub const SYSTEM_CALL: u32 = super::LOW + 8;
+    /// An indirect branch that was not found.
+    pub const MISS: u32 = super::LOW + 16;
 }
 
 /// Where table `number` of indirect branches lies.
@@ -27,8 +33,33 @@ pub fn table_address(number: u32) -> u32 {
 
 /// Where a failed look-up in table `number` goes.
 pub fn miss_routine(number: u32) -> u64 {
-    // One routine of 16 bytes for each table, which differ in the number that they report.
-    u64::from(LOW) + 0x1000 + 16 * u64::from(number)
+    u64::from(LOW) + 0x1000 + MISS_ROUTINE * u64::from(number)
+}
+
+/// Room for one routine for each table; they differ in the number that they report.
+const MISS_ROUTINE: u64 = 32;
+
+/// Makes the vectors and the routines for failed look-ups.
+///
+/// # Errors
+/// [`Failure::CacheFull`] if the addresses are taken.
+pub fn prepare() -> Result<(), Failure> {
+    map_at(u64::from(LOW), 0x1_0000, true).map_err(|_| Failure::CacheFull)?;
+    let vectors: [(u32, unsafe extern "C" fn()); 3] = [
+        (vector::EXIT, leave_by_exit),
+        (vector::SYSTEM_CALL, leave_by_system_call),
+        (vector::MISS, leave_by_miss),
+    ];
+    for (place, routine) in vectors {
+        cache::set_entry(u64::from(place), routine as *const () as u64);
+    }
+    for number in 0..MAX_TABLES {
+        let mut code = Code::at(miss_routine(number));
+        code.store_number(gs!(exit), number);
+        code.jump_through(vector::MISS);
+        cache::write(code.address, &code.bytes);
+    }
+    Ok(())
 }
 
 macro_rules! field {
@@ -94,7 +125,7 @@ leave_for! {
     enter_start, reason::START
 }
 
-/// An indirect branch was not found: `eax`-free, its table number is in `gs:[exit]`, the entry in `ecx`,
+/// An indirect branch was not found: its table's number is in `gs:[exit]`, the entry in `ecx`,
 /// the target in `rdx`.
 ///
 /// # Safety

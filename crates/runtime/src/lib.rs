@@ -1,9 +1,23 @@
 //! The code that lives inside the program under count: it translates the program's instructions into a
 //! code cache as they are reached, with counters added, and keeps control.
+//!
+//! It shares the process with a program that must not notice: it has its own stack, makes its own system
+//! calls, and touches no register, flag or byte of the program's but those that it saved. What is pure
+//! ([`forest`], [`unit`], [`emit`]) is tested on the host like any code. Start reading at
+//! [`dispatch::dispatch`], which threads come to whenever they leave translated code.
 #![no_std]
 
 extern crate alloc;
 
+pub mod cache;
+pub mod dispatch;
 pub mod emit;
+pub mod entry;
 pub mod forest;
+pub mod indirect;
+pub mod shared;
+pub mod state;
+pub mod sys;
+mod system_call;
+pub mod translate;
 pub mod unit;

@@ -58,7 +58,8 @@ impl Shared {
 
     /// Records that counts are incomplete, and why. The first reason stays.
     pub fn fail(self, failure: Failure) {
-        let _ = self.header().failure.compare_exchange(0, failure as u32, Ordering::Relaxed, Ordering::Relaxed);
+        let _ =
+            self.header().failure.compare_exchange(0, failure as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Appends a record and its tail to a log. One thread at a time.
@@ -69,7 +70,8 @@ impl Shared {
         const { assert!(size_of::<T>() % 8 == 0, "records keep 8-byte alignment") };
         let size = size_of::<T>() + tail.len().next_multiple_of(8);
         let mut last = log.last.load(Ordering::Relaxed);
-        let full = last == 0 || self.segment(last).used.load(Ordering::Relaxed) as usize + size > SEGMENT_SIZE as usize;
+        let full = last == 0
+            || self.segment(last).used.load(Ordering::Relaxed) as usize + size > SEGMENT_SIZE as usize;
         if full {
             let fresh = self.allocate(SEGMENT_SIZE)?;
             self.segment(fresh).used.store(size_of::<Segment>() as u32, Ordering::Relaxed);

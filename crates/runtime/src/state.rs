@@ -36,6 +36,8 @@ pub struct Exit {
     pub target: u64,
     /// The displacement to patch, or, for a system call, where the code goes on after it.
     pub place: u64,
+    /// Where it leads in the code cache once it is linked, 0 before.
+    pub linked: u64,
 }
 
 /// An indirect jump, indirect call or return.

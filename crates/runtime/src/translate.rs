@@ -33,8 +33,15 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     unit::place_counters(&mut unit, &mut process.forest, first);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
-    let mut translation =
-        Translation { process, unit: &unit, region, first, code: Code::at(hot), fixups: Vec::new(), detours: Vec::new() };
+    let mut translation = Translation {
+        process,
+        unit: &unit,
+        region,
+        first,
+        code: Code::at(hot),
+        fixups: Vec::new(),
+        detours: Vec::new(),
+    };
     translation.blocks()?;
     translation.detours();
     translation.fix();
@@ -178,7 +185,13 @@ impl Translation<'_> {
                 self.code.jump_through(entry::vector::SYSTEM_CALL);
                 let place = self.code.here();
                 let from = self.first + block as u32;
-                self.process.exits.push(Exit { from, kind: edge_kind::SYSTEM_CALL, target: instruction.next(), place });
+                self.process.exits.push(Exit {
+                    from,
+                    kind: edge_kind::SYSTEM_CALL,
+                    target: instruction.next(),
+                    place,
+                    linked: 0,
+                });
                 Ok(())
             }
             Control::IndirectJump => self.indirect(block, at, edge_kind::INDIRECT_JUMP),
@@ -267,7 +280,7 @@ impl Translation<'_> {
     /// A jump, or a branch on `condition`, out of the unit.
     fn leave(&mut self, block: usize, kind: u16, target: u64, condition: Option<u8>) {
         let exit = self.process.exits.len() as u32;
-        self.process.exits.push(Exit { from: self.first + block as u32, kind, target, place: 0 });
+        self.process.exits.push(Exit { from: self.first + block as u32, kind, target, place: 0, linked: 0 });
         let stub = exit_stub(self.process, self.region, exit);
         let place = match condition {
             Some(condition) => self.code.branch_here(condition),

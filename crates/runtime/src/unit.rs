@@ -120,7 +120,9 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
 /// Where a direct jump or branch leads, but for calls.
 fn jump_target(instruction: &Instruction) -> Option<u64> {
     match instruction.control {
-        Control::Jump { target } | Control::Branch { target, .. } | Control::CountBranch { target } => Some(target),
+        Control::Jump { target } | Control::Branch { target, .. } | Control::CountBranch { target } => {
+            Some(target)
+        }
         _ => None,
     }
 }
@@ -170,7 +172,8 @@ fn find_live_flags(world: &mut impl World, unit: &mut Unit) {
     for block in &mut unit.blocks {
         block.live = FlagSet::NONE;
     }
-    let beyond: Vec<FlagSet> = (0..unit.blocks.len()).map(|block| live_beyond(&mut *world, unit, block)).collect();
+    let beyond: Vec<FlagSet> =
+        (0..unit.blocks.len()).map(|block| live_beyond(&mut *world, unit, block)).collect();
     let mut changed = true;
     while changed {
         changed = false;
@@ -257,7 +260,8 @@ pub fn place_counters(unit: &mut Unit, forest: &mut Forest, first_block: u32) {
     // backward jumps first, because they are the hot ones.
     for backward in [true, false] {
         for block in 0..unit.blocks.len() {
-            let Some(inside) = unit.blocks[block].inside.filter(|&inside| (inside <= block) == backward) else {
+            let Some(inside) = unit.blocks[block].inside.filter(|&inside| (inside <= block) == backward)
+            else {
                 continue;
             };
             let free = forest.join(Vertex::end(number(block)), Vertex::start(number(inside)));

@@ -1,0 +1,99 @@
+//! The runtime's heap: power-of-two classes over chunks from the kernel. Used under the process lock only,
+//! so it needs none of its own.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use timewise_runtime::sys::{call, number};
+
+/// Classes from 16 bytes (2^4) to 2^31.
+const CLASSES: usize = 32;
+const SMALLEST: u32 = 4;
+
+/// Bytes asked of the kernel at once for small allocations.
+const CHUNK: usize = 1 << 20;
+
+/// Allocations of this and more get mappings of their own.
+const LARGE: usize = 256 << 10;
+
+struct State {
+    free: [*mut u8; CLASSES],
+    next: *mut u8,
+    end: *mut u8,
+}
+
+/// The allocator.
+pub struct Heap(UnsafeCell<State>);
+
+// SAFETY: all use is under the process lock, or before a second thread exists.
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// An empty heap.
+    pub const fn new() -> Heap {
+        let none = core::ptr::null_mut();
+        Heap(UnsafeCell::new(State { free: [none; CLASSES], next: none, end: none }))
+    }
+}
+
+fn class(layout: Layout) -> u32 {
+    let size = layout.size().max(layout.align()).max(1 << SMALLEST);
+    usize::BITS - (size - 1).leading_zeros()
+}
+
+fn map(size: usize) -> *mut u8 {
+    const READ_WRITE: u64 = 3;
+    const PRIVATE_ANONYMOUS_NORESERVE: u64 = 0x4022;
+    // Away from where the kernel puts the program's mappings, so that those lie as they would natively.
+    const HINT: u64 = 0x2800_0000_0000;
+    let arguments = [HINT, size as u64, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, u64::MAX, 0];
+    // SAFETY: maps fresh memory where nothing is.
+    unsafe { call(number::MMAP, arguments) }.map_or(core::ptr::null_mut(), |address| address as *mut u8)
+}
+
+// SAFETY: blocks are disjoint: each comes from a mapping of its own, a chunk's unused end, or the list of
+// freed blocks of its class.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let class = class(layout);
+        let size = 1usize << class;
+        if size >= LARGE {
+            return map(size);
+        }
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &mut *self.0.get() };
+        let head = state.free[class as usize];
+        if !head.is_null() {
+            // SAFETY: a free block starts with the address of the next.
+            state.free[class as usize] = unsafe { *head.cast::<*mut u8>() };
+            return head;
+        }
+        let aligned = (state.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
+        if aligned.is_null() || (state.end as usize).saturating_sub(aligned as usize) < size {
+            let chunk = map(CHUNK);
+            if chunk.is_null() {
+                return chunk;
+            }
+            state.next = chunk.wrapping_add(size);
+            state.end = chunk.wrapping_add(CHUNK);
+            return chunk;
+        }
+        state.next = aligned.wrapping_add(size);
+        aligned
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let class = class(layout);
+        let size = 1usize << class;
+        if size >= LARGE {
+            // SAFETY: unmaps the block's own mapping.
+            let _ = unsafe { call(number::MUNMAP, [block as u64, size as u64, 0, 0, 0, 0]) };
+            return;
+        }
+        // SAFETY: as in `alloc`; the block is the caller's to give back.
+        unsafe {
+            let state = &mut *self.0.get();
+            *block.cast::<*mut u8>() = state.free[class as usize];
+            state.free[class as usize] = block;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The runtime as a freestanding program: its entry, its allocator, and what happens when it fails.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod heap;
+mod memory;
+
+use core::arch::naked_asm;
+use timewise_runtime::sys::{call, number};
+
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap::new();
+
+/// Where the host sets the program counter: registers and `%gs` are as it prepared them.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn timewise_start() {
+    naked_asm!("jmp {start}", start = sym timewise_runtime::entry::enter_start)
+}
+
+/// A panic is a fault of ours that cannot be undone here: say so and end, rather than go on wrongly.
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let mut text = Text { bytes: [0; 512], used: 0 };
+    let _ = core::fmt::write(&mut text, format_args!("timewise: internal error in the runtime: {info}\n"));
+    // SAFETY: writes to standard error and ends the process.
+    unsafe {
+        let _ = call(number::WRITE, [2, text.bytes.as_ptr() as u64, text.used as u64, 0, 0, 0]);
+        let _ = call(number::EXIT_GROUP, [125, 0, 0, 0, 0, 0]);
+    }
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+struct Text {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+impl core::fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = self.bytes.len() - self.used;
+        let text = &text.as_bytes()[..text.len().min(room)];
+        self.bytes[self.used..self.used + text.len()].copy_from_slice(text);
+        self.used += text.len();
+        Ok(())
+    }
+}

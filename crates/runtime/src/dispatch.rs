@@ -1,0 +1,181 @@
+//! Deciding where a thread goes on when it left translated code.
+
+use crate::cache::{self, Kind};
+use crate::emit::Code;
+use crate::entry::reason;
+use crate::forest::Vertex;
+use crate::indirect;
+use crate::shared::{Shared, count};
+use crate::state::{PROCESS, Process};
+use crate::system_call;
+use crate::translate::translate;
+use crate::unit::MAX_INSTRUCTIONS;
+use timewise_abi::log::{EdgeRecord, edge_kind};
+use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::{Failure, NONE};
+
+/// Called by the entry code with the program's registers saved: sets where `area`'s thread goes on.
+///
+/// # Safety
+/// `area` must be the thread area of the calling thread, on whose stack the runtime now runs.
+pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
+    // SAFETY: the area is this thread's alone while it runs in the runtime.
+    let area = unsafe { &mut *area };
+    if reason == reason::SYSTEM_CALL {
+        system_call::handle(area);
+        return;
+    }
+    if reason == reason::START
+        && let Err(failure) = set_up(area)
+    {
+        area.resume = go_native(area, area.registers.rip, failure);
+        return;
+    }
+    let (address, result) = PROCESS.with(|process| {
+        let process = process.as_mut().expect("set up before translated code ran");
+        match reason {
+            reason::EXIT => {
+                let exit = area.exit as u32;
+                (process.exits[exit as usize].target, follow_exit(process, exit))
+            }
+            reason::MISS => {
+                let [index, target] = area.missed;
+                (target, follow_indirect(process, area.exit as u32, index as u32, target))
+            }
+            _ => {
+                area.state.store(state::RUNNING, core::sync::atomic::Ordering::Relaxed);
+                (area.registers.rip, enter(process, area, area.registers.rip))
+            }
+        }
+    });
+    area.resume = match result {
+        Ok(Some(resume)) => resume,
+        // No instruction there: the processor will say so itself, in the program's own terms.
+        Ok(None) => address,
+        Err(failure) => go_native(area, address, failure),
+    };
+}
+
+/// Gives up counting on this thread: it goes on natively, and the host is told why.
+pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure) -> u64 {
+    // SAFETY: the shared file is mapped where the area lies.
+    let shared = unsafe { Shared::at(area.shared) };
+    shared.fail(failure);
+    address
+}
+
+/// The block at `address`, translated if need be. `None` if there is no instruction.
+fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure> {
+    match process.by_address.get(&address) {
+        Some(&block) => Ok(Some(block)),
+        None => translate(process, address, MAX_INSTRUCTIONS),
+    }
+}
+
+/// Control comes to `address` from outside: where it goes on.
+pub fn enter(process: &mut Process, area: &mut ThreadArea, address: u64) -> Result<Option<u64>, Failure> {
+    let Some(to) = block_at(process, address)? else { return Ok(None) };
+    external(process, area, NONE, 0, to)?;
+    Ok(Some(process.blocks[to as usize].entry))
+}
+
+/// Counts an edge from or to outside.
+pub fn external(
+    process: &mut Process,
+    area: &mut ThreadArea,
+    from: u32,
+    executed: u16,
+    to: u32,
+) -> Result<(), Failure> {
+    let counter = match process.external.get(&(from, executed, to)) {
+        Some(&counter) => counter,
+        None => {
+            let counter = process.shared.take_counter(process.record);
+            let record = EdgeRecord { from, to, counter, executed, kind: edge_kind::EXTERNAL };
+            process.shared.append(&process.record.edges, &record, &[])?;
+            process.external.insert((from, executed, to), counter);
+            counter
+        }
+    };
+    // SAFETY: the area is the calling thread's.
+    unsafe { count(area, counter) };
+    Ok(())
+}
+
+/// The counter for an edge between blocks, `NONE` if it needs none; the edge is recorded.
+fn edge(process: &mut Process, from: u32, to: u32, kind: u16) -> Result<u32, Failure> {
+    let free = process.forest.join(Vertex::end(from), Vertex::start(to));
+    let counter = if free { NONE } else { process.shared.take_counter(process.record) };
+    let executed = process.blocks[from as usize].instructions;
+    let record = EdgeRecord { from, to, counter, executed, kind };
+    process.shared.append(&process.record.edges, &record, &[])?;
+    Ok(counter)
+}
+
+fn follow_exit(process: &mut Process, number: u32) -> Result<Option<u64>, Failure> {
+    let exit = process.exits[number as usize];
+    if exit.linked != 0 {
+        return Ok(Some(exit.linked));
+    }
+    let Some(to) = block_at(process, exit.target)? else { return Ok(None) };
+    let counter = edge(process, exit.from, to, exit.kind)?;
+    let entry = process.blocks[to as usize].entry;
+    let region = process.cache.region_of(exit.place).ok_or(Failure::Internal)?;
+    let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
+    let goal = if counter == NONE && reachable {
+        entry
+    } else {
+        let live = process.blocks[to as usize].live;
+        let region = process.cache.region(region);
+        let mut code = Code::at(region.hot());
+        if counter != NONE {
+            code.count(counter, live);
+        }
+        code.jump_far(entry);
+        region.place(&code.bytes, Kind::EdgeStub { counter, to });
+        code.address
+    };
+    if !cache::link(exit.place, goal) {
+        return Err(Failure::Internal);
+    }
+    process.exits[number as usize].linked = goal;
+    Ok(Some(goal))
+}
+
+fn follow_indirect(
+    process: &mut Process,
+    table: u32,
+    index: u32,
+    target: u64,
+) -> Result<Option<u64>, Failure> {
+    let site = process.sites[indirect::site_of(table, index, target) as usize];
+    let Some(to) = block_at(process, target)? else { return Ok(None) };
+    let counter = edge(process, site.from, to, site.kind)?;
+    let block = process.blocks[to as usize];
+    let place = u64::from(crate::entry::table_address(table)) + 8 * u64::from(index);
+    // SAFETY: an entry of a mapped table.
+    let head = unsafe { *(place as *const u64) };
+    let next = (head != crate::entry::miss_routine(table)).then_some(head);
+    let region = process.cache.region_for(block.entry, 256)?;
+    let region = process.cache.region(region);
+    let mut code = Code::at(region.hot());
+    indirect::emit_check(&mut code, target, table, index, next);
+    let found = code.here();
+    if counter != NONE {
+        code.count(counter, block.live);
+    }
+    code.jump_far(block.entry);
+    region.place(&code.bytes, Kind::IndirectStub { counter, to });
+    cache::set_entry(place, code.address);
+    // This time the registers are in place already: straight to the count.
+    Ok(Some(found))
+}
+
+/// Sets up the state of this process, before anything is translated.
+fn set_up(area: &ThreadArea) -> Result<(), Failure> {
+    // SAFETY: the shared file is mapped where the area says, for as long as the process lives.
+    let shared = unsafe { Shared::at(area.shared) };
+    crate::entry::prepare()?;
+    PROCESS.with(|process| *process = Some(Process::new(shared, shared.process(area.process))));
+    Ok(())
+}
