@@ -5,13 +5,13 @@ use crate::emit::Code;
 use crate::entry::reason;
 use crate::forest::Vertex;
 use crate::indirect;
-use crate::shared::{Shared, count};
 use crate::state::{PROCESS, Process};
 use crate::system_call;
 use crate::translate::translate;
 use crate::unit::MAX_INSTRUCTIONS;
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::view::{Shared, count};
 use timewise_abi::{Failure, NONE};
 
 /// Called by the entry code with the program's registers saved: sets where `area`'s thread goes on.

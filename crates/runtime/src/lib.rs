@@ -15,7 +15,6 @@ pub mod emit;
 pub mod entry;
 pub mod forest;
 pub mod indirect;
-pub mod shared;
 pub mod state;
 pub mod sys;
 mod system_call;

@@ -2,7 +2,6 @@
 
 use crate::cache::Cache;
 use crate::forest::Forest;
-use crate::shared::Shared;
 use crate::sys::lock::Lock;
 use crate::sys::memory;
 use crate::unit::World;
@@ -10,6 +9,7 @@ use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::{HashMap, HashSet};
 use timewise_abi::process::ProcessRecord;
+use timewise_abi::view::Shared;
 use timewise_isa::{FlagSet, MAX_LENGTH};
 
 /// A translated block.

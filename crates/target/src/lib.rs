@@ -3,3 +3,4 @@
 //! Start reading at [`launch::Launch`].
 
 pub mod launch;
+pub mod trace;

@@ -1,11 +1,11 @@
-//! The runtime's view of the memory that it shares with the host.
+//! A view of the shared memory by its contents: the one place that turns offsets into references.
 
+use crate::log::{Log, SEGMENT_SIZE, Segment};
+use crate::process::ProcessRecord;
+use crate::thread::{COUNTERS, ThreadArea};
+use crate::{Failure, GRANULE, NONE, SharedHeader};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use timewise_abi::log::{Log, SEGMENT_SIZE, Segment};
-use timewise_abi::process::ProcessRecord;
-use timewise_abi::thread::{COUNTERS, ThreadArea};
-use timewise_abi::{Failure, GRANULE, NONE, SharedHeader};
 
 /// The shared file, mapped whole.
 #[derive(Clone, Copy, Debug)]

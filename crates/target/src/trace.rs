@@ -1,0 +1,148 @@
+//! A stopped thread under `ptrace`: its registers and memory, and system calls made in its name.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+/// The program's registers as `ptrace` gives them.
+pub type Registers = libc::user_regs_struct;
+
+/// A thread that is stopped and traced by the calling thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracee {
+    tid: libc::pid_t,
+}
+
+fn check(result: libc::c_long) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+impl Tracee {
+    /// The thread `tid`, which must be stopped and traced by the calling thread; else all calls fail.
+    pub fn new(tid: i32) -> Tracee {
+        Tracee { tid }
+    }
+
+    /// Its registers.
+    ///
+    /// # Errors
+    /// The system's: `ESRCH` if it is not stopped or not ours.
+    pub fn registers(self) -> io::Result<Registers> {
+        let mut registers = MaybeUninit::<Registers>::uninit();
+        // SAFETY: the kernel fills the whole structure on success.
+        unsafe {
+            check(libc::ptrace(libc::PTRACE_GETREGS, self.tid, 0, registers.as_mut_ptr()))?;
+            Ok(registers.assume_init())
+        }
+    }
+
+    /// Sets its registers.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_registers(self, registers: &Registers) -> io::Result<()> {
+        // SAFETY: the kernel reads one structure.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.tid, 0, std::ptr::from_ref(registers)) })
+    }
+
+    /// Reads 8 bytes of its memory, whatever their protection.
+    ///
+    /// # Errors
+    /// The system's: `EIO` where nothing is mapped.
+    pub fn peek(self, address: u64) -> io::Result<u64> {
+        let mut word = 0u64;
+        // SAFETY: the raw system call (unlike the library's wrapper) stores to the place given.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_ptrace,
+                libc::c_long::from(libc::PTRACE_PEEKDATA),
+                libc::c_long::from(self.tid),
+                address,
+                &mut word,
+            )
+        };
+        check(result)?;
+        Ok(word)
+    }
+
+    /// Writes 8 bytes of its memory, whatever their protection.
+    ///
+    /// # Errors
+    /// The system's: `EIO` where nothing is mapped.
+    pub fn poke(self, address: u64, word: u64) -> io::Result<()> {
+        // SAFETY: writes to the tracee's memory only.
+        check(unsafe { libc::ptrace(libc::PTRACE_POKEDATA, self.tid, address, word) })
+    }
+
+    /// Writes bytes to its memory; up to 7 bytes after them are written back unchanged.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        for (at, chunk) in bytes.chunks(8).enumerate() {
+            let place = address + 8 * at as u64;
+            let mut word = if chunk.len() < 8 { self.peek(place)?.to_le_bytes() } else { [0; 8] };
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.poke(place, u64::from_le_bytes(word))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a system call in its name, at its present program counter, and leaves registers and code as
+    /// they were.
+    ///
+    /// # Errors
+    /// Those of the call itself, or of `ptrace`.
+    pub fn system_call(self, number: libc::c_long, arguments: [u64; 6]) -> io::Result<u64> {
+        let before = self.registers()?;
+        let code = self.peek(before.rip)?;
+        self.poke(before.rip, code & !0xffff | 0x050f)?;
+        let mut registers = before;
+        registers.rax = number as u64;
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
+        self.set_registers(&registers)?;
+        let stepped = self.step();
+        let result = self.registers().map(|r| r.rax as i64);
+        self.poke(before.rip, code)?;
+        self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
+        stepped?;
+        match result? {
+            error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
+            value => Ok(value as u64),
+        }
+    }
+
+    /// Executes one instruction.
+    fn step(self) -> io::Result<()> {
+        // SAFETY: passes no memory.
+        check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.tid, 0, 0) })?;
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("the thread did not step: wait status {status:#x}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Launch;
+
+    #[test]
+    fn a_system_call_in_the_childs_name_leaves_no_trace() {
+        let stopped = Launch::new("true").stopped().unwrap();
+        let tracee = Tracee::new(stopped.pid());
+        let before = tracee.registers().unwrap();
+        assert_eq!(tracee.system_call(libc::SYS_getpid, [0; 6]).unwrap(), stopped.pid() as u64);
+        let refused = tracee.system_call(libc::SYS_close, [12345, 0, 0, 0, 0, 0]).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EBADF));
+        assert_eq!(tracee.registers().unwrap().rip, before.rip);
+        let ended = stopped.release().unwrap().wait().unwrap();
+        assert_eq!(ended.wait_status, 0);
+    }
+}
