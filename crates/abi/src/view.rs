@@ -67,7 +67,7 @@ impl Shared {
     /// # Errors
     /// [`Failure::SharedFull`].
     pub fn append<T: Copy>(self, log: &Log, record: &T, tail: &[u8]) -> Result<u32, Failure> {
-        const { assert!(size_of::<T>() % 8 == 0, "records keep 8-byte alignment") };
+        const { assert!(size_of::<T>().is_multiple_of(8), "records keep 8-byte alignment") };
         let size = size_of::<T>() + tail.len().next_multiple_of(8);
         let mut last = log.last.load(Ordering::Relaxed);
         let full = last == 0
