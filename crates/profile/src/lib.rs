@@ -3,9 +3,10 @@
 //! A [`Profile`] holds what was measured and nothing that was computed from it: samples of the
 //! native run, exact counts of the counting run, and the symbols and code needed to read both
 //! anywhere, also after the binaries are gone. Start reading at [`model::Profile`];
-//! [`Profile::save`] and [`Profile::load`] are in [`store`].
+//! [`Profile::save`] and [`Profile::load`] are in [`store`], and [`Profile::append`] joins two.
 #![forbid(unsafe_code)]
 
+mod append;
 pub mod check;
 pub mod model;
 pub mod store;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use timewise_profile::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn loading_gives_what_was_saved(profile in generate::profile()) {

@@ -1,0 +1,112 @@
+//! Joining profiles: one takes over the runs of another.
+//!
+//! What both know of the same code becomes one: equal modules, files, functions and blocks are not
+//! repeated, so that samples of one run and counts of another meet at the same places.
+
+mod blocks;
+mod modules;
+mod names;
+
+use crate::model::{FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, ThreadId};
+use std::collections::HashMap;
+
+impl Profile {
+    /// Adds all runs of `other`, which both must pass [`Profile::check`].
+    ///
+    /// Modules are the same when kind, path and build id are equal and no executed code in them
+    /// contradicts it; otherwise they stay apart. Where blocks of the two overlap, they are split until
+    /// they do not, and their counts and edges with them.
+    ///
+    /// # Panics
+    /// If an id of either profile refers to no row.
+    pub fn append(&mut self, other: Profile) {
+        let ids = Renumbering {
+            runs: self.runs.len() as u32,
+            processes: self.processes.len() as u32,
+            threads: self.threads.len() as u32,
+            modules: modules::join(self, &other),
+            files: join_files(self, &other),
+        };
+        let stacks = join_stacks(self, &other.stacks, &ids);
+        names::join_functions(self, other.functions, &ids);
+        names::join_lines(self, other.lines, &ids);
+        blocks::join(self, other.blocks, other.block_counts, other.edge_counts, &ids);
+
+        self.runs.extend(other.runs);
+        self.processes.extend(other.processes.into_iter().map(|mut process| {
+            process.run = RunId(process.run.0 + ids.runs);
+            process.parent = process.parent.map(|parent| ids.process(parent));
+            process
+        }));
+        self.threads.extend(other.threads.into_iter().map(|mut thread| {
+            thread.process = ids.process(thread.process);
+            thread
+        }));
+        self.samples.extend(other.samples.into_iter().map(|mut sample| {
+            sample.thread = ThreadId(sample.thread.0 + ids.threads);
+            sample.place = sample.place.map(|place| ids.place(place));
+            sample.stack = sample.stack.map(|stack| stacks[stack.index()]);
+            sample
+        }));
+    }
+}
+
+/// New ids of the rows of the profile that is added.
+struct Renumbering {
+    runs: u32,
+    processes: u32,
+    threads: u32,
+    modules: Vec<ModuleId>,
+    files: Vec<FileId>,
+}
+
+impl Renumbering {
+    fn process(&self, id: ProcessId) -> ProcessId {
+        ProcessId(id.0 + self.processes)
+    }
+
+    fn file(&self, id: FileId) -> FileId {
+        self.files[id.index()]
+    }
+
+    fn place(&self, place: Place) -> Place {
+        Place { module: self.modules[place.module.index()], ..place }
+    }
+}
+
+fn join_files(profile: &mut Profile, other: &Profile) -> Vec<FileId> {
+    let mut known = HashMap::new();
+    for (id, file) in profile.files.iter().enumerate() {
+        known.entry(file.clone()).or_insert(FileId(id as u32));
+    }
+    let mut ids = Vec::with_capacity(other.files.len());
+    for file in &other.files {
+        let id = *known.entry(file.clone()).or_insert_with(|| {
+            profile.files.push(file.clone());
+            FileId(profile.files.len() as u32 - 1)
+        });
+        ids.push(id);
+    }
+    ids
+}
+
+/// Joins call stacks; callers stand before the frames they called, so theirs are known in time.
+fn join_stacks(profile: &mut Profile, other: &[StackNode], ids: &Renumbering) -> Vec<StackId> {
+    let mut known = HashMap::new();
+    for (id, node) in profile.stacks.iter().enumerate() {
+        known.entry(*node).or_insert(StackId(id as u32));
+    }
+    let mut joined: Vec<StackId> = Vec::with_capacity(other.len());
+    for node in other {
+        let node = StackNode {
+            parent: node.parent.map(|parent| joined[parent.index()]),
+            return_place: ids.place(node.return_place),
+        };
+        let id = *known.entry(node).or_insert_with(|| {
+            profile.stacks.push(node);
+            StackId(profile.stacks.len() as u32 - 1)
+        });
+        joined.push(id);
+    }
+    joined
+}
