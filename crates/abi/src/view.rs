@@ -92,6 +92,43 @@ impl Shared {
         Ok(log.count.fetch_add(1, Ordering::Release))
     }
 
+    /// Calls `each` with every record of a log and the bytes after it; `each` returns how many of those
+    /// belong to the record.
+    pub fn read<T: Copy>(self, log: &Log, mut each: impl FnMut(T, &[u8]) -> usize) {
+        let mut left = log.count.load(Ordering::Acquire);
+        let mut segment = log.first.load(Ordering::Acquire);
+        while segment != 0 {
+            let used = self.segment(segment).used.load(Ordering::Acquire) as usize;
+            // SAFETY: bytes below `used` are complete and never change.
+            let bytes = unsafe { core::slice::from_raw_parts((self.base + segment) as *const u8, used) };
+            let mut at = size_of::<Segment>();
+            while at < used && left > 0 {
+                // SAFETY: a record starts here; records are plain numbers, valid for any bytes.
+                let record = unsafe { bytes[at..].as_ptr().cast::<T>().read_unaligned() };
+                at += size_of::<T>();
+                at += each(record, &bytes[at..]).next_multiple_of(8);
+                left -= 1;
+            }
+            segment = self.segment(segment).next.load(Ordering::Acquire);
+        }
+    }
+
+    /// Adds the counters of a thread area to `sums`.
+    pub fn add_counters(self, thread: u64, sums: &mut [u64]) {
+        let first = (self.base + thread + u64::from(COUNTERS)) as *const u64;
+        for (number, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: the area has room for all counters that were handed out. Volatile: the thread may
+            // be running.
+            *sum += unsafe { first.add(number).read_volatile() };
+        }
+    }
+
+    /// The thread area registered before this one, 0 for none.
+    pub fn previous_thread(self, thread: u64) -> u64 {
+        // SAFETY: written before the area was registered.
+        unsafe { (*self.thread(thread)).previous }
+    }
+
     fn segment(self, offset: u64) -> &'static Segment {
         // SAFETY: segments are handed out once and never given back while the process lives.
         unsafe { &*((self.base + offset) as *const Segment) }

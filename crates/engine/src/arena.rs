@@ -1,0 +1,138 @@
+//! The memory that the host shares with every process under count.
+
+use crate::count::CountError;
+use crate::payload::Payload;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use timewise_abi::process::ProcessRecord;
+use timewise_abi::thread::{COUNTERS, ThreadArea};
+use timewise_abi::view::Shared;
+use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
+
+/// Where the shared file is mapped in every process under count.
+pub const BASE: u64 = 0x2000_0000_0000;
+
+/// Addresses reserved for it; memory is used only where something is written.
+const SIZE: u64 = 2 << 40;
+
+/// Addresses reserved for a thread's counters.
+const THREAD_AREA_SIZE: u64 = 64 << 20;
+
+/// The shared file, mapped into the host.
+#[derive(Debug)]
+pub struct Arena {
+    file: File,
+    mapping: *mut u8,
+    image_offset: u64,
+}
+
+// SAFETY: the mapping stays until the arena is dropped, and what lies in it is reached through atomics.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Makes the shared file, with the runtime's image in it.
+    ///
+    /// # Errors
+    /// [`CountError::System`].
+    pub fn new(payload: &Payload) -> Result<Arena, CountError> {
+        let system = |what| move |source| CountError::System { what, source };
+        // SAFETY: the name is a C string; the descriptor that results is ours.
+        let file = unsafe {
+            let fd = libc::memfd_create(c"timewise".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(system("memfd_create")(io::Error::last_os_error()));
+            }
+            File::from_raw_fd(fd)
+        };
+        file.set_len(SIZE).map_err(system("reserve shared memory"))?;
+        // SAFETY: a fresh mapping, where the kernel finds room.
+        let mapping = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+            libc::mmap(std::ptr::null_mut(), SIZE as usize, protection, flags, file.as_raw_fd(), 0)
+        };
+        if mapping == libc::MAP_FAILED {
+            return Err(system("map shared memory")(io::Error::last_os_error()));
+        }
+        let image_offset = (size_of::<SharedHeader>() as u64).next_multiple_of(GRANULE);
+        file.write_all_at(&payload.image, image_offset).map_err(system("write shared memory"))?;
+        let mapping = mapping.cast::<u8>();
+        // SAFETY: the mapping starts with zero pages, which are a valid header; nobody else has it yet.
+        let header = unsafe { &mut *mapping.cast::<SharedHeader>() };
+        header.magic = MAGIC;
+        header.version = VERSION;
+        header.size = SIZE;
+        header.thread_area_size = THREAD_AREA_SIZE;
+        header.host_pid = std::process::id();
+        let free = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
+        header.next_free.store(free, Ordering::Relaxed);
+        Ok(Arena { file, mapping, image_offset })
+    }
+
+    /// Its contents.
+    pub fn shared(&self) -> Shared {
+        // SAFETY: the mapping stays as long as the arena, which outlives all use of its contents.
+        unsafe { Shared::at(self.mapping as u64) }
+    }
+
+    /// Offset of the runtime's image.
+    pub fn image_offset(&self) -> u64 {
+        self.image_offset
+    }
+
+    /// A path by which other processes of this system can open it.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// Size in addresses.
+    pub fn size(&self) -> u64 {
+        SIZE
+    }
+
+    /// Registers a process image with its first thread: the offsets of both.
+    ///
+    /// # Errors
+    /// [`CountError::Full`].
+    pub fn register(&self, pid: u32, parent: u64) -> Result<(u64, u64), CountError> {
+        let shared = self.shared();
+        let allocate = |size| shared.allocate(size).map_err(|_| CountError::Full);
+        let process = allocate(size_of::<ProcessRecord>() as u64)?;
+        let thread = allocate(THREAD_AREA_SIZE)?;
+        // SAFETY: both were just handed out, zero, which is valid for both; nobody else knows them yet.
+        unsafe {
+            let record = &mut *self.mapping.add(process as usize).cast::<ProcessRecord>();
+            record.parent = parent;
+            record.pid.store(pid, Ordering::Relaxed);
+            record.first_thread = thread;
+            record.latest_thread.store(thread, Ordering::Relaxed);
+            let area = &mut *self.mapping.add(thread as usize).cast::<ThreadArea>();
+            area.this = BASE + thread;
+            area.stack_top = BASE + thread + u64::from(COUNTERS);
+            area.shared = BASE;
+            area.process = process;
+            area.tid.store(pid, Ordering::Relaxed);
+            let latest = &shared.header().latest_process;
+            loop {
+                let previous = latest.load(Ordering::Acquire);
+                record.previous = previous;
+                if latest.compare_exchange(previous, process, Ordering::Release, Ordering::Relaxed).is_ok() {
+                    break;
+                }
+            }
+        }
+        Ok((process, thread))
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: unmaps the arena's own mapping.
+        unsafe { libc::munmap(self.mapping.cast(), SIZE as usize) };
+    }
+}

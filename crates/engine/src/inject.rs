@@ -1,0 +1,128 @@
+//! Putting the runtime into a program that is stopped at its first instruction.
+
+use crate::arena::{self, Arena};
+use crate::count::CountError;
+use crate::payload::{self, Payload};
+use std::io;
+use timewise_abi::log::MappingRecord;
+use timewise_abi::thread::Registers;
+use timewise_target::trace::{self, Tracee};
+
+/// Maps the runtime into the program and points it there. `parent` is the record of the image that it
+/// replaces or descends from, 0 for none. Returns the offset of its own record.
+///
+/// # Errors
+/// What the system refused. The program can still be released to run natively.
+pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result<u64, CountError> {
+    let system = |what| move |source| CountError::System { what, source };
+    let tracee = Tracee::new(pid);
+    let before = tracee.registers().map_err(system("read registers"))?;
+    let (process, thread) = arena.register(pid as u32, parent)?;
+    record_mappings(arena, process, pid).map_err(system("read memory maps"))?;
+    map_all(arena, payload, tracee, before.rsp).map_err(system("map the runtime into the program"))?;
+    // SAFETY: the area was just registered; the program does not run yet.
+    unsafe { (*arena.shared().thread(thread)).registers = saved(&before) };
+    let start = trace::Registers {
+        rip: payload.entry,
+        gs_base: arena::BASE + thread,
+        // Not in a system call, so that none is restarted.
+        orig_rax: u64::MAX,
+        ..before
+    };
+    tracee.set_registers(&start).map_err(system("set registers"))?;
+    Ok(process)
+}
+
+fn saved(r: &trace::Registers) -> Registers {
+    Registers {
+        r8_to_r15: [r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15],
+        rdi: r.rdi,
+        rsi: r.rsi,
+        rbp: r.rbp,
+        rbx: r.rbx,
+        rdx: r.rdx,
+        rax: r.rax,
+        rcx: r.rcx,
+        rsp: r.rsp,
+        rip: r.rip,
+        rflags: r.eflags,
+    }
+}
+
+fn map_all(arena: &Arena, payload: &Payload, tracee: Tracee, stack: u64) -> io::Result<()> {
+    // Below the stack pointer, and below the red zone, nothing of the program's is stored yet.
+    let path = arena.path();
+    let place = (stack - 1024) & !7;
+    tracee.write(place, format!("{path}\0").as_bytes())?;
+    let open = [libc::AT_FDCWD as u64, place, (libc::O_RDWR | libc::O_CLOEXEC) as u64, 0, 0, 0];
+    let fd = tracee.system_call(libc::SYS_openat, open)?;
+    let map = |address: u64, size: u64, protection: i32, flags: i32, offset: u64| {
+        let flags = flags | libc::MAP_FIXED_NOREPLACE;
+        let got = tracee.system_call(libc::SYS_mmap, [address, size, protection as u64, flags as u64, fd, offset])?;
+        if got == address { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
+    };
+    let read_write = libc::PROT_READ | libc::PROT_WRITE;
+    let mapped = map(arena::BASE, arena.size(), read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, 0)
+        .and_then(|()| {
+            let protection = libc::PROT_READ | libc::PROT_EXEC;
+            map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, arena.image_offset())
+        })
+        .and_then(|()| {
+            let size = payload.image.len() as u64 - payload.writable_from;
+            let offset = arena.image_offset() + payload.writable_from;
+            map(payload::BASE + payload.writable_from, size, read_write, libc::MAP_PRIVATE, offset)
+        });
+    tracee.system_call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
+    tracee.write(place, &vec![0; path.len() + 1])?;
+    mapped
+}
+
+/// Writes what is mapped executable before the first instruction into the process's log.
+fn record_mappings(arena: &Arena, process: u64, pid: i32) -> io::Result<()> {
+    let shared = arena.shared();
+    for line in std::fs::read_to_string(format!("/proc/{pid}/maps"))?.lines() {
+        let Some((record, path)) = parse(line) else { continue };
+        let log = &shared.process(process).mappings;
+        shared.append(log, &record, path.as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    }
+    Ok(())
+}
+
+/// A line of `/proc/PID/maps` that maps something executable.
+fn parse(line: &str) -> Option<(MappingRecord, &str)> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    if !fields.next()?.contains('x') {
+        return None;
+    }
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let file_offset = hex(fields.next()?)?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let inode = fields.next()?.parse().ok()?;
+    let path = fields.next().unwrap_or("").trim_start();
+    let device = libc::makedev(hex(major)? as u32, hex(minor)? as u32);
+    let record = MappingRecord {
+        start: hex(start)?,
+        end: hex(end)?,
+        file_offset,
+        device,
+        inode,
+        mapped: 1,
+        path_length: path.len() as u32,
+    };
+    Some((record, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_lines() {
+        let line = "555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a b";
+        let (record, path) = parse(line).unwrap();
+        assert_eq!((record.start, record.file_offset, record.inode), (0x5555_5555_8000, 0x4000, 1234));
+        assert_eq!(path, "/usr/bin/a b");
+        assert!(parse("555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a").is_none());
+    }
+}
