@@ -104,4 +104,3 @@ fn one(shared: Shared, offset: u64, process: &ProcessRecord) -> ProcessCounts {
         solution,
     }
 }
-

@@ -58,7 +58,8 @@ fn map_all(arena: &Arena, payload: &Payload, tracee: Tracee, stack: u64) -> io::
     let fd = tracee.system_call(libc::SYS_openat, open)?;
     let map = |address: u64, size: u64, protection: i32, flags: i32, offset: u64| {
         let flags = flags | libc::MAP_FIXED_NOREPLACE;
-        let got = tracee.system_call(libc::SYS_mmap, [address, size, protection as u64, flags as u64, fd, offset])?;
+        let got = tracee
+            .system_call(libc::SYS_mmap, [address, size, protection as u64, flags as u64, fd, offset])?;
         if got == address { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
     };
     let read_write = libc::PROT_READ | libc::PROT_WRITE;
@@ -83,7 +84,9 @@ fn record_mappings(arena: &Arena, process: u64, pid: i32) -> io::Result<()> {
     for line in std::fs::read_to_string(format!("/proc/{pid}/maps"))?.lines() {
         let Some((record, path)) = parse(line) else { continue };
         let log = &shared.process(process).mappings;
-        shared.append(log, &record, path.as_bytes()).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        shared
+            .append(log, &record, path.as_bytes())
+            .map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     }
     Ok(())
 }
