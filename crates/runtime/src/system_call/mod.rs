@@ -1,0 +1,59 @@
+//! The program's system calls: most go to the kernel as they are, with the program's own registers.
+//!
+//! Those that change what the runtime relies on are handled in the files of this folder, one concern
+//! each.
+
+mod process;
+
+use crate::entry;
+use crate::state::PROCESS;
+use crate::sys::{Errno, call, number};
+use core::sync::atomic::Ordering;
+use timewise_abi::thread::{ThreadArea, state};
+
+const ENOSYS: i32 = 38;
+
+/// Decides what becomes of the system call that the thread is about to make.
+pub fn handle(area: &mut ThreadArea) {
+    let (from, target, after) = PROCESS.with(|process| {
+        let exit = process.as_ref().expect("set up before translated code ran").exits[area.exit as usize];
+        (exit.from, exit.target, exit.place)
+    });
+    area.registers.rip = target;
+    area.after = after;
+    area.position.store(from, Ordering::Relaxed);
+    match area.registers.rax {
+        // Restartable sequences name addresses of the program's code, which never runs. The C library
+        // does without when the kernel does not have them.
+        number::RSEQ => answer(area, Err(Errno(ENOSYS))),
+        number::EXIT | number::EXIT_GROUP => process::end(area),
+        _ => native(area),
+    }
+}
+
+/// The kernel makes the call, with the program's registers, when the thread leaves the runtime.
+fn native(area: &mut ThreadArea) {
+    area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
+    area.resume = entry::system_call as *const () as u64;
+}
+
+/// Makes the call from the runtime, with the program's arguments: for calls that never wait.
+#[expect(dead_code, reason = "used by the next concerns")]
+fn perform(area: &ThreadArea) -> Result<u64, Errno> {
+    let r = &area.registers;
+    let arguments = [r.rdi, r.rsi, r.rdx, r.r8_to_r15[2], r.r8_to_r15[0], r.r8_to_r15[1]];
+    // SAFETY: it is the program's call; what it means for the runtime is the caller's concern.
+    unsafe { call(r.rax, arguments) }
+}
+
+/// The call is done already, with this result.
+fn answer(area: &mut ThreadArea, result: Result<u64, Errno>) {
+    area.registers.rax = match result {
+        Ok(value) => value,
+        Err(Errno(error)) => -i64::from(error) as u64,
+    };
+    // As the kernel leaves them.
+    area.registers.rcx = area.registers.rip;
+    area.registers.r8_to_r15[3] = area.registers.rflags;
+    area.resume = area.after;
+}
