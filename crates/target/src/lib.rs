@@ -4,3 +4,5 @@
 
 pub mod launch;
 pub mod trace;
+pub mod machine;
+pub mod perf;

@@ -1,0 +1,82 @@
+//! What a caller may choose, and what it can watch while a recording runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// How to sample.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Samples per second of CPU time and thread.
+    pub frequency_hz: u32,
+    /// Sample the kernel as well, on behalf of the program.
+    pub kernel: bool,
+    /// Take call stacks, by frame pointer.
+    pub stacks: bool,
+    /// What the event watches.
+    pub scope: Scope,
+    /// Samples to keep at most. Beyond it, neighbours in a thread are merged, so that a recording
+    /// of any length fits in memory and still shows all of the time.
+    pub sample_limit: usize,
+    /// Where to tell how the recording goes.
+    pub progress: Arc<Progress>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            frequency_hz: 4000,
+            kernel: false,
+            stacks: true,
+            scope: Scope::Automatic,
+            sample_limit: 4_000_000,
+            progress: Arc::default(),
+        }
+    }
+}
+
+/// What an event watches. `docs/sampling.md` tells how the two differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Processors where that is permitted and the machine is small, else threads.
+    Automatic,
+    /// The program's threads, each of which inherits the event. Needs no privilege. The first
+    /// sample of a thread comes after a whole period, so threads shorter than that stay unseen.
+    Threads,
+    /// Every thread on every processor; those of other programs are dropped at once. Needs
+    /// `CAP_PERFMON`, and sees short threads in their due proportion.
+    Processors,
+}
+
+/// The state of a running recording, to be read at any time by any thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    samples: AtomicU64,
+    lost: AtomicU64,
+    last_processor: AtomicU32,
+}
+
+impl Progress {
+    /// Samples taken so far.
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
+    /// Records lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Processor of the newest sample.
+    pub(crate) fn last_processor(&self) -> u32 {
+        self.last_processor.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sampled(&self, cpu: u32) {
+        self.samples.fetch_add(1, Ordering::Relaxed);
+        self.last_processor.store(cpu, Ordering::Relaxed);
+    }
+
+    pub(crate) fn missed(&self, records: u64) {
+        self.lost.fetch_add(records, Ordering::Relaxed);
+    }
+}

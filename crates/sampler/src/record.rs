@@ -1,0 +1,330 @@
+//! Records of performance events: the kernel's bytes to values. Reads what the attributes of
+//! `source` ask for and nothing else; a malformed record is `None`, never a panic.
+
+use timewise_target::perf::sys;
+
+/// Fields of every sample, in this order; the call chain is added where stacks are wanted.
+pub const SAMPLE_FIELDS: u64 = (sys::PERF_SAMPLE_IP
+    | sys::PERF_SAMPLE_TID
+    | sys::PERF_SAMPLE_TIME
+    | sys::PERF_SAMPLE_CPU
+    | sys::PERF_SAMPLE_PERIOD) as u64;
+
+/// Process and thread id, time, processor: what the kernel appends to records that are not
+/// samples when `sample_id_all` is set and the fields above are asked for.
+const TRAILER_BYTES: usize = 8 + 8 + 8;
+/// Values above this in a call chain are not addresses but say which mode the next ones are from.
+const CONTEXT_MARKERS: u64 = -4095_i64 as u64;
+const CONTEXT_USER: u64 = -512_i64 as u64;
+const CONTEXT_KERNEL: u64 = -128_i64 as u64;
+const MODE_MASK: u16 = 7;
+
+/// A record and the moment it speaks of, nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Debug, PartialEq)]
+pub struct Stamped {
+    /// When.
+    pub time_ns: u64,
+    /// What.
+    pub record: Record,
+}
+
+/// What happened.
+#[derive(Debug, PartialEq)]
+pub enum Record {
+    /// The clock of a thread struck.
+    Sample(RawSample),
+    /// A process mapped executable memory.
+    Mapping(RawMapping),
+    /// A thread got a name.
+    Name {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// The name.
+        name: String,
+        /// True if by `exec`, which also replaced all of the process's memory.
+        exec: bool,
+    },
+    /// A thread or process began.
+    Fork {
+        /// Process of the new thread.
+        pid: u32,
+        /// The new thread.
+        tid: u32,
+        /// Process that created it; the same for a thread.
+        parent_pid: u32,
+    },
+    /// A thread ended.
+    Exit {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+    },
+    /// The ring was full and records went missing.
+    Lost {
+        /// How many.
+        count: u64,
+    },
+    /// The kernel paused an event because it fired too often.
+    Throttled,
+}
+
+/// One sample as the kernel gives it.
+#[derive(Debug, PartialEq)]
+pub struct RawSample {
+    /// Instruction that would have executed next.
+    pub address: u64,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Processor it ran on.
+    pub cpu: u32,
+    /// Event count since the event's previous overflow: nanoseconds or cycles.
+    pub period: u64,
+    /// The kernel was executing.
+    pub kernel: bool,
+    /// Return addresses in the kernel, innermost first.
+    pub kernel_callers: Vec<u64>,
+    /// Return addresses in the program, innermost first; in a kernel sample the first one is the
+    /// instruction after the system call or the one that was interrupted.
+    pub user_callers: Vec<u64>,
+}
+
+/// One executable mapping as the kernel gives it.
+#[derive(Debug, PartialEq)]
+pub struct RawMapping {
+    /// Process.
+    pub pid: u32,
+    /// First address.
+    pub address: u64,
+    /// Length in bytes.
+    pub length: u64,
+    /// Offset in the file of the first byte.
+    pub file_offset: u64,
+    /// Which file it is.
+    pub identity: FileIdentity,
+    /// Path as the process sees it, or a name such as `[vdso]` or `//anon`.
+    pub path: Vec<u8>,
+}
+
+/// What tells a file apart from another of the same path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileIdentity {
+    /// The build id in the mapped bytes.
+    BuildId(Vec<u8>),
+    /// Inode number on its device.
+    Inode(u64),
+}
+
+/// Splits bytes that a ring handed out into records and reads those that concern us.
+pub fn read_all(mut bytes: &[u8], mut each: impl FnMut(Stamped)) {
+    while let Some((header, rest)) = bytes.split_at_checked(8) {
+        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+        let misc = u16::from_ne_bytes([header[4], header[5]]);
+        let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+        let Some((body, next)) = size.checked_sub(8).and_then(|body| rest.split_at_checked(body)) else {
+            return;
+        };
+        if let Some(stamped) = read(kind, misc, body) {
+            each(stamped);
+        }
+        bytes = next;
+    }
+}
+
+fn read(kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
+    if kind == sys::PERF_RECORD_SAMPLE {
+        return read_sample(misc, Fields(body));
+    }
+    let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER_BYTES)?)?;
+    let mut trailer = Fields(trailer);
+    trailer.u64()?;
+    let time_ns = trailer.u64()?;
+    let mut fields = Fields(body);
+    let record = match kind {
+        sys::PERF_RECORD_MMAP2 => Record::Mapping(read_mapping(misc, fields)?),
+        sys::PERF_RECORD_COMM => Record::Name {
+            pid: fields.u32()?,
+            tid: fields.u32()?,
+            name: String::from_utf8_lossy(fields.text()).into_owned(),
+            exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
+        },
+        sys::PERF_RECORD_FORK | sys::PERF_RECORD_EXIT => {
+            let (pid, parent_pid, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
+            match kind {
+                sys::PERF_RECORD_FORK => Record::Fork { pid, tid, parent_pid },
+                _ => Record::Exit { pid, tid },
+            }
+        }
+        sys::PERF_RECORD_LOST => {
+            fields.u64()?;
+            Record::Lost { count: fields.u64()? }
+        }
+        sys::PERF_RECORD_LOST_SAMPLES => Record::Lost { count: fields.u64()? },
+        sys::PERF_RECORD_THROTTLE => Record::Throttled,
+        _ => return None,
+    };
+    Some(Stamped { time_ns, record })
+}
+
+fn read_sample(misc: u16, mut fields: Fields) -> Option<Stamped> {
+    let address = fields.u64()?;
+    let (pid, tid) = (fields.u32()?, fields.u32()?);
+    let time_ns = fields.u64()?;
+    let (cpu, _) = (fields.u32()?, fields.u32()?);
+    let period = fields.u64()?;
+    let kernel = u32::from(misc & MODE_MASK) == sys::PERF_RECORD_MISC_KERNEL;
+    let mut sample = RawSample {
+        address,
+        pid,
+        tid,
+        cpu,
+        period,
+        kernel,
+        kernel_callers: Vec::new(),
+        user_callers: Vec::new(),
+    };
+    if !fields.0.is_empty() {
+        read_call_chain(&mut fields, &mut sample)?;
+    }
+    Some(Stamped { time_ns, record: Record::Sample(sample) })
+}
+
+/// The chain begins with the sampled address itself, in the mode that was interrupted.
+fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Option<()> {
+    let count = fields.u64()?;
+    let mut in_user = None;
+    for _ in 0..count {
+        let entry = fields.u64()?;
+        if entry >= CONTEXT_MARKERS {
+            in_user = match entry {
+                CONTEXT_USER => Some(true),
+                CONTEXT_KERNEL => Some(false),
+                _ => None,
+            };
+            continue;
+        }
+        match in_user {
+            Some(true) => sample.user_callers.push(entry),
+            Some(false) => sample.kernel_callers.push(entry),
+            None => {}
+        }
+    }
+    let interrupted = if sample.kernel { &mut sample.kernel_callers } else { &mut sample.user_callers };
+    if !interrupted.is_empty() {
+        interrupted.remove(0);
+    }
+    Some(())
+}
+
+fn read_mapping(misc: u16, mut fields: Fields) -> Option<RawMapping> {
+    let (pid, _) = (fields.u32()?, fields.u32()?);
+    let (address, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let identity = fields.take(24)?;
+    let identity = if u32::from(misc) & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
+        let size = usize::from(identity[0]).min(20);
+        FileIdentity::BuildId(identity[4..4 + size].to_vec())
+    } else {
+        FileIdentity::Inode(Fields(&identity[8..]).u64()?)
+    };
+    let _protection_and_flags = fields.u64()?;
+    let path = fields.text().to_vec();
+    Some(RawMapping { pid, address, length, file_offset, identity, path })
+}
+
+/// Reads fields in the machine's byte order from the front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    /// What is left, up to the first zero byte.
+    fn text(&self) -> &'a [u8] {
+        self.0.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, misc: u16, words: &[u64]) -> Vec<u8> {
+        let mut bytes = kind.to_ne_bytes().to_vec();
+        bytes.extend(misc.to_ne_bytes());
+        bytes.extend((8 + 8 * words.len() as u16).to_ne_bytes());
+        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        bytes
+    }
+
+    fn all(bytes: &[u8]) -> Vec<Stamped> {
+        let mut all = Vec::new();
+        read_all(bytes, |stamped| all.push(stamped));
+        all
+    }
+
+    #[test]
+    fn call_chain_is_split_by_mode_and_loses_the_sampled_address() {
+        let ids = 7 | 8 << 32;
+        let words = [0xffff_8000, ids, 99, 1, 250_000, 5, CONTEXT_KERNEL, 0xffff_8000, 0xffff_9000, CONTEXT_USER, 0x40];
+        let read = all(&record(sys::PERF_RECORD_SAMPLE, 1, &words));
+        let expected = RawSample {
+            address: 0xffff_8000,
+            pid: 7,
+            tid: 8,
+            cpu: 1,
+            period: 250_000,
+            kernel: true,
+            kernel_callers: vec![0xffff_9000],
+            user_callers: vec![0x40],
+        };
+        assert_eq!(read, [Stamped { time_ns: 99, record: Record::Sample(expected) }]);
+    }
+
+    #[test]
+    fn mapping_carries_a_build_id_or_an_inode() {
+        let name = u64::from_ne_bytes(*b"/lib/a\0\0");
+        let trailer = [1 | 1 << 32, 55, 0];
+        let mut words = vec![1 | 1 << 32, 0x1000, 0x2000, 0x3000, 3, 42, 0, 0, name];
+        words.extend(trailer);
+        let by_inode = all(&record(sys::PERF_RECORD_MMAP2, 2, &words));
+        let Record::Mapping(mapping) = &by_inode[0].record else { panic!("{by_inode:?}") };
+        assert_eq!((mapping.identity.clone(), &mapping.path[..]), (FileIdentity::Inode(42), &b"/lib/a"[..]));
+        assert_eq!((mapping.address, mapping.length, mapping.file_offset), (0x1000, 0x2000, 0x3000));
+        words[4] = 4 | 0xdd_cc_bb_aa << 32;
+        let misc = 2 | sys::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
+        let by_build_id = all(&record(sys::PERF_RECORD_MMAP2, misc, &words));
+        let Record::Mapping(mapping) = &by_build_id[0].record else { panic!("{by_build_id:?}") };
+        assert_eq!(mapping.identity, FileIdentity::BuildId(vec![0xaa, 0xbb, 0xcc, 0xdd]));
+    }
+
+    #[test]
+    fn damaged_bytes_end_quietly() {
+        let good = record(sys::PERF_RECORD_EXIT, 0, &[1, 1, 0, 1, 9, 0]);
+        assert_eq!(all(&good).len(), 1);
+        for cut in 0..good.len() {
+            assert!(all(&good[..cut]).is_empty());
+        }
+        for size in 0..8_u8 {
+            let mut bad = good.clone();
+            bad[6] = size;
+            assert!(all(&bad).is_empty());
+        }
+        let endless = record(sys::PERF_RECORD_SAMPLE, 2, &[1, 2, 3, 4, 5, u64::MAX]);
+        assert!(all(&endless).is_empty());
+    }
+}

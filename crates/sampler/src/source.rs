@@ -1,0 +1,222 @@
+//! Which event strikes the clock, and on whose behalf: the best that this machine grants, with
+//! the reason for every better one that it refused.
+
+use crate::SampleError;
+use crate::options::{Options, Scope};
+use crate::period;
+use crate::record::SAMPLE_FIELDS;
+use std::io;
+use timewise_target::machine;
+use timewise_target::perf::sys::{self, perf_event_attr};
+use timewise_target::perf::{Event, Ring, Watched};
+
+/// Ring sizes to try, in bytes a processor. The first holds half a second of deep stacks at the
+/// default frequency; unprivileged users get 512 KiB (`perf_event_mlock_kb`), shared by all their
+/// recordings.
+const RING_BYTES: [usize; 4] = [1 << 20, 512 << 10, 128 << 10, 32 << 10];
+
+/// Above this many processors the automatic choice is to watch threads: a clock on each processor
+/// would wake idle ones thousands of times a second, which costs the busy ones their turbo.
+const MOST_PROCESSORS_WATCHED: usize = 16;
+
+/// An event that this machine can sample with.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Name as `perf` writes it, such as `cycles:upp` or `cpu-clock:u`.
+    pub event: String,
+    /// True if periods are hardware cycles, false if nanoseconds.
+    pub counts_cycles: bool,
+    /// `precise_ip` that the kernel granted.
+    pub precise_level: u8,
+    /// True if every thread on every processor is watched and ours are picked out.
+    pub whole_processors: bool,
+    attributes: perf_event_attr,
+}
+
+/// A better event that was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The event's name.
+    pub event: String,
+    /// Why the kernel refused it, and what would help.
+    pub why: String,
+}
+
+/// An event that runs on one processor, and where its records arrive.
+#[derive(Debug)]
+pub struct Channel {
+    /// The event.
+    pub event: Event,
+    /// Its records.
+    pub ring: Ring,
+}
+
+/// Chooses the event to watch `thread` and its descendants with (`None`: the calling thread, to
+/// find out what is possible).
+///
+/// # Errors
+/// [`SampleError::Refused`] if nothing can be had.
+pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Refusal>), SampleError> {
+    let mut refusals = Vec::new();
+    for candidate in candidates(options) {
+        let scopes: &[bool] = match options.scope {
+            Scope::Threads => &[false],
+            Scope::Processors => &[true],
+            Scope::Automatic if machine::online_processors().len() > MOST_PROCESSORS_WATCHED => &[false],
+            Scope::Automatic => &[true, false],
+        };
+        let mut why = None;
+        for &whole_processors in scopes {
+            let mut source = candidate.clone();
+            source.whole_processors = whole_processors;
+            match source.open_first(thread) {
+                Ok(()) => return Ok((source, refusals)),
+                Err(error) => why = Some(error),
+            }
+        }
+        if let Some(error) = why {
+            refusals.push(Refusal { event: candidate.event, why: explain(&error, candidate.counts_cycles) });
+        }
+    }
+    let reasons: Vec<String> = refusals.iter().map(|r| format!("{}: {}", r.event, r.why)).collect();
+    Err(SampleError::Refused { reasons: reasons.join("; ") })
+}
+
+/// Best first: hardware cycles with the highest precision, then the clocks.
+fn candidates(options: &Options) -> Vec<Source> {
+    let modes = if options.kernel { "" } else { "u" };
+    let named = |name: &str, precise: u8| match modes.len() + usize::from(precise) {
+        0 => name.to_string(),
+        _ => format!("{name}:{modes}{}", "p".repeat(precise.into())),
+    };
+    let cycles = (0..=3).rev().map(|precise| {
+        let mut attributes = basic_attributes(options);
+        attributes.type_ = sys::PERF_TYPE_HARDWARE;
+        attributes.config = sys::PERF_COUNT_HW_CPU_CYCLES as u64;
+        attributes.set_freq(1);
+        attributes.__bindgen_anon_1.sample_freq = options.frequency_hz.into();
+        attributes.set_precise_ip(precise.into());
+        (named("cycles", precise), true, precise, attributes)
+    });
+    let clocks = [("cpu-clock", sys::PERF_COUNT_SW_CPU_CLOCK), ("task-clock", sys::PERF_COUNT_SW_TASK_CLOCK)];
+    let clocks = clocks.into_iter().map(|(name, config)| {
+        let mut attributes = basic_attributes(options);
+        attributes.type_ = sys::PERF_TYPE_SOFTWARE;
+        attributes.config = config as u64;
+        attributes.set_exclude_idle(1);
+        attributes.__bindgen_anon_1.sample_period = period::of_clock_ns(options.frequency_hz);
+        (named(name, 0), false, 0, attributes)
+    });
+    let all = cycles.chain(clocks);
+    all.map(|(event, counts_cycles, precise_level, attributes)| Source {
+        event,
+        counts_cycles,
+        precise_level,
+        whole_processors: false,
+        attributes,
+    })
+    .collect()
+}
+
+fn basic_attributes(options: &Options) -> perf_event_attr {
+    let mut attributes = perf_event_attr::default();
+    attributes.sample_type = SAMPLE_FIELDS;
+    if options.stacks {
+        attributes.sample_type |= sys::PERF_SAMPLE_CALLCHAIN as u64;
+        attributes.set_exclude_callchain_kernel(u64::from(!options.kernel));
+    }
+    attributes.set_disabled(1);
+    attributes.set_exclude_kernel(u64::from(!options.kernel));
+    attributes.set_exclude_hv(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes.set_task(1);
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes.set_build_id(1);
+    attributes
+}
+
+impl Source {
+    /// Tries one processor, without the attributes that this kernel may be too old for if need be.
+    fn open_first(&mut self, thread: Option<i32>) -> io::Result<()> {
+        self.attributes.set_inherit(u64::from(!self.whole_processors));
+        let cpu = machine::online_processors().first().copied();
+        let first = Event::open(&self.attributes, self.watched(thread), cpu);
+        match first {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                // Build ids in mappings came with Linux 5.12.
+                self.attributes.set_build_id(0);
+                Event::open(&self.attributes, self.watched(thread), cpu).map(drop)
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn watched(&self, thread: Option<i32>) -> Watched {
+        match (self.whole_processors, thread) {
+            (true, _) => Watched::Everyone,
+            (false, Some(thread)) => Watched::Thread(thread),
+            (false, None) => Watched::Caller,
+        }
+    }
+
+    /// Opens the event on every processor, not yet started. An event that follows a thread to any
+    /// processor cannot have a ring if threads shall inherit it, hence one a processor.
+    ///
+    /// # Errors
+    /// [`SampleError::System`].
+    pub fn open_channels(&self, thread: i32) -> Result<Vec<Channel>, SampleError> {
+        let failed = |what: &'static str| move |source| SampleError::System { what, source };
+        let mut channels = Vec::new();
+        for cpu in machine::online_processors() {
+            let event = Event::open(&self.attributes, self.watched(Some(thread)), Some(cpu))
+                .map_err(failed("open a sampling event on every processor (is ulimit -n large enough?)"))?;
+            let mut ring = Err(io::ErrorKind::OutOfMemory.into());
+            for bytes in RING_BYTES {
+                ring = Ring::map(&event, bytes);
+                if ring.is_ok() {
+                    break;
+                }
+            }
+            let ring = ring.map_err(failed(
+                "map the sampling buffers (raise it: sudo sysctl kernel.perf_event_mlock_kb=2048)",
+            ))?;
+            channels.push(Channel { event, ring });
+        }
+        Ok(channels)
+    }
+
+    /// Nanoseconds between two samples of a busy thread, if a clock strikes.
+    pub fn period_ns(&self) -> Option<u64> {
+        // SAFETY: a clock's period was stored as such; both fields of the union are plain u64.
+        (!self.counts_cycles).then(|| unsafe { self.attributes.__bindgen_anon_1.sample_period })
+    }
+}
+
+/// What an errno of `perf_event_open` means for a user who wants to sample.
+fn explain(error: &io::Error, hardware: bool) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP) if hardware => match machine::hypervisor() {
+            Some(name) => format!("no virtual PMU: the {name} hypervisor hides it; cannot be fixed inside the guest"),
+            None => "this kernel does not drive the processor's PMU".into(),
+        },
+        Some(libc::EACCES | libc::EPERM) => match machine::perf_event_paranoid() {
+            Some(level) if level > 2 => {
+                format!("perf_event_paranoid is {level}; run: sudo sysctl kernel.perf_event_paranoid=2")
+            }
+            Some(level) => format!(
+                "not permitted although perf_event_paranoid is {level}: a container's seccomp filter? run it \
+                 with --cap-add PERFMON or --security-opt seccomp=unconfined"
+            ),
+            None => "this kernel was built without performance events".into(),
+        },
+        Some(libc::ENOSYS) => "this kernel was built without performance events".into(),
+        Some(libc::EINVAL) => "this kernel or processor does not support it".into(),
+        Some(libc::EBUSY) => "another tool holds the counter; stop it (perf, an NMI watchdog)".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Facts about the machine that many need: its processors, its kernel, and the kernel's settings
+//! that decide what a profiler may do.
+
+use std::arch::x86_64::__cpuid;
+use std::fs;
+
+/// Processor name as the system gives it; "unknown processor" if it gives none.
+pub fn processor_name() -> String {
+    cpuinfo("model name").unwrap_or_else(|| "unknown processor".into())
+}
+
+/// Name of the processor's core design for the ones we know, from its vendor, family and model.
+pub fn microarchitecture() -> Option<&'static str> {
+    let number = |key| cpuinfo(key)?.parse::<u32>().ok();
+    design(&cpuinfo("vendor_id")?, number("cpu family")?, number("model")?)
+}
+
+/// Family and model numbers as the vendors publish them.
+fn design(vendor: &str, family: u32, model: u32) -> Option<&'static str> {
+    Some(match (vendor, family, model) {
+        ("GenuineIntel", 6, 0x3c | 0x3f | 0x45 | 0x46) => "Intel Haswell",
+        ("GenuineIntel", 6, 0x3d | 0x47 | 0x4f | 0x56) => "Intel Broadwell",
+        ("GenuineIntel", 6, 0x4e | 0x5e | 0x55 | 0x8e | 0x9e) => "Intel Skylake",
+        ("GenuineIntel", 6, 0x6a | 0x6c | 0x7d | 0x7e) => "Intel Ice Lake",
+        ("GenuineIntel", 6, 0x8c | 0x8d) => "Intel Tiger Lake",
+        ("GenuineIntel", 6, 0x8f) => "Intel Sapphire Rapids",
+        ("GenuineIntel", 6, 0x97 | 0x9a) => "Intel Alder Lake",
+        ("GenuineIntel", 6, 0xad | 0xae) => "Intel Granite Rapids",
+        ("GenuineIntel", 6, 0xb7 | 0xba | 0xbf) => "Intel Raptor Lake",
+        ("GenuineIntel", 6, 0xcf) => "Intel Emerald Rapids",
+        ("AuthenticAMD", 0x17, 0x00..=0x2f) => "AMD Zen",
+        ("AuthenticAMD", 0x17, 0x30..=0xff) => "AMD Zen 2",
+        ("AuthenticAMD", 0x19, 0x10..=0x1f | 0x60..=0xaf) => "AMD Zen 4",
+        ("AuthenticAMD", 0x19, _) => "AMD Zen 3",
+        ("AuthenticAMD", 0x1a, _) => "AMD Zen 5",
+        _ => return None,
+    })
+}
+
+fn cpuinfo(key: &str) -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.split(':').next().is_some_and(|k| k.trim() == key))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+
+/// Release of the running kernel, such as `6.1.0-18-amd64`.
+pub fn kernel_release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |s| s.trim().to_string())
+}
+
+/// Numbers of the processors online, ascending; 0 alone if the system does not tell.
+pub fn online_processors() -> Vec<u32> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    parse_list(text.trim()).unwrap_or_else(|| vec![0])
+}
+
+/// Reads lists such as `0-3,8`.
+fn parse_list(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        numbers.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?);
+    }
+    (!numbers.is_empty()).then_some(numbers)
+}
+
+/// The hypervisor that this machine is a guest of.
+pub fn hypervisor() -> Option<String> {
+    const HYPERVISOR_PRESENT: u32 = 1 << 31;
+    if __cpuid(1).ecx & HYPERVISOR_PRESENT == 0 {
+        return None;
+    }
+    let leaf = __cpuid(0x4000_0000);
+    let signature: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|r| r.to_le_bytes()).collect();
+    let signature = String::from_utf8_lossy(&signature);
+    Some(match signature.trim_end_matches('\0') {
+        "KVMKVMKVM" => "KVM".into(),
+        "Microsoft Hv" => "Hyper-V".into(),
+        "VMwareVMware" => "VMware".into(),
+        "XenVMMXenVMM" => "Xen".into(),
+        "TCGTCGTCGTCG" => "QEMU".into(),
+        other => other.to_string(),
+    })
+}
+
+/// The kernel's `perf_event_paranoid`; `None` if it was built without performance events.
+pub fn perf_event_paranoid() -> Option<i32> {
+    setting("kernel/perf_event_paranoid")
+}
+
+/// Most samples a second that the kernel grants to one event.
+pub fn perf_event_max_sample_rate() -> Option<u32> {
+    setting("kernel/perf_event_max_sample_rate")
+}
+
+/// Yama's `ptrace_scope`; `None` without Yama.
+pub fn yama_ptrace_scope() -> Option<u32> {
+    setting("kernel/yama/ptrace_scope")
+}
+
+fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    fs::read_to_string(format!("/proc/sys/{name}")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_agree_with_the_standard_library() {
+        let available = std::thread::available_parallelism().unwrap().get();
+        assert!(online_processors().len() >= available);
+        assert_eq!(parse_list("0-2,5,8-9"), Some(vec![0, 1, 2, 5, 8, 9]));
+        assert_eq!(parse_list(""), None);
+    }
+
+    #[test]
+    fn designs_are_told_by_vendor_family_and_model() {
+        assert_eq!(design("GenuineIntel", 6, 207), Some("Intel Emerald Rapids"));
+        assert_eq!(design("AuthenticAMD", 25, 17), Some("AMD Zen 4"));
+        assert_eq!(design("AuthenticAMD", 25, 1), Some("AMD Zen 3"));
+        assert_eq!(design("Nobody", 6, 207), None);
+    }
+}

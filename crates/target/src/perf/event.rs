@@ -1,0 +1,79 @@
+//! One performance event: opening it, switching it on and off.
+
+use super::sys::{self, perf_event_attr};
+use perf_event_open_sys::{ioctls, perf_event_open};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// Whose execution an event watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// The calling thread.
+    Caller,
+    /// This thread; with `inherit`, those it creates from then on as well.
+    Thread(i32),
+    /// Every thread that runs on the chosen processor. Needs `CAP_PERFMON`, or
+    /// `perf_event_paranoid` at 0 or less.
+    Everyone,
+}
+
+/// An open event. Dropping it closes it.
+#[derive(Debug)]
+pub struct Event {
+    fd: OwnedFd,
+}
+
+impl Event {
+    /// Opens an event; `cpu` limits it to one processor and must be given with
+    /// [`Watched::Everyone`]. `attributes.size` is filled in here.
+    ///
+    /// # Errors
+    /// The kernel's: `ENOENT` or `EOPNOTSUPP` where the hardware lacks the event, `EACCES` or
+    /// `EPERM` where `perf_event_paranoid` or a seccomp filter forbids it, `EINVAL` where this
+    /// kernel does not know an attribute.
+    pub fn open(attributes: &perf_event_attr, watched: Watched, cpu: Option<u32>) -> io::Result<Event> {
+        let mut attributes = *attributes;
+        attributes.size = size_of::<perf_event_attr>() as u32;
+        let pid = match watched {
+            Watched::Caller => 0,
+            Watched::Thread(tid) => tid,
+            Watched::Everyone => -1,
+        };
+        let cpu = cpu.map_or(-1, |cpu| cpu as i32);
+        let flags = sys::PERF_FLAG_FD_CLOEXEC as libc::c_ulong;
+        // SAFETY: `attributes` is a live, initialised structure of the size that it states, and it
+        // holds no pointers.
+        let fd = unsafe { perf_event_open(&mut attributes, pid, cpu, -1, flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just returned this descriptor; nobody else owns it.
+        Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// Starts the event and the copies of it that threads inherited.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enable(&self) -> io::Result<()> {
+        // SAFETY: this request takes no memory.
+        let result = unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Stops the event and the copies of it that threads inherited.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disable(&self) -> io::Result<()> {
+        // SAFETY: this request takes no memory.
+        let result = unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+impl AsFd for Event {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
