@@ -1,11 +1,35 @@
 //! Sampling: where a program's time goes, by interrupting it at even intervals while it runs
 //! natively.
+//!
+//! [`record`] takes a program that was launched and stopped, and gives a profile with one sampling
+//! run. The clock is the processor's cycle counter where there is one, else the system's time; then
+//! [`core_clock`] says how many cycles that was, and how surely. Samples are places in modules, so
+//! that they can be joined with the counts of another run. `docs/sampling.md` says what is measured
+//! and what the numbers mean.
+//!
+//! What this crate does not do: read symbols, or judge what the samples say.
+
+mod address_space;
+mod channels;
+mod collector;
+pub mod core_clock;
+mod modules;
 mod options;
+mod order;
 mod period;
 mod record;
+mod recording;
+mod segments;
 mod source;
+mod stacks;
+mod subject;
+mod thinning;
+mod warnings;
+
 pub use options::{Options, Progress, Scope};
+pub use recording::record;
 pub use source::{Refusal, Source, choose};
+
 /// Why a program could not be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {

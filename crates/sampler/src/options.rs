@@ -17,6 +17,9 @@ pub struct Options {
     /// Samples to keep at most. Beyond it, neighbours in a thread are merged, so that a recording
     /// of any length fits in memory and still shows all of the time.
     pub sample_limit: usize,
+    /// Bytes at most of the buffer between the kernel and us, on each processor. What finds it full
+    /// is lost, and counted.
+    pub ring_bytes: usize,
     /// Where to tell how the recording goes.
     pub progress: Arc<Progress>,
 }
@@ -29,6 +32,7 @@ impl Default for Options {
             stacks: true,
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
+            ring_bytes: 1 << 20,
             progress: Arc::default(),
         }
     }

@@ -62,8 +62,13 @@ pub enum Record {
         /// The thread.
         tid: u32,
     },
-    /// The ring was full and records went missing.
+    /// The ring was full and records went missing: samples, as the others have a ring to themselves.
     Lost {
+        /// How many.
+        count: u64,
+    },
+    /// Records of processes, names and mappings went missing.
+    Untracked {
         /// How many.
         count: u64,
     },
@@ -280,7 +285,19 @@ mod tests {
     #[test]
     fn call_chain_is_split_by_mode_and_loses_the_sampled_address() {
         let ids = 7 | 8 << 32;
-        let words = [0xffff_8000, ids, 99, 1, 250_000, 5, CONTEXT_KERNEL, 0xffff_8000, 0xffff_9000, CONTEXT_USER, 0x40];
+        let words = [
+            0xffff_8000,
+            ids,
+            99,
+            1,
+            250_000,
+            5,
+            CONTEXT_KERNEL,
+            0xffff_8000,
+            0xffff_9000,
+            CONTEXT_USER,
+            0x40,
+        ];
         let read = all(&record(sys::PERF_RECORD_SAMPLE, 1, &words));
         let expected = RawSample {
             address: 0xffff_8000,

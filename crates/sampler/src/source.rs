@@ -8,12 +8,7 @@ use crate::record::SAMPLE_FIELDS;
 use std::io;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
-use timewise_target::perf::{Event, Ring, Watched};
-
-/// Ring sizes to try, in bytes a processor. The first holds half a second of deep stacks at the
-/// default frequency; unprivileged users get 512 KiB (`perf_event_mlock_kb`), shared by all their
-/// recordings.
-const RING_BYTES: [usize; 4] = [1 << 20, 512 << 10, 128 << 10, 32 << 10];
+use timewise_target::perf::{Event, Watched};
 
 /// Above this many processors the automatic choice is to watch threads: a clock on each processor
 /// would wake idle ones thousands of times a second, which costs the busy ones their turbo.
@@ -30,7 +25,8 @@ pub struct Source {
     pub precise_level: u8,
     /// True if every thread on every processor is watched and ours are picked out.
     pub whole_processors: bool,
-    attributes: perf_event_attr,
+    /// What to open it with.
+    pub(crate) attributes: perf_event_attr,
 }
 
 /// A better event that was refused.
@@ -40,15 +36,6 @@ pub struct Refusal {
     pub event: String,
     /// Why the kernel refused it, and what would help.
     pub why: String,
-}
-
-/// An event that runs on one processor, and where its records arrive.
-#[derive(Debug)]
-pub struct Channel {
-    /// The event.
-    pub event: Event,
-    /// Its records.
-    pub ring: Ring,
 }
 
 /// Chooses the event to watch `thread` and its descendants with (`None`: the calling thread, to
@@ -156,44 +143,12 @@ impl Source {
         }
     }
 
-    fn watched(&self, thread: Option<i32>) -> Watched {
+    pub(crate) fn watched(&self, thread: Option<i32>) -> Watched {
         match (self.whole_processors, thread) {
             (true, _) => Watched::Everyone,
             (false, Some(thread)) => Watched::Thread(thread),
             (false, None) => Watched::Caller,
         }
-    }
-
-    /// Opens the event on every processor, not yet started. An event that follows a thread to any
-    /// processor cannot have a ring if threads shall inherit it, hence one a processor.
-    ///
-    /// # Errors
-    /// [`SampleError::System`].
-    pub fn open_channels(&self, thread: i32) -> Result<Vec<Channel>, SampleError> {
-        let failed = |what: &'static str| move |source| SampleError::System { what, source };
-        let mut channels = Vec::new();
-        for cpu in machine::online_processors() {
-            let event = Event::open(&self.attributes, self.watched(Some(thread)), Some(cpu))
-                .map_err(failed("open a sampling event on every processor (is ulimit -n large enough?)"))?;
-            let mut ring = Err(io::ErrorKind::OutOfMemory.into());
-            for bytes in RING_BYTES {
-                ring = Ring::map(&event, bytes);
-                if ring.is_ok() {
-                    break;
-                }
-            }
-            let ring = ring.map_err(failed(
-                "map the sampling buffers (raise it: sudo sysctl kernel.perf_event_mlock_kb=2048)",
-            ))?;
-            channels.push(Channel { event, ring });
-        }
-        Ok(channels)
-    }
-
-    /// Nanoseconds between two samples of a busy thread, if a clock strikes.
-    pub fn period_ns(&self) -> Option<u64> {
-        // SAFETY: a clock's period was stored as such; both fields of the union are plain u64.
-        (!self.counts_cycles).then(|| unsafe { self.attributes.__bindgen_anon_1.sample_period })
     }
 }
 
@@ -201,7 +156,9 @@ impl Source {
 fn explain(error: &io::Error, hardware: bool) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP) if hardware => match machine::hypervisor() {
-            Some(name) => format!("no virtual PMU: the {name} hypervisor hides it; cannot be fixed inside the guest"),
+            Some(name) => {
+                format!("no virtual PMU: the {name} hypervisor hides it; cannot be fixed inside the guest")
+            }
             None => "this kernel does not drive the processor's PMU".into(),
         },
         Some(libc::EACCES | libc::EPERM) => match machine::perf_event_paranoid() {

@@ -57,7 +57,7 @@ pub struct Launch {
 pub struct Ended {
     /// Raw status as `waitpid` gives it.
     pub wait_status: i32,
-    /// From launch to end.
+    /// From release to end: what is done to the stopped child is not its time.
     pub elapsed: Duration,
     /// User CPU time of it and its waited-for children.
     pub user: Duration,
@@ -72,7 +72,6 @@ pub struct Ended {
 #[derive(Debug)]
 pub struct Stopped {
     pid: libc::pid_t,
-    started: Instant,
 }
 
 /// A child that runs by itself.
@@ -157,7 +156,6 @@ impl Launch {
         };
         // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
         unsafe { command.pre_exec(before_exec) };
-        let started = Instant::now();
         let child = command.spawn().map_err(|source| match source.raw_os_error() {
             Some(libc::ENOEXEC) => LaunchError::NotExecutable {
                 path: shown.clone(),
@@ -175,7 +173,7 @@ impl Launch {
         if !libc::WIFSTOPPED(status) {
             return Err(system("exec")(io::Error::other("the program ended before its first instruction")));
         }
-        Ok(Stopped { pid, started })
+        Ok(Stopped { pid })
     }
 }
 
@@ -185,16 +183,26 @@ impl Stopped {
         self.pid
     }
 
+    /// Ends the child, which has not run an instruction.
+    pub fn kill(self) {
+        // SAFETY: these pass no memory but an optional result that is not wanted.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL);
+        }
+    }
+
     /// Lets the child run, free of `ptrace`.
     ///
     /// # Errors
     /// The system's, if the child is gone or another thread launched it.
     pub fn release(self) -> io::Result<Running> {
+        let started = Instant::now();
         // SAFETY: detaching passes no memory.
         if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Running { pid: self.pid, started: self.started })
+        Ok(Running { pid: self.pid, started })
     }
 }
 

@@ -3,6 +3,6 @@
 //! Start reading at [`launch::Launch`].
 
 pub mod launch;
-pub mod trace;
 pub mod machine;
 pub mod perf;
+pub mod trace;

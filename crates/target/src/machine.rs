@@ -2,7 +2,7 @@
 //! that decide what a profiler may do.
 
 use std::arch::x86_64::__cpuid;
-use std::fs;
+use std::{fs, io};
 
 /// Processor name as the system gives it; "unknown processor" if it gives none.
 pub fn processor_name() -> String {
@@ -45,13 +45,32 @@ fn cpuinfo(key: &str) -> Option<String> {
 
 /// Release of the running kernel, such as `6.1.0-18-amd64`.
 pub fn kernel_release() -> String {
-    fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| "unknown".into(), |s| s.trim().to_string())
+    fs::read_to_string("/proc/sys/kernel/osrelease")
+        .map_or_else(|_| "unknown".into(), |s| s.trim().to_string())
 }
 
 /// Numbers of the processors online, ascending; 0 alone if the system does not tell.
 pub fn online_processors() -> Vec<u32> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     parse_list(text.trim()).unwrap_or_else(|| vec![0])
+}
+
+/// Lets the calling thread run on this processor only.
+///
+/// # Errors
+/// The system's, if the processor is offline or not ours to use.
+pub fn move_to_processor(processor: u32) -> io::Result<()> {
+    // SAFETY: an all-zero set is a valid, empty one.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    if processor as usize >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number is within the set, which is live for both calls.
+    let result = unsafe {
+        libc::CPU_SET(processor as usize, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Reads lists such as `0-3,8`.

@@ -61,6 +61,23 @@ impl Event {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Samples that found the ring full, of this event and of the copies that threads inherited;
+    /// the event must have been opened with `PERF_FORMAT_LOST` as its only read format.
+    ///
+    /// # Errors
+    /// The kernel's; `UnexpectedEof` if the read format is another.
+    pub fn lost(&self) -> io::Result<u64> {
+        let mut value_and_lost = [0_u64; 2];
+        let size = size_of_val(&value_and_lost);
+        // SAFETY: the kernel writes at most `size` bytes into the array.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), value_and_lost.as_mut_ptr().cast(), size) };
+        match got {
+            ..0 => Err(io::Error::last_os_error()),
+            _ if got as usize == size => Ok(value_and_lost[1]),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
     /// Stops the event and the copies of it that threads inherited.
     ///
     /// # Errors

@@ -31,9 +31,8 @@ impl Ring {
         let fd = event.as_fd().as_raw_fd();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let map = unsafe {
-            libc::mmap(ptr::null_mut(), page_bytes + data_bytes, access, libc::MAP_SHARED, fd, 0)
-        };
+        let map =
+            unsafe { libc::mmap(ptr::null_mut(), page_bytes + data_bytes, access, libc::MAP_SHARED, fd, 0) };
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -49,10 +48,7 @@ impl Ring {
         // SAFETY: both positions are aligned 64-bit fields of the live first page, changed only
         // atomically while it is mapped.
         let (head, tail) = unsafe {
-            (
-                AtomicU64::from_ptr(&raw mut (*page).data_head),
-                AtomicU64::from_ptr(&raw mut (*page).data_tail),
-            )
+            (AtomicU64::from_ptr(&raw mut (*page).data_head), AtomicU64::from_ptr(&raw mut (*page).data_tail))
         };
         // Acquire: the records up to the head are written before the head moves over them.
         let end = head.load(Ordering::Acquire);

@@ -1,0 +1,157 @@
+//! The open events of a recording: one pair on each processor, each with a ring of its own.
+//!
+//! An event that follows a thread to any processor cannot have a ring if threads shall inherit it,
+//! hence one a processor. Samples and the records that tell of processes and mappings arrive
+//! through different rings: if samples come too fast and some are lost, the recording still knows
+//! whose and from which code the others are.
+
+use crate::SampleError;
+use crate::record::{self, Record, Stamped};
+use crate::source::Source;
+use std::io;
+use std::time::Duration;
+use timewise_target::machine;
+use timewise_target::perf::sys::{self, perf_event_attr};
+use timewise_target::perf::{Event, Ring};
+
+/// Ring sizes to try for samples, in bytes. The kernel grants an unprivileged user 516 KiB a
+/// processor (`perf_event_mlock_kb`) for everything, so the second fits together with the ring
+/// beside it.
+const SAMPLE_RING_BYTES: [usize; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
+/// Likewise for records of processes and mappings: 500 of them in the smallest.
+const TRACKING_RING_BYTES: [usize; 3] = [512 << 10, 128 << 10, 64 << 10];
+/// A sample with the deepest call chain that the kernel takes by default (127 frames).
+const LARGEST_SAMPLE_BYTES: u64 = 1200;
+
+/// All events of a recording.
+#[derive(Debug)]
+pub struct Channels {
+    samples: Vec<Channel>,
+    tracking: Vec<Channel>,
+    buffer: Vec<u8>,
+}
+
+/// An event that runs on one processor, and where its records arrive.
+#[derive(Debug)]
+struct Channel {
+    event: Event,
+    ring: Ring,
+    /// Bytes of the ring.
+    size: usize,
+}
+
+impl Channels {
+    /// Opens `source` on every processor, not yet started, to watch `thread` and its descendants.
+    /// `ring_bytes` limits the rings of samples.
+    ///
+    /// # Errors
+    /// [`SampleError::System`].
+    pub fn open(source: &Source, thread: i32, ring_bytes: usize) -> Result<Channels, SampleError> {
+        let tracking = tracking_attributes(source);
+        let mut attributes = source.attributes;
+        attributes.set_mmap(0);
+        attributes.set_mmap2(0);
+        attributes.set_build_id(0);
+        attributes.set_comm(0);
+        attributes.set_comm_exec(0);
+        attributes.set_task(0);
+        // Counting what a ring lost came with Linux 6.0; before it, the ring's own records must do.
+        let mut counting = attributes;
+        counting.read_format = sys::PERF_FORMAT_LOST as u64;
+        let sizes: Vec<usize> = SAMPLE_RING_BYTES.iter().map(|&bytes| bytes.min(ring_bytes)).collect();
+        let mut channels = Channels { samples: Vec::new(), tracking: Vec::new(), buffer: Vec::new() };
+        for cpu in machine::online_processors() {
+            let watched = source.watched(Some(thread));
+            let open = |attributes| Event::open(attributes, watched, Some(cpu));
+            channels.tracking.push(Channel::map(open(&tracking), &TRACKING_RING_BYTES)?);
+            let event = open(&counting).or_else(|_| open(&attributes));
+            channels.samples.push(Channel::map(event, &sizes)?);
+        }
+        Ok(channels)
+    }
+
+    /// Starts all events.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enable(&self) -> io::Result<()> {
+        self.all().try_for_each(|channel| channel.event.enable())
+    }
+
+    /// Stops all events; what is in the rings stays.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disable(&self) -> io::Result<()> {
+        self.all().try_for_each(|channel| channel.event.disable())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Channel> {
+        self.tracking.iter().chain(&self.samples)
+    }
+
+    /// Takes all records out of the rings.
+    pub fn drain(&mut self, mut each: impl FnMut(Stamped)) {
+        // Samples first: the mapping that a sample is in is then in its ring before we look there.
+        for channel in &mut self.samples {
+            self.buffer.clear();
+            channel.ring.drain_into(&mut self.buffer);
+            record::read_all(&self.buffer, &mut each);
+        }
+        for channel in &mut self.tracking {
+            self.buffer.clear();
+            channel.ring.drain_into(&mut self.buffer);
+            record::read_all(&self.buffer, |Stamped { time_ns, record }| {
+                let record = match record {
+                    Record::Lost { count } => Record::Untracked { count },
+                    other => other,
+                };
+                each(Stamped { time_ns, record });
+            });
+        }
+    }
+
+    /// Samples that found their ring full, as far as the kernel counts them (since Linux 6.0): also
+    /// the last ones, which no record in the ring tells of.
+    pub fn lost_samples(&self) -> u64 {
+        self.samples.iter().filter_map(|channel| channel.event.lost().ok()).sum()
+    }
+
+    /// The longest pause between two visits that leaves half of every ring free.
+    pub fn longest_pause(&self, frequency_hz: u32) -> Duration {
+        let smallest = self.samples.iter().map(|channel| channel.size as u64).min().unwrap_or(0);
+        let samples = smallest / 2 / LARGEST_SAMPLE_BYTES;
+        Duration::from_secs(samples) / frequency_hz.max(1)
+    }
+}
+
+/// An event that never fires and tells of processes, names and mappings.
+fn tracking_attributes(source: &Source) -> perf_event_attr {
+    let mut attributes = source.attributes;
+    attributes.type_ = sys::PERF_TYPE_SOFTWARE;
+    attributes.config = sys::PERF_COUNT_SW_DUMMY as u64;
+    attributes.set_freq(0);
+    attributes.set_precise_ip(0);
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_idle(0);
+    attributes.__bindgen_anon_1.sample_period = 0;
+    attributes.sample_type = record::SAMPLE_FIELDS;
+    attributes
+}
+
+impl Channel {
+    fn map(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, SampleError> {
+        let failed = |what: &'static str| move |source| SampleError::System { what, source };
+        let event =
+            event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
+        let mut refused = io::ErrorKind::OutOfMemory.into();
+        for &size in sizes {
+            match Ring::map(&event, size) {
+                Ok(ring) => return Ok(Channel { event, ring, size }),
+                Err(error) => refused = error,
+            }
+        }
+        let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
+        Err(failed(what)(refused))
+    }
+}

@@ -1,0 +1,302 @@
+//! From records in order of time to the tables of a profile: who ran, in which code, with which
+//! callers.
+
+use crate::address_space::AddressSpace;
+use crate::modules::Modules;
+use crate::options::Progress;
+use crate::record::{RawMapping, RawSample, Record};
+use crate::stacks::Stacks;
+use crate::thinning::Samples;
+use std::collections::HashMap;
+use std::sync::Arc;
+use timewise_profile::{Exit, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
+
+/// The tables as they grow.
+#[derive(Debug)]
+pub struct Collector {
+    /// Start of the run on the records' clock.
+    started_ns: u64,
+    counts_cycles: bool,
+    progress: Arc<Progress>,
+    /// Processes of all runs so far.
+    pub processes: Vec<Process>,
+    /// Their threads.
+    pub threads: Vec<Thread>,
+    /// What was mapped.
+    pub modules: Modules,
+    /// Who called.
+    pub stacks: Stacks,
+    /// Where time passed.
+    pub samples: Samples,
+    /// Samples outside of all known code.
+    pub unplaced: u64,
+    /// Times that the kernel paused the clock.
+    pub throttled: u64,
+    /// Records of processes and mappings that went missing.
+    pub untracked: u64,
+    live: HashMap<u32, Live>,
+    live_threads: HashMap<u32, ThreadId>,
+}
+
+/// A process that has not ended.
+#[derive(Debug)]
+struct Live {
+    id: ProcessId,
+    /// Shared with the parent until one of them maps something.
+    space: Arc<AddressSpace>,
+    threads: u32,
+    /// `exec` happened; the next file mapped is the new program.
+    executable_follows: bool,
+}
+
+/// The process that a recording begins with.
+#[derive(Debug)]
+pub struct Root {
+    /// Its id.
+    pub pid: u32,
+    /// Path of its executable.
+    pub executable: Vec<u8>,
+    /// Name of its only thread.
+    pub name: String,
+    /// What it has mapped so far.
+    pub mappings: Vec<RawMapping>,
+}
+
+impl Collector {
+    /// A recording that begins at `started_ns` with one process; descendants follow by `fork`.
+    pub fn new(
+        root: Root,
+        started_ns: u64,
+        counts_cycles: bool,
+        sample_limit: usize,
+        progress: Arc<Progress>,
+    ) -> Collector {
+        let mut collector = Collector {
+            started_ns,
+            counts_cycles,
+            progress,
+            processes: Vec::new(),
+            threads: Vec::new(),
+            modules: Modules::default(),
+            stacks: Stacks::default(),
+            samples: Samples::with_limit(sample_limit),
+            unplaced: 0,
+            throttled: 0,
+            untracked: 0,
+            live: HashMap::new(),
+            live_threads: HashMap::new(),
+        };
+        let mut space = AddressSpace::default();
+        for mapping in &root.mappings {
+            collector.modules.map(&mut space, mapping);
+        }
+        collector.add_process(root.pid, None, root.executable, Arc::new(space));
+        collector.add_thread(root.pid, root.pid, root.name);
+        collector
+    }
+
+    /// Takes the next record. Those of processes that do not descend from the root are ignored.
+    pub fn take(&mut self, time_ns: u64, record: Record) {
+        match record {
+            Record::Sample(raw) => self.sample(time_ns, &raw),
+            Record::Mapping(raw) => self.mapping(&raw),
+            Record::Name { pid, tid, name, exec } => self.name(pid, tid, name, exec),
+            Record::Fork { pid, tid, parent_pid } => self.fork(pid, tid, parent_pid),
+            Record::Exit { pid, tid } => self.exit(pid, tid),
+            Record::Lost { count } => self.progress.missed(count),
+            Record::Untracked { count } => self.untracked += count,
+            Record::Throttled => self.throttled += 1,
+        }
+    }
+
+    /// Processes that have not ended.
+    pub fn alive(&self) -> usize {
+        self.live.len()
+    }
+
+    fn add_process(
+        &mut self,
+        pid: u32,
+        parent: Option<ProcessId>,
+        executable: Vec<u8>,
+        space: Arc<AddressSpace>,
+    ) {
+        let id = ProcessId(self.processes.len() as u32);
+        self.processes.push(Process {
+            run: RunId(0),
+            pid,
+            parent,
+            executable,
+            exit: Exit::Unknown,
+            count_uncertainty: 0,
+        });
+        self.live.insert(pid, Live { id, space, threads: 0, executable_follows: false });
+    }
+
+    fn add_thread(&mut self, pid: u32, tid: u32, name: String) -> Option<ThreadId> {
+        let live = self.live.get_mut(&pid)?;
+        live.threads += 1;
+        let id = ThreadId(self.threads.len() as u32);
+        self.threads.push(Thread { process: live.id, tid, name, instructions: None });
+        self.live_threads.insert(tid, id);
+        Some(id)
+    }
+
+    /// The thread of a tracked process; one whose beginning was lost is made up.
+    fn thread(&mut self, pid: u32, tid: u32) -> Option<ThreadId> {
+        let process = self.live.get(&pid)?.id;
+        let known = self.live_threads.get(&tid).copied();
+        match known.filter(|id| self.threads[id.index()].process == process) {
+            Some(id) => Some(id),
+            None => self.add_thread(pid, tid, self.name_of(pid)),
+        }
+    }
+
+    fn name_of(&self, tid: u32) -> String {
+        self.live_threads.get(&tid).map_or_else(String::new, |id| self.threads[id.index()].name.clone())
+    }
+
+    fn sample(&mut self, time_ns: u64, raw: &RawSample) {
+        let Some(thread) = self.thread(raw.pid, raw.tid) else { return };
+        let Some(live) = self.live.get(&raw.pid) else { return };
+        let mut callers: Vec<Place> =
+            raw.kernel_callers.iter().map(|&address| self.modules.kernel_place(address)).collect();
+        // Without frame pointers the chain soon leaves all code: what follows is no caller.
+        callers.extend(raw.user_callers.iter().map_while(|&address| live.space.place(address)));
+        let place = match raw.kernel {
+            true => Some(self.modules.kernel_place(raw.address)),
+            false => live.space.place(raw.address),
+        };
+        self.unplaced += u64::from(place.is_none());
+        self.progress.sampled(raw.cpu);
+        self.samples.push(Sample {
+            thread,
+            time_ns: time_ns.saturating_sub(self.started_ns),
+            weight_ns: if self.counts_cycles { 0 } else { raw.period },
+            weight_cycles: self.counts_cycles.then_some(raw.period),
+            place,
+            kernel: raw.kernel,
+            stack: self.stacks.intern(&callers),
+        });
+    }
+
+    fn mapping(&mut self, raw: &RawMapping) {
+        let Some(live) = self.live.get_mut(&raw.pid) else { return };
+        self.modules.map(Arc::make_mut(&mut live.space), raw);
+        if std::mem::take(&mut live.executable_follows) {
+            self.processes[live.id.index()].executable = raw.path.clone();
+        }
+    }
+
+    fn name(&mut self, pid: u32, tid: u32, name: String, exec: bool) {
+        if exec && let Some(live) = self.live.get_mut(&pid) {
+            live.space = Arc::default();
+            live.executable_follows = true;
+        }
+        if let Some(thread) = self.thread(pid, tid) {
+            self.threads[thread.index()].name = name;
+        }
+    }
+
+    fn fork(&mut self, pid: u32, tid: u32, parent_pid: u32) {
+        let Some(parent) = self.live.get(&parent_pid) else { return };
+        if pid != parent_pid {
+            let executable = self.processes[parent.id.index()].executable.clone();
+            let (parent, space) = (parent.id, Arc::clone(&parent.space));
+            self.add_process(pid, Some(parent), executable, space);
+        }
+        self.add_thread(pid, tid, self.name_of(parent_pid));
+    }
+
+    fn exit(&mut self, pid: u32, tid: u32) {
+        let Some(live) = self.live.get_mut(&pid) else { return };
+        self.live_threads.remove(&tid);
+        live.threads = live.threads.saturating_sub(1);
+        if live.threads == 0 {
+            self.live.remove(&pid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::FileIdentity;
+    use timewise_profile::Offset;
+
+    fn mapping(pid: u32, address: u64, path: &str) -> RawMapping {
+        let identity = FileIdentity::Inode(0);
+        RawMapping { pid, address, length: 0x1000, file_offset: 0, identity, path: path.into() }
+    }
+
+    fn sample(pid: u32, tid: u32, address: u64, user_callers: Vec<u64>) -> Record {
+        let kernel_callers = Vec::new();
+        Record::Sample(RawSample {
+            address,
+            pid,
+            tid,
+            cpu: 0,
+            period: 9,
+            kernel: false,
+            kernel_callers,
+            user_callers,
+        })
+    }
+
+    fn collector() -> Collector {
+        let root = Root {
+            pid: 10,
+            executable: b"/a".into(),
+            name: "a".into(),
+            mappings: vec![mapping(10, 0x1000, "/a")],
+        };
+        Collector::new(root, 100, false, 1000, Arc::default())
+    }
+
+    #[test]
+    fn children_share_memory_until_exec_and_strangers_are_ignored() {
+        let mut c = collector();
+        c.take(110, Record::Fork { pid: 20, tid: 20, parent_pid: 10 });
+        c.take(111, Record::Fork { pid: 99, tid: 99, parent_pid: 98 });
+        c.take(120, sample(20, 20, 0x1010, vec![0x1020, 0x9999, 0x1030]));
+        c.take(121, sample(99, 99, 0x1010, vec![]));
+        c.take(122, Record::Mapping(mapping(20, 0x2000, "/b")));
+        c.take(123, sample(10, 10, 0x2000, vec![]));
+        c.take(124, Record::Name { pid: 20, tid: 20, name: "c".into(), exec: true });
+        c.take(125, sample(20, 20, 0x1010, vec![]));
+        c.take(126, Record::Mapping(mapping(20, 0x1000, "/c")));
+        c.take(127, sample(20, 20, 0x1010, vec![]));
+        assert_eq!(c.processes.len(), 2);
+        assert_eq!(c.processes[1].parent, Some(ProcessId(0)));
+        assert_eq!(c.processes[1].executable, b"/c");
+        assert_eq!(c.threads[1].name, "c");
+        assert_eq!(c.unplaced, 2);
+        let (samples, modules) = (c.samples.into_vec(), c.modules.into_vec());
+        let path = |sample: &Sample| sample.place.map(|p| modules[p.module.index()].path.clone());
+        let paths: Vec<_> = samples.iter().map(path).collect();
+        assert_eq!(paths, [Some(b"/a".to_vec()), None, None, Some(b"/c".to_vec())]);
+        assert_eq!(samples[0].time_ns, 20);
+        // The chain ends where it leaves all code.
+        let stacks = c.stacks.into_vec();
+        assert_eq!(stacks.len(), 1);
+        assert_eq!(stacks[0].return_place.offset, Offset(0x20));
+    }
+
+    #[test]
+    fn reused_ids_are_new_rows() {
+        let mut c = collector();
+        for _ in 0..2 {
+            c.take(1, Record::Fork { pid: 10, tid: 11, parent_pid: 10 });
+            c.take(2, sample(10, 11, 0x1000, vec![]));
+            c.take(3, Record::Exit { pid: 10, tid: 11 });
+            c.take(4, Record::Fork { pid: 12, tid: 12, parent_pid: 10 });
+            c.take(5, sample(12, 12, 0x1000, vec![]));
+            c.take(6, Record::Exit { pid: 12, tid: 12 });
+            c.take(7, sample(12, 12, 0x1000, vec![]));
+        }
+        assert_eq!(c.threads.iter().map(|t| t.tid).collect::<Vec<_>>(), [10, 11, 12, 11, 12]);
+        assert_eq!(c.processes.len(), 3);
+        let threads: Vec<u32> = c.samples.into_vec().iter().map(|s| s.thread.0).collect();
+        assert_eq!(threads.len(), 4);
+    }
+}

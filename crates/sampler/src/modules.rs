@@ -1,0 +1,234 @@
+//! The modules of a recording: names and build ids of what was mapped, each once.
+
+use crate::address_space::{AddressSpace, Mapping};
+use crate::record::{FileIdentity, RawMapping};
+use crate::segments::Segments;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place};
+
+/// Modules by identity, and the program headers of those that are files.
+#[derive(Debug, Default)]
+pub struct Modules {
+    all: Vec<Module>,
+    ids: HashMap<Module, ModuleId>,
+    segments: HashMap<ModuleId, Segments>,
+    files: HashMap<(Vec<u8>, IdentityKey), ModuleId>,
+    /// Paths whose file was gone or another one by the time that it was looked at.
+    pub unreadable: Vec<Vec<u8>>,
+}
+
+type IdentityKey = (bool, Vec<u8>);
+
+impl Modules {
+    /// Enters a mapping into the address space of its process.
+    pub fn map(&mut self, space: &mut AddressSpace, raw: &RawMapping) {
+        let end = raw.address.saturating_add(raw.length);
+        let mapping = match kind_of(&raw.path) {
+            ModuleKind::File => {
+                let module = self.file(raw);
+                let offset = match self.segments.get(&module) {
+                    Some(segments) => segments.virtual_address(raw.file_offset),
+                    None => raw.file_offset,
+                };
+                Mapping { end, module, bias: raw.address.wrapping_sub(offset) }
+            }
+            kind @ (ModuleKind::Vdso | ModuleKind::Unknown) => {
+                let module = self.intern(Module { kind, path: raw.path.clone(), build_id: Vec::new() });
+                Mapping { end, module, bias: raw.address }
+            }
+            kind @ (ModuleKind::Jit | ModuleKind::Kernel) => self.written_code(space, raw, kind, end),
+        };
+        space.map(raw.address, mapping);
+    }
+
+    /// Code written at run time is announced again whenever its protection changes, in pieces or
+    /// as a whole. What touches a known region continues it, so that offsets keep their meaning.
+    fn written_code(
+        &mut self,
+        space: &AddressSpace,
+        raw: &RawMapping,
+        kind: ModuleKind,
+        end: u64,
+    ) -> Mapping {
+        let known = space.touching(raw.address, end).map(|(_, mapping)| mapping);
+        let known = known.filter(|m| self.all[m.module.index()].kind == kind && m.bias <= raw.address);
+        if let Some(region) = known {
+            return Mapping { end, ..region };
+        }
+        let path = format!("[jit {:#x}]", raw.address).into_bytes();
+        let module = self.intern(Module { kind, path, build_id: Vec::new() });
+        Mapping { end, module, bias: raw.address }
+    }
+
+    fn file(&mut self, raw: &RawMapping) -> ModuleId {
+        let key = match &raw.identity {
+            FileIdentity::BuildId(id) => (true, id.clone()),
+            FileIdentity::Inode(inode) => (false, inode.to_ne_bytes().to_vec()),
+        };
+        if let Some(&id) = self.files.get(&(raw.path.clone(), key.clone())) {
+            return id;
+        }
+        let segments = find_file(raw).and_then(|path| Segments::of_file(&path));
+        if segments.is_none() {
+            self.unreadable.push(raw.path.clone());
+        }
+        let segments = segments.unwrap_or_default();
+        let build_id = match &raw.identity {
+            FileIdentity::BuildId(id) => id.clone(),
+            FileIdentity::Inode(_) => segments.build_id.clone(),
+        };
+        let id = self.intern(Module { kind: ModuleKind::File, path: raw.path.clone(), build_id });
+        self.segments.insert(id, segments);
+        self.files.insert((raw.path.clone(), key), id);
+        id
+    }
+
+    fn intern(&mut self, module: Module) -> ModuleId {
+        *self.ids.entry(module).or_insert_with_key(|module| {
+            self.all.push(module.clone());
+            ModuleId(self.all.len() as u32 - 1)
+        })
+    }
+
+    /// A place in the kernel, by run-time address.
+    pub fn kernel_place(&mut self, address: u64) -> Place {
+        let path = b"[kernel]".to_vec();
+        let module = self.intern(Module { kind: ModuleKind::Kernel, path, build_id: Vec::new() });
+        Place { module, version: CodeVersion::default(), offset: Offset(address) }
+    }
+
+    /// All modules, in the order of their ids.
+    pub fn into_vec(self) -> Vec<Module> {
+        self.all
+    }
+}
+
+/// What a mapping's name in `/proc/PID/maps` or in a record says of its kind.
+fn kind_of(path: &[u8]) -> ModuleKind {
+    match path {
+        b"[vdso]" => ModuleKind::Vdso,
+        b"" | b"//anon" | b"[heap]" | b"[stack]" | b"//toolong" => ModuleKind::Jit,
+        _ if path.starts_with(b"[anon") || path.starts_with(b"/memfd:") => ModuleKind::Jit,
+        _ if path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV") => ModuleKind::Jit,
+        _ if path.starts_with(b"/") => ModuleKind::File,
+        _ => ModuleKind::Unknown,
+    }
+}
+
+/// The file that was mapped, at its path as we see it or as the process sees it. A build id must
+/// agree. An inode number need not (overlay file systems show two for one file), unless the file
+/// is known to be gone from its path.
+fn find_file(raw: &RawMapping) -> Option<PathBuf> {
+    let path = Path::new(OsStr::from_bytes(&raw.path));
+    let inside = Path::new("/proc").join(raw.pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
+    let candidates = [path.to_path_buf(), inside];
+    let same_inode = |path: &&PathBuf, inode| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
+    let found = match &raw.identity {
+        FileIdentity::Inode(inode) => {
+            let exact = candidates.iter().find(|path| same_inode(path, *inode));
+            exact.or_else(|| candidates.iter().find(|path| path.is_file()))
+        }
+        FileIdentity::BuildId(id) => {
+            candidates.iter().find(|path| Segments::of_file(path).is_some_and(|s| s.build_id == *id))
+        }
+    };
+    found.cloned()
+}
+
+/// The executable mappings that a process has now, as its map file tells.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden.
+pub fn present_mappings(pid: u32) -> std::io::Result<Vec<RawMapping>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_map_line(pid, line)).collect())
+}
+
+/// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`
+fn parse_map_line(pid: u32, line: &[u8]) -> Option<RawMapping> {
+    let mut rest = line;
+    let mut field = || {
+        let end = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+        let (field, after) = rest.split_at(end);
+        rest = after.trim_ascii_start();
+        std::str::from_utf8(field).ok()
+    };
+    let (range, protection, file_offset, _device, inode) = (field()?, field()?, field()?, field()?, field()?);
+    let (start, end) = range.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    protection.contains('x').then_some(RawMapping {
+        pid,
+        address: start,
+        length: end.checked_sub(start)?,
+        file_offset: u64::from_str_radix(file_offset, 16).ok()?,
+        identity: FileIdentity::Inode(inode.parse().ok()?),
+        path: rest.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Our own code, found through our own map file, must land on its link-time address; the
+    /// difference between two functions is the same there as in memory.
+    #[test]
+    fn own_functions_keep_their_distance() {
+        let mut modules = Modules::default();
+        let mut space = AddressSpace::default();
+        for raw in present_mappings(std::process::id()).unwrap() {
+            modules.map(&mut space, &raw);
+        }
+        let (here, there) =
+            (own_functions_keep_their_distance as *const () as u64, parse_list as *const () as u64);
+        let (a, b) = (space.place(here).unwrap(), space.place(there).unwrap());
+        assert_eq!(a.module, b.module);
+        assert_eq!(a.offset.0.wrapping_sub(b.offset.0), here.wrapping_sub(there));
+        let module = &modules.all[a.module.index()];
+        assert_eq!(module.path, std::env::current_exe().unwrap().as_os_str().as_bytes());
+        assert!(modules.all.iter().any(|m| m.kind == ModuleKind::Vdso));
+    }
+
+    fn parse_list() {}
+
+    #[test]
+    fn code_written_in_pieces_is_one_module() {
+        let mut modules = Modules::default();
+        let mut space = AddressSpace::default();
+        let raw = |address, length| RawMapping {
+            pid: 1,
+            address,
+            length,
+            file_offset: 0,
+            identity: FileIdentity::Inode(0),
+            path: b"//anon".to_vec(),
+        };
+        for (address, length) in [(0x10000, 0x1000), (0x11000, 0x1000), (0x10000, 0x3000), (0x10800, 0x100)] {
+            modules.map(&mut space, &raw(address, length));
+        }
+        modules.map(&mut space, &raw(0x90000, 0x1000));
+        assert_eq!(space.place(0x12345).unwrap().offset, Offset(0x2345));
+        assert_eq!(space.place(0x10880).unwrap().offset, Offset(0x880));
+        assert_eq!(space.place(0x10010).unwrap().module, space.place(0x12fff).unwrap().module);
+        assert_eq!(modules.all.len(), 2);
+        assert_eq!(modules.all[1].path, b"[jit 0x90000]");
+    }
+
+    #[test]
+    fn replaced_files_are_not_taken_for_the_mapped_one() {
+        let program = std::env::current_exe().unwrap();
+        let mut raw = present_mappings(std::process::id())
+            .unwrap()
+            .into_iter()
+            .find(|raw| raw.path == program.as_os_str().as_bytes())
+            .unwrap();
+        assert_eq!(find_file(&raw), Some(program));
+        raw.identity = FileIdentity::BuildId(vec![1, 2, 3]);
+        assert_eq!(find_file(&raw), None);
+    }
+}

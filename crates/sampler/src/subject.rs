@@ -1,0 +1,99 @@
+//! What the system says of a program that stands before its first instruction: its command line,
+//! environment, memory and so on, as rows of a profile want them.
+
+use crate::collector::Root;
+use crate::modules::present_mappings;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+/// The program as it was started.
+#[derive(Debug)]
+pub struct Subject {
+    /// Program and arguments.
+    pub command: Vec<Vec<u8>>,
+    /// Working directory.
+    pub directory: Vec<u8>,
+    /// Variables, in the order that the program finds them.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether the kernel chose its addresses at random.
+    pub randomised_addresses: bool,
+    /// Its process, with what is mapped now.
+    pub root: Root,
+}
+
+impl Subject {
+    /// Asks the system about the stopped process `pid`.
+    ///
+    /// # Errors
+    /// The system's, if the process is gone or hidden from us.
+    pub fn of(pid: u32) -> io::Result<Subject> {
+        let file = |name: &str| format!("/proc/{pid}/{name}");
+        let link = |name: &str| Ok::<_, io::Error>(fs::read_link(file(name))?.into_os_string().into_vec());
+        let name = fs::read(file("comm"))?;
+        Ok(Subject {
+            command: zero_ended(&fs::read(file("cmdline"))?),
+            directory: link("cwd")?,
+            environment: zero_ended(&fs::read(file("environ"))?)
+                .iter()
+                .map(|entry| split_variable(entry))
+                .collect(),
+            randomised_addresses: randomises(&fs::read_to_string(file("personality"))?),
+            root: Root {
+                pid,
+                executable: link("exe")?,
+                name: String::from_utf8_lossy(name.trim_ascii_end()).into_owned(),
+                mappings: present_mappings(pid)?,
+            },
+        })
+    }
+}
+
+fn zero_ended(bytes: &[u8]) -> Vec<Vec<u8>> {
+    bytes
+        .split_inclusive(|&byte| byte == 0)
+        .map(|part| part.strip_suffix(b"\0").unwrap_or(part).to_vec())
+        .collect()
+}
+
+/// A variable without `=` is a name without a value.
+fn split_variable(entry: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let at = entry.iter().position(|&byte| byte == b'=').unwrap_or(entry.len());
+    (entry[..at].to_vec(), entry.get(at + 1..).unwrap_or_default().to_vec())
+}
+
+/// By the process's personality, in hexadecimal, and the setting for the whole system.
+fn randomises(personality: &str) -> bool {
+    let fixed =
+        u64::from_str_radix(personality.trim(), 16).unwrap_or(0) & libc::ADDR_NO_RANDOMIZE as u64 != 0;
+    let system = fs::read_to_string("/proc/sys/kernel/randomize_va_space").unwrap_or_default();
+    !fixed && system.trim() != "0"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_target::launch::Launch;
+
+    #[test]
+    fn a_stopped_program_is_described_as_it_was_launched() {
+        let mut launch = Launch::new("sleep");
+        launch.arguments = vec!["0".into(), "".into()];
+        launch.environment = vec![("TIMEWISE_TEST".into(), "a=b".into())];
+        launch.randomise_addresses = false;
+        let stopped = launch.stopped().unwrap();
+        let subject = Subject::of(stopped.pid() as u32).unwrap();
+        let _ended = stopped.release().unwrap().wait().unwrap();
+        assert_eq!(subject.command, [&b"sleep"[..], b"0", b""]);
+        assert!(subject.environment.contains(&(b"TIMEWISE_TEST".to_vec(), b"a=b".to_vec())));
+        assert!(!subject.randomised_addresses);
+        assert_eq!(subject.root.name, "sleep");
+        let executable =
+            std::path::PathBuf::from(std::ffi::OsString::from_vec(subject.root.executable.clone()));
+        assert_eq!(
+            executable.file_name().unwrap(),
+            fs::canonicalize("/bin/sleep").unwrap().file_name().unwrap()
+        );
+        assert!(subject.root.mappings.iter().any(|mapping| mapping.path == subject.root.executable));
+    }
+}

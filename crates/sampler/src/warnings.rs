@@ -1,0 +1,62 @@
+//! What a reader of a recording must know to trust its numbers, in words.
+
+use crate::collector::Collector;
+use std::collections::BTreeSet;
+use timewise_profile::Run;
+
+/// All that went less than perfectly; `processes_left` descendants outlived the program.
+pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let frequency_hz = run.clock.as_ref().map_or(0, |clock| clock.frequency_hz);
+    let taken = collector.samples.taken();
+    if taken == 0 {
+        warnings.push(format!(
+            "no samples: the program used {:.1} ms of CPU time; at {frequency_hz} Hz that is too little; repeat its \
+             work, or raise --frequency",
+            (run.user_ns + run.kernel_ns) as f64 / 1e6
+        ));
+    }
+    if run.lost_samples > 0 {
+        let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;
+        warnings.push(format!(
+            "{} samples ({share:.1} %) were lost because the buffer was full; lower --frequency",
+            run.lost_samples
+        ));
+    }
+    if collector.untracked > 0 {
+        warnings.push(format!(
+            "{} records of new processes and mappings were lost: some code may be unknown or taken for another",
+            collector.untracked
+        ));
+    }
+    if collector.throttled > 0 {
+        warnings.push(format!(
+            "the kernel paused sampling {} times to limit its cost; lower --frequency, or run: sudo sysctl \
+             kernel.perf_cpu_time_max_percent=0",
+            collector.throttled
+        ));
+    }
+    if collector.samples.merged() > 1 {
+        warnings.push(format!(
+            "there were more samples than are kept: each stands for {} neighbours in its thread",
+            collector.samples.merged()
+        ));
+    }
+    if collector.unplaced > 0 {
+        let share = 100.0 * collector.unplaced as f64 / taken.max(1) as f64;
+        warnings.push(format!("{} samples ({share:.1} %) lie outside of all known code", collector.unplaced));
+    }
+    let unreadable: BTreeSet<_> = collector.modules.unreadable.iter().collect();
+    for path in unreadable {
+        warnings.push(format!(
+            "{}: gone, replaced or not an ELF file while the program ran: its code has offsets in the file only",
+            String::from_utf8_lossy(path)
+        ));
+    }
+    if processes_left > 0 {
+        warnings.push(format!(
+            "{processes_left} of the program's processes still ran when it ended; what they did later is not here"
+        ));
+    }
+    warnings
+}
