@@ -13,7 +13,7 @@ static void *executes(void *unused)
     CHECK(!"exec");
     return 0;
 }
-static void *spins(void *unused) { (void)unused; for (volatile uint64_t v = 1;;) v = churn(v, 1000); }
+static void *spins(void *unused) { (void)unused; for (volatile uint64_t v = 1;;) v = churn(v, 1000); return unused; }
 
 int main(int argc, char **argv)
 {

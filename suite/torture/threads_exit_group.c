@@ -9,7 +9,7 @@ static atomic_int ready;
 static volatile uint64_t sink;
 static int pipes[2];
 
-static void *spins(void *unused) { (void)unused; ready++; for (;;) sink = churn(sink + 1, 1000); }
+static void *spins(void *unused) { (void)unused; ready++; for (;;) sink = churn(sink + 1, 1000); return unused; }
 static void *waits(void *unused) { char c; ready++; CHECK(read(pipes[0], &c, 1) == 2); return unused; }
 static void *sleeps(void *unused) { ready++; for (;;) usleep(100); return unused; }
 

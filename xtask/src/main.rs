@@ -1,5 +1,7 @@
 //! Project chores: `cargo xtask COMMAND`. One folder or file a chore; `--help` lists them.
 
+mod check;
+mod counter;
 mod suite;
 mod tidy;
 mod usage;
@@ -22,6 +24,9 @@ enum Chore {
     /// Lists and runs the programs of suite/
     #[command(subcommand)]
     Suite(suite::Command),
+    /// Compares counted runs with native ones and with independent counts
+    #[command(subcommand)]
+    Check(check::Command),
 }
 
 /// The workspace's root folder.
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Tidy => tidy::run(&root()),
         Chore::Suite(command) => suite::run(&root(), command),
+        Chore::Check(command) => check::run(&root(), command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

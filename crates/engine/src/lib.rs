@@ -5,7 +5,7 @@
 
 pub mod arena;
 pub mod count;
-mod harvest;
+pub mod harvest;
 mod inject;
 mod payload;
 mod solve;

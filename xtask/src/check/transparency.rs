@@ -1,0 +1,176 @@
+//! Each torture program and workload natively and under count: output and end must be the same.
+
+use super::torture::{self, Case, Outcome};
+use crate::counter::{Counter, target_folder};
+use crate::suite::{self, Size, Workload};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to check, and how.
+#[derive(Args)]
+pub struct Options {
+    /// Torture programs (all their cases) and workloads; all if none is named
+    names: Vec<String>,
+    /// Only the torture programs
+    #[arg(long)]
+    torture: bool,
+    /// Seconds after which a program counts as hung
+    #[arg(long, default_value_t = 60)]
+    limit: u32,
+    /// How often each runs under count: some faults show once in a hundred runs
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+}
+
+/// Prints a table; what differs is shown below its row.
+///
+/// # Errors
+/// If anything differs, or a program does not even run natively.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let counter = Counter::build(root)?;
+    let scratch = target_folder(root).join("torture");
+    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let (cases, workloads) = select(root, options)?;
+    let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
+    println!("{:24} {:10} {:10}", "program", "native", "counted");
+    let mut bad = Vec::new();
+    for case in &cases {
+        if !check_case(case, &counter, &scratch, options)? {
+            bad.push(case.name.as_str());
+        }
+    }
+    for workload in &workloads {
+        if !check_workload(workload, &counter, &work, &scratch, options)? {
+            bad.push(&workload.name);
+        }
+    }
+    let checked = cases.len() + workloads.len();
+    ensure!(bad.is_empty(), "{} of {checked} programs are changed by counting: {}", bad.len(), bad.join(" "));
+    println!("{checked} programs, none changed by counting");
+    Ok(())
+}
+
+/// The cases and workloads meant; without names, workloads only where the suite is built.
+fn select(root: &Path, options: &Options) -> Result<(Vec<Case>, Vec<Workload>)> {
+    let mut cases = torture::load(root)?;
+    let mut workloads = suite::select(root, &[])?;
+    if options.names.is_empty() {
+        if options.torture || suite::work_folder(root).is_err() {
+            workloads.clear();
+        }
+        return Ok((cases, workloads));
+    }
+    let program = |case: &Case| case.name.split(':').next().unwrap_or_default().to_string();
+    for name in &options.names {
+        if !cases.iter().any(|c| c.name == *name || program(c) == *name)
+            && !workloads.iter().any(|w| w.name == *name)
+        {
+            bail!(
+                "no torture program or workload {name}; ls suite/torture and cargo xtask suite list name them"
+            );
+        }
+    }
+    cases.retain(|c| options.names.contains(&c.name) || options.names.contains(&program(c)));
+    workloads.retain(|w| options.names.contains(&w.name));
+    Ok((cases, workloads))
+}
+
+fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options) -> Result<bool> {
+    let program = case.build(scratch)?;
+    let limit = Duration::from_secs(options.limit.into());
+    let run = |prefix: &[String]| case.run(&program, prefix, scratch, limit);
+    // Named after the program itself: env changes nothing, and both sides are executed by exec.
+    let native = run(&["env".to_string()])?;
+    let mut faults = Vec::new();
+    if native.ended != case.ends || !native.errors.is_empty() {
+        faults.push(format!("natively: expected {}, found {}", case.ends, outcome(&native)));
+    }
+    let prefix = counter.prefix(&scratch.join("counts"));
+    let mut ended = native.ended.clone();
+    for _ in 0..options.repeat {
+        let counted = run(&prefix)?;
+        if counted != native {
+            faults.push(format!("natively {}\n    counted {}", outcome(&native), outcome(&counted)));
+            ended = counted.ended;
+            break;
+        }
+    }
+    Ok(row(&case.name, &native.ended, &ended, &faults))
+}
+
+fn check_workload(
+    workload: &Workload,
+    counter: &Counter,
+    work: &Path,
+    scratch: &Path,
+    options: &Options,
+) -> Result<bool> {
+    let outcome_of = |prefix: &[String]| -> Result<Outcome> {
+        let done = suite::execute(workload, Size::Test, work, prefix, options.limit)?;
+        let ended = match done.status.code() {
+            Some(124 | 137) => format!("hung {} s", options.limit),
+            _ => torture::describe(done.status),
+        };
+        Ok(Outcome {
+            ended,
+            output: done.output.into_bytes(),
+            errors: without_numbers(&done.errors).into_bytes(),
+        })
+    };
+    let native = outcome_of(&[])?;
+    let prefix = counter.prefix(&scratch.join("counts"));
+    let mut faults = Vec::new();
+    let mut ended = native.ended.clone();
+    for _ in 0..options.repeat {
+        let counted = outcome_of(&prefix)?;
+        if counted != native {
+            faults.push(format!("natively {}\n    counted {}", outcome(&native), outcome(&counted)));
+            ended = counted.ended;
+            break;
+        }
+    }
+    Ok(row(&workload.name, &native.ended, &ended, &faults))
+}
+
+/// Workloads write times and numbers of timer ticks to standard error: only the words must agree.
+fn without_numbers(text: &str) -> String {
+    let mut words = String::new();
+    for character in text.chars() {
+        match character {
+            '0'..='9' if words.ends_with('#') => {}
+            '0'..='9' => words.push('#'),
+            other => words.push(other),
+        }
+    }
+    words
+}
+
+fn outcome(of: &Outcome) -> String {
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let shown: String = text.chars().take(400).collect();
+        shown.trim_end().replace('\n', "\n        ")
+    };
+    format!("{}\n        output: {}\n        errors: {}", of.ended, text(&of.output), text(&of.errors))
+}
+
+fn row(name: &str, native: &str, counted: &str, faults: &[String]) -> bool {
+    println!("{name:24} {native:10} {counted:10} {}", if faults.is_empty() { "same" } else { "DIFFERENT" });
+    for fault in faults {
+        println!("    {fault}");
+    }
+    faults.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_out_and_words_stay() {
+        assert_eq!(without_numbers("12 ticks in 3.5 s\n"), "# ticks in #.# s\n");
+        assert_ne!(without_numbers("killed"), without_numbers("ended"));
+    }
+}

@@ -1,0 +1,36 @@
+//! The command that counts: built once, then put before a program.
+
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A built command that counts a program without a word of its own and ends as the program ended.
+pub struct Counter {
+    program: PathBuf,
+}
+
+impl Counter {
+    /// Builds it, optimised.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn build(root: &Path) -> Result<Counter> {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", "executions"])
+            .current_dir(root)
+            .status()
+            .context("cargo")?;
+        ensure!(built.success(), "the counting command does not build");
+        Ok(Counter { program: target_folder(root).join("release/examples/executions") })
+    }
+
+    /// What to put before a program so that its counts go to `file`.
+    pub fn prefix(&self, file: &Path) -> Vec<String> {
+        [self.program.as_path(), file].iter().map(|p| p.to_string_lossy().into_owned()).collect()
+    }
+}
+
+/// Where cargo puts what it builds.
+pub fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
