@@ -11,6 +11,7 @@
 
 pub mod log;
 pub mod process;
+mod register;
 pub mod thread;
 pub mod view;
 
@@ -44,12 +45,16 @@ pub struct SharedHeader {
     pub size: u64,
     /// Offset of the first byte never handed out; both.
     pub next_free: AtomicU64,
+    /// Where the shared file is mapped in every process under count; host, once.
+    pub base: u64,
     /// Bytes of a [`thread::ThreadArea`] with its counters; host, once.
     pub thread_area_size: u64,
     /// Latest registered [`process::ProcessRecord`]; both, linked through `previous`.
     pub latest_process: AtomicU64,
-    /// Process id of the host; host, once.
-    pub host_pid: u32,
+    /// Process id of the host, 0 once it no longer follows; host.
+    pub host_pid: AtomicU32,
+    /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
+    pub user_gs: u32,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.
@@ -63,8 +68,10 @@ pub struct Mailbox {
     pub state: AtomicU32,
     /// Thread that asks; runtime.
     pub tid: AtomicU32,
-    /// Its [`process::ProcessRecord`]; runtime.
-    pub process: AtomicU64,
+    /// Its [`thread::ThreadArea`]; runtime.
+    pub thread: AtomicU64,
+    /// Directory descriptor, address of the path, and flags, as for `execveat`; runtime.
+    pub what: [AtomicU64; 3],
 }
 
 /// Values of [`Mailbox::state`].

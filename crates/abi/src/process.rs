@@ -7,19 +7,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 #[repr(C)]
 pub struct ProcessRecord {
     /// Record registered before this one, 0 for none; whoever registers it.
-    pub previous: u64,
+    pub previous: AtomicU64,
     /// Record of the image that forked this one or called `execve`, 0 for the first; whoever registers it.
     pub parent: u64,
-    /// Process id; whoever registers it.
+    /// Process id; 0 until the process takes its first step; host for the first image, then runtime.
     pub pid: AtomicU32,
     /// A [`state`].
     pub state: AtomicU32,
-    /// Thread area of the first thread; whoever registers it.
-    pub first_thread: u64,
-    /// 1 if user code may write `%gs`'s base (FSGSBASE); host.
-    pub user_gs: u32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
     /// Translated blocks; runtime.
     pub blocks: Log,
     /// Edges; runtime.

@@ -1,6 +1,6 @@
 //! What is kept for each thread under count: `%gs` points at its [`ThreadArea`] while it runs.
 
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`. Between the
 /// head and the counters lies the stack that the runtime uses on this thread.
@@ -51,6 +51,14 @@ pub struct ThreadArea {
     pub resume: u64,
     /// Where in the code cache to go on after a system call.
     pub after: u64,
+    /// Address of the area of the thread or process that the system call makes.
+    pub child: u64,
+    /// What is to be done when the system call returns: one of [`returned`].
+    pub returned: u32,
+    /// Number of the mailbox by which the host was asked to follow an `execve`.
+    pub mailbox: u32,
+    /// The program's signal mask while the runtime blocks all signals.
+    pub mask: u64,
     /// The program's registers while the runtime runs.
     pub registers: Registers,
     /// The program's `xmm0` to `xmm15` while the runtime runs.
@@ -60,7 +68,7 @@ pub struct ThreadArea {
     /// Offset of the [`crate::process::ProcessRecord`] in the shared file.
     pub process: u64,
     /// Area registered before this one in the process, 0 for none.
-    pub previous: u64,
+    pub previous: AtomicU64,
     /// Thread id, of the last thread if several used the area in turn.
     pub tid: AtomicU32,
     /// A [`state`].
@@ -71,6 +79,23 @@ pub struct ThreadArea {
     pub deferred: AtomicU32,
     /// Signal mask to restore when delivering.
     pub deferred_mask: u64,
+    /// 1 if the thread is a process of its own that shares this memory, as after `vfork`; whoever
+    /// registers it.
+    pub sharing: u32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
+}
+
+/// Values of [`ThreadArea::returned`].
+pub mod returned {
+    /// A thread was made.
+    pub const THREAD: u32 = 0;
+    /// A process that shares this memory was made, and has let go of it.
+    pub const SHARING: u32 = 1;
+    /// A process with a copy of this memory was made.
+    pub const FORK: u32 = 2;
+    /// An `execve` failed.
+    pub const EXEC: u32 = 3;
 }
 
 /// Values of [`ThreadArea::state`].

@@ -32,6 +32,11 @@ impl Shared {
         unsafe { &*((self.base + offset) as *const ProcessRecord) }
     }
 
+    /// Likewise, for the fields that whoever registers it writes.
+    pub(crate) fn process_mut(self, offset: u64) -> *mut ProcessRecord {
+        (self.base + offset) as *mut ProcessRecord
+    }
+
     /// A thread area, by its offset.
     pub fn thread(self, offset: u64) -> *mut ThreadArea {
         (self.base + offset) as *mut ThreadArea
@@ -126,7 +131,7 @@ impl Shared {
     /// The thread area registered before this one, 0 for none.
     pub fn previous_thread(self, thread: u64) -> u64 {
         // SAFETY: written before the area was registered.
-        unsafe { (*self.thread(thread)).previous }
+        unsafe { (*self.thread(thread)).previous.load(Ordering::Acquire) }
     }
 
     fn segment(self, offset: u64) -> &'static Segment {

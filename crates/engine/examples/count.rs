@@ -16,6 +16,9 @@ fn main() -> Result<(), timewise_engine::count::CountError> {
             process.solution.imbalance
         );
     }
+    for program in &counted.uncounted {
+        eprintln!("uncounted: {program:?}");
+    }
     eprintln!("{:?} status {:#x} user {:?}", counted.failure, counted.ended.wait_status, counted.ended.user);
     Ok(())
 }

@@ -7,8 +7,6 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
-use timewise_abi::process::ProcessRecord;
-use timewise_abi::thread::{COUNTERS, ThreadArea};
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 
@@ -68,7 +66,9 @@ impl Arena {
         header.version = VERSION;
         header.size = SIZE;
         header.thread_area_size = THREAD_AREA_SIZE;
-        header.host_pid = std::process::id();
+        header.base = BASE;
+        header.host_pid.store(std::process::id(), Ordering::Relaxed);
+        header.user_gs = u32::from(user_gs());
         let free = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         header.next_free.store(free, Ordering::Relaxed);
         Ok(Arena { file, mapping, image_offset })
@@ -101,33 +101,20 @@ impl Arena {
     /// [`CountError::Full`].
     pub fn register(&self, pid: u32, parent: u64) -> Result<(u64, u64), CountError> {
         let shared = self.shared();
-        let allocate = |size| shared.allocate(size).map_err(|_| CountError::Full);
-        let process = allocate(size_of::<ProcessRecord>() as u64)?;
-        let thread = allocate(THREAD_AREA_SIZE)?;
-        // SAFETY: both were just handed out, zero, which is valid for both; nobody else knows them yet.
-        unsafe {
-            let record = &mut *self.mapping.add(process as usize).cast::<ProcessRecord>();
-            record.parent = parent;
-            record.pid.store(pid, Ordering::Relaxed);
-            record.first_thread = thread;
-            record.latest_thread.store(thread, Ordering::Relaxed);
-            let area = &mut *self.mapping.add(thread as usize).cast::<ThreadArea>();
-            area.this = BASE + thread;
-            area.stack_top = BASE + thread + u64::from(COUNTERS);
-            area.shared = BASE;
-            area.process = process;
-            area.tid.store(pid, Ordering::Relaxed);
-            let latest = &shared.header().latest_process;
-            loop {
-                let previous = latest.load(Ordering::Acquire);
-                record.previous = previous;
-                if latest.compare_exchange(previous, process, Ordering::Release, Ordering::Relaxed).is_ok() {
-                    break;
-                }
-            }
-        }
+        let process = shared.register_process(parent).map_err(|_| CountError::Full)?;
+        let thread = shared.register_thread(process).map_err(|_| CountError::Full)?;
+        shared.process(process).pid.store(pid, Ordering::Relaxed);
+        // SAFETY: just registered; its thread does not run yet.
+        unsafe { (*shared.thread(thread)).tid.store(pid, Ordering::Relaxed) };
         Ok((process, thread))
     }
+}
+
+/// Whether programs may write `%gs`'s base: the kernel says so in the second word of capabilities.
+fn user_gs() -> bool {
+    const FSGSBASE: libc::c_ulong = 1 << 1;
+    // SAFETY: reads the process's auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
 }
 
 impl Drop for Arena {

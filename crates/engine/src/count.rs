@@ -1,6 +1,7 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::Arena;
+use crate::follow::{Uncounted, follow};
 use crate::harvest::{self, ProcessCounts};
 use crate::inject::inject;
 use crate::payload;
@@ -37,6 +38,8 @@ pub struct Counted {
     pub ended: Ended,
     /// Counts of each process image, in the order of their start.
     pub processes: Vec<ProcessCounts>,
+    /// Programs that ran without being counted.
+    pub uncounted: Vec<Uncounted>,
     /// Why counts are incomplete, if they are.
     pub failure: Option<Failure>,
 }
@@ -52,7 +55,8 @@ pub fn count(launch: Launch) -> Result<Counted, CountError> {
     inject(&arena, &payload, stopped.pid(), 0)?;
     let system = |what| move |source| CountError::System { what, source };
     let running = stopped.release().map_err(system("release the program"))?;
+    let uncounted = follow(&arena, &payload, &running)?;
     let ended = running.wait().map_err(system("wait for the program"))?;
     let (processes, failure) = harvest::harvest(arena.shared());
-    Ok(Counted { ended, processes, failure })
+    Ok(Counted { ended, processes, uncounted, failure })
 }

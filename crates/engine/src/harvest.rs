@@ -53,7 +53,7 @@ pub fn harvest(shared: Shared) -> (Vec<ProcessCounts>, Option<Failure>) {
     while next != 0 {
         let process = shared.process(next);
         all.push(one(shared, next, process));
-        next = process.previous;
+        next = process.previous.load(Ordering::Acquire);
     }
     all.reverse();
     let failure = match shared.header().failure.load(Ordering::Relaxed) {
@@ -68,23 +68,8 @@ pub fn harvest(shared: Shared) -> (Vec<ProcessCounts>, Option<Failure>) {
 }
 
 fn one(shared: Shared, offset: u64, process: &ProcessRecord) -> ProcessCounts {
-    let mut blocks = Vec::new();
-    shared.read::<BlockRecord>(&process.blocks, |record, tail| {
-        let length = usize::from(record.length);
-        blocks.push(RecordedBlock { record, code: tail[..length].to_vec() });
-        length
-    });
-    let mut edges = Vec::new();
-    shared.read::<EdgeRecord>(&process.edges, |record, _| {
-        edges.push(record);
-        0
-    });
-    let mut mappings = Vec::new();
-    shared.read::<MappingRecord>(&process.mappings, |record, tail| {
-        let length = record.path_length as usize;
-        mappings.push(RecordedMapping { record, path: tail[..length].to_vec() });
-        length
-    });
+    let (mut blocks, mut edges, mut mappings) = (Vec::new(), Vec::new(), Vec::new());
+    logs(shared, offset, [u32::MAX; 3], &mut blocks, &mut edges, &mut mappings);
     let mut counters = vec![0u64; process.counters.load(Ordering::Acquire) as usize];
     let mut thread = process.latest_thread.load(Ordering::Acquire);
     while thread != 0 {
@@ -103,4 +88,37 @@ fn one(shared: Shared, offset: u64, process: &ProcessRecord) -> ProcessCounts {
         mappings,
         solution,
     }
+}
+
+/// Appends what the logs of a process hold, after what it inherited, up to `limits` records of each.
+fn logs(
+    shared: Shared,
+    offset: u64,
+    limits: [u32; 3],
+    blocks: &mut Vec<RecordedBlock>,
+    edges: &mut Vec<EdgeRecord>,
+    mappings: &mut Vec<RecordedMapping>,
+) {
+    let process = shared.process(offset);
+    let inherited = [0, 1, 2].map(|n: usize| process.inherited[n].load(Ordering::Relaxed));
+    if inherited != [0; 3] {
+        logs(shared, process.parent, inherited, blocks, edges, mappings);
+    }
+    shared.read::<BlockRecord>(&process.blocks, |record, tail| {
+        let length = usize::from(record.length);
+        blocks.push(RecordedBlock { record, code: tail[..length].to_vec() });
+        length
+    });
+    shared.read::<EdgeRecord>(&process.edges, |record, _| {
+        edges.push(record);
+        0
+    });
+    shared.read::<MappingRecord>(&process.mappings, |record, tail| {
+        let length = record.path_length as usize;
+        mappings.push(RecordedMapping { record, path: tail[..length].to_vec() });
+        length
+    });
+    blocks.truncate(limits[0] as usize);
+    edges.truncate(limits[1] as usize);
+    mappings.truncate(limits[2] as usize);
 }

@@ -5,6 +5,7 @@
 
 pub mod arena;
 pub mod count;
+pub mod follow;
 pub mod harvest;
 mod inject;
 mod payload;

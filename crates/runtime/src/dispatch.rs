@@ -25,6 +25,13 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
         system_call::handle(area);
         return;
     }
+    if reason == reason::RETURNED {
+        system_call::returned(area);
+        return;
+    }
+    if reason == reason::CHILD {
+        system_call::begin(area);
+    }
     if reason == reason::START
         && let Err(failure) = set_up(area)
     {

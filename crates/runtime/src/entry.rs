@@ -86,6 +86,8 @@ pub mod reason {
     pub const CHILD: u32 = 3;
     /// The process is about to execute its first instruction.
     pub const START: u32 = 4;
+    /// A system call returned that something is to be done after.
+    pub const RETURNED: u32 = 5;
 }
 
 macro_rules! leave_for {
@@ -119,6 +121,10 @@ leave_for! {
 leave_for! {
     /// A new thread or process takes its first step, on its own thread area.
     enter_child, reason::CHILD
+}
+leave_for! {
+    /// A system call returned that something is to be done after.
+    enter_returned, reason::RETURNED
 }
 leave_for! {
     /// The process is about to execute its first instruction.
@@ -267,34 +273,65 @@ pub unsafe extern "C" fn system_call() {
     )
 }
 
-/// Makes a system call that returns twice: `r12`, saved before, holds the thread area of the child.
+macro_rules! with_child {
+    ($(#[$doc:meta])* $name:ident, $($set_gs:literal),*) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Reached through `resume` alone, with signals blocked.
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                // The one register that the kernel hands on to the child and that says where its area
+                // is; what the program had in it stands in both areas.
+                "mov r12, gs:[{child}]",
+                "syscall",
+                "mov rcx, rax",
+                "jrcxz 2f",
+                "mov r12, gs:[{r12}]",
+                "jmp {returned}",
+                "2:",
+                $($set_gs,)*
+                "mov r12, gs:[{r12}]",
+                "jmp {enter}",
+                child = const field!(child),
+                r12 = const register!(r8_to_r15) + 32,
+                enter = sym enter_child,
+                returned = sym enter_returned,
+            )
+        }
+    };
+}
+
+with_child! {
+    /// Makes a system call that returns twice: the child goes on with the area that `child` names.
+    system_call_with_child, "wrgsbase r12"
+}
+
+with_child! {
+    /// Likewise, where only the kernel may write `%gs`'s base. What this overwrites the program does not
+    /// see: `rcx` and `r11` are lost by its own call, and the others are put back.
+    system_call_with_child_by_kernel,
+    "mov r10, rdi",
+    "mov r9, rsi",
+    "mov edi, 0x1001", // ARCH_SET_GS
+    "mov rsi, r12",
+    "mov eax, 158", // arch_prctl
+    "syscall",
+    "mov rdi, r10",
+    "mov rsi, r9",
+    "mov r10, gs:[{r12} - 16]",
+    "mov r9, gs:[{r12} - 24]",
+    "mov eax, 0"
+}
+
+/// Makes the program's system call with its own registers, then comes back to the runtime.
 ///
 /// # Safety
 /// Reached through `resume` alone.
 #[unsafe(naked)]
-pub unsafe extern "C" fn system_call_with_child() {
-    naked_asm!(
-        "mov r12, gs:[{child}]",
-        "syscall",
-        "mov rcx, rax",
-        "jrcxz 2f",
-        "mov r12, gs:[{r12}]",
-        "mov dword ptr gs:[{state}], {running}",
-        "mov rcx, gs:[{rip}]",
-        "jmp gs:[{after}]",
-        "2:",
-        "wrgsbase r12",
-        "mov r12, gs:[{r12}]",
-        "mov rcx, gs:[{rip}]",
-        "jmp {enter}",
-        child = const field!(missed),
-        r12 = const register!(r8_to_r15) + 32,
-        state = const field!(state),
-        running = const state::RUNNING,
-        rip = const register!(rip),
-        after = const field!(after),
-        enter = sym enter_child,
-    )
+pub unsafe extern "C" fn system_call_and_return() {
+    naked_asm!("syscall", "jmp {returned}", returned = sym enter_returned)
 }
 
 /// Makes a system call that does not return, after which the thread area is somebody else's.

@@ -7,6 +7,7 @@ use crate::sys::memory;
 use crate::unit::World;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
+use core::sync::atomic::Ordering;
 use hashbrown::{HashMap, HashSet};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
@@ -122,6 +123,12 @@ impl Process {
             readable: HashSet::default(),
             units: 0,
         }
+    }
+
+    /// Number of mapping records so far, those of the processes that it was forked from included.
+    pub fn mappings(&self) -> u32 {
+        let [_, _, inherited] = &self.record.inherited;
+        inherited.load(Ordering::Relaxed) + self.record.mappings.count.load(Ordering::Relaxed)
     }
 
     /// Makes sure that the pages that an instruction at `address` may touch are known as readable, if

@@ -124,7 +124,7 @@ impl Translation<'_> {
         let length = (unit.last(block).next() - start) as usize;
         let record = BlockRecord {
             address: start,
-            mappings: self.process.record.mappings.count.load(core::sync::atomic::Ordering::Relaxed),
+            mappings: self.process.mappings(),
             version: 0,
             counter,
             counter_at: plan.counter_at.map_or(0, |at| (at - range.start) as u16),

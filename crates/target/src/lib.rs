@@ -5,4 +5,5 @@
 pub mod launch;
 pub mod machine;
 pub mod perf;
+pub mod seize;
 pub mod trace;

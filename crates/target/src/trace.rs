@@ -22,6 +22,15 @@ impl Tracee {
         Tracee { tid }
     }
 
+    /// Lets it run, no longer traced.
+    ///
+    /// # Errors
+    /// The system's: `ESRCH` if it is not stopped or not ours.
+    pub fn release(self) -> io::Result<()> {
+        // SAFETY: passes no memory.
+        check(unsafe { libc::ptrace(libc::PTRACE_DETACH, self.tid, 0, 0) })
+    }
+
     /// Its registers.
     ///
     /// # Errors

@@ -51,6 +51,7 @@ pub mod number {
     pub const VFORK: u64 = 58;
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
+    pub const KILL: u64 = 62;
     pub const READLINK: u64 = 89;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;

@@ -32,8 +32,15 @@ impl<T> Lock<T> {
         result
     }
 
-    /// Takes the lock without a body: around a fork, whose child must find it in a known state.
-    pub fn acquire(&self) {
+    /// Runs `body` with the value, alone, and keeps the lock for [`Lock::release`]: around a fork, whose
+    /// child must find the value whole.
+    pub fn with_and_keep<R>(&self, body: impl FnOnce(&mut T) -> R) -> R {
+        self.acquire();
+        // SAFETY: as in `with`.
+        body(unsafe { &mut *self.value.get() })
+    }
+
+    fn acquire(&self) {
         if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             return;
         }
@@ -45,7 +52,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Gives the lock back; only after [`Lock::acquire`].
+    /// Gives the lock back after [`Lock::with_and_keep`].
     pub fn release(&self) {
         if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
             const WAKE_PRIVATE: u64 = 129;

@@ -4,5 +4,6 @@
 mod call;
 pub mod lock;
 pub mod memory;
+pub mod signal;
 
 pub use call::{Errno, call, number};

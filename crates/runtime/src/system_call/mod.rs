@@ -3,13 +3,16 @@
 //! Those that change what the runtime relies on are handled in the files of this folder, one concern
 //! each.
 
+mod execute;
 mod process;
+
+pub use process::begin;
 
 use crate::entry;
 use crate::state::PROCESS;
 use crate::sys::{Errno, call, number};
 use core::sync::atomic::Ordering;
-use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::thread::{ThreadArea, returned, state};
 
 const ENOSYS: i32 = 38;
 
@@ -27,8 +30,22 @@ pub fn handle(area: &mut ThreadArea) {
         // does without when the kernel does not have them.
         number::RSEQ => answer(area, Err(Errno(ENOSYS))),
         number::EXIT | number::EXIT_GROUP => process::end(area),
+        number::FORK | number::VFORK | number::CLONE | number::CLONE3 => process::create(area),
+        number::EXECVE | number::EXECVEAT => execute::execute(area),
         _ => native(area),
     }
+}
+
+/// Does what is to be done after a system call that the runtime wanted to see the end of.
+pub fn returned(area: &mut ThreadArea) {
+    match area.returned {
+        returned::EXEC => execute::failed(area),
+        _ => process::created(area),
+    }
+    area.state.store(state::RUNNING, Ordering::Relaxed);
+    // As the kernel leaves it.
+    area.registers.rcx = area.registers.rip;
+    area.resume = area.after;
 }
 
 /// The kernel makes the call, with the program's registers, when the thread leaves the runtime.

@@ -1,23 +1,190 @@
 //! Beginnings and ends of threads and processes.
+//!
+//! A new thread gets a thread area of its own, and so does a process that shares this memory (`vfork`,
+//! `posix_spawn`): it counts as a thread of the process that made it. A process with a copy of this
+//! memory gets a record of its own, whose logs go on where its parent's stand. Signals are blocked from
+//! before the area is prepared until the child runs on it.
 
-use crate::dispatch::external;
+use crate::dispatch::{external, go_native};
 use crate::entry;
-use crate::state::PROCESS;
-use crate::sys::number;
+use crate::state::{PROCESS, Process};
+use crate::sys::memory;
+use crate::sys::{call, number, signal};
 use core::sync::atomic::Ordering;
-use timewise_abi::NONE;
-use timewise_abi::thread::ThreadArea;
+use timewise_abi::process::state::ENDED;
+use timewise_abi::thread::{ThreadArea, returned, state};
+use timewise_abi::view::Shared;
+use timewise_abi::{Failure, NONE};
 
-/// The thread ends here: this is its last position.
-pub fn end(area: &mut ThreadArea) {
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// The length of the `syscall` instruction.
+const LENGTH: u64 = 2;
+
+/// The thread makes a thread or a process.
+pub fn create(area: &mut ThreadArea) {
+    let kind = match flags(area) {
+        Some(flags) if flags & CLONE_THREAD != 0 => returned::THREAD,
+        Some(flags) if flags & CLONE_VM != 0 => returned::SHARING,
+        Some(_) => returned::FORK,
+        // The kernel cannot read the arguments either, and will say so.
+        None => return super::native(area),
+    };
+    area.mask = signal::block_all();
+    area.returned = kind;
+    let prepared = match kind {
+        returned::FORK => PROCESS.with_and_keep(|process| fork(expect(process), area)),
+        _ => PROCESS.with(|process| free_area(expect(process), area)),
+    };
+    let child = match prepared {
+        Ok(child) => child,
+        Err(failure) => {
+            if kind == returned::FORK {
+                PROCESS.release();
+            }
+            signal::set_mask(area.mask);
+            // This thread and what it makes run on uncounted.
+            area.resume = go_native(area, area.registers.rip - LENGTH, failure);
+            return;
+        }
+    };
+    // SAFETY: the area was just taken, and its thread does not run yet.
+    unsafe {
+        (*child).registers = area.registers;
+        (*child).returned = kind;
+        (*child).mask = area.mask;
+        (*child).sharing =
+            u32::from(kind == returned::SHARING || (kind == returned::THREAD && area.sharing == 1));
+    }
+    area.child = child as u64;
+    area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
+    // SAFETY: the shared file is mapped where the area says.
+    let user_gs = unsafe { Shared::at(area.shared) }.header().user_gs == 1;
+    area.resume = match user_gs {
+        true => entry::system_call_with_child as *const () as u64,
+        false => entry::system_call_with_child_by_kernel as *const () as u64,
+    };
+}
+
+fn expect(process: &mut Option<Process>) -> &mut Process {
+    process.as_mut().expect("set up before translated code ran")
+}
+
+/// The flags of a call that makes a thread or a process, as `clone` has them.
+fn flags(area: &ThreadArea) -> Option<u64> {
+    match area.registers.rax {
+        number::FORK => Some(0),
+        number::VFORK => Some(CLONE_VM | CLONE_VFORK),
+        number::CLONE => Some(area.registers.rdi),
+        _ => {
+            let mut flags = [0; 8];
+            let read = memory::read(area.registers.rdi, &mut flags);
+            (read == flags.len()).then_some(u64::from_le_bytes(flags))
+        }
+    }
+}
+
+/// A record and an area for a forked process, whose logs and counters go on from the present ones.
+fn fork(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Failure> {
+    let shared = process.shared;
+    let offset = shared.register_process(area.process)?;
+    let record = shared.process(offset);
+    let logs = [&process.record.blocks, &process.record.edges, &process.record.mappings];
+    for ((mine, inherited), log) in record.inherited.iter().zip(&process.record.inherited).zip(logs) {
+        let count = inherited.load(Ordering::Relaxed) + log.count.load(Ordering::Relaxed);
+        mine.store(count, Ordering::Relaxed);
+    }
+    record.counters.store(process.record.counters.load(Ordering::Relaxed), Ordering::Relaxed);
+    shared.register_thread(offset).map(|child| (area.shared + child) as *mut ThreadArea)
+}
+
+/// An area that no thread uses, of those that ended ones left, or a fresh one. Counters go on from where
+/// they stand.
+fn free_area(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Failure> {
+    let shared = process.shared;
+    let mut offset = process.record.latest_thread.load(Ordering::Acquire);
+    while offset != 0 {
+        // SAFETY: a registered area; the fields read are atomic.
+        let candidate = unsafe { &*shared.thread(offset) };
+        if candidate.state.load(Ordering::Acquire) == state::FREE {
+            candidate.state.store(state::RUNNING, Ordering::Relaxed);
+            return Ok(shared.thread(offset));
+        }
+        offset = shared.previous_thread(offset);
+    }
+    let fresh = shared.register_thread(area.process)?;
+    let fresh = shared.thread(fresh);
+    // SAFETY: just registered.
+    unsafe { (*fresh).state.store(state::RUNNING, Ordering::Relaxed) };
+    Ok(fresh)
+}
+
+/// A new thread or process takes its first step, on its own area.
+pub fn begin(area: &mut ThreadArea) {
+    // SAFETY: both change nothing.
+    let [pid, tid] = [number::GETPID, number::GETTID].map(|n| unsafe { call(n, [0; 6]) }.unwrap_or(0) as u32);
+    area.tid.store(tid, Ordering::Relaxed);
+    area.state.store(state::RUNNING, Ordering::Relaxed);
+    if area.returned == returned::FORK {
+        // The lock was taken by the thread of which this one is the copy.
+        PROCESS.release();
+        PROCESS.with(|process| {
+            let process = expect(process);
+            process.record = process.shared.process(area.process);
+            process.record.pid.store(pid, Ordering::Release);
+        });
+    }
+    // As the kernel leaves it.
+    area.registers.rcx = area.registers.rip;
+    signal::set_mask(area.mask);
+}
+
+/// A thread or process was made, or could not be.
+pub fn created(area: &mut ThreadArea) {
+    let result = area.registers.rax as i64;
+    // SAFETY: the area that `create` prepared.
+    let child = unsafe { &mut *(area.child as *mut ThreadArea) };
+    match area.returned {
+        returned::FORK => PROCESS.release(),
+        _ if result < 0 => child.state.store(state::FREE, Ordering::Release),
+        returned::SHARING if flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0) => gone(child, result),
+        _ => {}
+    }
+    signal::set_mask(area.mask);
+}
+
+/// The process that shared this memory let go of it, by its end or by `execve`: the latter was its last
+/// position here.
+fn gone(child: &mut ThreadArea, pid: i64) {
     PROCESS.with(|process| {
-        let process = process.as_mut().expect("set up before translated code ran");
-        let from = area.position.load(Ordering::Relaxed);
-        let executed = process.blocks[from as usize].instructions;
-        // Out of room for a record is noted where it happens; the program is ending anyway.
-        let _ = external(process, area, from, executed, NONE);
-        if area.registers.rax == number::EXIT_GROUP {
-            process.record.state.store(timewise_abi::process::state::ENDED, Ordering::Release);
+        let in_call = child.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
+        // If it ended by `exit`, the area may be another thread's by now.
+        if in_call && i64::from(child.tid.load(Ordering::Relaxed)) == pid {
+            last_position(expect(process), child);
+            child.state.store(state::FREE, Ordering::Release);
+        }
+    });
+}
+
+/// Records that the thread got no further than the system call that it is in.
+fn last_position(process: &mut Process, area: &mut ThreadArea) {
+    let from = area.position.load(Ordering::Relaxed);
+    let executed = process.blocks[from as usize].instructions;
+    // Out of room for a record is noted where it happens; the thread is ending anyway.
+    let _ = external(process, area, from, executed, NONE);
+}
+
+/// The thread ends here, or its whole process.
+pub fn end(area: &mut ThreadArea) {
+    // From here to its end no handler may find the thread on an area that is free.
+    signal::block_all();
+    PROCESS.with(|process| {
+        let process = expect(process);
+        last_position(process, area);
+        if area.registers.rax == number::EXIT_GROUP && area.sharing == 0 {
+            process.record.state.store(ENDED, Ordering::Release);
         }
     });
     area.resume = entry::last_system_call as *const () as u64;

@@ -1,0 +1,51 @@
+//! Registering processes and threads: the host does it for a fresh image, the runtime for what a program
+//! makes by itself.
+
+use crate::Failure;
+use crate::process::ProcessRecord;
+use crate::thread::COUNTERS;
+use crate::view::Shared;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+impl Shared {
+    /// Registers a process image that descends from `parent` (0 for none): the offset of its record.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn register_process(self, parent: u64) -> Result<u64, Failure> {
+        let offset = self.allocate(size_of::<ProcessRecord>() as u64)?;
+        // SAFETY: just handed out, zero, which is a valid record; nobody else knows of it yet.
+        unsafe { (*self.process_mut(offset)).parent = parent };
+        push(&self.header().latest_process, &self.process(offset).previous, offset);
+        Ok(offset)
+    }
+
+    /// Registers a thread area of a process, with all counters at zero: its offset.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn register_thread(self, process: u64) -> Result<u64, Failure> {
+        let offset = self.allocate(self.header().thread_area_size)?;
+        let this = self.header().base + offset;
+        // SAFETY: just handed out, zero, which is a valid area; nobody else knows of it yet.
+        let area = unsafe { &mut *self.thread(offset) };
+        area.this = this;
+        area.stack_top = this + u64::from(COUNTERS);
+        area.shared = self.header().base;
+        area.process = process;
+        push(&self.process(process).latest_thread, &area.previous, offset);
+        Ok(offset)
+    }
+}
+
+/// Puts `offset` at the head of a list whose next-pointer, for it, is `link`.
+fn push(head: &AtomicU64, link: &AtomicU64, offset: u64) {
+    let mut previous = head.load(Ordering::Acquire);
+    loop {
+        link.store(previous, Ordering::Relaxed);
+        match head.compare_exchange(previous, offset, Ordering::Release, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(now) => previous = now,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Tracing a thread that already runs, from just before it calls `execve` until the new program stands
+//! at its first instruction.
+
+use crate::trace::Tracee;
+use std::io;
+use std::mem::MaybeUninit;
+
+/// A thread that is traced while it runs. It belongs to the thread of ours that seized it.
+#[derive(Debug)]
+pub struct Seized {
+    tid: libc::pid_t,
+    pid: libc::pid_t,
+    own_child: bool,
+    letting_go: bool,
+}
+
+/// What became of the thread.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It called `execve`: its process stands at the first instruction of the new program.
+    Executed {
+        /// The process, which has this one thread now.
+        process: Tracee,
+        /// Its number.
+        pid: i32,
+    },
+    /// It is no longer traced, as was asked for.
+    LetGo,
+    /// It ended.
+    Ended,
+}
+
+impl Seized {
+    /// Traces thread `tid`, which goes on running. `own_child` is a child of ours, whose end is not for
+    /// us to take note of here.
+    ///
+    /// # Errors
+    /// The system's: `EPERM` if it is traced already, or not to be traced.
+    pub fn new(tid: i32, own_child: i32) -> io::Result<Seized> {
+        let pid = process_of(tid)?;
+        request(libc::PTRACE_SEIZE, tid, libc::PTRACE_O_TRACEEXEC as u64)?;
+        Ok(Seized { tid, pid, own_child: pid == own_child, letting_go: false })
+    }
+
+    /// Asks to trace it no longer; a later [`Seized::poll`] says when that is done.
+    pub fn let_go(&mut self) {
+        self.letting_go = true;
+        // A failure means that it is gone, as `poll` will find.
+        let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
+    }
+
+    /// Looks, without waiting, at what the thread came to. Stops on the way are passed on as they are.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn poll(&mut self) -> io::Result<Option<Outcome>> {
+        // After an `execve` the thread bears the number of its process.
+        for id in [self.tid, self.pid] {
+            while let Some(status) = stop_of(id)? {
+                if let Some(outcome) = self.stopped(id, status)? {
+                    return Ok(Some(outcome));
+                }
+            }
+        }
+        Ok(self.ended()?.then_some(Outcome::Ended))
+    }
+
+    fn stopped(&self, id: libc::pid_t, status: i32) -> io::Result<Option<Outcome>> {
+        let (signal, event) = (status & 0xff, status >> 8);
+        if event == libc::PTRACE_EVENT_EXEC {
+            // The call itself still has to end, or its result would overwrite ours.
+            request(libc::PTRACE_SYSCALL, self.pid, 0)?;
+            while stop_of(self.pid)?.is_none() {
+                std::thread::yield_now();
+            }
+            return Ok(Some(Outcome::Executed { process: Tracee::new(self.pid), pid: self.pid }));
+        }
+        let passed_on = if event == 0 { signal as u64 } else { 0 };
+        if self.letting_go {
+            request(libc::PTRACE_DETACH, id, passed_on)?;
+            return Ok(Some(Outcome::LetGo));
+        }
+        match event {
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => request(libc::PTRACE_LISTEN, id, 0)?,
+            _ => request(libc::PTRACE_CONT, id, passed_on)?,
+        }
+        Ok(None)
+    }
+
+    fn ended(&self) -> io::Result<bool> {
+        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        for id in [self.tid, self.pid] {
+            match wait(id, look) {
+                Ok(None) => return Ok(false),
+                Ok(Some(_)) if self.own_child && id == self.pid => return Ok(true),
+                Ok(Some(_)) => {
+                    // The parent learns of the end only once its tracer has.
+                    wait(id, libc::WEXITED | libc::WNOHANG)?;
+                    return Ok(true);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The process that a thread belongs to.
+fn process_of(tid: i32) -> io::Result<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let line = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
+    let unreadable = || io::Error::other("no process number in its status");
+    line.and_then(|v| v.trim().parse().ok()).ok_or_else(unreadable)
+}
+
+/// The signal and event that a traced thread stopped with, if it did since last asked.
+fn stop_of(id: libc::pid_t) -> io::Result<Option<i32>> {
+    match wait(id, libc::WSTOPPED | libc::WNOHANG) {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+        other => other,
+    }
+}
+
+fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<i32>> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the kernel fills the structure, which is zero before.
+    let info = unsafe {
+        if libc::waitid(libc::P_PID, id as libc::id_t, info.as_mut_ptr(), options | libc::__WALL) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.assume_init()
+    };
+    // SAFETY: the fields of a child's signal, or zero where there was none.
+    unsafe { Ok((info.si_pid() != 0).then(|| info.si_status())) }
+}
+
+fn request(request: libc::c_uint, tid: libc::pid_t, data: u64) -> io::Result<()> {
+    // SAFETY: none of the requests made here passes memory.
+    if unsafe { libc::ptrace(request, tid, 0, data) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
