@@ -13,12 +13,14 @@ mod address_space;
 mod channels;
 mod collector;
 pub mod core_clock;
+pub mod doctor;
 mod modules;
 mod options;
 mod order;
 mod period;
 mod record;
 mod recording;
+mod refusal;
 mod segments;
 mod source;
 mod stacks;
@@ -28,7 +30,8 @@ mod warnings;
 
 pub use options::{Options, Progress, Scope};
 pub use recording::record;
-pub use source::{Refusal, Source, choose};
+pub use refusal::Refusal;
+pub use source::{Source, choose};
 
 /// Why a program could not be sampled.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@ use crate::SampleError;
 use crate::options::{Options, Scope};
 use crate::period;
 use crate::record::SAMPLE_FIELDS;
+use crate::refusal::Refusal;
 use std::io;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
@@ -27,15 +28,6 @@ pub struct Source {
     pub whole_processors: bool,
     /// What to open it with.
     pub(crate) attributes: perf_event_attr,
-}
-
-/// A better event that was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The event's name.
-    pub event: String,
-    /// Why the kernel refused it, and what would help.
-    pub why: String,
 }
 
 /// Chooses the event to watch `thread` and its descendants with (`None`: the calling thread, to
@@ -62,10 +54,10 @@ pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Ref
             }
         }
         if let Some(error) = why {
-            refusals.push(Refusal { event: candidate.event, why: explain(&error, candidate.counts_cycles) });
+            refusals.push(Refusal::of(candidate.event, &error, candidate.counts_cycles));
         }
     }
-    let reasons: Vec<String> = refusals.iter().map(|r| format!("{}: {}", r.event, r.why)).collect();
+    let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
     Err(SampleError::Refused { reasons: reasons.join("; ") })
 }
 
@@ -149,31 +141,5 @@ impl Source {
             (false, Some(thread)) => Watched::Thread(thread),
             (false, None) => Watched::Caller,
         }
-    }
-}
-
-/// What an errno of `perf_event_open` means for a user who wants to sample.
-fn explain(error: &io::Error, hardware: bool) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP) if hardware => match machine::hypervisor() {
-            Some(name) => {
-                format!("no virtual PMU: the {name} hypervisor hides it; cannot be fixed inside the guest")
-            }
-            None => "this kernel does not drive the processor's PMU".into(),
-        },
-        Some(libc::EACCES | libc::EPERM) => match machine::perf_event_paranoid() {
-            Some(level) if level > 2 => {
-                format!("perf_event_paranoid is {level}; run: sudo sysctl kernel.perf_event_paranoid=2")
-            }
-            Some(level) => format!(
-                "not permitted although perf_event_paranoid is {level}: a container's seccomp filter? run it \
-                 with --cap-add PERFMON or --security-opt seccomp=unconfined"
-            ),
-            None => "this kernel was built without performance events".into(),
-        },
-        Some(libc::ENOSYS) => "this kernel was built without performance events".into(),
-        Some(libc::EINVAL) => "this kernel or processor does not support it".into(),
-        Some(libc::EBUSY) => "another tool holds the counter; stop it (perf, an NMI watchdog)".into(),
-        _ => error.to_string(),
     }
 }

@@ -77,22 +77,22 @@ mod tests {
 
     #[test]
     fn a_stopped_program_is_described_as_it_was_launched() {
-        let mut launch = Launch::new("sleep");
+        let mut launch = Launch::new("true");
         launch.arguments = vec!["0".into(), "".into()];
         launch.environment = vec![("TIMEWISE_TEST".into(), "a=b".into())];
         launch.randomise_addresses = false;
         let stopped = launch.stopped().unwrap();
         let subject = Subject::of(stopped.pid() as u32).unwrap();
         let _ended = stopped.release().unwrap().wait().unwrap();
-        assert_eq!(subject.command, [&b"sleep"[..], b"0", b""]);
+        assert_eq!(subject.command, [&b"true"[..], b"0", b""]);
         assert!(subject.environment.contains(&(b"TIMEWISE_TEST".to_vec(), b"a=b".to_vec())));
         assert!(!subject.randomised_addresses);
-        assert_eq!(subject.root.name, "sleep");
+        assert_eq!(subject.root.name, "true");
         let executable =
             std::path::PathBuf::from(std::ffi::OsString::from_vec(subject.root.executable.clone()));
         assert_eq!(
             executable.file_name().unwrap(),
-            fs::canonicalize("/bin/sleep").unwrap().file_name().unwrap()
+            fs::canonicalize("/bin/true").unwrap().file_name().unwrap()
         );
         assert!(subject.root.mappings.iter().any(|mapping| mapping.path == subject.root.executable));
     }

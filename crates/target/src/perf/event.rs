@@ -61,19 +61,31 @@ impl Event {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// What the event has counted; it must have been opened without a read format.
+    ///
+    /// # Errors
+    /// The kernel's; `UnexpectedEof` if there is a read format.
+    pub fn count(&self) -> io::Result<u64> {
+        self.read_words().map(|[value]| value)
+    }
+
     /// Samples that found the ring full, of this event and of the copies that threads inherited;
     /// the event must have been opened with `PERF_FORMAT_LOST` as its only read format.
     ///
     /// # Errors
     /// The kernel's; `UnexpectedEof` if the read format is another.
     pub fn lost(&self) -> io::Result<u64> {
-        let mut value_and_lost = [0_u64; 2];
-        let size = size_of_val(&value_and_lost);
+        self.read_words().map(|[_value, lost]| lost)
+    }
+
+    fn read_words<const N: usize>(&self) -> io::Result<[u64; N]> {
+        let mut words = [0_u64; N];
+        let size = size_of_val(&words);
         // SAFETY: the kernel writes at most `size` bytes into the array.
-        let got = unsafe { libc::read(self.fd.as_raw_fd(), value_and_lost.as_mut_ptr().cast(), size) };
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), words.as_mut_ptr().cast(), size) };
         match got {
             ..0 => Err(io::Error::last_os_error()),
-            _ if got as usize == size => Ok(value_and_lost[1]),
+            _ if got as usize == size => Ok(words),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,0 +1,111 @@
+//! What this machine grants a sampler, found by trying.
+
+use crate::SampleError;
+use crate::core_clock::{self, CoreFrequency};
+use crate::options::{Options, Scope};
+use crate::refusal::Refusal;
+use crate::source::{Source, choose};
+use std::hint::black_box;
+use std::io;
+use timewise_target::machine;
+use timewise_target::perf::sys::{self, perf_event_attr};
+use timewise_target::perf::{Event, Watched};
+
+/// What a sampler can have here.
+#[derive(Debug)]
+pub struct Facts {
+    /// The event that a recording uses, or why there is none.
+    pub source: Result<Source, SampleError>,
+    /// Why there is no hardware event for cycles; `None` if there is.
+    pub no_hardware_cycles: Option<Refusal>,
+    /// Why the kernel cannot be sampled; `None` if it can.
+    pub no_kernel_samples: Option<String>,
+    /// Why processors cannot be watched as a whole; `None` if they can.
+    pub no_whole_processors: Option<String>,
+    /// Samples a second that the kernel allows at most; `None` if it does not say.
+    pub max_rate_hz: Option<u32>,
+    /// `perf_event_paranoid`; `None` in a kernel without performance events.
+    pub paranoid: Option<i32>,
+    /// Breakpoint registers that a thread has for us, or why they do not work.
+    pub breakpoints: Result<u32, Refusal>,
+    /// The core's frequency now.
+    pub core: CoreFrequency,
+}
+
+/// Tries everything, in about 50 ms.
+pub fn examine() -> Facts {
+    let default = Options::default();
+    let refused = |options: Options| choose(&options, None).err().map(|error| error.to_string());
+    let chosen = choose(&Options { scope: Scope::Threads, ..default.clone() }, None);
+    let no_hardware_cycles = match &chosen {
+        Ok((source, _)) if source.counts_cycles => None,
+        Ok((_, refusals)) => refusals.last().cloned(),
+        Err(error) => Some(Refusal { event: "cycles".into(), why: error.to_string(), enable: None }),
+    };
+    Facts {
+        no_hardware_cycles,
+        no_kernel_samples: refused(Options { kernel: true, scope: Scope::Threads, ..default.clone() }),
+        no_whole_processors: refused(Options { scope: Scope::Processors, ..default }),
+        source: chosen.map(|(source, _)| source),
+        max_rate_hz: machine::perf_event_max_sample_rate(),
+        paranoid: machine::perf_event_paranoid(),
+        breakpoints: breakpoints(),
+        core: core_clock::measure(),
+    }
+}
+
+/// No x86-64 processor has more.
+const MOST_BREAKPOINTS: usize = 4;
+
+#[inline(never)]
+extern "C" fn stepped_on() {
+    black_box(());
+}
+
+/// Opens execution breakpoints until there are no more, then runs into one: some hypervisors grant
+/// the registers and never deliver the event.
+fn breakpoints() -> Result<u32, Refusal> {
+    let refusal = |error: io::Error| Refusal::of("breakpoint".into(), &error, false);
+    let address = stepped_on as *const () as u64;
+    let first = open_breakpoint(address).map_err(refusal)?;
+    let more = (1..MOST_BREAKPOINTS).map_while(|n| open_breakpoint(address + n as u64).ok());
+    let count = 1 + more.collect::<Vec<_>>().len() as u32;
+    stepped_on();
+    match first.count() {
+        Ok(0) => Err(Refusal {
+            event: "breakpoint".into(),
+            why: "granted but never delivered, as under some hypervisors".into(),
+            enable: None,
+        }),
+        Ok(_) => Ok(count),
+        Err(error) => Err(refusal(error)),
+    }
+}
+
+fn open_breakpoint(address: u64) -> io::Result<Event> {
+    let mut attributes = perf_event_attr::default();
+    attributes.type_ = sys::PERF_TYPE_BREAKPOINT;
+    attributes.bp_type = sys::HW_BREAKPOINT_X;
+    attributes.__bindgen_anon_3.bp_addr = address;
+    attributes.__bindgen_anon_4.bp_len = size_of::<libc::c_long>() as u64;
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    Event::open(&attributes, Watched::Caller, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found must agree with what the kernel says by other ways.
+    #[test]
+    fn facts_agree_with_the_kernels_files() {
+        let facts = examine();
+        let pmu = std::path::Path::new("/sys/bus/event_source/devices/cpu").exists()
+            || std::path::Path::new("/sys/bus/event_source/devices/cpu_core").exists();
+        if facts.source.is_ok() {
+            assert_eq!(facts.no_hardware_cycles.is_none(), pmu, "{facts:?}");
+        }
+        assert!(facts.breakpoints.as_ref().is_ok_and(|&n| n <= 4) || facts.breakpoints.is_err());
+    }
+}
