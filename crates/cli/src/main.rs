@@ -1,11 +1,30 @@
 //! The `timewise` command: arguments, progress, wiring and exit codes; no analysis of its own.
-use clap::Parser;
+
+mod doctor;
+mod exit_status;
+mod sample;
+mod signals;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
 /// Tells where a program's cycles go and why, on unmodified Linux binaries.
 #[derive(Parser)]
 #[command(version, about)]
-struct Arguments {}
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
-fn main() {
-    Arguments::parse();
+#[derive(Subcommand)]
+enum Command {
+    Doctor(doctor::Arguments),
+    Sample(sample::Arguments),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Sample(arguments) => sample::run(arguments),
+    }
 }

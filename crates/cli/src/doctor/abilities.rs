@@ -1,0 +1,159 @@
+//! The list of abilities: each from a fact that was tried, not guessed.
+
+use super::Ability;
+use std::fs;
+use std::io;
+use timewise_sampler::doctor::Facts;
+use timewise_target::launch::Launch;
+use timewise_target::machine;
+
+/// All of them, in the order in which they are shown.
+pub fn all(facts: &Facts) -> Vec<Ability> {
+    vec![
+        launching(),
+        sampling(facts),
+        hardware_cycles(facts),
+        kernel_samples(facts),
+        whole_processors(facts),
+        breakpoints(facts),
+        trace_events(),
+        debug_information(),
+    ]
+}
+
+fn yes(name: &'static str, note: impl Into<String>) -> Ability {
+    Ability { name, detail: false, available: true, note: note.into(), cause: String::new(), enable: None }
+}
+
+fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Ability {
+    let enable = enable.map(String::from);
+    Ability { name, detail: false, available: false, note: String::new(), cause: cause.into(), enable }
+}
+
+/// Counting needs a program stopped under `ptrace` before its first instruction; so does sampling,
+/// not to miss its beginning.
+fn launching() -> Ability {
+    let name = "launching (ptrace)";
+    let tried = std::env::current_exe().map_err(|error| error.to_string()).and_then(|own| {
+        Launch::new(own).stopped().map(|stopped| stopped.kill()).map_err(|error| error.to_string())
+    });
+    match (tried, machine::yama_ptrace_scope()) {
+        (Ok(()), _) => yes(name, "programs stop for us before their first instruction"),
+        (Err(why), Some(3..)) => no(
+            name,
+            format!("{why}: kernel.yama.ptrace_scope is 3, which only a reboot changes"),
+            Some("echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/99-ptrace.conf && sudo reboot"),
+        ),
+        (Err(why), _) => no(
+            name,
+            format!("{why}; in a container its system call filter may forbid ptrace"),
+            Some("docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined …"),
+        ),
+    }
+}
+
+fn sampling(facts: &Facts) -> Ability {
+    match &facts.source {
+        Ok(source) => {
+            let rate = facts.max_rate_hz.map_or(String::new(), |hz| format!(", up to {} kHz", hz / 1000));
+            yes("sampling", format!("{}{rate}", source.event))
+        }
+        Err(error) => {
+            no("sampling", error.to_string(), facts.paranoid.filter(|&l| l > 2).map(|_| PARANOID_2))
+        }
+    }
+}
+
+const PARANOID_2: &str = "sudo sysctl kernel.perf_event_paranoid=2";
+const PARANOID_1: &str = "sudo sysctl kernel.perf_event_paranoid=1";
+const PARANOID_0: &str = "sudo sysctl kernel.perf_event_paranoid=0";
+
+fn hardware_cycles(facts: &Facts) -> Ability {
+    let core = &facts.core;
+    let name = "hardware cycles";
+    let ability = match &facts.no_hardware_cycles {
+        None => {
+            let precise = facts.source.as_ref().map_or(0, |source| source.precise_level);
+            yes(name, format!("precision level {precise} of 3"))
+        }
+        Some(refusal) => Ability {
+            note: format!(
+                "cycles are estimated from time at the measured clock: {:.2} GHz now, {:.2} to {:.2} seen",
+                core.mean_hz / 1e9,
+                core.low_hz / 1e9,
+                core.high_hz / 1e9
+            ),
+            ..no(name, &refusal.why, refusal.enable.as_deref())
+        },
+    };
+    Ability { detail: true, ..ability }
+}
+
+fn kernel_samples(facts: &Facts) -> Ability {
+    let name = "kernel samples";
+    let ability = match &facts.no_kernel_samples {
+        None => yes(name, "with --kernel"),
+        Some(_) if facts.paranoid.is_some_and(|level| level > 1) => no(
+            name,
+            format!("perf_event_paranoid is {}", facts.paranoid.unwrap_or_default()),
+            Some(PARANOID_1),
+        ),
+        Some(why) => no(name, why, None),
+    };
+    Ability { detail: true, ..ability }
+}
+
+fn whole_processors(facts: &Facts) -> Ability {
+    let name = "short threads";
+    let ability = match &facts.no_whole_processors {
+        None => yes(name, "whole processors can be watched, so threads of any length have their share"),
+        Some(why) => {
+            let (cause, enable) = match facts.paranoid {
+                Some(level) if level > 0 => (format!("perf_event_paranoid is {level}"), Some(PARANOID_0)),
+                _ => (why.clone(), None),
+            };
+            let note = "threads that live for less than a sampling period are not seen".into();
+            Ability { note, ..no(name, cause, enable) }
+        }
+    };
+    Ability { detail: true, ..ability }
+}
+
+fn breakpoints(facts: &Facts) -> Ability {
+    let name = "hardware breakpoints";
+    match &facts.breakpoints {
+        Ok(count) => yes(name, format!("{count} registers a thread")),
+        Err(refusal) => no(name, &refusal.why, refusal.enable.as_deref()),
+    }
+}
+
+fn trace_events() -> Ability {
+    let name = "OS events (tracefs)";
+    match fs::read("/sys/kernel/tracing/events/sched/sched_switch/id") {
+        Ok(_) => yes(name, "mounted and readable"),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            no(name, "mounted, but for root only", Some("sudo mount -o remount,mode=755 /sys/kernel/tracing"))
+        }
+        Err(_) => no(name, "not mounted", Some("sudo mount -t tracefs nodev /sys/kernel/tracing")),
+    }
+}
+
+/// Programs bring their own debug information or not; what a machine can have is that of its
+/// libraries, installed or fetched.
+fn debug_information() -> Ability {
+    let name = "library debug info";
+    let installed =
+        fs::read_dir("/usr/lib/debug/.build-id").is_ok_and(|mut entries| entries.next().is_some());
+    let servers = std::env::var("DEBUGINFOD_URLS").is_ok_and(|urls| !urls.trim().is_empty());
+    match (installed, servers) {
+        (true, true) => yes(name, "installed in /usr/lib/debug; DEBUGINFOD_URLS is set"),
+        (true, false) => yes(name, "installed in /usr/lib/debug"),
+        (false, true) => yes(name, "DEBUGINFOD_URLS is set"),
+        (false, false) => {
+            let note =
+                "functions of libraries are named from their symbol tables, without source lines".into();
+            let cause = "none in /usr/lib/debug, and DEBUGINFOD_URLS is not set";
+            Ability { note, ..no(name, cause, Some("sudo apt-get install libc6-dbg")) }
+        }
+    }
+}

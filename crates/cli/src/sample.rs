@@ -1,0 +1,160 @@
+//! `timewise sample`: the native half alone.
+
+use crate::{exit_status, signals};
+use anyhow::bail;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use timewise_profile::{Clock, Exit, Profile, Run};
+use timewise_sampler::Options;
+use timewise_target::launch::Launch;
+
+/// Run a program natively and record where its time passes
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise sample -- ./app input
+  timewise sample -F 10000 -o fine.tw -- ./app < data
+
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
+127 if there is none. Errors and the summary go to standard error.")]
+pub struct Arguments {
+    /// Where to save the profile; a former file is kept with .old added
+    #[arg(short, long, value_name = "FILE", default_value = "profile.tw")]
+    output: PathBuf,
+    /// Samples per second of CPU time
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..))]
+    frequency: u32,
+    /// Sample the kernel as well, when it works for the program
+    #[arg(long)]
+    kernel: bool,
+    /// Do not record who called
+    #[arg(long)]
+    no_stacks: bool,
+    /// Load the program and its libraries at the same addresses each time
+    #[arg(long)]
+    deterministic: bool,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command to its exit status.
+pub fn run(arguments: Arguments) -> ExitCode {
+    match try_run(arguments) {
+        Ok(exit) => exit_status::like(exit),
+        Err(error) => exit_status::fail(&error),
+    }
+}
+
+fn try_run(arguments: Arguments) -> anyhow::Result<Exit> {
+    let mut command = arguments.command.into_iter();
+    let mut launch = Launch::new(command.next().unwrap_or_default());
+    launch.arguments = command.collect();
+    launch.randomise_addresses = !arguments.deterministic;
+    let options = Options {
+        frequency_hz: arguments.frequency,
+        kernel: arguments.kernel,
+        stacks: !arguments.no_stacks,
+        ..Options::default()
+    };
+    let stopped = launch.stopped()?;
+    signals::leave_to(stopped.pid());
+    let profile = timewise_sampler::record(stopped, &options)?;
+    signals::program_ended();
+    let run = &profile.runs[0];
+    eprintln!("{}", summary(run, &profile));
+    for warning in &run.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if profile.samples.is_empty() {
+        bail!("nothing to save: no samples were taken");
+    }
+    profile.save(&arguments.output)?;
+    eprintln!("saved as {}", arguments.output.display());
+    Ok(run.exit)
+}
+
+fn summary(run: &Run, profile: &Profile) -> String {
+    let command: Vec<_> = run.command.iter().map(|part| String::from_utf8_lossy(part)).collect();
+    let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
+    let mut text = format!(
+        "{}: {} · {} samples, {} lost · {} sampled",
+        command.join(" "),
+        elapsed(run, profile.threads.len()),
+        with_commas(profile.samples.len() as u64),
+        with_commas(run.lost_samples),
+        counted(threads.len(), "thread"),
+    );
+    if profile.processes.len() > 1 {
+        text += &format!(" in {}", counted(profile.processes.len(), "process"));
+    }
+    if let Some(clock) = &run.clock {
+        text += &format!("\nclock: {}", describe(clock));
+    }
+    text
+}
+
+/// One thread either works or waits. Several do both at once; how busy they were is then the better
+/// question.
+fn elapsed(run: &Run, threads: usize) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let (all, user, kernel) = (seconds(run.elapsed_ns), seconds(run.user_ns), seconds(run.kernel_ns));
+    if threads == 1 {
+        let waiting = (all - user - kernel).max(0.0);
+        return format!("{all:.2} s = {user:.2} user + {kernel:.2} kernel + {waiting:.2} waiting");
+    }
+    let busy = (user + kernel) / all.max(1e-9);
+    format!("{all:.2} s, CPU time {user:.2} user + {kernel:.2} kernel: {busy:.2} processors busy")
+}
+
+fn describe(clock: &Clock) -> String {
+    let ghz = |hz: f64| format!("{:.2}", hz / 1e9);
+    let core = format!(
+        "the core ran at {} GHz ({} to {} seen)",
+        ghz(clock.core_hz),
+        ghz(clock.core_hz_low),
+        ghz(clock.core_hz_high)
+    );
+    if clock.counts_cycles {
+        format!("{}, hardware cycles; {core}", clock.event)
+    } else {
+        format!("{}, time; cycles are estimated: {core}", clock.event)
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('s')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(_)) => format!("{} {what}es", with_commas(count as u64)),
+        (_, None) => format!("{} {what}s", with_commas(count as u64)),
+    }
+}
+
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(with_commas(0), "0");
+        assert_eq!(with_commas(999), "999");
+        assert_eq!(with_commas(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "process"), "1 process");
+        assert_eq!(counted(2, "process"), "2 processes");
+        assert_eq!(counted(2, "thread"), "2 threads");
+    }
+}
