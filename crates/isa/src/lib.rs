@@ -7,8 +7,10 @@
 
 pub mod decode;
 pub mod flags;
+pub mod text;
 pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
+pub use text::text;
 pub use walk::{Step, Work, walk};

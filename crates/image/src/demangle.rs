@@ -1,0 +1,94 @@
+//! Names as they stand in the source, from names as linkers want them.
+
+use cpp_demangle::{DemangleOptions, Symbol};
+use std::fmt::{self, Write};
+
+/// Longest name that is shown. A few bytes of mangled C++ can unfold to gigabytes.
+const LONGEST: usize = 4096;
+
+/// The name in the source language's terms: Rust (without the hash) and C++ are unfolded, a version
+/// suffix (`@GLIBC_2.14`) is dropped, anything else stays.
+pub fn demangle(symbol: &str) -> String {
+    let (symbol, linkage) = match symbol.strip_suffix("@plt") {
+        Some(bare) => (bare, "@plt"),
+        None => (without_version(symbol), ""),
+    };
+    let name = rust(symbol).or_else(|| cpp(symbol)).unwrap_or_else(|| symbol.to_string());
+    name + linkage
+}
+
+/// `memcpy` for `memcpy@@GLIBC_2.14`.
+pub(crate) fn without_version(symbol: &str) -> &str {
+    match symbol.find('@') {
+        Some(at) if at > 0 => &symbol[..at],
+        _ => symbol,
+    }
+}
+
+fn rust(symbol: &str) -> Option<String> {
+    let demangled = rustc_demangle::try_demangle(symbol).ok()?;
+    let mut out = Bounded(String::new());
+    write!(out, "{demangled:#}").ok()?;
+    Some(out.0)
+}
+
+fn cpp(symbol: &str) -> Option<String> {
+    if !symbol.starts_with("_Z") && !symbol.starts_with("_GLOBAL_") {
+        return None;
+    }
+    let parsed = Symbol::new(symbol).ok()?;
+    let mut out = Bounded(String::new());
+    parsed.structured_demangle(&mut out, &DemangleOptions::new()).ok()?;
+    Some(out.0)
+}
+
+/// A string that refuses to grow past [`LONGEST`].
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn languages() {
+        assert_eq!(demangle("main"), "main");
+        assert_eq!(
+            demangle("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE"),
+            "core::fmt::Write::write_fmt"
+        );
+        assert_eq!(demangle("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
+        assert_eq!(
+            demangle("_ZNSt6vectorIiSaIiEE9push_backEOi"),
+            "std::vector<int, std::allocator<int> >::push_back(int&&)"
+        );
+        assert_eq!(demangle("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(demangle("_ZdlPv@plt"), "operator delete(void*)@plt");
+        assert_eq!(demangle("runtime.(*mheap).alloc"), "runtime.(*mheap).alloc");
+        assert_eq!(demangle("_Z"), "_Z");
+    }
+
+    #[test]
+    fn names_that_unfold_without_end_stay_folded() {
+        // Each parameter is a pair of the one before it.
+        let mut symbol = String::from("_Z1f1PIiiE");
+        for step in 0..60 {
+            let last = if step == 0 { "S0_".into() } else { format!("S{}_", radix36(step)) };
+            symbol += &format!("S_I{last}{last}E");
+        }
+        assert!(demangle(&symbol).len() <= super::LONGEST);
+    }
+
+    fn radix36(number: u32) -> char {
+        char::from_digit(number % 36, 36).unwrap().to_ascii_uppercase()
+    }
+}

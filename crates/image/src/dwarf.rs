@@ -1,0 +1,152 @@
+//! Source lines and inlined calls, from DWARF.
+
+use crate::debug_file;
+use crate::demangle::demangle;
+use crate::image::Image;
+use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use gimli::{Dwarf, EndianRcSlice, LittleEndian, Reader as _, SectionId};
+use object::{Object, ObjectSection};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+type Reader = EndianRcSlice<LittleEndian>;
+
+/// One function in the chain of inlined calls at an offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function's demangled name, if recorded.
+    pub function: Option<String>,
+    /// Source file: of the code itself in the first frame, of the call in those that it was inlined into.
+    pub file: Option<String>,
+    /// Line, 0 if unknown.
+    pub line: u32,
+    /// Column, 0 if unknown.
+    pub column: u32,
+}
+
+/// Code that belongs to one source line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// Link-time offsets.
+    pub offsets: Range<u64>,
+    /// Source file, if known.
+    pub file: Option<String>,
+    /// Line, 0 if unknown: the compiler made the code for no line in particular.
+    pub line: u32,
+}
+
+/// The line tables of a module.
+pub struct Lines {
+    context: Context<Reader>,
+    /// Where the file with the tables is, for files beside it.
+    path: PathBuf,
+}
+
+impl Lines {
+    /// Those in `image`, if it has any that can be read.
+    pub fn of(image: &Image) -> Option<Lines> {
+        let elf = image.elf()?;
+        elf.section_by_name(".debug_info").or_else(|| elf.section_by_name(".zdebug_info"))?;
+        let mut dwarf = load(image, |id| Some(id.name()))?;
+        if let Some(shared) = debug_file::shared_by(image) {
+            dwarf.set_sup(load(&shared, |id| Some(id.name()))?);
+        }
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let context = Context::from_dwarf(dwarf).ok()?;
+        Some(Lines { context, path: image.path().to_owned() })
+    }
+
+    /// The chain of inlined calls at `offset`, innermost first; empty if nothing is known.
+    pub fn frames(&self, offset: u64) -> Vec<Frame> {
+        let mut lookup = self.context.find_frames(offset);
+        let found = loop {
+            match lookup {
+                LookupResult::Output(found) => break found,
+                LookupResult::Load { load, continuation } => {
+                    lookup = continuation.resume(self.split_unit(load));
+                }
+            }
+        };
+        let mut frames = Vec::new();
+        let Ok(mut found) = found else { return frames };
+        while let Ok(Some(frame)) = found.next() {
+            let name = frame.function.and_then(|name| Some(demangle(&name.raw_name().ok()?)));
+            let location = frame.location;
+            frames.push(Frame {
+                function: name,
+                file: location.as_ref().and_then(|l| l.file).map(str::to_string),
+                line: location.as_ref().and_then(|l| l.line).unwrap_or(0),
+                column: location.as_ref().and_then(|l| l.column).unwrap_or(0),
+            });
+        }
+        frames
+    }
+
+    /// Source lines of `range`, sorted, without overlap; what is in none of them is of no known line.
+    pub fn rows(&self, range: Range<u64>) -> Vec<LineRow> {
+        let Ok(found) = self.context.find_location_range(range.start, range.end) else { return Vec::new() };
+        let mut rows: Vec<LineRow> = Vec::new();
+        for (start, size, location) in found {
+            let start = start.max(range.start).max(rows.last().map_or(0, |row| row.offsets.end));
+            let end = start.saturating_add(size).min(range.end);
+            if start >= end {
+                continue;
+            }
+            let file = location.file.map(str::to_string);
+            let line = location.line.unwrap_or(0);
+            match rows.last_mut() {
+                Some(last) if last.offsets.end == start && last.file == file && last.line == line => {
+                    last.offsets.end = end;
+                }
+                _ => rows.push(LineRow { offsets: start..end, file, line }),
+            }
+        }
+        rows
+    }
+
+    /// A compilation unit that was left in an object file of its own, or in a package of such files.
+    fn split_unit(&self, wanted: SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        self.packaged_unit(&wanted).or_else(|| unit_of_object(&wanted))
+    }
+
+    #[expect(clippy::arc_with_non_send_sync, reason = "the library asks for an Arc, whatever is in it")]
+    fn packaged_unit(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".dwp");
+        let package = Image::open(Path::new(&path)).ok()?;
+        let section = |id: SectionId| Ok::<_, gimli::Error>(section(&package, id.dwo_name()));
+        let package = gimli::DwarfPackage::load(section, Reader::new(Rc::default(), LittleEndian)).ok()?;
+        Some(Arc::new(package.find_cu(wanted.dwo_id, &wanted.parent).ok()??))
+    }
+}
+
+#[expect(clippy::arc_with_non_send_sync, reason = "the library asks for an Arc, whatever is in it")]
+fn unit_of_object(wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+    let directory = wanted.comp_dir.as_ref().and_then(|directory| directory.to_slice().ok());
+    let name = wanted.path.as_ref()?.to_slice().ok()?;
+    let path = Path::new(OsStr::from_bytes(&directory.unwrap_or_default())).join(OsStr::from_bytes(&name));
+    let mut unit = load(&Image::open(&path).ok()?, |id| id.dwo_name())?;
+    let header = unit.units().next().ok()??;
+    if unit.unit(header).ok()?.dwo_id != Some(wanted.dwo_id) {
+        return None;
+    }
+    unit.make_dwo(&wanted.parent);
+    Some(Arc::new(unit))
+}
+
+fn load(image: &Image, name: impl Fn(SectionId) -> Option<&'static str>) -> Option<Dwarf<Reader>> {
+    Dwarf::load(|id| Ok::<_, gimli::Error>(section(image, name(id)))).ok()
+}
+
+/// The section's data, unpacked; empty if it is not there or cannot be read.
+fn section(image: &Image, name: Option<&str>) -> Reader {
+    let elf = image.elf();
+    let section = elf.as_ref().and_then(|elf| elf.section_by_name(name?));
+    let data = section.and_then(|section| section.uncompressed_data().ok()).unwrap_or(Cow::Borrowed(&[]));
+    Reader::new(Rc::from(data.as_ref()), LittleEndian)
+}

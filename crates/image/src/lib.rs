@@ -1,0 +1,33 @@
+//! Modules of a process: the files that hold code, and what they say of it.
+//!
+//! [`Image`] is one opened ELF file (or the vDSO): its build id, its segments (file offset ↔
+//! link-time offset) and the bytes of its code. [`Symboliser`] answers the questions that reports ask,
+//! each computed when first asked: which function holds an offset, which source line, through which
+//! inlined calls. Offsets are link-time virtual addresses throughout.
+//!
+//! Files are read whole and never mapped, so one that changes while it is read can give wrong answers
+//! but never a crash; damaged files give an error or less detail, never a panic.
+#![forbid(unsafe_code)]
+
+mod debug_file;
+mod demangle;
+mod disassembly;
+mod dwarf;
+mod error;
+mod functions;
+mod image;
+mod linkage;
+mod segments;
+mod symboliser;
+mod symbols;
+mod unwind_ranges;
+mod vdso;
+
+pub use demangle::demangle;
+pub use disassembly::Disassembled;
+pub use dwarf::{Frame, LineRow};
+pub use error::ImageError;
+pub use functions::{Function, Functions, Origin};
+pub use image::Image;
+pub use segments::{Segment, Segments};
+pub use symboliser::Symboliser;

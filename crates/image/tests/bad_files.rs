@@ -1,0 +1,118 @@
+//! Files that are gone, changed, foreign, cut short or corrupt: one clear error or less detail, never a
+//! panic.
+
+mod programs;
+
+use programs::build;
+use proptest::prelude::*;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+use timewise_image::{Image, ImageError, Symboliser};
+
+#[test]
+fn each_error_says_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("script"), "#!/bin/sh\n").unwrap();
+    fs::write(path("text"), "hello").unwrap();
+    fs::write(path("empty"), "").unwrap();
+    fs::write(path("cut"), &program()[..50]).unwrap();
+    fs::write(path("short"), &program()[..program().len() / 2]).unwrap();
+    let mut small = program().to_vec();
+    small[4] = 1;
+    fs::write(path("small"), &small).unwrap();
+    let mut arm = program().to_vec();
+    arm[18] = 183;
+    fs::write(path("arm"), &arm).unwrap();
+    let message = |name: &str| {
+        let message = Image::open(&path(name)).unwrap_err().to_string();
+        assert!(!message.contains('\n'));
+        message.replace(directory.path().to_str().unwrap(), "")
+    };
+    assert_eq!(message("script"), "'/script' is a script, not a 64-bit x86 ELF file");
+    assert_eq!(message("text"), "'/text' is something else, not a 64-bit x86 ELF file");
+    assert_eq!(message("empty"), "'/empty' is an empty file, not a 64-bit x86 ELF file");
+    assert_eq!(message("small"), "'/small' is a 32-bit program, not a 64-bit x86 ELF file");
+    assert_eq!(message("arm"), "'/arm' is for another processor, not a 64-bit x86 ELF file");
+    assert!(message("cut").starts_with("'/cut' is damaged or cut short: "), "{}", message("cut"));
+    assert!(message("short").starts_with("'/short' is damaged or cut short: "), "{}", message("short"));
+    assert!(message("gone").starts_with("'/gone' was deleted after it ran"));
+    assert!(message("").contains("not a regular file"));
+}
+
+#[test]
+fn another_build_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = build(directory.path(), "program", &["-O2", "-Wl,--build-id"]);
+    let build_id = Image::open(&first).unwrap().build_id().to_vec();
+    Symboliser::open(&first, &build_id).unwrap();
+    build(directory.path(), "program", &["-O1", "-Wl,--build-id"]);
+    let error = Symboliser::open(&first, &build_id).unwrap_err();
+    assert!(matches!(error, ImageError::Changed { .. }), "{error}");
+}
+
+/// A small program with all that is read: symbols, stubs, unwind tables, lines.
+fn program() -> &'static [u8] {
+    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let directory = tempfile::tempdir().unwrap();
+        fs::read(build(directory.path(), "program", &["-g", "-O2"])).unwrap()
+    })
+}
+
+/// Asks everything that can be asked.
+fn exhaust(data: Vec<u8>) {
+    let Ok(image) = Image::parse(Path::new("program"), data) else { return };
+    let executable: Vec<_> = image.segments().executable().collect();
+    for segment in &executable {
+        image.segments().offset_of_file_offset(segment.start);
+    }
+    let symboliser = Symboliser::new(image);
+    let functions = symboliser.functions();
+    for pair in functions.all().windows(2) {
+        assert!(pair[0].size > 0 && pair[0].end() <= pair[1].offset);
+    }
+    for function in functions.all().iter().take(200) {
+        let range = function.offset..function.end().min(function.offset.saturating_add(100));
+        symboliser.function(function.offset);
+        symboliser.frames(function.offset);
+        symboliser.lines_of(range.clone());
+        symboliser.disassemble(range);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn cut_short(length in 0..program().len()) {
+        exhaust(program()[..length].to_vec());
+    }
+
+    #[test]
+    fn corrupt_anywhere(changes in prop::collection::vec((0..program().len(), any::<u8>()), 1..40)) {
+        let mut data = program().to_vec();
+        for (at, byte) in changes {
+            data[at] = byte;
+        }
+        exhaust(data);
+    }
+
+    #[test]
+    fn corrupt_headers(changes in prop::collection::vec((0..1024usize, any::<u8>()), 1..6), from_end in any::<bool>()) {
+        let mut data = program().to_vec();
+        for (at, byte) in changes {
+            let at = if from_end { data.len() - 1 - at } else { at };
+            data[at] = byte;
+        }
+        exhaust(data);
+    }
+
+    #[test]
+    fn noise(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let mut with_magic = b"\x7fELF\x02\x01\x01".to_vec();
+        with_magic.extend(data);
+        exhaust(with_magic);
+    }
+}
