@@ -38,6 +38,9 @@ pub struct Step {
     pub stores: bool,
     /// It sets flags that a conditional branch right behind it may be fused with.
     pub fuses: bool,
+    /// It is a repeated string operation: an interrupt taken in its middle finds the program counter
+    /// still on it.
+    pub repeats: bool,
 }
 
 /// Walks over `code`, whose first byte stands at `offset`, instruction by instruction. Bytes that
@@ -68,6 +71,7 @@ const UNDECODABLE: Step = Step {
     loads: false,
     stores: false,
     fuses: false,
+    repeats: false,
 };
 
 fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step {
@@ -89,7 +93,13 @@ fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step
                 | Mnemonic::Inc
                 | Mnemonic::Dec
         ),
+        repeats: repeats(instruction),
     }
+}
+
+fn repeats(instruction: &Instruction) -> bool {
+    let prefix = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    prefix && instruction.is_string_instruction()
 }
 
 /// Whether an explicit or string operand is read from and written to memory. The stack accesses of
@@ -131,8 +141,7 @@ fn data_accesses(instruction: &Instruction, factory: &mut InstructionInfoFactory
 fn work(instruction: &Instruction) -> Work {
     use Mnemonic::*;
     let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
-    let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
-    if instruction.has_lock_prefix() || (repeated && instruction.is_string_instruction()) {
+    if instruction.has_lock_prefix() || repeats(instruction) {
         return Work::Serial;
     }
     match instruction.mnemonic() {
@@ -205,7 +214,8 @@ mod tests {
         let push = only(&[0x55]);
         assert!(!push.loads && !push.stores);
         let copy = only(&[0xf3, 0xa4]); // rep movsb
-        assert!(copy.loads && copy.stores && copy.work == Work::Serial);
+        assert!(copy.loads && copy.stores && copy.repeats && copy.work == Work::Serial);
+        assert!(!only(&[0xa4]).repeats); // movsb
         let nop = only(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]); // nop with a memory form
         assert!(!nop.loads && !nop.stores);
     }

@@ -1,0 +1,228 @@
+//! The whole analysis of a profile, and costs of any grouping of its instructions.
+
+use crate::attribute::{Attributed, Policy, attribute};
+use crate::code::{Code, InstructionId};
+use crate::cost::{Cost, Ruler};
+use crate::graph::{Graph, graphs};
+use crate::lines::{SourceLine, line_at};
+use crate::loops::{Forest, LoopId};
+use crate::quality::Quality;
+use crate::routine::{FunctionMap, Routine, RoutineId, routines};
+use crate::samples::Samples;
+use std::collections::HashMap;
+use timewise_profile::{BlockId, FunctionId, ModuleId, Place, Profile};
+
+/// Everything that follows from a profile.
+#[derive(Clone, Debug)]
+pub struct Analysis<'p> {
+    /// What was measured.
+    pub profile: &'p Profile,
+    /// Which instruction samples are charged to.
+    pub policy: Policy,
+    /// Executed code with counts.
+    pub code: Code,
+    /// Functions that were executed or sampled.
+    pub routines: Vec<Routine>,
+    /// The routine of each block.
+    pub owner: Vec<RoutineId>,
+    /// Dynamic control flow of each routine.
+    pub graphs: Vec<Graph>,
+    /// Loops of all routines.
+    pub forest: Forest,
+    /// Samples where they fell.
+    pub samples: Samples,
+    /// Samples where they are charged.
+    pub attributed: Attributed,
+    /// Turns costs into estimates.
+    pub ruler: Ruler,
+    /// How far all this can be trusted.
+    pub quality: Quality,
+    stray_owner: Vec<RoutineId>,
+}
+
+impl<'p> Analysis<'p> {
+    /// Analyses a profile. `policy` defaults to what suits the clock of its samples.
+    pub fn new(profile: &'p Profile, policy: Option<Policy>) -> Analysis<'p> {
+        let code = Code::new(profile);
+        let map = FunctionMap::new(profile);
+        let (mut routines, owner) = routines(&code, &map);
+        let graphs = graphs(&code, &routines, &owner);
+        let forest = Forest::new(&graphs, code.blocks.len());
+        let samples = Samples::new(profile, &code);
+        let quality = Quality::new(profile, &samples);
+        let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
+        let attributed = attribute(&code, &samples, policy);
+        let ruler = Ruler::new(samples.typical_cycles(), quality.clock.as_ref());
+        let stray_owner = own_strays(profile, &map, &samples, &mut routines);
+        Analysis {
+            profile,
+            policy,
+            code,
+            routines,
+            owner,
+            graphs,
+            forest,
+            samples,
+            attributed,
+            ruler,
+            quality,
+            stray_owner,
+        }
+    }
+
+    /// Cost of each executed instruction, by id.
+    pub fn by_instruction(&self) -> Vec<Cost> {
+        self.group(self.code.instructions.len(), |id, add| add(id.index()))
+    }
+
+    /// Cost of each block, by id.
+    pub fn by_block(&self) -> Vec<Cost> {
+        self.group(self.code.blocks.len(), |id, add| add(self.block_of(id).index()))
+    }
+
+    /// Cost of each routine by itself, without callees; samples on code that was not counted included.
+    pub fn by_routine(&self) -> Vec<Cost> {
+        let owner = |id| self.owner[self.block_of(id).index()];
+        let mut costs = self.group(self.routines.len(), |id, add| add(owner(id).index()));
+        for (weight, routine) in self.samples.stray.values().zip(&self.stray_owner) {
+            costs[routine.index()].weight += *weight;
+        }
+        costs
+    }
+
+    /// Cost of each loop's own blocks: those in no inner loop. Callees are left out.
+    pub fn by_loop_self(&self) -> Vec<Cost> {
+        self.group(self.forest.loops.len(), |id, add| {
+            if let Some(innermost) = self.forest.innermost[self.block_of(id).index()] {
+                add(innermost.index());
+            }
+        })
+    }
+
+    /// Cost of all of each loop's blocks, inner loops included. Callees are left out.
+    pub fn by_loop_total(&self) -> Vec<Cost> {
+        self.group(self.forest.loops.len(), |id, add| {
+            self.forest.around(self.block_of(id)).for_each(|around| add(around.index()));
+        })
+    }
+
+    /// Cost of each source line and module that ran, in order; code without a line is left out.
+    pub fn by_line(&self) -> Vec<(ModuleId, SourceLine, Cost)> {
+        let key = |id| {
+            let place = self.code.place(id);
+            line_at(self.profile, place).map(|line| (place.module, line))
+        };
+        let all = (0..self.code.instructions.len() as u32).map(InstructionId);
+        let keys: Vec<Option<(ModuleId, SourceLine)>> = all.map(key).collect();
+        let mut distinct: Vec<(ModuleId, SourceLine)> = keys.iter().copied().flatten().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let index: HashMap<(ModuleId, SourceLine), usize> =
+            distinct.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+        let costs = self.group(distinct.len(), |id, add| {
+            if let Some(key) = keys[id.index()] {
+                add(index[&key]);
+            }
+        });
+        distinct.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
+    }
+
+    /// Cost of everything that was sampled in user mode.
+    pub fn whole(&self) -> Cost {
+        let executed = |id: usize| self.code.executions(InstructionId(id as u32));
+        let instructions = (0..self.code.instructions.len()).map(executed).sum();
+        Cost { weight: self.samples.user, split_variance: 0.0, instructions }
+    }
+
+    /// The function that a routine stands for.
+    pub fn function_of(&self, routine: RoutineId) -> Option<FunctionId> {
+        self.routines[routine.index()].function
+    }
+
+    /// A routine's name: its function's, or one made from the module's name and the offset.
+    pub fn name_of(&self, routine: RoutineId) -> String {
+        let routine = &self.routines[routine.index()];
+        match routine.function {
+            Some(function) => self.profile.functions[function.index()].name.clone(),
+            None => {
+                let path = &self.profile.modules[routine.place.module.index()].path;
+                let path = String::from_utf8_lossy(path);
+                let file = path.rsplit('/').next().unwrap_or(&path);
+                format!("{file}+{:#x}", routine.place.offset.0)
+            }
+        }
+    }
+
+    /// Samples on code that was not counted: place, routine and weight, in order.
+    pub fn strays(&self) -> impl Iterator<Item = (Place, RoutineId, crate::samples::Weight)> {
+        let strays = self.samples.stray.iter().zip(&self.stray_owner);
+        strays.map(|((place, weight), routine)| (*place, *routine, *weight))
+    }
+
+    /// First and last line of a loop's code in the file of its header.
+    pub fn lines_of_loop(&self, id: LoopId) -> Option<(SourceLine, SourceLine)> {
+        let one = &self.forest.loops[id.index()];
+        let lines_of = |block: &BlockId| {
+            let instructions = self.code.blocks[block.index()].instructions();
+            instructions.filter_map(|id| line_at(self.profile, self.code.place(id)))
+        };
+        let first = std::iter::once(&one.header).chain(&one.blocks).flat_map(lines_of).next()?;
+        let same_file = one.blocks.iter().flat_map(lines_of).filter(|line| line.file == first.file);
+        let (low, high) = same_file.fold((first, first), |(low, high), line| (low.min(line), high.max(line)));
+        Some((low, high))
+    }
+
+    fn block_of(&self, id: InstructionId) -> BlockId {
+        self.code.instructions[id.index()].block
+    }
+
+    /// Sums up costs of `size` groups; `groups` calls its argument with each group of an instruction.
+    fn group(&self, size: usize, groups: impl Fn(InstructionId, &mut dyn FnMut(usize))) -> Vec<Cost> {
+        let mut costs = vec![Cost::default(); size];
+        for index in 0..self.code.instructions.len() {
+            let id = InstructionId(index as u32);
+            groups(id, &mut |group| {
+                costs[group].weight += self.attributed.at[index];
+                costs[group].instructions += self.code.executions(id);
+            });
+        }
+        for split in &self.attributed.splits {
+            let mut within: HashMap<usize, f64> = HashMap::new();
+            for part in &split.parts {
+                groups(part.instruction, &mut |group| *within.entry(group).or_default() += part.variance);
+            }
+            for (group, variance) in within {
+                costs[group].split_variance += split.variance_of(variance);
+            }
+        }
+        costs
+    }
+}
+
+/// Finds or opens a routine for each sample on code that was not counted.
+fn own_strays(
+    profile: &Profile,
+    map: &FunctionMap,
+    samples: &Samples,
+    routines: &mut Vec<Routine>,
+) -> Vec<RoutineId> {
+    let known = routines.iter().enumerate();
+    let mut of_function: HashMap<FunctionId, RoutineId> = known
+        .filter_map(|(at, routine)| routine.function.map(|function| (function, RoutineId(at as u32))))
+        .collect();
+    let mut of_module: HashMap<ModuleId, RoutineId> = HashMap::new();
+    let mut open = |function: Option<FunctionId>, place: Place| {
+        routines.push(Routine { function, place, blocks: Vec::new() });
+        RoutineId(routines.len() as u32 - 1)
+    };
+    let mut owner = Vec::with_capacity(samples.stray.len());
+    for place in samples.stray.keys() {
+        owner.push(match map.at(*place) {
+            Some(function) => *of_function
+                .entry(function)
+                .or_insert_with(|| open(Some(function), profile.functions[function.index()].place)),
+            None => *of_module.entry(place.module).or_insert_with(|| open(None, *place)),
+        });
+    }
+    owner
+}

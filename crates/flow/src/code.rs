@@ -1,0 +1,161 @@
+//! Executed code: blocks cut into instructions, with exact counts, and the edges between blocks.
+
+use std::collections::HashMap;
+use timewise_isa::{Control, Step, walk};
+use timewise_profile::{BlockId, EdgeKind, Offset, Place, Profile, RunKind};
+
+/// Index into [`Code::instructions`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InstructionId(pub u32);
+
+impl InstructionId {
+    /// Position in the table that this id indexes.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A block of the profile with what follows from its code and counts.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutedBlock {
+    /// First instruction.
+    pub place: Place,
+    /// Offset behind the last byte.
+    pub end: Offset,
+    /// Executions in one run, all processes together.
+    pub executions: u64,
+    /// Its first instruction; the others follow.
+    pub first: InstructionId,
+    /// Number of instructions.
+    pub length: u32,
+}
+
+impl ExecutedBlock {
+    /// Ids of its instructions, in order.
+    pub fn instructions(&self) -> impl DoubleEndedIterator<Item = InstructionId> + use<> {
+        (self.first.0..self.first.0 + self.length).map(InstructionId)
+    }
+
+    /// Its last instruction, by which control leaves it.
+    pub fn last(&self) -> InstructionId {
+        InstructionId(self.first.0 + self.length - 1)
+    }
+}
+
+/// An executed instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Instruction {
+    /// The block that holds it.
+    pub block: BlockId,
+    /// Its boundaries and nature; `step.offset` is the offset within the module.
+    pub step: Step,
+}
+
+/// Control transfers between two blocks, all processes together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Edge {
+    /// Where to; `None` when control left what is counted.
+    pub to: Option<BlockId>,
+    /// Where from; `None` when control came from outside.
+    pub from: Option<BlockId>,
+    /// In which way.
+    pub kind: EdgeKind,
+    /// How often in one run.
+    pub count: u64,
+}
+
+/// Everything that ran under counting. Where a profile holds several counting runs, counts are
+/// those of an average run, so that they compare with the cycles of one.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// Parallel to the profile's blocks.
+    pub blocks: Vec<ExecutedBlock>,
+    /// Instructions of all blocks, block by block.
+    pub instructions: Vec<Instruction>,
+    /// Sorted by destination.
+    pub edges: Vec<Edge>,
+    by_place: Vec<BlockId>,
+    by_end: HashMap<Place, BlockId>,
+}
+
+impl Code {
+    /// Cuts the profile's blocks into instructions and adds up its counts.
+    pub fn new(profile: &Profile) -> Code {
+        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Counting).count().max(1) as u64;
+        let average = |total: u64| if runs == 1 { total } else { (total + runs / 2) / runs };
+        let mut totals = vec![0u64; profile.blocks.len()];
+        for row in &profile.block_counts {
+            totals[row.block.index()] += row.executions;
+        }
+        let mut code = Code::default();
+        for (index, (block, total)) in profile.blocks.iter().zip(totals).enumerate() {
+            let first = InstructionId(code.instructions.len() as u32);
+            let id = BlockId(index as u32);
+            let steps = walk(&block.code, block.place.offset.0);
+            code.instructions.extend(steps.map(|step| Instruction { block: id, step }));
+            let end = Offset(block.place.offset.0 + block.code.len() as u64);
+            let length = code.instructions.len() as u32 - first.0;
+            code.blocks.push(ExecutedBlock {
+                place: block.place,
+                end,
+                executions: average(total),
+                first,
+                length,
+            });
+            code.by_end.insert(Place { offset: end, ..block.place }, id);
+        }
+        code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
+        code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
+        let mut edges: HashMap<(Option<BlockId>, Option<BlockId>, EdgeKind), u64> = HashMap::new();
+        for row in &profile.edge_counts {
+            *edges.entry((row.to, row.from, row.kind)).or_default() += row.count;
+        }
+        let edge = |((to, from, kind), total)| Edge { to, from, kind, count: average(total) };
+        code.edges = edges.into_iter().map(edge).collect();
+        code.edges.sort_unstable();
+        code
+    }
+
+    /// The block that holds the byte at `place`.
+    pub fn block_at(&self, place: Place) -> Option<BlockId> {
+        let after = self.by_place.partition_point(|id| self.blocks[id.index()].place <= place);
+        let id = *self.by_place.get(after.checked_sub(1)?)?;
+        let block = &self.blocks[id.index()];
+        let same_code = block.place.module == place.module && block.place.version == place.version;
+        (same_code && place.offset < block.end).then_some(id)
+    }
+
+    /// The instruction that begins exactly at `place`.
+    pub fn instruction_at(&self, place: Place) -> Option<InstructionId> {
+        let block = &self.blocks[self.block_at(place)?.index()];
+        let begins = |id: &InstructionId| self.instructions[id.index()].step.offset == place.offset.0;
+        block.instructions().find(begins)
+    }
+
+    /// The block that ends right before `place`, if its last instruction is a call: `place` is then
+    /// where that call returns to.
+    pub fn call_returning_to(&self, place: Place) -> Option<BlockId> {
+        let id = *self.by_end.get(&place)?;
+        let block = &self.blocks[id.index()];
+        let last = block.length.checked_sub(1).map(|_| &self.instructions[block.last().index()])?;
+        matches!(last.step.control, Control::Call { .. } | Control::IndirectCall).then_some(id)
+    }
+
+    /// Edges into `block`.
+    pub fn edges_into(&self, block: BlockId) -> &[Edge] {
+        let begin = self.edges.partition_point(|edge| edge.to < Some(block));
+        let length = self.edges[begin..].partition_point(|edge| edge.to == Some(block));
+        &self.edges[begin..begin + length]
+    }
+
+    /// Executions of an instruction: those of its block.
+    pub fn executions(&self, instruction: InstructionId) -> u64 {
+        self.blocks[self.instructions[instruction.index()].block.index()].executions
+    }
+
+    /// Where an instruction stands.
+    pub fn place(&self, instruction: InstructionId) -> Place {
+        let Instruction { block, step } = self.instructions[instruction.index()];
+        Place { offset: Offset(step.offset), ..self.blocks[block.index()].place }
+    }
+}

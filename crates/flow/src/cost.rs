@@ -1,0 +1,127 @@
+//! Cost of a set of instructions, with the limits of what is known about it.
+
+use crate::interval::{NORMAL_RANGE, weighted_poisson};
+use crate::samples::Weight;
+use timewise_profile::Clock;
+
+/// Fewer samples than this make a figure that is marked as uncertain: the 95 % interval then spans
+/// more than a factor of three.
+pub const ENOUGH_SAMPLES: f64 = 10.0;
+
+/// What a set of instructions cost in one run.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Cost {
+    /// Samples and time.
+    pub weight: Weight,
+    /// Variance, in cycles squared, from not knowing how the samples at a block's head divide among
+    /// the instructions before it.
+    pub split_variance: f64,
+    /// Instructions executed.
+    pub instructions: u64,
+}
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Estimate {
+    /// The best estimate.
+    pub value: f64,
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// The value divided by a number that is known exactly; `None` if that is zero.
+    pub fn per(self, count: u64) -> Option<Estimate> {
+        let each = |value: f64| value / count as f64;
+        (count > 0).then(|| Estimate { value: each(self.value), low: each(self.low), high: each(self.high) })
+    }
+}
+
+/// Turns costs into estimates: knows what one sample stands for and how well the clock is known.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ruler {
+    /// Cycles of one sample.
+    pub sample_cycles: f64,
+    /// How far below the estimate the true cycles may lie because the clock drifted, as a factor.
+    pub clock_low: f64,
+    /// Likewise above.
+    pub clock_high: f64,
+}
+
+impl Ruler {
+    /// A ruler for samples of `sample_cycles` each, taken by `clock`. Hardware cycles are exact;
+    /// cycles that were estimated from time are as uncertain as the core's frequency.
+    pub fn new(sample_cycles: f64, clock: Option<&Clock>) -> Ruler {
+        let drift = clock.filter(|clock| !clock.counts_cycles && clock.core_hz > 0.0);
+        let factor = |hz: fn(&Clock) -> f64| drift.map_or(1.0, |clock| hz(clock) / clock.core_hz);
+        Ruler {
+            sample_cycles,
+            clock_low: factor(|clock| clock.core_hz_low).min(1.0),
+            clock_high: factor(|clock| clock.core_hz_high).max(1.0),
+        }
+    }
+
+    /// Cycles of `cost`, with what samples, division at block heads, and the clock leave open.
+    pub fn cycles(&self, cost: &Cost) -> Estimate {
+        let value = cost.weight.cycles;
+        let (low, high) = weighted_poisson(value, cost.weight.cycles_squared, self.sample_cycles);
+        let split = NORMAL_RANGE * NORMAL_RANGE * cost.split_variance;
+        let low = value - ((value - low).powi(2) + split).sqrt();
+        let high = value + ((high - value).powi(2) + split).sqrt();
+        Estimate { value, low: low.max(0.0) * self.clock_low, high: high * self.clock_high }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(samples: f64, each: f64) -> Cost {
+        let cycles = samples * each;
+        let weight = Weight { samples, ns: cycles, cycles, cycles_squared: samples * each * each };
+        Cost { weight, split_variance: 0.0, instructions: 0 }
+    }
+
+    #[test]
+    fn clock_widens_what_was_estimated_and_leaves_what_was_counted() {
+        let clock = |counts_cycles| Clock {
+            event: "cpu-clock:u".into(),
+            counts_cycles,
+            precise_level: 0,
+            frequency_hz: 4000,
+            core_hz: 3e9,
+            core_hz_low: 2.7e9,
+            core_hz_high: 3.3e9,
+        };
+        let counted = Ruler::new(1000.0, Some(&clock(true))).cycles(&cost(100.0, 1000.0));
+        assert!(
+            (counted.low - 81_364.0).abs() < 30.0 && (counted.high - 121_627.0).abs() < 30.0,
+            "{counted:?}"
+        );
+        let estimated = Ruler::new(1000.0, Some(&clock(false))).cycles(&cost(100.0, 1000.0));
+        assert!((estimated.low - counted.low * 0.9).abs() < 1.0);
+        assert!((estimated.high - counted.high * 1.1).abs() < 1.0);
+        assert_eq!(estimated.value, 100_000.0);
+    }
+
+    #[test]
+    fn nothing_sampled_is_not_nothing_spent() {
+        let got = Ruler::new(1000.0, None).cycles(&cost(0.0, 0.0));
+        assert_eq!((got.value, got.low), (0.0, 0.0));
+        assert!((got.high - 3689.0).abs() < 1.0);
+        assert_eq!(got.per(0), None);
+    }
+
+    #[test]
+    fn division_at_a_head_widens_both_ways() {
+        let plain = Ruler::new(1.0, None).cycles(&cost(10_000.0, 1.0));
+        let split = Cost { split_variance: 1e6, ..cost(10_000.0, 1.0) };
+        let wide = Ruler::new(1.0, None).cycles(&split);
+        assert!(
+            (wide.high - 10_000.0 - (1960f64.powi(2) + (plain.high - 10_000.0).powi(2)).sqrt()).abs() < 1.0
+        );
+        assert!(wide.low < 8_100.0 && wide.low > 7_900.0);
+    }
+}

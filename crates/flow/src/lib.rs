@@ -1,0 +1,42 @@
+//! Control flow and cost of what was measured: dynamic control-flow graphs, loops with their
+//! nesting, and cycles per instruction of every instruction, block, loop, line and function.
+//!
+//! Values in, values out: the crate reads a [`timewise_profile::Profile`], does no input or output,
+//! and stores nothing. [`Analysis::new`] does the whole work; the modules hold one idea each:
+//!
+//! - [`code`]: executed instructions with exact counts, and edges between blocks;
+//! - [`routine`]: which function a block belongs to;
+//! - [`graph`], [`dominators`], [`strong`], [`natural`], [`merge`], [`irreducible`], [`loops`]:
+//!   from edges to a forest of loops;
+//! - [`samples`], [`attribute`]: from samples to the instructions that caused them;
+//! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
+//! - [`quality`]: what a reader must know to trust the figures.
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod attribute;
+pub mod code;
+pub mod cost;
+pub mod dominators;
+pub mod graph;
+pub mod interval;
+pub mod irreducible;
+pub mod lines;
+pub mod loops;
+pub mod merge;
+pub mod natural;
+pub mod quality;
+pub mod routine;
+pub mod samples;
+pub mod set;
+pub mod strong;
+
+#[cfg(feature = "sketch")]
+pub mod sketch;
+
+pub use analysis::Analysis;
+pub use attribute::Policy;
+pub use code::{Code, InstructionId};
+pub use cost::{Cost, Estimate};
+pub use loops::{Loop, LoopId};
+pub use routine::{Routine, RoutineId};

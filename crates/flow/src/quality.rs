@@ -1,0 +1,146 @@
+//! What a reader must know to trust the figures: origin, amount, and what went wrong.
+
+use crate::samples::{Samples, clock};
+use timewise_profile::{Clock, Exit, Profile, Run, RunKind};
+
+/// Facts about the measurement as a whole. Times and counts are those of an average run.
+#[derive(Clone, Debug, Default)]
+pub struct Quality {
+    /// Clock of the samples; `None` without a sampling run.
+    pub clock: Option<Clock>,
+    /// Sampling runs in the profile.
+    pub sampling_runs: usize,
+    /// Counting runs in the profile.
+    pub counting_runs: usize,
+    /// Samples in user mode.
+    pub samples: u64,
+    /// Samples in the kernel.
+    pub kernel_samples: u64,
+    /// Samples that the system dropped.
+    pub lost_samples: u64,
+    /// Share of the user time whose samples fell on counted code, 0 to 1.
+    pub joined_share: f64,
+    /// Share of the user time whose samples fell outside all known modules, 0 to 1.
+    pub unresolved_share: f64,
+    /// Nanoseconds from start to end of a sampling run.
+    pub elapsed_ns: f64,
+    /// CPU time in user mode of a sampling run.
+    pub user_ns: f64,
+    /// CPU time in the kernel of a sampling run.
+    pub kernel_ns: f64,
+    /// Nanoseconds from start to end of a counting run.
+    pub counting_elapsed_ns: f64,
+    /// Threads of the sampling runs.
+    pub threads: usize,
+    /// Whether standard output of the sampling and the counting runs was the same; `None` if it was
+    /// not compared.
+    pub same_output: Option<bool>,
+    /// What else limits the figures, in words.
+    pub warnings: Vec<String>,
+}
+
+/// Below this share of samples on counted code the join is worth a warning.
+const JOINED_ENOUGH: f64 = 0.95;
+
+/// Above this share of lost samples a warning is due.
+const LOST_TOO_MANY: f64 = 0.01;
+
+impl Quality {
+    /// Judges the measurement of a profile.
+    pub fn new(profile: &Profile, samples: &Samples) -> Quality {
+        let of = |kind: RunKind| profile.runs.iter().filter(move |run| run.kind == kind);
+        let mean = |kind: RunKind, value: fn(&Run) -> u64| {
+            of(kind).map(|run| value(run) as f64).sum::<f64>() / of(kind).count().max(1) as f64
+        };
+        let thread_runs = profile.threads.iter().map(|thread| &profile.processes[thread.process.index()].run);
+        let in_sampling =
+            |run: &&timewise_profile::RunId| profile.runs[run.index()].kind == RunKind::Sampling;
+        let user = samples.user.cycles;
+        let mut quality = Quality {
+            clock: clock(profile),
+            sampling_runs: of(RunKind::Sampling).count(),
+            counting_runs: of(RunKind::Counting).count(),
+            samples: samples.user.samples.round() as u64,
+            kernel_samples: samples.kernel.samples.round() as u64,
+            lost_samples: profile.runs.iter().map(|run| run.lost_samples).sum(),
+            joined_share: samples.joined_share(),
+            unresolved_share: if user > 0.0 { samples.nowhere.cycles / user } else { 0.0 },
+            elapsed_ns: mean(RunKind::Sampling, |run| run.elapsed_ns),
+            user_ns: mean(RunKind::Sampling, |run| run.user_ns),
+            kernel_ns: mean(RunKind::Sampling, |run| run.kernel_ns),
+            counting_elapsed_ns: mean(RunKind::Counting, |run| run.elapsed_ns),
+            threads: thread_runs.filter(in_sampling).count(),
+            same_output: same_output(profile),
+            warnings: profile.runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect(),
+        };
+        quality.warn_of_differing_runs(profile);
+        quality.warn_of_missing_samples();
+        quality.warn_of_killed_processes(profile);
+        quality
+    }
+
+    fn has_both(&self) -> bool {
+        self.sampling_runs > 0 && self.counting_runs > 0
+    }
+
+    fn warn_of_differing_runs(&mut self, profile: &Profile) {
+        let effect = format!(
+            "{:.1} % of the sampled time fell on code that the counting run never executed, \
+             and costs per execution are off by as much as the counts differ",
+            100.0 * (1.0 - self.joined_share)
+        );
+        let status = |kind| profile.runs.iter().find(|run| run.kind == kind).map(|run| run.exit);
+        if let (Some(sampled), Some(counted)) = (status(RunKind::Sampling), status(RunKind::Counting))
+            && sampled != counted
+        {
+            let (sampled, counted) = (ending(sampled), ending(counted));
+            self.warnings.push(format!("the runs differ: sampling {sampled}, counting {counted}; {effect}"));
+        }
+        if self.same_output == Some(false) {
+            self.warnings.push(format!("the runs differ: they printed different output; {effect}"));
+        } else if self.has_both() && self.samples > 0 && self.joined_share < JOINED_ENOUGH {
+            self.warnings.push(format!("the runs differ: {effect}"));
+        }
+    }
+
+    fn warn_of_missing_samples(&mut self) {
+        if self.sampling_runs > 0 && self.samples == 0 {
+            let why =
+                "no sample in user mode: the program used too little CPU time; try a higher --frequency";
+            self.warnings.push(why.into());
+        }
+        let all = self.samples + self.kernel_samples + self.lost_samples;
+        if self.lost_samples as f64 > LOST_TOO_MANY * all as f64 {
+            let share = 100.0 * self.lost_samples as f64 / all as f64;
+            self.warnings.push(format!(
+                "{} samples ({share:.1} %) were lost: busy code is under-represented; try a lower --frequency",
+                self.lost_samples
+            ));
+        }
+    }
+
+    fn warn_of_killed_processes(&mut self, profile: &Profile) {
+        let unsure = profile.processes.iter().map(|process| process.count_uncertainty).sum::<u32>();
+        if unsure > 0 {
+            self.warnings
+                .push(format!("a process was killed while it ran: executions are exact to within {unsure}"));
+        }
+    }
+}
+
+fn ending(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("ended with status {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        Exit::Unknown => "was not seen to end".into(),
+    }
+}
+
+fn same_output(profile: &Profile) -> Option<bool> {
+    let hashes = |kind| profile.runs.iter().filter(move |run| run.kind == kind).map(|run| run.stdout_hash);
+    let sampled: Vec<u64> = hashes(RunKind::Sampling).collect::<Option<_>>()?;
+    let counted: Vec<u64> = hashes(RunKind::Counting).collect::<Option<_>>()?;
+    let (first, rest) = sampled.split_first()?;
+    let compared = !counted.is_empty();
+    compared.then(|| rest.iter().chain(&counted).all(|hash| hash == first))
+}

@@ -1,0 +1,115 @@
+//! Samples of the native run, placed on executed instructions.
+
+use crate::code::Code;
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use timewise_profile::{Clock, ModuleKind, Place, Profile, Run, RunKind};
+
+/// Samples and the time that they stand for, in one run.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Weight {
+    /// Number of samples; a fraction where a sample was divided.
+    pub samples: f64,
+    /// CPU time, nanoseconds.
+    pub ns: f64,
+    /// Cycles, counted or estimated from time.
+    pub cycles: f64,
+    /// Sum of the squares of the samples' cycles, for confidence intervals.
+    pub cycles_squared: f64,
+}
+
+impl Weight {
+    /// A share of this weight, as if each of its samples had been kept with that probability.
+    pub fn share(self, share: f64) -> Weight {
+        Weight {
+            samples: self.samples * share,
+            ns: self.ns * share,
+            cycles: self.cycles * share,
+            cycles_squared: self.cycles_squared * share,
+        }
+    }
+}
+
+impl AddAssign for Weight {
+    fn add_assign(&mut self, other: Weight) {
+        self.samples += other.samples;
+        self.ns += other.ns;
+        self.cycles += other.cycles;
+        self.cycles_squared += other.cycles_squared;
+    }
+}
+
+/// All samples by where they fell. With several sampling runs, times are those of an average run.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// Weight of each instruction of the counted code, by id.
+    pub at: Vec<Weight>,
+    /// Samples on user code that was not counted.
+    pub stray: BTreeMap<Place, Weight>,
+    /// Samples outside all known modules.
+    pub nowhere: Weight,
+    /// Samples in the kernel.
+    pub kernel: Weight,
+    /// All samples in user mode.
+    pub user: Weight,
+}
+
+impl Samples {
+    /// Places the profile's samples.
+    pub fn new(profile: &Profile, code: &Code) -> Samples {
+        let mut samples =
+            Samples { at: vec![Weight::default(); code.instructions.len()], ..Samples::default() };
+        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
+        for sample in &profile.samples {
+            let run = run_of(profile, sample.thread);
+            let hz = run.and_then(|run| run.clock.as_ref()).map_or(1e9, |clock| clock.core_hz);
+            let ns = sample.weight_ns as f64;
+            let cycles = sample.weight_cycles.map_or(ns * hz / 1e9, |cycles| cycles as f64) / runs;
+            let weight = Weight { samples: 1.0, ns: ns / runs, cycles, cycles_squared: cycles * cycles };
+            let in_kernel = |place: Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
+            if sample.kernel || sample.place.is_some_and(in_kernel) {
+                samples.kernel += weight;
+                continue;
+            }
+            samples.user += weight;
+            match sample.place {
+                None => samples.nowhere += weight,
+                Some(place) => match code.instruction_at(place) {
+                    Some(instruction) => samples.at[instruction.index()] += weight,
+                    None => *samples.stray.entry(place).or_default() += weight,
+                },
+            }
+        }
+        samples
+    }
+
+    /// Share of the time in user mode that fell on counted code, 0 to 1; 1 if there is none.
+    pub fn joined_share(&self) -> f64 {
+        let joined: f64 = self.at.iter().map(|weight| weight.cycles).sum();
+        if self.user.cycles > 0.0 { joined / self.user.cycles } else { 1.0 }
+    }
+
+    /// Cycles that one more sample would stand for: the mean over cycles, not over samples.
+    pub fn typical_cycles(&self) -> f64 {
+        let total = self.user;
+        if total.cycles > 0.0 { total.cycles_squared / total.cycles } else { 0.0 }
+    }
+}
+
+fn run_of(profile: &Profile, thread: timewise_profile::ThreadId) -> Option<&Run> {
+    let process = profile.threads.get(thread.index())?.process;
+    profile.runs.get(profile.processes.get(process.index())?.run.index())
+}
+
+/// The clock of the profile's first sampling run, its frequency range widened to that of all.
+pub fn clock(profile: &Profile) -> Option<Clock> {
+    let mut clocks = profile.runs.iter().filter_map(|run| run.clock.as_ref());
+    let mut clock = clocks.next()?.clone();
+    for other in clocks {
+        clock.core_hz_low = clock.core_hz_low.min(other.core_hz_low);
+        clock.core_hz_high = clock.core_hz_high.max(other.core_hz_high);
+        clock.counts_cycles &= other.counts_cycles;
+        clock.precise_level = clock.precise_level.min(other.precise_level);
+    }
+    Some(clock)
+}
