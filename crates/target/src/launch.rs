@@ -1,9 +1,9 @@
 //! Launching a program stopped at its first instruction, before even the dynamic loader has run.
 
+use crate::program;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -81,38 +81,6 @@ pub struct Running {
     started: Instant,
 }
 
-/// Finds the file that a program's name means, as `execvp` would.
-///
-/// # Errors
-/// [`LaunchError::NotFound`] if there is none, [`LaunchError::NotExecutable`] if it is a directory
-/// or lacks the permission.
-pub fn resolve_program(program: &OsString) -> Result<PathBuf, LaunchError> {
-    let shown = program.to_string_lossy().into_owned();
-    let candidate = Path::new(program);
-    let found = if shown.contains('/') {
-        candidate.exists().then(|| candidate.to_path_buf())
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-        let all: Vec<PathBuf> = std::env::split_paths(&path).map(|d| d.join(candidate)).collect();
-        let fit = all.iter().find(|p| p.is_file() && is_executable(p));
-        fit.or_else(|| all.iter().find(|p| p.is_file())).cloned()
-    };
-    let Some(file) = found else { return Err(LaunchError::NotFound(shown)) };
-    if file.is_dir() {
-        return Err(LaunchError::NotExecutable { path: shown, why: "is a directory; name a program".into() });
-    }
-    if !is_executable(&file) {
-        let why = format!("not executable; try: chmod +x {}", file.display());
-        return Err(LaunchError::NotExecutable { path: shown, why });
-    }
-    Ok(file)
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
-}
-
 impl Launch {
     /// A launch of `program` with everything inherited.
     pub fn new(program: impl Into<OsString>) -> Launch {
@@ -133,7 +101,7 @@ impl Launch {
     /// See [`LaunchError`].
     pub fn stopped(self) -> Result<Stopped, LaunchError> {
         let shown = self.program.to_string_lossy().into_owned();
-        let file = resolve_program(&self.program)?;
+        let file = program::resolve(&self.program)?;
         let system = |what| {
             let path = shown.clone();
             move |source| LaunchError::System { path, what, source }
@@ -157,18 +125,20 @@ impl Launch {
         // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
         unsafe { command.pre_exec(before_exec) };
         let child = command.spawn().map_err(|source| match source.raw_os_error() {
-            Some(libc::ENOEXEC) => LaunchError::NotExecutable {
+            Some(libc::ENOEXEC | libc::EACCES) => LaunchError::NotExecutable {
                 path: shown.clone(),
-                why: "not a program that this system can execute; is it an ELF file or a script with #! ?"
-                    .into(),
+                why: format!("the system refuses to execute it: {source}; check it with: file, ls -l"),
             },
             _ => LaunchError::System { path: shown.clone(), what: "exec", source },
         })?;
         let pid = child.id() as libc::pid_t;
         let mut status = 0;
         // SAFETY: `status` is a valid place for the result.
-        if unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
-            return Err(system("wait")(io::Error::last_os_error()));
+        while unsafe { libc::waitpid(pid, &mut status, 0) } != pid {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(system("wait")(error));
+            }
         }
         if !libc::WIFSTOPPED(status) {
             return Err(system("exec")(io::Error::other("the program ended before its first instruction")));
@@ -252,12 +222,5 @@ mod tests {
         let ended = launch.stopped().unwrap().release().unwrap().wait().unwrap();
         assert!(libc::WIFEXITED(ended.wait_status));
         assert_eq!(libc::WEXITSTATUS(ended.wait_status), 7);
-    }
-
-    #[test]
-    fn what_cannot_run_is_told_apart() {
-        assert!(matches!(resolve_program(&"no-such-program".into()), Err(LaunchError::NotFound(_))));
-        assert!(matches!(resolve_program(&"/etc".into()), Err(LaunchError::NotExecutable { .. })));
-        assert!(matches!(resolve_program(&"/etc/passwd".into()), Err(LaunchError::NotExecutable { .. })));
     }
 }

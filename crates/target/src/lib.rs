@@ -5,5 +5,6 @@
 pub mod launch;
 pub mod machine;
 pub mod perf;
+pub mod program;
 pub mod seize;
 pub mod trace;
