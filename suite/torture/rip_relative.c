@@ -26,7 +26,7 @@ int main(void)
         i = at.q;
         __asm__ volatile("lock xaddq %0, at(%%rip); push at(%%rip); pop %1" : "+r"(got), "=r"(flags) : : "cc", "memory");
         CHECK(got == i && flags == i + 0x1234567d);
-        __asm__ volatile("pushq $9; popq at(%%rip); testb $1, at(%%rip); setnz %b0; bt $3, at(%%rip); setc %b1" : "+q"(got), "+q"(flags) : : "cc", "memory");
+        __asm__ volatile("pushq $9; popq at(%%rip); testb $1, at(%%rip); setnz %b0; btq $3, at(%%rip); setc %b1" : "+q"(got), "+q"(flags) : : "cc", "memory");
         CHECK(at.q == 9 && (got & 1) && (flags & 1));
         float sum[4];
         __asm__ volatile("movaps vector_at(%%rip), %%xmm0; addps 16+vector_at(%%rip), %%xmm0; shufps $0x1b, vector_at(%%rip), %%xmm0; movups %%xmm0, %0" : "=m"(sum) : : "xmm0");
