@@ -67,11 +67,11 @@ impl Shared {
             self.header().failure.compare_exchange(0, failure as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Appends a record and its tail to a log. One thread at a time.
+    /// Appends a record and its tail to a log: the address of the tail. One thread at a time.
     ///
     /// # Errors
     /// [`Failure::SharedFull`].
-    pub fn append<T: Copy>(self, log: &Log, record: &T, tail: &[u8]) -> Result<u32, Failure> {
+    pub fn append<T: Copy>(self, log: &Log, record: &T, tail: &[u8]) -> Result<u64, Failure> {
         const { assert!(size_of::<T>().is_multiple_of(8), "records keep 8-byte alignment") };
         let size = size_of::<T>() + tail.len().next_multiple_of(8);
         let mut last = log.last.load(Ordering::Relaxed);
@@ -94,7 +94,8 @@ impl Shared {
             ptr::copy_nonoverlapping(tail.as_ptr(), place.add(size_of::<T>()), tail.len());
         }
         used.store(at + size as u32, Ordering::Release);
-        Ok(log.count.fetch_add(1, Ordering::Release))
+        log.count.fetch_add(1, Ordering::Release);
+        Ok(place as u64 + size_of::<T>() as u64)
     }
 
     /// Calls `each` with every record of a log and the bytes after it; `each` returns how many of those

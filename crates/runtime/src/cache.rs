@@ -1,8 +1,10 @@
 //! Where translated code lies: regions near the code that it comes from, so that operands relative to
 //! the program counter stay in reach.
 
+use crate::entry;
 use crate::sys::memory::map_at;
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::Failure;
@@ -51,6 +53,8 @@ pub struct Region {
     hot: u64,
     cold: u64,
     pieces: Vec<Piece>,
+    /// Set when the program took part of the room: nothing more is put here.
+    closed: bool,
 }
 
 /// All regions of a process.
@@ -65,7 +69,7 @@ impl Cache {
     /// # Errors
     /// [`Failure::CacheFull`] if no address space is left in reach.
     pub fn region_for(&mut self, address: u64, size: u64) -> Result<usize, Failure> {
-        let fits = |r: &Region| r.reaches(address) && r.cold - r.hot > size;
+        let fits = |r: &Region| r.reaches(address) && !r.closed && r.cold - r.hot > size;
         if let Some(found) = self.regions.iter().rposition(fits) {
             return Ok(found);
         }
@@ -85,6 +89,7 @@ impl Cache {
                 hot: start,
                 cold: start + REGION_SIZE,
                 pieces: Vec::new(),
+                closed: false,
             };
             if region.reaches(address) && map_at(start, REGION_SIZE, true).is_ok() {
                 self.regions.push(region);
@@ -112,6 +117,48 @@ impl Cache {
         }
         let after = region.pieces.partition_point(|p| p.address <= address);
         after.checked_sub(1).map(|at| region.pieces[at])
+    }
+
+    /// Whether some of `range` is the runtime's own, or reserved for it.
+    pub fn owns(&self, range: Range<u64>) -> bool {
+        self.own().any(|own| own.start < range.end && range.start < own.end)
+    }
+
+    /// What of `range` is not the runtime's own, in order.
+    pub fn others_in(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut own: Vec<Range<u64>> = self.own().collect();
+        own.sort_unstable_by_key(|own| own.start);
+        let mut others = Vec::new();
+        let mut at = range.start;
+        for own in own {
+            if own.start > at && at < range.end {
+                others.push(at..own.start.min(range.end));
+            }
+            at = at.max(own.end);
+        }
+        if at < range.end {
+            others.push(at..range.end);
+        }
+        others
+    }
+
+    fn own(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        let regions = self.regions.iter().map(|r| r.start..r.end);
+        [entry::HIGH, entry::low()].into_iter().chain(regions)
+    }
+
+    /// Gives up `range` for the program if nothing is there yet but room for translated code.
+    pub fn give_up(&mut self, range: Range<u64>) -> bool {
+        let others = [entry::HIGH, entry::low()];
+        let overlap = |start: u64, end: u64| start < range.end && range.start < end;
+        let used = |r: &Region| overlap(r.start, r.hot) || overlap(r.cold, r.end);
+        if others.iter().any(|own| overlap(own.start, own.end)) || self.regions.iter().any(used) {
+            return false;
+        }
+        for region in self.regions.iter_mut().filter(|r| overlap(r.start, r.end)) {
+            region.closed = true;
+        }
+        true
     }
 
     /// Bytes of translated code.

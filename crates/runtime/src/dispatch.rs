@@ -1,10 +1,8 @@
 //! Deciding where a thread goes on when it left translated code.
 
-use crate::cache::{self, Kind};
-use crate::emit::Code;
 use crate::entry::reason;
-use crate::forest::Vertex;
-use crate::indirect;
+use crate::link;
+use crate::retire;
 use crate::state::{PROCESS, Process};
 use crate::system_call;
 use crate::translate::translate;
@@ -73,10 +71,13 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure) -> u64 {
 
 /// The block at `address`, translated if need be. `None` if there is no instruction.
 fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure> {
-    match process.by_address.get(&address) {
-        Some(&block) => Ok(Some(block)),
-        None => translate(process, address, MAX_INSTRUCTIONS),
+    if let Some(&block) = process.by_address.get(&address) {
+        return Ok(Some(block));
     }
+    if let Some(block) = retire::revive(process, address) {
+        return Ok(Some(block));
+    }
+    translate(process, address, MAX_INSTRUCTIONS)
 }
 
 /// Control comes to `address` from outside: where it goes on.
@@ -109,44 +110,10 @@ pub fn external(
     Ok(())
 }
 
-/// The counter for an edge between blocks, `NONE` if it needs none; the edge is recorded.
-fn edge(process: &mut Process, from: u32, to: u32, kind: u16) -> Result<u32, Failure> {
-    let free = process.forest.join(Vertex::end(from), Vertex::start(to));
-    let counter = if free { NONE } else { process.shared.take_counter(process.record) };
-    let executed = process.blocks[from as usize].instructions;
-    let record = EdgeRecord { from, to, counter, executed, kind };
-    process.shared.append(&process.record.edges, &record, &[])?;
-    Ok(counter)
-}
-
 fn follow_exit(process: &mut Process, number: u32) -> Result<Option<u64>, Failure> {
-    let exit = process.exits[number as usize];
-    if exit.linked != 0 {
-        return Ok(Some(exit.linked));
-    }
-    let Some(to) = block_at(process, exit.target)? else { return Ok(None) };
-    let counter = edge(process, exit.from, to, exit.kind)?;
-    let entry = process.blocks[to as usize].entry;
-    let region = process.cache.region_of(exit.place).ok_or(Failure::Internal)?;
-    let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
-    let goal = if counter == NONE && reachable {
-        entry
-    } else {
-        let live = process.blocks[to as usize].live;
-        let region = process.cache.region(region);
-        let mut code = Code::at(region.hot());
-        if counter != NONE {
-            code.count(counter, live);
-        }
-        code.jump_far(entry);
-        region.place(&code.bytes, Kind::EdgeStub { counter, to });
-        code.address
-    };
-    if !cache::link(exit.place, goal) {
-        return Err(Failure::Internal);
-    }
-    process.exits[number as usize].linked = goal;
-    Ok(Some(goal))
+    let target = process.exits[number as usize].target;
+    let Some(to) = block_at(process, target)? else { return Ok(None) };
+    link::exit(process, number, to).map(Some)
 }
 
 fn follow_indirect(
@@ -155,27 +122,8 @@ fn follow_indirect(
     index: u32,
     target: u64,
 ) -> Result<Option<u64>, Failure> {
-    let site = process.sites[indirect::site_of(table, index, target) as usize];
     let Some(to) = block_at(process, target)? else { return Ok(None) };
-    let counter = edge(process, site.from, to, site.kind)?;
-    let block = process.blocks[to as usize];
-    let place = u64::from(crate::entry::table_address(table)) + 8 * u64::from(index);
-    // SAFETY: an entry of a mapped table.
-    let head = unsafe { *(place as *const u64) };
-    let next = (head != crate::entry::miss_routine(table)).then_some(head);
-    let region = process.cache.region_for(block.entry, 256)?;
-    let region = process.cache.region(region);
-    let mut code = Code::at(region.hot());
-    indirect::emit_check(&mut code, target, table, index, next);
-    let found = code.here();
-    if counter != NONE {
-        code.count(counter, block.live);
-    }
-    code.jump_far(block.entry);
-    region.place(&code.bytes, Kind::IndirectStub { counter, to });
-    cache::set_entry(place, code.address);
-    // This time the registers are in place already: straight to the count.
-    Ok(Some(found))
+    link::indirect(process, table, index, target, to).map(Some)
 }
 
 /// Sets up the state of this process, before anything is translated.

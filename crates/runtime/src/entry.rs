@@ -6,6 +6,7 @@ use crate::emit::{Code, gs};
 use crate::sys::memory::map_at;
 use core::arch::naked_asm;
 use core::mem::offset_of;
+use core::ops::Range;
 use timewise_abi::Failure;
 use timewise_abi::thread::{Registers, ThreadArea, state};
 
@@ -15,6 +16,15 @@ pub const LOW: u32 = 0x7800_0000;
 
 /// How many tables of indirect branches there may be.
 pub const MAX_TABLES: u32 = 64;
+
+/// Addresses reserved for what the runtime and the host put far from the program: the shared file, the
+/// runtime itself, its heap.
+pub const HIGH: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+
+/// Addresses reserved for the vectors and the tables of indirect branches.
+pub fn low() -> Range<u64> {
+    u64::from(LOW)..u64::from(table_address(MAX_TABLES))
+}
 
 /// Entries of the page of vectors at [`LOW`]: what translated code jumps through to leave.
 pub mod vector {
@@ -34,6 +44,11 @@ pub fn table_address(number: u32) -> u32 {
 /// Where a failed look-up in table `number` goes.
 pub fn miss_routine(number: u32) -> u64 {
     u64::from(LOW) + 0x1000 + MISS_ROUTINE * u64::from(number)
+}
+
+/// Where a failed look-up goes that met the entry at `place`.
+pub fn miss_routine_of_entry(place: u64) -> u64 {
+    miss_routine(((place - u64::from(table_address(0))) / (u64::from(crate::indirect::ENTRIES) * 8)) as u32)
 }
 
 /// Room for one routine for each table; they differ in the number that they report.

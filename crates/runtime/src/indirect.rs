@@ -155,8 +155,9 @@ fn load_target(code: &mut Code, bytes: &[u8], instruction: &Instruction) -> bool
     }
 }
 
-/// Emits the check that an indirect branch goes to `target`; on failure it goes on to `next`.
-pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) {
+/// Emits the check that an indirect branch goes to `target`; on failure it goes on to `next`. The address
+/// of the byte by which the check is switched off: with 0 in it, it always fails.
+pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) -> u64 {
     if target <= i32::MAX as u64 {
         code.raw(&[0x48, 0x8d, 0x8a]); // lea rcx, [rdx-target]
         code.raw(&(target as u32).wrapping_neg().to_le_bytes());
@@ -176,6 +177,7 @@ pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Op
     code.bytes[over + 1] = (code.bytes.len() - over - 2) as u8;
     code.load(Borrowed::Rcx, spill_slot(RCX_SLOT));
     code.load(Borrowed::Rdx, spill_slot(RDX_SLOT));
+    code.address + over as u64 + 1
 }
 
 /// Where translated code says which entry it missed, and the target.

@@ -9,12 +9,16 @@
 
 extern crate alloc;
 
+pub mod address_space;
 pub mod cache;
 pub mod dispatch;
 pub mod emit;
 pub mod entry;
 pub mod forest;
 pub mod indirect;
+pub mod link;
+pub mod range_map;
+pub mod retire;
 pub mod state;
 pub mod sys;
 mod system_call;

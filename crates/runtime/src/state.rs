@@ -1,16 +1,20 @@
 //! What the runtime knows of its process: blocks, exits, indirect branches, and the memory it lives in.
 
+use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
 use crate::forest::Forest;
+use crate::retire::CodePage;
 use crate::sys::lock::Lock;
 use crate::sys::memory;
 use crate::unit::World;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 use hashbrown::{HashMap, HashSet};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
+use timewise_abi::{Failure, NONE};
 use timewise_isa::{FlagSet, MAX_LENGTH};
 
 /// A translated block.
@@ -24,6 +28,59 @@ pub struct Block {
     pub live: FlagSet,
     /// Its instructions.
     pub instructions: u16,
+    /// Bytes of its code.
+    pub length: u16,
+    /// Its fragment.
+    pub fragment: u32,
+    /// Its own counter, if that stands before its first instruction, else `NONE`.
+    pub first_counter: u32,
+    /// Whether it has a counter of its own.
+    pub counted: bool,
+    /// Where its code was copied to, in the log.
+    pub copy: u64,
+    /// First of the exits that are linked to it, `NONE` for none.
+    pub exits: u32,
+    /// First of the indirect branches' targets that lead to it, `NONE` for none.
+    pub targets: u32,
+}
+
+/// A unit in the cache.
+#[derive(Debug)]
+pub struct Fragment {
+    /// Its blocks, by number.
+    pub blocks: Range<u32>,
+    /// The program's code that it was translated from.
+    pub source: Range<u64>,
+    /// Its own code.
+    pub code: Range<u64>,
+    /// What was mapped at `source`.
+    pub mapping: Option<Mapping>,
+    /// Whether control may come to it: its source is what it was.
+    pub live: bool,
+    /// Jumps back within it, which alone could keep a thread in it for ever.
+    pub loops: Vec<Loop>,
+    /// System calls that it goes on after.
+    pub calls: Vec<Call>,
+}
+
+/// A jump back within a fragment.
+#[derive(Clone, Copy, Debug)]
+pub struct Loop {
+    /// Its displacement.
+    pub place: u64,
+    /// Where it leads while the fragment lives.
+    pub entry: u64,
+    /// Where it leads otherwise: out.
+    pub stub: u64,
+}
+
+/// A system call that a fragment goes on after.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Where it goes on.
+    pub after: u64,
+    /// Where a thread goes instead that finds the fragment no longer live.
+    pub stub: u64,
 }
 
 /// A way out of translated code to a known address, by a stub at first.
@@ -33,12 +90,52 @@ pub struct Exit {
     pub from: u32,
     /// An [`timewise_abi::log::edge_kind`].
     pub kind: u16,
+    /// Instructions of that block that were executed.
+    pub executed: u16,
     /// Where it leads in the program.
     pub target: u64,
-    /// The displacement to patch, or, for a system call, where the code goes on after it.
+    /// The displacement to patch, 0 for none; or, for a system call, where the code goes on after it.
     pub place: u64,
-    /// Where it leads in the code cache once it is linked, 0 before.
-    pub linked: u64,
+    /// Where it leads in the code cache while it is not linked.
+    pub stub: u64,
+    /// The block that it led to last, `NONE` before.
+    pub to: u32,
+    /// Where it leads in the code cache when linked to that block, its counter included.
+    pub goal: u64,
+    /// Whether it is linked.
+    pub linked: bool,
+    /// The next exit that is linked to the same block, `NONE` for none.
+    pub next: u32,
+}
+
+impl Exit {
+    /// A way out that was never taken.
+    pub fn new(from: u32, kind: u16, executed: u16, target: u64) -> Exit {
+        Exit { from, kind, executed, target, place: 0, stub: 0, to: NONE, goal: 0, linked: false, next: NONE }
+    }
+}
+
+/// What an indirect branch's table knows of one target: the stub that checks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The table's entry.
+    pub place: u64,
+    /// The block.
+    pub to: u32,
+    /// Counter of the edge, or `NONE`.
+    pub counter: u32,
+    /// The stub.
+    pub code: u64,
+    /// The byte to clear for the stub never to find its target.
+    pub switch: u64,
+    /// Where the stub goes on when it finds its target.
+    pub found: u64,
+    /// Target whose stub comes after this one's in the entry's chain, `NONE` for none.
+    pub after: u32,
+    /// The next target that leads to the same block, `NONE` for none.
+    pub next: u32,
+    /// Whether the stub finds its target.
+    pub live: bool,
 }
 
 /// An indirect jump, indirect call or return.
@@ -66,14 +163,24 @@ pub struct Process {
     pub exits: Vec<Exit>,
     /// Indirect branches by number.
     pub sites: Vec<Site>,
+    /// Their targets.
+    pub targets: Vec<Target>,
+    /// First target of each entry of their tables that has one, by the entry's address.
+    pub heads: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    /// Units in the cache by number.
+    pub fragments: Vec<Fragment>,
+    /// Pages that code was translated from.
+    pub pages: HashMap<u64, CodePage, BuildHasherDefault<AddressHasher>>,
+    /// Fragments that are not live, by the address of each of their blocks.
+    pub retired: HashMap<u64, Vec<u32>, BuildHasherDefault<AddressHasher>>,
+    /// What is executable.
+    pub space: AddressSpace,
     /// Block by address.
     pub by_address: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Counters of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), u32, BuildHasherDefault<AddressHasher>>,
     /// Pages of the program known to be readable.
     pub readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
-    /// Number of units translated.
-    pub units: u32,
 }
 
 /// The process that this code lives in.
@@ -118,10 +225,15 @@ impl Process {
             forest: Forest::default(),
             exits: Vec::new(),
             sites: Vec::new(),
+            targets: Vec::new(),
+            heads: HashMap::default(),
+            fragments: Vec::new(),
+            pages: HashMap::default(),
+            retired: HashMap::default(),
+            space: AddressSpace::default(),
             by_address: HashMap::default(),
             external: HashMap::default(),
             readable: HashSet::default(),
-            units: 0,
         }
     }
 
@@ -131,20 +243,42 @@ impl Process {
         inherited.load(Ordering::Relaxed) + self.record.mappings.count.load(Ordering::Relaxed)
     }
 
-    /// Makes sure that the pages that an instruction at `address` may touch are known as readable, if
-    /// they are.
-    pub fn probe(&mut self, address: u64) {
-        for page in [address >> 12, (address + MAX_LENGTH as u64 - 1) >> 12] {
-            if !self.readable.contains(&page) && memory::read(page << 12, &mut [0]) == 1 {
+    /// Makes sure that the pages that an instruction at `address` may touch are known as executable and
+    /// readable, if they are.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn probe(&mut self, address: u64) -> Result<(), Failure> {
+        for page in [address >> 12, address.saturating_add(MAX_LENGTH as u64 - 1) >> 12] {
+            if self.readable.contains(&page) {
+                continue;
+            }
+            let at = page << 12;
+            if !self.space.is_executable(at) && memory::read(at, &mut [0]) == 1 {
+                self.space.learn(at, self.shared, &self.record.mappings)?;
+            }
+            if self.space.is_executable(at) && memory::read(at, &mut [0]) == 1 {
                 self.readable.insert(page);
             }
+        }
+        Ok(())
+    }
+
+    /// Forgets that the pages of `range` are readable.
+    pub fn forget_readable(&mut self, range: Range<u64>) {
+        let pages = range.start >> 12..range.end.div_ceil(0x1000);
+        if pages.end.saturating_sub(pages.start) < self.readable.len() as u64 {
+            pages.for_each(|page| _ = self.readable.remove(&page));
+        } else {
+            self.readable.retain(|page| !pages.contains(page));
         }
     }
 }
 
 impl World for Process {
     fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize {
-        self.probe(address);
+        // Out of room for a record is noted where it happens; what is unknown is then not translated.
+        let _ = self.probe(address);
         let first = address >> 12;
         if !self.readable.contains(&first) {
             return 0;
@@ -160,6 +294,13 @@ impl World for Process {
     }
 
     fn known(&self, address: u64) -> Option<FlagSet> {
-        self.by_address.get(&address).map(|&b| self.blocks[b as usize].live)
+        let &block = self.by_address.get(&address)?;
+        // Code that may change under the same address must not be relied on by what jumps there.
+        let settled = self.space.is_settled(address);
+        Some(if settled { self.blocks[block as usize].live } else { FlagSet::ALL })
+    }
+
+    fn is_settled(&self, address: u64) -> bool {
+        self.space.is_settled(address)
     }
 }

@@ -9,7 +9,8 @@ use crate::cache::{self, Kind};
 use crate::emit::{Code, gs};
 use crate::entry;
 use crate::indirect;
-use crate::state::{Block, Exit, Process, Site};
+use crate::retire;
+use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
 use crate::unit::{self, Unit};
 use alloc::vec::Vec;
 use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
@@ -18,6 +19,9 @@ use timewise_isa::{Control, FlagSet, Instruction};
 
 /// Room that a unit may need at most in its region, with its stubs.
 const ROOM: u64 = 32 << 10;
+
+/// Bytes that counting may take.
+const COUNT: u64 = 48;
 
 /// Bytes of the stub by which translated code leaves for the dispatcher.
 const EXIT_STUB: u64 = 24;
@@ -41,25 +45,37 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         code: Code::at(hot),
         fixups: Vec::new(),
         detours: Vec::new(),
+        loops: Vec::new(),
+        calls: Vec::new(),
     };
     translation.blocks()?;
     translation.detours();
     translation.fix();
-    let Code { bytes, .. } = translation.code;
-    let number = process.units;
-    process.units += 1;
+    let Translation { code: Code { bytes, .. }, loops, calls, .. } = translation;
+    let number = process.fragments.len() as u32;
     process.cache.region(region).place(&bytes, Kind::Unit(number));
-    for block in first..process.blocks.len() as u32 {
-        let at = process.blocks[block as usize].address;
-        process.by_address.entry(at).or_insert(block);
-    }
+    let fragment = Fragment {
+        blocks: first..process.blocks.len() as u32,
+        source: address..unit.last(unit.blocks.len() - 1).next(),
+        code: hot..hot + bytes.len() as u64,
+        mapping: process.space.mapping(address),
+        live: true,
+        loops,
+        calls,
+    };
+    process.fragments.push(fragment);
+    retire::enter(process, number);
     Ok(Some(first))
 }
 
-/// Writes the stub for an exit into cold room: its address.
-pub fn exit_stub(process: &mut Process, region: usize, exit: u32) -> u64 {
-    let address = process.cache.region(region).take_cold(EXIT_STUB);
+/// Writes the stub for an exit into cold room: its address. It counts by `counter` unless that is `NONE`.
+fn exit_stub(process: &mut Process, region: usize, exit: u32, counter: u32, live: FlagSet) -> u64 {
+    let size = if counter == NONE { EXIT_STUB } else { EXIT_STUB + COUNT };
+    let address = process.cache.region(region).take_cold(size);
     let mut code = Code::at(address);
+    if counter != NONE {
+        code.count(counter, live);
+    }
     code.store_number(gs!(exit), exit);
     code.jump_through(entry::vector::EXIT);
     cache::write(address, &code.bytes);
@@ -74,16 +90,27 @@ struct Translation<'a> {
     /// Number of the unit's first block.
     first: u32,
     code: Code,
-    /// Displacements, by position in the code, that are to lead to a block of the unit.
-    fixups: Vec<(usize, usize)>,
+    /// Displacements that are to lead to a block of the unit.
+    fixups: Vec<Fixup>,
     /// Displacements that are to lead to a block of the unit past a counter.
     detours: Vec<Detour>,
+    loops: Vec<Loop>,
+    calls: Vec<Call>,
+}
+
+/// The displacement at position `place` of the code is to lead to block `to`.
+struct Fixup {
+    place: usize,
+    to: usize,
+    /// Whether it leads back.
+    back: bool,
 }
 
 struct Detour {
     place: usize,
     counter: u32,
     to: usize,
+    back: bool,
 }
 
 impl Translation<'_> {
@@ -125,7 +152,7 @@ impl Translation<'_> {
         let record = BlockRecord {
             address: start,
             mappings: self.process.mappings(),
-            version: 0,
+            version: retire::version(self.process, start, start + length as u64),
             counter,
             counter_at: plan.counter_at.map_or(0, |at| (at - range.start) as u16),
             instructions: range.len() as u16,
@@ -133,12 +160,19 @@ impl Translation<'_> {
             reserved: [0; 3],
         };
         let log = &self.process.record.blocks;
-        self.process.shared.append(log, &record, &unit.bytes[from..from + length])?;
+        let copy = self.process.shared.append(log, &record, &unit.bytes[from..from + length])?;
         self.process.blocks.push(Block {
             address: start,
             entry: self.code.here(),
             live: plan.live,
             instructions: range.len() as u16,
+            length: length as u16,
+            fragment: self.process.fragments.len() as u32,
+            first_counter: if record.counter_at == 0 { counter } else { NONE },
+            counted: counter != NONE,
+            copy,
+            exits: NONE,
+            targets: NONE,
         });
         for at in range.clone() {
             if plan.counter_at == Some(at) && counter != NONE {
@@ -180,18 +214,7 @@ impl Translation<'_> {
                 Ok(())
             }
             Control::SystemCall => {
-                let exit = self.process.exits.len() as u32;
-                self.code.store_number(gs!(exit), exit);
-                self.code.jump_through(entry::vector::SYSTEM_CALL);
-                let place = self.code.here();
-                let from = self.first + block as u32;
-                self.process.exits.push(Exit {
-                    from,
-                    kind: edge_kind::SYSTEM_CALL,
-                    target: instruction.next(),
-                    place,
-                    linked: 0,
-                });
+                self.system_call(block, instruction.next());
                 Ok(())
             }
             Control::IndirectJump => self.indirect(block, at, edge_kind::INDIRECT_JUMP),
@@ -199,6 +222,22 @@ impl Translation<'_> {
             Control::Return { .. } => self.indirect(block, at, edge_kind::RETURN),
             Control::Next | Control::Unsupported => Err(Failure::Internal),
         }
+    }
+
+    fn system_call(&mut self, block: usize, next: u64) {
+        let from = self.first + block as u32;
+        let executed = self.unit.blocks[block].instructions.len() as u16;
+        let exit = self.process.exits.len() as u32;
+        self.code.store_number(gs!(exit), exit);
+        self.code.jump_through(entry::vector::SYSTEM_CALL);
+        let after = self.code.here();
+        let exits = &mut self.process.exits;
+        exits.push(Exit { place: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
+        // The other way on, for a thread that finds the fragment no longer live.
+        exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
+        let stub = exit_stub(self.process, self.region, exit + 1, NONE, FlagSet::ALL);
+        self.process.exits[exit as usize + 1].stub = stub;
+        self.calls.push(Call { after, stub });
     }
 
     fn indirect(&mut self, block: usize, at: usize, kind: u16) -> Result<(), Failure> {
@@ -235,7 +274,7 @@ impl Translation<'_> {
             self.code.count(counter, self.unit.blocks[inside].live);
         }
         let place = self.code.jump_here();
-        self.fixups.push((place, inside));
+        self.fixups.push(Fixup { place, to: inside, back: inside <= block });
         Ok(())
     }
 
@@ -271,8 +310,8 @@ impl Translation<'_> {
         let counter = self.counter_if(self.unit.blocks[block].inside_counted);
         self.edge(block, inside, edge_kind::BRANCH, counter)?;
         match counter {
-            NONE => self.fixups.push((place, inside)),
-            _ => self.detours.push(Detour { place, counter, to: inside }),
+            NONE => self.fixups.push(Fixup { place, to: inside, back: inside <= block }),
+            _ => self.detours.push(Detour { place, counter, to: inside, back: inside <= block }),
         }
         Ok(())
     }
@@ -280,31 +319,44 @@ impl Translation<'_> {
     /// A jump, or a branch on `condition`, out of the unit.
     fn leave(&mut self, block: usize, kind: u16, target: u64, condition: Option<u8>) {
         let exit = self.process.exits.len() as u32;
-        self.process.exits.push(Exit { from: self.first + block as u32, kind, target, place: 0, linked: 0 });
-        let stub = exit_stub(self.process, self.region, exit);
+        let executed = self.unit.blocks[block].instructions.len() as u16;
+        self.process.exits.push(Exit::new(self.first + block as u32, kind, executed, target));
+        let stub = exit_stub(self.process, self.region, exit, NONE, FlagSet::ALL);
         let place = match condition {
             Some(condition) => self.code.branch_here(condition),
             None => self.code.jump_here(),
         };
         self.code.fix_to(place, stub);
-        self.process.exits[exit as usize].place = self.code.address + place as u64;
+        let exit = &mut self.process.exits[exit as usize];
+        (exit.place, exit.stub) = (self.code.address + place as u64, stub);
     }
 
     fn detours(&mut self) {
-        for Detour { place, counter, to } in core::mem::take(&mut self.detours) {
+        for Detour { place, counter, to, back } in core::mem::take(&mut self.detours) {
             let here = self.code.bytes.len();
             self.code.fix(place, here);
             let live: FlagSet = self.unit.blocks[to].live;
             self.code.count(counter, live);
-            let back = self.code.jump_here();
-            self.fixups.push((back, to));
+            let place = self.code.jump_here();
+            self.fixups.push(Fixup { place, to, back });
         }
     }
 
     fn fix(&mut self) {
-        for &(place, block) in &self.fixups {
-            let entry = self.process.blocks[self.first as usize + block].entry;
-            self.code.fix_to(place, entry);
+        for Fixup { place, to, back } in core::mem::take(&mut self.fixups) {
+            let number = self.first + to as u32;
+            let block = self.process.blocks[number as usize];
+            self.code.fix_to(place, block.entry);
+            if !back {
+                continue;
+            }
+            // The way out, should the fragment be retired while a thread is in the loop. The jump back
+            // is counted as natively; the block is left again before its first instruction.
+            let exit = self.process.exits.len() as u32;
+            self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
+            let stub = exit_stub(self.process, self.region, exit, block.first_counter, block.live);
+            self.process.exits[exit as usize].stub = stub;
+            self.loops.push(Loop { place: self.code.address + place as u64, entry: block.entry, stub });
         }
     }
 

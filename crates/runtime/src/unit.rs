@@ -73,6 +73,8 @@ pub trait World {
     fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize;
     /// If a block starts at `address` already: the flags that are live there.
     fn known(&self, address: u64) -> Option<FlagSet>;
+    /// Whether the code at `address` is there to stay, so that other code may rely on what it does.
+    fn is_settled(&self, address: u64) -> bool;
 }
 
 /// Plans the unit that starts at `start`, of at most `limit` instructions, but for its counters. `None`
@@ -228,6 +230,9 @@ fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
         }
         let mut buffer = [0; MAX_LENGTH];
         let readable = world.read(address, &mut buffer);
+        if !world.is_settled(address) {
+            break;
+        }
         let Ok(instruction) = decode(&buffer[..readable], address) else { break };
         read = read.union(instruction.flags_read.intersection(undecided));
         undecided = undecided.without(instruction.flags_written);

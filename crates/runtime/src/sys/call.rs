@@ -35,16 +35,20 @@ pub unsafe fn call(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
 pub mod number {
     pub const READ: u64 = 0;
     pub const WRITE: u64 = 1;
+    pub const OPEN: u64 = 2;
     pub const CLOSE: u64 = 3;
     pub const FSTAT: u64 = 5;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
+    pub const BRK: u64 = 12;
     pub const RT_SIGACTION: u64 = 13;
     pub const RT_SIGPROCMASK: u64 = 14;
     pub const RT_SIGRETURN: u64 = 15;
     pub const SCHED_YIELD: u64 = 24;
     pub const MREMAP: u64 = 25;
+    pub const MADVISE: u64 = 28;
+    pub const SHMAT: u64 = 30;
     pub const GETPID: u64 = 39;
     pub const CLONE: u64 = 56;
     pub const FORK: u64 = 57;
@@ -52,10 +56,13 @@ pub mod number {
     pub const EXECVE: u64 = 59;
     pub const EXIT: u64 = 60;
     pub const KILL: u64 = 62;
+    pub const SHMDT: u64 = 67;
     pub const READLINK: u64 = 89;
+    pub const MLOCKALL: u64 = 151;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
     pub const FUTEX: u64 = 202;
+    pub const REMAP_FILE_PAGES: u64 = 216;
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
     pub const TGKILL: u64 = 234;

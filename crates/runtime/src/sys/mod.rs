@@ -3,6 +3,7 @@
 
 mod call;
 pub mod lock;
+pub mod maps;
 pub mod memory;
 pub mod signal;
 

@@ -4,13 +4,14 @@
 //! each.
 
 mod execute;
+mod memory;
 mod process;
 
 pub use process::begin;
 
 use crate::entry;
 use crate::state::PROCESS;
-use crate::sys::{Errno, call, number};
+use crate::sys::{Errno, number};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{ThreadArea, returned, state};
 
@@ -31,6 +32,17 @@ pub fn handle(area: &mut ThreadArea) {
         number::RSEQ => answer(area, Err(Errno(ENOSYS))),
         number::EXIT | number::EXIT_GROUP => process::end(area),
         number::FORK | number::VFORK | number::CLONE | number::CLONE3 => process::create(area),
+        number::MMAP
+        | number::MUNMAP
+        | number::MREMAP
+        | number::MPROTECT
+        | number::PKEY_MPROTECT
+        | number::MADVISE
+        | number::MLOCKALL
+        | number::BRK
+        | number::SHMAT
+        | number::SHMDT
+        | number::REMAP_FILE_PAGES => memory::change(area),
         number::EXECVE | number::EXECVEAT => execute::execute(area),
         _ => native(area),
     }
@@ -54,13 +66,10 @@ fn native(area: &mut ThreadArea) {
     area.resume = entry::system_call as *const () as u64;
 }
 
-/// Makes the call from the runtime, with the program's arguments: for calls that never wait.
-#[expect(dead_code, reason = "used by the next concerns")]
-fn perform(area: &ThreadArea) -> Result<u64, Errno> {
+/// The call's arguments.
+fn arguments(area: &ThreadArea) -> [u64; 6] {
     let r = &area.registers;
-    let arguments = [r.rdi, r.rsi, r.rdx, r.r8_to_r15[2], r.r8_to_r15[0], r.r8_to_r15[1]];
-    // SAFETY: it is the program's call; what it means for the runtime is the caller's concern.
-    unsafe { call(r.rax, arguments) }
+    [r.rdi, r.rsi, r.rdx, r.r8_to_r15[2], r.r8_to_r15[0], r.r8_to_r15[1]]
 }
 
 /// The call is done already, with this result.

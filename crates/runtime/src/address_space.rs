@@ -1,0 +1,156 @@
+//! What is executable in the program's memory, and which file it comes from.
+//!
+//! Learned from the kernel when code is first translated from a place, and forgotten when a system call
+//! changes the place: so nothing has to be followed that no code comes from, and what a call really did
+//! need not be guessed.
+
+use crate::range_map::RangeMap;
+use crate::sys::maps::{self, Line};
+use alloc::vec::Vec;
+use core::ops::Range;
+use timewise_abi::Failure;
+use timewise_abi::log::{Log, MappingRecord};
+use timewise_abi::view::Shared;
+
+/// A mapping, by its position among those of the log that this process has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping(u32);
+
+/// Executable memory and what is mapped there.
+#[derive(Default, Debug)]
+pub struct AddressSpace {
+    /// Whether it is writable, as the kernel said, for as long as that surely holds.
+    seen: RangeMap<bool>,
+    /// What the log says is mapped.
+    recorded: RangeMap<Mapping>,
+    records: Vec<MappingRecord>,
+}
+
+impl AddressSpace {
+    /// Whether `address` is executable for all that is known without asking the kernel.
+    pub fn is_executable(&self, address: u64) -> bool {
+        self.seen.get(address).is_some()
+    }
+
+    /// Whether `address` is known to be executable and writable at once.
+    pub fn is_writable(&self, address: u64) -> bool {
+        self.seen.get(address).is_some_and(|(_, writable)| writable)
+    }
+
+    /// What is mapped at `address`.
+    pub fn mapping(&self, address: u64) -> Option<Mapping> {
+        self.recorded.get(address).map(|(_, mapping)| mapping)
+    }
+
+    /// Whether code may have been translated from `range`.
+    pub fn concerns(&self, range: Range<u64>) -> bool {
+        self.seen.overlaps(range.clone()) || self.recorded.overlaps(range)
+    }
+
+    /// Whether the code at `address` is its file's, and stays unless a system call says otherwise.
+    pub fn is_settled(&self, address: u64) -> bool {
+        let from_file = self.mapping(address).is_some_and(|mapping| self.has_file(mapping));
+        from_file && self.seen.get(address).is_some_and(|(_, writable)| !writable)
+    }
+
+    /// The range of the mapping at `address`, as far as code came from it, or an empty range.
+    pub fn mapped_at(&self, address: u64) -> Range<u64> {
+        self.recorded.get(address).map_or(address..address, |(range, _)| range)
+    }
+
+    /// The range of the settled mapping that overlaps `range`, or an empty range.
+    pub fn settled_around(&self, range: Range<u64>) -> Range<u64> {
+        let inside = self.seen.within(range.clone()).find(|(part, _)| self.is_settled(part.start));
+        let found = inside.and_then(|(part, _)| self.recorded.get(part.start));
+        found.map_or(range.start..range.start, |(whole, _)| whole)
+    }
+
+    /// Whether two mappings put the same bytes of the same file at the same addresses, or are the same
+    /// memory without a file.
+    pub fn same(&self, one: Mapping, other: Mapping) -> bool {
+        let [a, b] = [one, other].map(|Mapping(n)| &self.records[n as usize]);
+        let base = |r: &MappingRecord| r.start.wrapping_sub(r.file_offset);
+        one == other || (a.inode != 0 && (a.inode, a.device, base(a)) == (b.inode, b.device, base(b)))
+    }
+
+    fn has_file(&self, Mapping(number): Mapping) -> bool {
+        self.records[number as usize].inode != 0
+    }
+
+    /// Asks the kernel what is executable, and adds what is new to the log.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn learn(&mut self, address: u64, shared: Shared, log: &Log) -> Result<(), Failure> {
+        let Ok(text) = maps::text() else {
+            // Without the table: the page is taken as what most code is, from nowhere.
+            let page = address & !0xfff;
+            let line = Line {
+                range: page..page.saturating_add(0x1000),
+                writable: false,
+                executable: true,
+                file_offset: 0,
+                device: 0,
+                inode: 0,
+                path: &[],
+            };
+            return self.see(&line, shared, log);
+        };
+        for line in maps::lines(&text).filter(|line| line.executable) {
+            self.see(&line, shared, log)?;
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, line: &Line, shared: Shared, log: &Log) -> Result<(), Failure> {
+        let record = MappingRecord {
+            start: line.range.start,
+            end: line.range.end,
+            file_offset: line.file_offset,
+            device: line.device,
+            inode: line.inode,
+            mapped: 1,
+            path_length: line.path.len() as u32,
+        };
+        let fresh = Mapping(self.records.len() as u32);
+        self.records.push(record);
+        let known = self.recorded.covers(line.range.clone(), |old| {
+            self.same(old, fresh) || (line.inode == 0 && !self.has_file(old))
+        });
+        if known {
+            self.records.pop();
+        } else {
+            shared.append(log, &record, line.path)?;
+            self.recorded.insert(line.range.clone(), fresh);
+        }
+        self.seen.insert(line.range.clone(), line.writable);
+        Ok(())
+    }
+
+    /// Forgets what the kernel said of `range`.
+    pub fn forget(&mut self, range: Range<u64>) {
+        self.seen.remove(range);
+    }
+
+    /// `range` is no longer mapped, or mapped anew: the log is to say so.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn unmap(&mut self, range: Range<u64>, shared: Shared, log: &Log) -> Result<(), Failure> {
+        self.forget(range.clone());
+        for (part, Mapping(number)) in self.recorded.within(range.clone()) {
+            let old = self.records[number as usize];
+            let gone = MappingRecord {
+                start: part.start,
+                end: part.end,
+                file_offset: old.file_offset + (part.start - old.start),
+                mapped: 0,
+                path_length: 0,
+                ..old
+            };
+            shared.append(log, &gone, &[])?;
+        }
+        self.recorded.remove(range);
+        Ok(())
+    }
+}

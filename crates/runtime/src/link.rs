@@ -1,0 +1,177 @@
+//! Joining translated code: direct exits are patched to lead straight to the block that they are for,
+//! targets of indirect branches enter their table; and both are undone when the block is retired.
+
+use crate::cache::{self, Kind};
+use crate::emit::Code;
+use crate::entry;
+use crate::forest::Vertex;
+use crate::indirect;
+use crate::state::{Process, Target};
+use timewise_abi::log::EdgeRecord;
+use timewise_abi::{Failure, NONE};
+
+/// Links an exit to block `to`: where a thread that stands at the exit goes on.
+///
+/// # Errors
+/// A [`Failure`] that makes going on impossible.
+pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
+    let exit = process.exits[number as usize];
+    if exit.linked && exit.to == to {
+        // Another thread was here first.
+        return Ok(exit.goal);
+    }
+    let goal = if exit.to == to { exit.goal } else { way(process, number, to)? };
+    if exit.place != 0 && !cache::link(exit.place, goal) {
+        return Err(Failure::Internal);
+    }
+    let next = core::mem::replace(&mut process.blocks[to as usize].exits, number);
+    let exit = &mut process.exits[number as usize];
+    (exit.to, exit.goal, exit.linked, exit.next) = (to, goal, true, next);
+    Ok(goal)
+}
+
+/// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
+fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
+    let exit = process.exits[number as usize];
+    let counter = edge(process, exit.from, exit.executed, to, exit.kind)?;
+    let entry = process.blocks[to as usize].entry;
+    let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
+    if counter == NONE && (reachable || exit.place == 0) {
+        return Ok(entry);
+    }
+    let live = process.blocks[to as usize].live;
+    let region = process.cache.region_for(exit.stub, 256)?;
+    let region = process.cache.region(region);
+    let mut code = Code::at(region.hot());
+    if counter != NONE {
+        code.count(counter, live);
+    }
+    code.jump_far(entry);
+    region.place(&code.bytes, Kind::EdgeStub { counter, to });
+    Ok(code.address)
+}
+
+/// Puts block `to` into the table of the indirect branch that missed it: where the thread, whose
+/// registers are in place already, goes on.
+///
+/// # Errors
+/// A [`Failure`] that makes going on impossible.
+pub fn indirect(
+    process: &mut Process,
+    table: u32,
+    index: u32,
+    address: u64,
+    to: u32,
+) -> Result<u64, Failure> {
+    let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
+    let known = targets(process, to).find(|&n| process.targets[n as usize].place == place);
+    let counter = match known {
+        // Another thread was here first.
+        Some(known) if process.targets[known as usize].live => {
+            return Ok(process.targets[known as usize].found);
+        }
+        Some(known) => process.targets[known as usize].counter,
+        None => {
+            let site = process.sites[indirect::site_of(table, index, address) as usize];
+            let executed = process.blocks[site.from as usize].instructions;
+            edge(process, site.from, executed, to, site.kind)?
+        }
+    };
+    let block = process.blocks[to as usize];
+    let after = process.heads.get(&place).copied().unwrap_or(NONE);
+    let next = process.targets.get(after as usize).map(|target| target.code);
+    let region = process.cache.region_for(block.entry, 256)?;
+    let region = process.cache.region(region);
+    let mut code = Code::at(region.hot());
+    let switch = indirect::emit_check(&mut code, address, table, index, next);
+    let found = code.here();
+    if counter != NONE {
+        code.count(counter, block.live);
+    }
+    code.jump_far(block.entry);
+    region.place(&code.bytes, Kind::IndirectStub { counter, to });
+    cache::set_entry(place, code.address);
+    let number = process.targets.len() as u32;
+    process.targets.push(Target {
+        place,
+        to,
+        counter,
+        code: code.address,
+        switch,
+        found,
+        after,
+        next: block.targets,
+        live: true,
+    });
+    process.blocks[to as usize].targets = number;
+    process.heads.insert(place, number);
+    Ok(found)
+}
+
+/// The targets that lead, or led, to a block.
+fn targets(process: &Process, block: u32) -> impl Iterator<Item = u32> + '_ {
+    let mut next = process.blocks[block as usize].targets;
+    core::iter::from_fn(move || {
+        let number = next;
+        next = process.targets.get(number as usize)?.next;
+        Some(number)
+    })
+}
+
+/// Undoes everything that leads to a block from outside its fragment. Threads that are on their way
+/// still arrive.
+pub fn undo(process: &mut Process, block: u32) {
+    let mut number = core::mem::replace(&mut process.blocks[block as usize].exits, NONE);
+    while let Some(exit) = process.exits.get_mut(number as usize) {
+        exit.linked = false;
+        if exit.place != 0 {
+            // The stub lies in the region of its exit, so it is in reach.
+            let _ = cache::link(exit.place, exit.stub);
+        }
+        number = core::mem::replace(&mut exit.next, NONE);
+    }
+    let mut number = process.blocks[block as usize].targets;
+    while let Some(target) = process.targets.get_mut(number as usize) {
+        let Target { place, next, .. } = *target;
+        if core::mem::replace(&mut target.live, false) {
+            cache::write(target.switch, &[0]);
+            shorten(process, place);
+        }
+        number = next;
+    }
+}
+
+/// Takes targets that are no longer live from the head of a table's entry.
+fn shorten(process: &mut Process, place: u64) {
+    let Some(&first) = process.heads.get(&place) else { return };
+    let mut head = first;
+    while let Some(target) = process.targets.get(head as usize).filter(|target| !target.live) {
+        head = target.after;
+    }
+    if head == first {
+        return;
+    }
+    match process.targets.get(head as usize) {
+        Some(target) => {
+            cache::set_entry(place, target.code);
+            process.heads.insert(place, head);
+        }
+        None => {
+            cache::set_entry(place, entry::miss_routine_of_entry(place));
+            process.heads.remove(&place);
+        }
+    }
+}
+
+/// The counter for an edge between blocks, `NONE` if it needs none; the edge is recorded.
+fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> Result<u32, Failure> {
+    let block = &process.blocks[from as usize];
+    // A block's own counter separates its start from its end.
+    let passed = !block.counted || executed > 0 || block.first_counter != NONE;
+    let vertex = if passed { Vertex::end(from) } else { Vertex::start(from) };
+    let free = process.forest.join(vertex, Vertex::start(to));
+    let counter = if free { NONE } else { process.shared.take_counter(process.record) };
+    let record = EdgeRecord { from, to, counter, executed, kind };
+    process.shared.append(&process.record.edges, &record, &[])?;
+    Ok(counter)
+}

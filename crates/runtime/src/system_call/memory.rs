@@ -1,0 +1,177 @@
+//! System calls that change the address space.
+//!
+//! Most of them concern data alone and go to the kernel as they are. Those that touch memory which code
+//! was translated from are made under the lock, and the code is retired. Those that touch the runtime's
+//! own memory see it as a hole that cannot be filled.
+
+use super::{answer, arguments, native};
+use crate::retire;
+use crate::state::{PROCESS, Process};
+use crate::sys::{Errno, call, number};
+use core::ops::Range;
+use timewise_abi::Failure;
+use timewise_abi::thread::ThreadArea;
+
+const ENOMEM: Errno = Errno(12);
+const EFAULT: Errno = Errno(14);
+const EEXIST: Errno = Errno(17);
+
+const PROT_WRITE: u64 = 2;
+const PROT_EXEC: u64 = 4;
+const MAP_FIXED: u64 = 0x10;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+const MREMAP_FIXED: u64 = 2;
+const MREMAP_DONTUNMAP: u64 = 4;
+const SHM_REMAP: u64 = 0o40000;
+const MCL_ONFAULT: u64 = 4;
+const DONTNEED: u64 = 4;
+const FREE: u64 = 8;
+const REMOVE: u64 = 9;
+const DONTNEED_LOCKED: u64 = 24;
+
+/// More than a segment of shared memory spans.
+const SEGMENT: u64 = 64 << 30;
+
+/// What a call does to a range of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Effect {
+    /// What was mapped there is gone.
+    Unmap,
+    /// It may be used in other ways than before.
+    Protect { writable: bool, executable: bool },
+    /// It may have other contents than before.
+    Overwrite,
+}
+
+/// Handles a call that changes the address space.
+pub fn change(area: &mut ThreadArea) {
+    let arguments = arguments(area);
+    let number = area.registers.rax;
+    let result = PROCESS.with(|process| {
+        let process = process.as_mut().expect("set up before translated code ran");
+        if let Some(result) = around_own(process, number, arguments) {
+            return Some(result);
+        }
+        let changes = changes(process, number, arguments);
+        let concerned = |(range, _): &(Range<u64>, Effect)| process.space.concerns(range.clone());
+        let concerned = changes.iter().flatten().any(concerned);
+        concerned.then(|| perform(process, number, arguments))
+    });
+    match result {
+        Some(result) => answer(area, result),
+        None => native(area),
+    }
+}
+
+/// Makes a call, and draws the conclusions. Also if it failed: part of it may have been done.
+fn perform(process: &mut Process, number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
+    let changes = changes(process, number, arguments);
+    // SAFETY: the program's own call; what it means for the runtime follows.
+    let result = unsafe { call(number, arguments) };
+    for (range, effect) in changes.into_iter().flatten() {
+        // Out of room for a record is noted where it happens.
+        let _ = apply(process, range, effect);
+    }
+    result
+}
+
+/// What a call may do, whatever its result.
+fn changes(process: &Process, number: u64, arguments: [u64; 6]) -> [Option<(Range<u64>, Effect)>; 2] {
+    let [a, b, c, d, e, _] = arguments;
+    let range = |start: u64, size: u64| start..start.saturating_add(size).saturating_add(0xfff) & !0xfff;
+    let one = |range, effect| [Some((range, effect)), None];
+    match number {
+        number::MMAP if d & MAP_FIXED != 0 => one(range(a, b), Effect::Unmap),
+        number::MUNMAP => one(range(a, b), Effect::Unmap),
+        number::MPROTECT | number::PKEY_MPROTECT => {
+            let effect = Effect::Protect { writable: c & PROT_WRITE != 0, executable: c & PROT_EXEC != 0 };
+            one(range(a, b), effect)
+        }
+        number::MREMAP => {
+            let old = match d & MREMAP_DONTUNMAP {
+                0 => Effect::Unmap,
+                _ => Effect::Overwrite,
+            };
+            let new = (d & MREMAP_FIXED != 0).then(|| (range(e, c), Effect::Unmap));
+            [Some((range(a, b), old)), new]
+        }
+        number::MADVISE if matches!(c, DONTNEED | FREE | REMOVE | DONTNEED_LOCKED) => {
+            one(range(a, b), Effect::Overwrite)
+        }
+        number::REMAP_FILE_PAGES => one(range(a, b), Effect::Unmap),
+        number::BRK if a != 0 => {
+            // SAFETY: asks for the end of the heap.
+            let end = unsafe { call(number::BRK, [0; 6]) }.unwrap_or(0);
+            one(a.saturating_add(0xfff) & !0xfff..end, Effect::Unmap)
+        }
+        // The size of a segment is not known here; code that is retired in vain is revived.
+        number::SHMAT if c & SHM_REMAP != 0 => one(range(b, SEGMENT), Effect::Overwrite),
+        number::SHMDT => one(process.space.mapped_at(a), Effect::Unmap),
+        _ => [None, None],
+    }
+}
+
+fn apply(process: &mut Process, range: Range<u64>, effect: Effect) -> Result<(), Failure> {
+    let mut retired = range.clone();
+    match effect {
+        // Only what may be read and executed, as before: code is what it was.
+        Effect::Protect { writable: false, executable: true } => {
+            process.space.forget(range.clone());
+            process.forget_readable(range);
+            return Ok(());
+        }
+        // Other code of the same file relies on what it saw there.
+        Effect::Protect { writable: true, .. } => {
+            let settled = process.space.settled_around(range.clone());
+            retired = settled.start.min(range.start)..settled.end.max(range.end);
+            process.space.forget(range.clone());
+        }
+        Effect::Protect { .. } | Effect::Overwrite => process.space.forget(range.clone()),
+        Effect::Unmap => {
+            process.space.unmap(range.clone(), process.shared, &process.record.mappings)?;
+        }
+    }
+    process.forget_readable(range);
+    retire::retire(process, retired);
+    Ok(())
+}
+
+/// Handles a call that touches the runtime's own memory; `None` if it does not.
+fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option<Result<u64, Errno>> {
+    let [a, b, c, d, e, _] = arguments;
+    let range = |start: u64, size: u64| start..start.saturating_add(size).saturating_add(0xfff) & !0xfff;
+    let own = |process: &Process, range: Range<u64>| process.cache.owns(range);
+    match number {
+        number::MLOCKALL => {
+            // What the runtime reserved must not be filled: lock pages as they come into use.
+            let arguments = [a | MCL_ONFAULT, b, c, d, e, 0];
+            // SAFETY: locks pages, which changes nothing that is relied on.
+            Some(unsafe { call(number, arguments) })
+        }
+        number::MMAP if own(process, range(a, b)) => Some(match d {
+            _ if d & MAP_FIXED_NOREPLACE != 0 => Err(EEXIST),
+            _ if d & MAP_FIXED == 0 => perform(process, number, [0, b, c, d, e, arguments[5]]),
+            _ if process.cache.give_up(range(a, b)) => perform(process, number, arguments),
+            _ => Err(ENOMEM),
+        }),
+        number::MUNMAP if own(process, range(a, b)) => {
+            let mut result = Ok(0);
+            for part in process.cache.others_in(range(a, b)) {
+                result = perform(process, number, [part.start, part.end - part.start, 0, 0, 0, 0]);
+            }
+            Some(result)
+        }
+        number::MPROTECT | number::PKEY_MPROTECT | number::MADVISE if own(process, range(a, b)) => {
+            for part in process.cache.others_in(range(a, b)) {
+                if part.start == a || number == number::MADVISE {
+                    let _ = perform(process, number, [part.start, part.end - part.start, c, d, e, 0]);
+                }
+            }
+            // As the kernel says of a range with a hole in it.
+            Some(Err(ENOMEM))
+        }
+        number::MREMAP if own(process, range(a, b)) => Some(Err(EFAULT)),
+        number::MREMAP if d & MREMAP_FIXED != 0 && own(process, range(e, c)) => Some(Err(ENOMEM)),
+        _ => None,
+    }
+}
