@@ -5,12 +5,29 @@ use std::process::ExitCode;
 use timewise_profile::Exit;
 use timewise_target::launch::LaunchError;
 
-/// We failed.
+/// Bad usage or bad input, where no program is run.
+pub const MISUSED: u8 = 2;
+/// We failed, where a program is run.
 pub const OURS: u8 = 125;
 /// The program cannot be executed.
 pub const NOT_EXECUTABLE: u8 = 126;
 /// There is no such program.
 pub const NOT_FOUND: u8 = 127;
+
+/// Commands that end as the program that they run.
+const RUNNING: [&str; 3] = ["run", "sample", "count"];
+
+/// Says how the command is used, or what was asked about it.
+pub fn misused(error: &clap::Error) -> ExitCode {
+    // Whoever closed our standard error does not want to know.
+    let _ = error.print();
+    let command = std::env::args().nth(1).unwrap_or_default();
+    match error.exit_code() {
+        0 => ExitCode::SUCCESS,
+        _ if RUNNING.contains(&command.as_str()) => ExitCode::from(OURS),
+        _ => ExitCode::from(MISUSED),
+    }
+}
 
 /// Tells of a failure in one line and gives its status.
 pub fn fail(error: &anyhow::Error) -> ExitCode {

@@ -1,9 +1,12 @@
 //! The `timewise` command: arguments, progress, wiring and exit codes; no analysis of its own.
 
+mod arguments;
 mod doctor;
 mod exit_status;
+mod output_file;
 mod sample;
 mod signals;
+mod symbolise;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,8 +26,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit_status::misused(&error),
+    };
+    match arguments.command {
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Sample(arguments) => sample::run(arguments),
+        Command::Sample(arguments) => sample::run(&arguments),
     }
 }

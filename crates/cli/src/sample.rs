@@ -1,14 +1,11 @@
 //! `timewise sample`: the native half alone.
 
-use crate::{exit_status, signals};
+use crate::arguments::{Output, Program, Sampling};
+use crate::{exit_status, output_file, signals, symbolise};
 use anyhow::bail;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use timewise_profile::{Clock, Exit, Profile, Run};
-use timewise_sampler::Options;
-use timewise_target::launch::Launch;
 
 /// Run a program natively and record where its time passes
 #[derive(clap::Args)]
@@ -20,49 +17,32 @@ Examples:
 The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
 127 if there is none. Errors and the summary go to standard error.")]
 pub struct Arguments {
-    /// Where to save the profile; a former file is kept with .old added
-    #[arg(short, long, value_name = "FILE", default_value = "profile.tw")]
-    output: PathBuf,
-    /// Samples per second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..))]
-    frequency: u32,
-    /// Sample the kernel as well, when it works for the program
-    #[arg(long)]
-    kernel: bool,
-    /// Do not record who called
-    #[arg(long)]
-    no_stacks: bool,
-    /// Load the program and its libraries at the same addresses each time
-    #[arg(long)]
-    deterministic: bool,
-    /// The program and its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    sampling: Sampling,
+    #[command(flatten)]
+    program: Program,
 }
 
 /// Runs the command to its exit status.
-pub fn run(arguments: Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> ExitCode {
     match try_run(arguments) {
         Ok(exit) => exit_status::like(exit),
         Err(error) => exit_status::fail(&error),
     }
 }
 
-fn try_run(arguments: Arguments) -> anyhow::Result<Exit> {
-    let mut command = arguments.command.into_iter();
-    let mut launch = Launch::new(command.next().unwrap_or_default());
-    launch.arguments = command.collect();
-    launch.randomise_addresses = !arguments.deterministic;
-    let options = Options {
-        frequency_hz: arguments.frequency,
-        kernel: arguments.kernel,
-        stacks: !arguments.no_stacks,
-        ..Options::default()
-    };
+fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    output_file::check(&arguments.output.path)?;
+    let launch = arguments.program.launch();
     let stopped = launch.stopped()?;
     signals::leave_to(stopped.pid());
-    let profile = timewise_sampler::record(stopped, &options)?;
+    let profile = timewise_sampler::record(stopped, &arguments.sampling.options());
     signals::program_ended();
+    let mut profile = profile?;
+    let unknown = symbolise::symbolise(&mut profile);
+    profile.runs[0].warnings.extend(unknown);
     let run = &profile.runs[0];
     eprintln!("{}", summary(run, &profile));
     for warning in &run.warnings {
@@ -71,12 +51,13 @@ fn try_run(arguments: Arguments) -> anyhow::Result<Exit> {
     if profile.samples.is_empty() {
         bail!("nothing to save: no samples were taken");
     }
-    profile.save(&arguments.output)?;
-    eprintln!("saved as {}", arguments.output.display());
+    profile.save(&arguments.output.path)?;
+    eprintln!("saved as {}", arguments.output.path.display());
     Ok(run.exit)
 }
 
-fn summary(run: &Run, profile: &Profile) -> String {
+/// What was sampled, in a few words.
+pub fn summary(run: &Run, profile: &Profile) -> String {
     let command: Vec<_> = run.command.iter().map(|part| String::from_utf8_lossy(part)).collect();
     let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
     let mut text = format!(

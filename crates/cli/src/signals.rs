@@ -6,32 +6,45 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The program's process, for the signal handler.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
-/// From now on, a terminal's interrupt and quit, which reach the program by themselves, do not end
-/// us, and requests to terminate or hang up are passed on to the program. To be called after the
-/// launch: an ignored signal would stay ignored in the program.
-pub fn leave_to(pid: i32) {
-    PROGRAM.store(pid, Ordering::Relaxed);
-    let pass_on = pass_on as *const () as libc::sighandler_t;
-    let wanted = [
-        (libc::SIGINT, libc::SIG_IGN),
-        (libc::SIGQUIT, libc::SIG_IGN),
-        (libc::SIGTERM, pass_on),
-        (libc::SIGHUP, pass_on),
-    ];
-    for (signal, handler) in wanted {
-        // SAFETY: the handler makes a system call only, which is allowed in a signal handler.
-        unsafe { libc::signal(signal, handler) };
+/// Signals by which users and systems stop programs.
+const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+/// From now on these signals do not end us. They are passed on to the program, except that a terminal's
+/// interrupt reaches it by itself. One that we were told to ignore stays ignored.
+fn outlive() {
+    for signal in STOPPING {
+        // SAFETY: both structures are live and valid; the handler makes a system
+        // call, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) == 0
+                && action.sa_sigaction == libc::SIG_IGN
+            {
+                continue;
+            }
+            action.sa_sigaction = stop as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
     }
+}
+
+/// From now on signals that ask us to stop are for this process.
+pub fn leave_to(pid: i32) {
+    outlive();
+    PROGRAM.store(pid, Ordering::SeqCst);
 }
 
 /// The program has ended: its process id may soon be another's.
 pub fn program_ended() {
-    PROGRAM.store(0, Ordering::Relaxed);
+    PROGRAM.store(0, Ordering::SeqCst);
 }
 
-extern "C" fn pass_on(signal: libc::c_int) {
-    let pid = PROGRAM.load(Ordering::Relaxed);
-    if pid > 0 {
+extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const libc::c_void) {
+    let pid = PROGRAM.load(Ordering::SeqCst);
+    // SAFETY: the kernel gives a valid structure.
+    let by_terminal = unsafe { (*about).si_code } == libc::SI_KERNEL;
+    if pid > 0 && !by_terminal {
         // SAFETY: takes no memory.
         unsafe { libc::kill(pid, signal) };
     }

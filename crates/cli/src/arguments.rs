@@ -1,0 +1,62 @@
+//! Arguments that several commands share, and what they mean.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use timewise_sampler::Options;
+use timewise_target::launch::Launch;
+
+/// The program to run.
+#[derive(clap::Args)]
+pub struct Program {
+    /// Load the program and its libraries at the same addresses each time
+    #[arg(long)]
+    deterministic: bool,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+impl Program {
+    /// How to launch it.
+    pub fn launch(&self) -> Launch {
+        let mut command = self.command.iter().cloned();
+        let mut launch = Launch::new(command.next().unwrap_or_default());
+        launch.arguments = command.collect();
+        launch.randomise_addresses = !self.deterministic;
+        launch
+    }
+}
+
+/// How to sample.
+#[derive(clap::Args)]
+pub struct Sampling {
+    /// Samples per second of CPU time
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..))]
+    frequency: u32,
+    /// Sample the kernel as well, when it works for the program
+    #[arg(long)]
+    kernel: bool,
+    /// Do not record who called
+    #[arg(long)]
+    no_stacks: bool,
+}
+
+impl Sampling {
+    /// What the sampler is told.
+    pub fn options(&self) -> Options {
+        Options {
+            frequency_hz: self.frequency,
+            kernel: self.kernel,
+            stacks: !self.no_stacks,
+            ..Options::default()
+        }
+    }
+}
+
+/// Where a profile goes.
+#[derive(clap::Args)]
+pub struct Output {
+    /// Where to save the profile; a former file is kept with .old added
+    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "profile.tw")]
+    pub path: PathBuf,
+}

@@ -1,0 +1,150 @@
+//! Fills in a profile's functions, source files and lines from the files of its modules, so that it can
+//! be read anywhere, also when those files are gone.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use timewise_image::{Image, ImageError, Origin, Symboliser};
+use timewise_profile::{
+    CodeVersion, FileId, Function, Line, ModuleId, ModuleKind, Offset, Place, Profile, SourceFile,
+};
+
+/// So many blocks are compared with the file that they should stand in.
+const BLOCKS_COMPARED: usize = 100;
+
+/// Replaces functions, files and lines by those of all code that was sampled or executed. Gives a line
+/// for each module whose file tells nothing.
+pub fn symbolise(profile: &mut Profile) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut names = Names::default();
+    for (module, offsets) in touched(profile) {
+        match open(profile, module) {
+            Ok(Some(symboliser)) => names.add(module, &symboliser, &offsets),
+            Ok(None) => {}
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    profile.functions = names.functions;
+    profile.lines = names.lines;
+    profile.files = names.files;
+    warnings
+}
+
+/// The offsets, in code of files, at which something was sampled or a block begins.
+fn touched(profile: &Profile) -> BTreeMap<ModuleId, BTreeSet<u64>> {
+    let blocks = profile.blocks.iter().map(|block| block.place);
+    let samples = profile.samples.iter().filter_map(|sample| sample.place);
+    // A return address may lie behind the function's last instruction, a call that does not return.
+    let callers = profile.stacks.iter().map(|node| {
+        let place = node.return_place;
+        Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
+    });
+    let mut touched: BTreeMap<ModuleId, BTreeSet<u64>> = BTreeMap::new();
+    for place in blocks.chain(samples).chain(callers) {
+        if place.version == CodeVersion::default() {
+            touched.entry(place.module).or_default().insert(place.offset.0);
+        }
+    }
+    touched
+}
+
+/// `None` for code that no file holds.
+fn open(profile: &Profile, id: ModuleId) -> Result<Option<Symboliser>, ImageError> {
+    let module = &profile.modules[id.index()];
+    let path = Path::new(OsStr::from_bytes(&module.path));
+    match module.kind {
+        ModuleKind::Vdso => Symboliser::vdso().map(Some),
+        ModuleKind::File => {
+            let image = Image::open_same(path, &module.build_id)?;
+            if module.build_id.is_empty() && holds_other_code(profile, id, &image) {
+                let found = image.build_id().to_vec();
+                return Err(ImageError::Changed { path: path.to_owned(), expected: Vec::new(), found });
+            }
+            Ok(Some(Symboliser::new(image)))
+        }
+        ModuleKind::Jit | ModuleKind::Kernel | ModuleKind::Unknown => Ok(None),
+    }
+}
+
+/// Whether most code that was executed is not what stands in the file now. (Some may be patched when it
+/// is loaded.)
+fn holds_other_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
+    let blocks = profile.blocks.iter();
+    let blocks = blocks.filter(|b| b.place.module == module && b.place.version == CodeVersion::default());
+    let (mut same, mut other) = (0, 0);
+    for block in blocks.take(BLOCKS_COMPARED) {
+        let start = block.place.offset.0;
+        let code = image.code(start..start.saturating_add(block.code.len() as u64));
+        *if code == Some(&block.code[..]) { &mut same } else { &mut other } += 1;
+    }
+    other > same
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Names {
+    functions: Vec<Function>,
+    lines: Vec<Line>,
+    files: Vec<SourceFile>,
+    known: HashMap<String, FileId>,
+}
+
+impl Names {
+    /// The functions that hold `offsets`, and all their lines. Modules come in order, so that lines stay
+    /// sorted.
+    fn add(&mut self, module: ModuleId, symboliser: &Symboliser, offsets: &BTreeSet<u64>) {
+        let place = |offset| Place { module, version: CodeVersion::default(), offset: Offset(offset) };
+        let mut covered = 0;
+        for &offset in offsets {
+            if offset < covered {
+                continue;
+            }
+            let Some((function, name)) = symboliser.function(offset) else { continue };
+            let range = function.offset..function.end();
+            covered = range.end;
+            // Code between functions has no name; what connects it is found from how it runs.
+            if function.origin != Origin::Gap {
+                let frames = symboliser.frames(function.offset);
+                let declared = frames.last();
+                let file = declared.and_then(|frame| frame.file.as_deref()).map(|file| self.file(file));
+                self.functions.push(Function {
+                    place: place(function.offset),
+                    size: function.size,
+                    name,
+                    symbol: function.symbol.clone(),
+                    file,
+                    line: declared.map_or(0, |frame| frame.line),
+                });
+            }
+            self.add_lines(symboliser, range, place);
+        }
+    }
+
+    fn add_lines(&mut self, symboliser: &Symboliser, range: Range<u64>, place: impl Fn(u64) -> Place) {
+        for row in symboliser.lines_of(range) {
+            let file = row.file.as_deref().map(|file| self.file(file));
+            self.add_line(Line { place: place(row.offsets.start), file, line: row.line });
+            // Ends the row, unless the next one begins there.
+            self.add_line(Line { place: place(row.offsets.end), file: None, line: 0 });
+        }
+    }
+
+    fn add_line(&mut self, line: Line) {
+        if self.lines.last().is_some_and(|last| last.place == line.place) {
+            self.lines.pop();
+        }
+        self.lines.push(line);
+    }
+
+    fn file(&mut self, path: &str) -> FileId {
+        if let Some(&id) = self.known.get(path) {
+            return id;
+        }
+        let id = FileId(self.files.len() as u32);
+        self.files.push(SourceFile { path: path.to_string() });
+        self.known.insert(path.to_string(), id);
+        id
+    }
+}
