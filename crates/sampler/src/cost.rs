@@ -24,7 +24,7 @@ pub fn affordable_hz(options: &Options, cost: Option<Duration>) -> u32 {
     let wanted_hz = options.frequency_hz;
     match (options.cost_limit, cost) {
         (Some(share), Some(cost)) if !cost.is_zero() => {
-            let affordable_hz = (share / cost.as_secs_f64()) as u32;
+            let affordable_hz = (share / cost.as_secs_f64()).round() as u32;
             affordable_hz.max(LOWEST_HZ).min(wanted_hz)
         }
         _ => wanted_hz,
