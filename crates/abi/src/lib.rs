@@ -15,7 +15,7 @@ mod register;
 pub mod thread;
 pub mod view;
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of the shared file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"timewise");
@@ -106,4 +106,18 @@ pub enum Failure {
     Unsupported = 4,
     /// The runtime contradicted itself.
     Internal = 5,
+}
+
+impl SharedHeader {
+    /// What made counts incomplete, if anything did.
+    pub fn failure(&self) -> Option<Failure> {
+        match self.failure.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Failure::SharedFull),
+            2 => Some(Failure::CountersFull),
+            3 => Some(Failure::CacheFull),
+            4 => Some(Failure::Unsupported),
+            _ => Some(Failure::Internal),
+        }
+    }
 }

@@ -1,24 +1,35 @@
 //! Counts a program and prints totals: the engine alone, for measuring it.
-fn main() -> Result<(), timewise_engine::count::CountError> {
+fn main() -> Result<(), timewise_engine::CountError> {
     let mut arguments = std::env::args_os().skip(1);
     let mut launch = timewise_target::launch::Launch::new(arguments.next().expect("a program"));
     launch.arguments = arguments.collect();
-    let counted = timewise_engine::count::count(launch)?;
-    for process in &counted.processes {
-        let instructions: i64 = (process.solution.blocks.iter().zip(&process.blocks))
-            .map(|(n, b)| n * i64::from(b.record.instructions))
-            .sum();
-        eprintln!(
-            "pid {} blocks {} edges {} instructions {instructions} imbalance {}",
-            process.pid,
-            process.blocks.len(),
-            process.edges.len(),
-            process.solution.imbalance
-        );
+    let started = std::time::Instant::now();
+    let counted = timewise_engine::count(launch)?;
+    let harvest = started.elapsed().saturating_sub(counted.ended.elapsed);
+    let profile = &counted.profile;
+    let blocks = profile.block_counts.iter();
+    let instructions: u64 =
+        blocks.map(|c| c.executions * u64::from(profile.blocks[c.block.index()].instructions)).sum();
+    eprintln!(
+        "processes {} blocks {} edges {} instructions {instructions} status {:#x} user {:?} harvest {harvest:?}",
+        profile.processes.len(),
+        profile.block_counts.len(),
+        profile.edge_counts.len(),
+        counted.ended.wait_status,
+        counted.ended.user
+    );
+    let unbalanced = profile.imbalances();
+    eprintln!(
+        "imbalance {} blocks that do not balance {} shared memory {} KiB",
+        counted.imbalance,
+        unbalanced.len(),
+        counted.shared_bytes >> 10
+    );
+    for imbalance in unbalanced.iter().take(5) {
+        eprintln!("{imbalance:?} {:x?}", profile.blocks[imbalance.block.index()]);
     }
-    for program in &counted.uncounted {
-        eprintln!("uncounted: {program:?}");
+    for warning in &profile.runs[0].warnings {
+        eprintln!("warning: {warning}");
     }
-    eprintln!("{:?} status {:#x} user {:?}", counted.failure, counted.ended.wait_status, counted.ended.user);
     Ok(())
 }

@@ -1,17 +1,13 @@
 //! Counts a program and writes executions of every instruction: `executions FILE PROGRAM ARGUMENTS…`.
 //!
 //! For the checks of `cargo xtask check`: it prints nothing of its own and ends as the program ended. Each
-//! line of FILE holds process id, address, offset in the mapped file, code bytes, executions and the mapped
-//! file's path, separated by tabs; all but the first and the last two are hexadecimal.
-use std::collections::BTreeMap;
+//! line of FILE holds process id, link-time address, code bytes, executions and the path of the module,
+//! separated by tabs; address and code are hexadecimal. Code that was written at run time has its version,
+//! if that is not 0, after its module's name.
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
-use timewise_engine::count::count;
-use timewise_engine::harvest::ProcessCounts;
-
-/// Address, offset in the file, code, path.
-type Instruction = (u64, u64, Vec<u8>, Vec<u8>);
+use timewise_profile::Profile;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -35,48 +31,37 @@ fn run(
 ) -> Result<i32, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
-    let counted = count(launch)?;
+    let counted = timewise_engine::count(launch)?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-    for process in &counted.processes {
-        for ((address, offset, code, path), executions) in executions(process) {
-            let code: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
-            let path = String::from_utf8_lossy(&path).into_owned();
-            writeln!(out, "{}\t{address:x}\t{offset:x}\t{code}\t{executions}\t{path}", process.pid)?;
-        }
-    }
+    write(&counted.profile, &mut out)?;
     out.flush()?;
     if let Some(failure) = counted.failure {
         return Err(format!("counts are incomplete: {failure:?}").into());
     }
+    if counted.imbalance > 0 {
+        return Err(format!("counts do not balance by {}", counted.imbalance).into());
+    }
     Ok(counted.ended.wait_status)
 }
 
-/// Executions of each instruction: entries of its blocks, less the times control left before it.
-fn executions(process: &ProcessCounts) -> BTreeMap<Instruction, i64> {
-    let mut left = vec![Vec::new(); process.blocks.len()];
-    for (edge, &value) in process.edges.iter().zip(&process.solution.edges) {
-        if let Some(leaving) = left.get_mut(edge.from as usize) {
-            leaving.push((u64::from(edge.executed), value));
+fn write(profile: &Profile, out: &mut impl Write) -> std::io::Result<()> {
+    for count in &profile.block_counts {
+        let block = &profile.blocks[count.block.index()];
+        let pid = profile.processes[count.process.index()].pid;
+        let path = String::from_utf8_lossy(&profile.modules[block.place.module.index()].path);
+        let version = match block.place.version.0 {
+            0 => String::new(),
+            version => format!(" {version}"),
+        };
+        for step in timewise_isa::walk(&block.code, block.place.offset.0) {
+            let start = (step.offset - block.place.offset.0) as usize;
+            let code = &block.code[start..start + usize::from(step.length)];
+            let code: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
+            let (offset, executions) = (step.offset, count.executions);
+            writeln!(out, "{pid}\t{offset:x}\t{code}\t{executions}\t{path}{version}")?;
         }
     }
-    let mut all = BTreeMap::new();
-    for ((block, &entered), left) in process.blocks.iter().zip(&process.solution.blocks).zip(&left) {
-        let mapping = process.mappings[..block.record.mappings as usize]
-            .iter()
-            .rev()
-            .find(|m| (m.record.start..m.record.end).contains(&block.record.address))
-            .filter(|m| m.record.mapped == 1);
-        for (number, step) in (0..).zip(timewise_isa::walk(&block.code, block.record.address)) {
-            let start = (step.offset - block.record.address) as usize;
-            let code = block.code[start..start + usize::from(step.length)].to_vec();
-            let (offset, path) = mapping.map_or((0, Vec::new()), |m| {
-                (step.offset - m.record.start + m.record.file_offset, m.path.clone())
-            });
-            let before: i64 = left.iter().filter(|(executed, _)| *executed <= number).map(|(_, n)| n).sum();
-            *all.entry((step.offset, offset, code, path)).or_default() += entered - before;
-        }
-    }
-    all
+    Ok(())
 }
 
 /// Ends with the exit status, or by the signal, that a `waitpid` status tells of.

@@ -4,8 +4,9 @@ use crate::count::CountError;
 use crate::payload::Payload;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::Ordering;
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
@@ -88,6 +89,32 @@ impl Arena {
     /// A path by which other processes of this system can open it.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// Calls `each` with the offset and value of every 8-byte word in `range` that may not be zero. Reading
+    /// what was never written would make the system provide memory for it, so that is left out.
+    pub fn each_word(&self, range: Range<u64>, mut each: impl FnMut(u64, u64)) {
+        let mut at = range.start;
+        while let Some(data) = self.seek(at, libc::SEEK_DATA).filter(|&data| data < range.end) {
+            let hole = self.seek(data, libc::SEEK_HOLE).unwrap_or(range.end).min(range.end);
+            for word in (data.max(at)..hole).step_by(8) {
+                // SAFETY: within the mapping, aligned. Volatile: a thread may be writing it.
+                each(word, unsafe { self.mapping.add(word as usize).cast::<u64>().read_volatile() });
+            }
+            at = hole;
+        }
+    }
+
+    /// Memory in use, bytes.
+    pub fn used(&self) -> u64 {
+        self.file.metadata().map_or(0, |m| m.blocks() * 512)
+    }
+
+    /// The next data or hole at or after `offset`; `None` at the end of the file.
+    fn seek(&self, offset: u64, what: libc::c_int) -> Option<u64> {
+        // SAFETY: passes no memory.
+        let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, what) };
+        u64::try_from(found).ok()
     }
 
     /// Size in addresses.

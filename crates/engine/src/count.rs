@@ -1,13 +1,19 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::Arena;
+use crate::convert::Converter;
 use crate::follow::{Uncounted, follow};
-use crate::harvest::{self, ProcessCounts};
+use crate::harvest::Images;
 use crate::inject::inject;
 use crate::payload;
+use crate::warnings;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 use timewise_abi::Failure;
-use timewise_target::launch::{Ended, Launch, LaunchError};
+use timewise_profile::{Exit, Machine, Profile, Run, RunKind};
+use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
+use timewise_target::machine;
+use timewise_target::subject::Subject;
 
 /// Why a program could not be counted.
 #[derive(Debug, thiserror::Error)]
@@ -36,27 +42,104 @@ pub enum CountError {
 pub struct Counted {
     /// How the program ended.
     pub ended: Ended,
-    /// Counts of each process image, in the order of their start.
-    pub processes: Vec<ProcessCounts>,
-    /// Programs that ran without being counted.
-    pub uncounted: Vec<Uncounted>,
+    /// One counting run with its processes, threads, modules, blocks and counts. What a reader must know
+    /// to trust them is in [`Run::warnings`].
+    pub profile: Profile,
     /// Why counts are incomplete, if they are.
     pub failure: Option<Failure>,
+    /// By how much the flow of control fails to balance in all processes together: 0 if every count is
+    /// exact to within its process's uncertainty.
+    pub imbalance: u64,
+    /// Bytes of memory that counters and records held at the end, of all processes together.
+    pub shared_bytes: u64,
 }
 
-/// Runs a program under count.
+/// Launches a program and counts it.
 ///
 /// # Errors
-/// See [`CountError`]. Once the program has started it always runs to its end.
+/// See [`CountError`].
 pub fn count(launch: Launch) -> Result<Counted, CountError> {
-    let payload = payload::load()?;
-    let arena = Arena::new(&payload)?;
-    let stopped = launch.stopped()?;
-    inject(&arena, &payload, stopped.pid(), 0)?;
+    record(launch.stopped()?)
+}
+
+/// Lets a launched program run to its end under count. The calling thread must be the one that launched
+/// it.
+///
+/// Descendants are counted as long as the program itself lives.
+///
+/// # Errors
+/// See [`CountError`]; the program is ended then unless it already ran.
+pub fn record(stopped: Stopped) -> Result<Counted, CountError> {
     let system = |what| move |source| CountError::System { what, source };
+    let prepare = || {
+        let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
+        let payload = payload::load()?;
+        let arena = Arena::new(&payload)?;
+        inject(&arena, &payload, stopped.pid(), 0)?;
+        Ok((subject, payload, arena))
+    };
+    let (subject, payload, arena) = match prepare() {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            stopped.kill();
+            return Err(error);
+        }
+    };
+    let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as i64);
     let running = stopped.release().map_err(system("release the program"))?;
     let uncounted = follow(&arena, &payload, &running)?;
     let ended = running.wait().map_err(system("wait for the program"))?;
-    let (processes, failure) = harvest::harvest(arena.shared());
-    Ok(Counted { ended, processes, uncounted, failure })
+    Ok(harvest(&arena, &uncounted, ended, run_of(subject, &ended, started_unix_ns)))
+}
+
+/// Reads what was recorded.
+fn harvest(arena: &Arena, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
+    let shared = arena.shared();
+    let images = Images::read(shared);
+    let mut converter = Converter::default();
+    let shared_bytes = arena.used();
+    for &record in &images.order {
+        converter.add(arena, &images, record);
+    }
+    let failure = shared.header().failure();
+    let imbalance = converter.images.iter().map(|image| image.imbalance).sum();
+    let warnings = warnings::of(failure, &converter, uncounted);
+    let mut profile = converter.into_profile();
+    if let Some(first) = profile.processes.first_mut() {
+        first.exit = run.exit;
+    }
+    profile.runs.push(Run { warnings, ..run });
+    Counted { ended, profile, failure, imbalance, shared_bytes }
+}
+
+fn run_of(subject: Subject, ended: &Ended, started_unix_ns: i64) -> Run {
+    let status = ended.wait_status;
+    let exit = if libc::WIFEXITED(status) {
+        Exit::Code(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Unknown
+    };
+    Run {
+        kind: RunKind::Counting,
+        command: subject.command,
+        directory: subject.directory,
+        environment: subject.environment,
+        started_unix_ns,
+        elapsed_ns: ended.elapsed.as_nanos() as u64,
+        user_ns: ended.user.as_nanos() as u64,
+        kernel_ns: ended.kernel.as_nanos() as u64,
+        exit,
+        randomised_addresses: subject.randomised_addresses,
+        stdout_hash: None,
+        machine: Machine {
+            processor: machine::processor_name(),
+            kernel: machine::kernel_release(),
+            cpus: machine::online_processors().len() as u32,
+        },
+        clock: None,
+        lost_samples: 0,
+        warnings: Vec::new(),
+    }
 }

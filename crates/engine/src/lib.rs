@@ -1,12 +1,18 @@
 //! The host's side of counting: launches a program under the in-target runtime, follows it, and turns
 //! what the runtime recorded into exact counts.
 //!
-//! Start reading at [`count::count`].
+//! [`count()`] launches a program and gives a profile with one counting run. `docs/counting.md` says what
+//! is counted, and how exactly.
 
-pub mod arena;
-pub mod count;
-pub mod follow;
-pub mod harvest;
+mod arena;
+mod code;
+mod convert;
+mod count;
+mod follow;
+mod harvest;
 mod inject;
 mod payload;
 mod solve;
+mod warnings;
+
+pub use count::{CountError, Counted, count, record};

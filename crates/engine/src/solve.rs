@@ -1,4 +1,4 @@
-//! From the counters that were kept to the count of every edge and block.
+//! From the counters that were kept to the count of every edge.
 //!
 //! At the start and the end of each block, what flows in flows out. Edges without a counter form a forest
 //! over these points, so a point with one unknown edge gives it, again and again, until all are known. One
@@ -7,93 +7,191 @@
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
 
-/// Counts of all edges and blocks, in the order of their logs.
+/// Counts of all edges, in the order of their log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Solution {
     /// How often each edge was taken.
     pub edges: Vec<i64>,
-    /// How often each block was entered.
-    pub blocks: Vec<i64>,
-    /// Sum of the amounts by which the remaining equations fail: 0 if all threads' ends are known.
-    pub imbalance: u64,
+    /// Points at which more came in than left: where threads may have been whose last position is unknown.
+    pub remainders: Vec<Remainder>,
 }
 
-/// The point at which an edge leaves its source: before the block's counter or after it.
-fn source(edge: &EdgeRecord, blocks: &[BlockRecord]) -> Option<usize> {
-    (edge.from != NONE).then(|| {
-        let block = &blocks[edge.from as usize];
-        let passed = block.counter == NONE || edge.executed >= block.counter_at;
-        point(edge.from, passed, blocks)
-    })
+/// A point at which the flow that comes in does not all leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remainder {
+    /// The point.
+    pub at: Point,
+    /// What comes in less what leaves.
+    pub surplus: i64,
 }
 
-/// A block without a counter is one point, else two.
-fn point(block: u32, end: bool, blocks: &[BlockRecord]) -> usize {
-    2 * block as usize + usize::from(end && blocks[block as usize].counter != NONE)
+/// A point that control flows through. A block without a counter of its own is one point, else two:
+/// before its counter and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point(u32);
+
+impl Point {
+    /// Where an edge into `block` arrives.
+    pub fn start(block: u32) -> Point {
+        Point(2 * block)
+    }
+
+    /// Where an edge leaves `block` after `executed` of its instructions.
+    pub fn left(block: u32, executed: u16, blocks: &[BlockRecord]) -> Point {
+        let record = &blocks[block as usize];
+        let passed = record.counter != NONE && executed >= record.counter_at;
+        Point(2 * block + u32::from(passed))
+    }
+
+    /// Its block.
+    pub fn block(self) -> u32 {
+        self.0 / 2
+    }
+
+    /// Whether it stands before the counter of a block that has one.
+    pub fn before_counter(self, blocks: &[BlockRecord]) -> bool {
+        self.0.is_multiple_of(2) && blocks[self.block() as usize].counter != NONE
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
-/// Solves for all counts, given the value of each counter.
-pub fn solve(blocks: &[BlockRecord], edges: &[EdgeRecord], counter: impl Fn(u32) -> u64) -> Solution {
-    let points = 2 * blocks.len();
-    // What is known to flow in, less what is known to flow out, and the unknown edges at each point.
-    let mut surplus = vec![0i64; points];
-    let mut unknown = vec![0u32; points];
-    // The unknown edges at a point, folded by exclusive or: when one is left, it is the fold.
-    let mut fold = vec![0u32; points];
-    let mut values = vec![0i64; edges.len()];
-    for (block, record) in blocks.iter().enumerate() {
-        if record.counter != NONE {
+/// The equations of a process: one for each point, with the order in which they give the unknown edges.
+#[derive(Debug)]
+pub struct Equations<'a> {
+    blocks: &'a [BlockRecord],
+    edges: &'a [EdgeRecord],
+    order: Vec<Elimination>,
+}
+
+/// An unknown edge follows from the equation of one of its ends.
+#[derive(Clone, Copy, Debug)]
+struct Elimination {
+    edge: u32,
+    /// The end whose equation gives it.
+    by: Point,
+    /// Its other end, if there is one.
+    other: Option<Point>,
+    /// It leaves `by`.
+    leaves: bool,
+}
+
+impl<'a> Equations<'a> {
+    /// Finds the order.
+    pub fn new(blocks: &'a [BlockRecord], edges: &'a [EdgeRecord]) -> Equations<'a> {
+        let mut equations = Equations { blocks, edges, order: Vec::new() };
+        let points = 2 * blocks.len();
+        let mut unknown = vec![0u32; points];
+        // The unknown edges at a point, folded by exclusive or: when one is left, it is the fold.
+        let mut fold = vec![0u32; points];
+        for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.counter == NONE) {
+            let (from, to) = equations.ends(edge);
+            for point in [from, to].into_iter().flatten() {
+                unknown[point.index()] += 1;
+                fold[point.index()] ^= number as u32;
+            }
+        }
+        let mut ready: Vec<Point> = (0..points as u32).map(Point).collect();
+        ready.retain(|point| unknown[point.index()] == 1);
+        while let Some(by) = ready.pop() {
+            if unknown[by.index()] != 1 {
+                continue;
+            }
+            let edge = fold[by.index()];
+            let (from, to) = equations.ends(&edges[edge as usize]);
+            let leaves = from == Some(by);
+            equations.order.push(Elimination { edge, by, other: if leaves { to } else { from }, leaves });
+            for end in [from, to].into_iter().flatten() {
+                unknown[end.index()] -= 1;
+                fold[end.index()] ^= edge;
+                if unknown[end.index()] == 1 {
+                    ready.push(end);
+                }
+            }
+        }
+        equations
+    }
+
+    fn ends(&self, edge: &EdgeRecord) -> (Option<Point>, Option<Point>) {
+        let from = (edge.from != NONE).then(|| Point::left(edge.from, edge.executed, self.blocks));
+        (from, (edge.to != NONE).then(|| Point::start(edge.to)))
+    }
+
+    /// Solves for all edges, given the value of each counter and the points where threads came to rest.
+    pub fn solve(&self, counter: impl Fn(u32) -> u64, rests: &[Point]) -> Solution {
+        let mut surplus = vec![0i64; 2 * self.blocks.len()];
+        let mut values = vec![0i64; self.edges.len()];
+        for (block, record) in self.blocks.iter().enumerate().filter(|(_, b)| b.counter != NONE) {
             let value = counter(record.counter) as i64;
             surplus[2 * block] -= value;
             surplus[2 * block + 1] += value;
         }
-    }
-    let ends = |edge: &EdgeRecord| {
-        let to = (edge.to != NONE).then(|| point(edge.to, false, blocks));
-        (source(edge, blocks), to)
-    };
-    for (number, edge) in edges.iter().enumerate() {
-        let (from, to) = ends(edge);
-        if edge.counter != NONE {
+        for (number, edge) in self.edges.iter().enumerate().filter(|(_, edge)| edge.counter != NONE) {
             let value = counter(edge.counter) as i64;
+            let (from, to) = self.ends(edge);
             values[number] = value;
-            from.inspect(|&p| surplus[p] -= value);
-            to.inspect(|&p| surplus[p] += value);
-        } else {
-            for point in [from, to].into_iter().flatten() {
-                unknown[point] += 1;
-                fold[point] ^= number as u32;
-            }
+            from.inspect(|p| surplus[p.index()] -= value);
+            to.inspect(|p| surplus[p.index()] += value);
         }
+        for point in rests {
+            surplus[point.index()] -= 1;
+        }
+        for step in &self.order {
+            // What flows in and not out so far must leave by this edge, or come in by it if it enters.
+            let rest = std::mem::take(&mut surplus[step.by.index()]);
+            values[step.edge as usize] = if step.leaves { rest } else { -rest };
+            step.other.inspect(|p| surplus[p.index()] += rest);
+        }
+        let remainders = surplus.iter().enumerate().filter(|(_, surplus)| **surplus != 0);
+        let remainders = remainders.map(|(p, &surplus)| Remainder { at: Point(p as u32), surplus });
+        Solution { edges: values, remainders: remainders.collect() }
     }
-    let mut ready: Vec<usize> = (0..points).filter(|&p| unknown[p] == 1).collect();
-    while let Some(point) = ready.pop() {
-        if unknown[point] != 1 {
-            continue;
+
+    /// What each counter contributes to the number of executed instructions, and what a thread at rest at
+    /// each point does: the sum over a thread's own counters, weighted, is what the thread executed.
+    pub fn instruction_weights(&self, counters: usize) -> Weights {
+        let full = |block: u32| i64::from(self.blocks[block as usize].instructions);
+        // An edge brings in a whole block, and takes back what was not executed of the one it leaves.
+        let of_edge = |edge: &EdgeRecord| {
+            let entered = if edge.to == NONE { 0 } else { full(edge.to) };
+            let left = if edge.from == NONE { 0 } else { full(edge.from) - i64::from(edge.executed) };
+            entered - left
+        };
+        let mut points = vec![0i64; 2 * self.blocks.len()];
+        for step in self.order.iter().rev() {
+            let own = of_edge(&self.edges[step.edge as usize]);
+            let beyond = step.other.map_or(0, |p| points[p.index()]);
+            points[step.by.index()] = beyond + if step.leaves { own } else { -own };
         }
-        let number = fold[point] as usize;
-        let (from, to) = ends(&edges[number]);
-        // What flows in and not out so far must leave by this edge, or come in by it if it enters.
-        let value = if from == Some(point) { surplus[point] } else { -surplus[point] };
-        values[number] = value;
-        from.inspect(|&p| surplus[p] -= value);
-        to.inspect(|&p| surplus[p] += value);
-        for end in [from, to].into_iter().flatten() {
-            unknown[end] -= 1;
-            fold[end] ^= number as u32;
-            if unknown[end] == 1 {
-                ready.push(end);
-            }
+        let mut weights = vec![0i64; counters];
+        for edge in self.edges.iter().filter(|edge| edge.counter != NONE) {
+            let (from, to) = self.ends(edge);
+            let at = |point: Option<Point>| point.map_or(0, |p| points[p.index()]);
+            weights[edge.counter as usize] += of_edge(edge) - at(from) + at(to);
         }
+        for (block, record) in self.blocks.iter().enumerate().filter(|(_, b)| b.counter != NONE) {
+            weights[record.counter as usize] += points[2 * block + 1] - points[2 * block];
+        }
+        Weights { counters: weights, points }
     }
-    let imbalance = surplus.iter().map(|s| s.unsigned_abs()).sum();
-    let mut entered = vec![0i64; blocks.len()];
-    for (edge, value) in edges.iter().zip(&values) {
-        if edge.to != NONE {
-            entered[edge.to as usize] += value;
-        }
+}
+
+/// See [`Equations::instruction_weights`].
+#[derive(Debug)]
+pub struct Weights {
+    counters: Vec<i64>,
+    points: Vec<i64>,
+}
+
+impl Weights {
+    /// Instructions that a thread executed, from its own counters that are not zero and from where it came
+    /// to rest.
+    pub fn instructions(&self, counted: &[(u32, u64)], rest: Option<Point>) -> i64 {
+        let sum: i64 = counted.iter().map(|&(n, value)| self.counters[n as usize] * value as i64).sum();
+        sum - rest.map_or(0, |p| self.points[p.index()])
     }
-    Solution { edges: values, blocks: entered, imbalance }
 }
 
 #[cfg(test)]
@@ -118,24 +216,22 @@ mod tests {
         EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP }
     }
 
+    /// In from outside to 0; 0 to 1 (70 of 100) or 2; both to 3; back to 0 (99); out.
+    const DIAMOND: [(u32, u32, u32); 7] =
+        [(NONE, 0, 0), (0, 1, NONE), (0, 2, NONE), (1, 3, NONE), (2, 3, 1), (3, 0, 2), (3, NONE, 3)];
+
     #[test]
     fn a_loop_around_a_diamond() {
-        // In from outside to 0; 0 to 1 (70 of 100) or 2; both to 3; back to 0 (99); out.
-        let blocks = vec![block(NONE); 4];
-        let edges = [
-            edge(NONE, 0, 0),
-            edge(0, 1, NONE),
-            edge(0, 2, NONE),
-            edge(1, 3, NONE),
-            edge(2, 3, 1),
-            edge(3, 0, 2),
-            edge(3, NONE, 3),
-        ];
+        let blocks = [block(NONE); 4];
+        let edges = DIAMOND.map(|(from, to, counter)| edge(from, to, counter));
         let counters = [1, 30, 99, 1];
-        let solution = solve(&blocks, &edges, |n| counters[n as usize]);
-        assert_eq!(solution.blocks, [100, 70, 30, 100]);
+        let equations = Equations::new(&blocks, &edges);
+        let solution = equations.solve(|n| counters[n as usize], &[]);
         assert_eq!(solution.edges, [1, 70, 30, 70, 30, 99, 1]);
-        assert_eq!(solution.imbalance, 0);
+        assert_eq!(solution.remainders, []);
+        let weights = equations.instruction_weights(4);
+        let counted: Vec<(u32, u64)> = (0..).zip(counters).collect();
+        assert_eq!(weights.instructions(&counted, None), 4 * (100 + 70 + 30 + 100));
     }
 
     #[test]
@@ -144,16 +240,43 @@ mod tests {
         let blocks = [block(1), block(NONE)];
         let edges = [edge(NONE, 0, 0), edge(0, 0, NONE), edge(0, 1, NONE), edge(1, NONE, 2)];
         let counters = [1, 10, 1];
-        let solution = solve(&blocks, &edges, |n| counters[n as usize]);
+        let equations = Equations::new(&blocks, &edges);
+        let solution = equations.solve(|n| counters[n as usize], &[]);
         assert_eq!(solution.edges, [1, 9, 1, 1]);
-        assert_eq!(solution.blocks, [10, 1]);
-        assert_eq!(solution.imbalance, 0);
+        assert_eq!(solution.remainders, []);
+        let weights = equations.instruction_weights(3);
+        assert_eq!(weights.instructions(&[(0, 1), (1, 10), (2, 1)], None), 44);
     }
 
     #[test]
-    fn an_end_that_nobody_saw_shows_as_imbalance() {
+    fn where_a_thread_rests_is_where_its_flow_ends() {
+        let blocks = [block(NONE), block(NONE)];
+        let edges = [edge(NONE, 0, 0), edge(0, 1, NONE)];
+        let equations = Equations::new(&blocks, &edges);
+        let rest = Point::left(1, 4, &blocks);
+        let solution = equations.solve(|_| 1, &[rest]);
+        assert_eq!(solution, Solution { edges: vec![1, 1], remainders: vec![] });
+        let weights = equations.instruction_weights(1);
+        assert_eq!(weights.instructions(&[(0, 1)], Some(rest)), 8);
+        let resting_before = equations.solve(|_| 1, &[Point::left(0, 4, &blocks)]);
+        assert_eq!(resting_before.edges, [1, 0]);
+    }
+
+    #[test]
+    fn an_end_that_nobody_saw_remains() {
         let blocks = [block(NONE)];
-        let solution = solve(&blocks, &[edge(NONE, 0, 0)], |_| 1);
-        assert_eq!(solution.imbalance, 1);
+        let solution = Equations::new(&blocks, &[edge(NONE, 0, 0)]).solve(|_| 1, &[]);
+        assert_eq!(solution.remainders, [Remainder { at: Point(0), surplus: 1 }]);
+    }
+
+    #[test]
+    fn a_block_left_early_is_not_executed_whole() {
+        // In twice; once left after 3 of 4 instructions, once whole.
+        let blocks = [block(NONE)];
+        let early = EdgeRecord { executed: 3, ..edge(0, NONE, 1) };
+        let edges = [edge(NONE, 0, 0), early, edge(0, NONE, NONE)];
+        let equations = Equations::new(&blocks, &edges);
+        assert_eq!(equations.solve(|n| [2, 1][n as usize], &[]).edges, [2, 1, 1]);
+        assert_eq!(equations.instruction_weights(2).instructions(&[(0, 2), (1, 1)], None), 7);
     }
 }

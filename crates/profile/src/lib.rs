@@ -8,8 +8,10 @@
 
 mod append;
 pub mod check;
+mod conservation;
 pub mod model;
 pub mod store;
 
 pub use check::Inconsistency;
+pub use conservation::Imbalance;
 pub use model::*;

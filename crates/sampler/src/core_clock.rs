@@ -54,12 +54,12 @@ pub fn measure() -> CoreFrequency {
 
 /// Cycles per second over the fastest of a few runs of the chain.
 fn attempt_several() -> f64 {
-    let shortest = (0..ATTEMPTS).map(|_| run_chain(ROUNDS)).min().unwrap_or_default();
+    let shortest = (0..ATTEMPTS).map(|_| time_chain(ROUNDS)).min().unwrap_or_default();
     (ADDITIONS * ROUNDS) as f64 / shortest.as_secs_f64().max(1e-9)
 }
 
-/// Runs the chain and says how long it took. The loop's own counter and branch hide beside it: they depend on nothing in it.
-pub(crate) fn run_chain(rounds: u64) -> Duration {
+/// Runs the chain. The loop's own counter and branch hide beside it: they depend on nothing in it.
+fn time_chain(rounds: u64) -> Duration {
     let started = Instant::now();
     // SAFETY: changes the named registers and flags only, touches no memory, and ends after
     // `rounds`, which is not zero.
@@ -159,7 +159,7 @@ mod tests {
     /// that can run this is slower than 400 MHz or faster than 8 GHz.
     #[test]
     fn duration_is_proportional_to_the_chain() {
-        let fastest = |rounds| (0..200).map(|_| run_chain(rounds)).min().unwrap().as_secs_f64();
+        let fastest = |rounds| (0..200).map(|_| time_chain(rounds)).min().unwrap().as_secs_f64();
         let ratio = fastest(2 * ROUNDS) / fastest(ROUNDS);
         assert!((1.85..2.15).contains(&ratio), "{ratio}");
         let found = measure();

@@ -7,4 +7,5 @@ pub mod machine;
 pub mod perf;
 pub mod program;
 pub mod seize;
+pub mod subject;
 pub mod trace;

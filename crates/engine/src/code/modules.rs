@@ -1,0 +1,166 @@
+//! The modules of all processes: names and build ids of what was mapped, each once.
+
+use super::address_space::{AddressSpace, Mapping};
+use super::segments::Segments;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use timewise_abi::log::MappingRecord;
+use timewise_profile::{Module, ModuleId, ModuleKind};
+
+/// A change of a process's address space.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// What the runtime or the host says of it.
+    pub record: MappingRecord,
+    /// Path of the mapped file, or a name in brackets.
+    pub path: Vec<u8>,
+}
+
+/// Modules by identity.
+#[derive(Debug, Default)]
+pub struct Modules {
+    all: Vec<Module>,
+    files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Segments)>,
+    others: HashMap<(u64, Module), ModuleId>,
+    /// Paths of files that were gone or other ones by the time that they were looked at.
+    pub unreadable: Vec<Vec<u8>>,
+}
+
+impl Modules {
+    /// Makes a change to an address space. `owner` is the process image that logged it: memory without a
+    /// file is the same only within one, and what descends from it.
+    pub fn apply(&mut self, space: &mut AddressSpace, owner: u64, mapped: &Mapped) {
+        let record = &mapped.record;
+        if record.mapped == 0 {
+            space.unmap(record.start, record.end);
+            return;
+        }
+        let (module, bias) = match kind_of(&mapped.path) {
+            ModuleKind::File => {
+                let (module, segments) = self.file(mapped);
+                (module, record.start.wrapping_sub(segments.virtual_address(record.file_offset)))
+            }
+            ModuleKind::Jit => self.written_code(space, owner, record),
+            // The same in all processes, at addresses of their own.
+            kind => {
+                (self.other(0, Module { kind, path: mapped.path.clone(), build_id: vec![] }), record.start)
+            }
+        };
+        space.map(record.start, Mapping { end: record.end, module, bias });
+    }
+
+    /// Code written at run time is announced again whenever its protection changes, in pieces or as a
+    /// whole. What touches a known region continues it, so that offsets keep their meaning.
+    fn written_code(&mut self, space: &AddressSpace, owner: u64, record: &MappingRecord) -> (ModuleId, u64) {
+        if let Some(region) = space.touching(record.start, record.end)
+            && self.all[region.module.index()].kind == ModuleKind::Jit
+            && region.bias <= record.start
+        {
+            return (region.module, region.bias);
+        }
+        let path = format!("[jit {:#x}]", record.start).into_bytes();
+        let module = Module { kind: ModuleKind::Jit, path, build_id: Vec::new() };
+        (self.other(owner, module), record.start)
+    }
+
+    fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Segments) {
+        let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
+        let (all, unreadable) = (&mut self.all, &mut self.unreadable);
+        let (id, segments) = self.files.entry(key).or_insert_with(|| {
+            let segments = read(mapped).unwrap_or_else(|| {
+                unreadable.push(mapped.path.clone());
+                Segments::default()
+            });
+            let build_id = segments.build_id.clone();
+            all.push(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id });
+            (ModuleId(all.len() as u32 - 1), segments)
+        });
+        (*id, segments)
+    }
+
+    fn other(&mut self, owner: u64, module: Module) -> ModuleId {
+        let all = &mut self.all;
+        *self.others.entry((owner, module)).or_insert_with_key(|(_, module)| {
+            all.push(module.clone());
+            ModuleId(all.len() as u32 - 1)
+        })
+    }
+
+    /// Stands for code outside of all known mappings; offsets are addresses.
+    pub fn unmapped(&mut self) -> ModuleId {
+        self.other(0, Module { kind: ModuleKind::Unknown, path: b"[unmapped]".into(), build_id: Vec::new() })
+    }
+
+    /// What a module is.
+    pub fn kind(&self, module: ModuleId) -> ModuleKind {
+        self.all[module.index()].kind
+    }
+
+    /// All modules, in the order of their ids.
+    pub fn into_vec(self) -> Vec<Module> {
+        self.all
+    }
+}
+
+/// What a mapping's name says of its kind.
+fn kind_of(path: &[u8]) -> ModuleKind {
+    match path {
+        b"[vdso]" => ModuleKind::Vdso,
+        b"" | b"//anon" | b"[heap]" | b"[stack]" => ModuleKind::Jit,
+        _ if path.starts_with(b"[anon") || path.starts_with(b"/memfd:") => ModuleKind::Jit,
+        _ if path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV") => ModuleKind::Jit,
+        _ if path.starts_with(b"/") => ModuleKind::File,
+        _ => ModuleKind::Unknown,
+    }
+}
+
+/// The headers of the file that was mapped, if it still stands at its path. Overlay file systems show two
+/// numbers for one file, so only a file that is gone from its path is known to be another one.
+fn read(mapped: &Mapped) -> Option<Segments> {
+    let path = Path::new(OsStr::from_bytes(&mapped.path));
+    let deleted = mapped.path.ends_with(b" (deleted)");
+    let exact = path.metadata().is_ok_and(|m| m.ino() == mapped.record.inode);
+    if deleted && !exact { None } else { Segments::of_file(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_profile::Offset;
+
+    fn mapped(start: u64, end: u64, path: &str, inode: u64) -> Mapped {
+        let path_length = path.len() as u32;
+        let record = MappingRecord { start, end, file_offset: 0, device: 0, inode, mapped: 1, path_length };
+        Mapped { record, path: path.into() }
+    }
+
+    #[test]
+    fn code_written_in_pieces_is_one_module() {
+        let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
+        for (start, end) in [(0x10000, 0x11000), (0x11000, 0x12000), (0x10000, 0x13000), (0x90000, 0x91000)] {
+            modules.apply(&mut space, 1, &mapped(start, end, "", 0));
+        }
+        assert_eq!(space.find(0x12345), Some((ModuleId(0), Offset(0x2345))));
+        assert_eq!(modules.all.len(), 2);
+        assert_eq!(modules.all[1].path, b"[jit 0x90000]");
+        let mut stranger = AddressSpace::default();
+        modules.apply(&mut stranger, 2, &mapped(0x10000, 0x11000, "", 0));
+        assert_eq!(stranger.find(0x10000), Some((ModuleId(2), Offset(0))));
+    }
+
+    #[test]
+    fn our_own_code_lands_on_its_link_time_addresses() {
+        let program = std::env::current_exe().unwrap();
+        let inode = program.metadata().unwrap().ino();
+        let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
+        let path = program.to_str().unwrap();
+        modules.apply(&mut space, 1, &mapped(0x5000_0000, 0x5000_1000, path, inode));
+        assert_eq!(space.find(0x5000_0010), Some((ModuleId(0), Offset(0x10))));
+        assert_eq!(modules.kind(ModuleId(0)), ModuleKind::File);
+        modules.apply(&mut space, 1, &mapped(0x6000_0000, 0x6000_1000, "/gone (deleted)", 1));
+        assert_eq!(modules.unreadable, [b"/gone (deleted)"]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Flow of control between the pieces of a process, and its simplification: what came in from outside
+//! at the very instruction where something had left never left.
+
+use super::pieces::{PieceId, Pieces};
+use std::collections::{BTreeMap, HashMap};
+use timewise_abi::log::edge_kind;
+use timewise_isa::{Control, walk};
+use timewise_profile::{EdgeKind, Offset, Place};
+
+/// Control going from one piece to another some times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Where from, and how many of its instructions had been executed; `None` from outside.
+    pub from: Option<(PieceId, u16)>,
+    /// Where to; `None` if control left.
+    pub to: Option<PieceId>,
+    /// In which way.
+    pub kind: EdgeKind,
+    /// How often; not 0.
+    pub count: u64,
+}
+
+impl Flow {
+    /// Whether it leaves its piece before the end.
+    pub fn early(&self, pieces: &Pieces) -> Option<(PieceId, u16)> {
+        self.from.filter(|&(piece, executed)| executed < pieces.get(piece).instructions)
+    }
+}
+
+/// The model's word for a kind of edge.
+pub fn kind(kind: u16) -> EdgeKind {
+    match kind {
+        edge_kind::JUMP => EdgeKind::Jump,
+        edge_kind::BRANCH => EdgeKind::Branch,
+        edge_kind::INDIRECT_JUMP => EdgeKind::IndirectJump,
+        edge_kind::CALL => EdgeKind::Call,
+        edge_kind::INDIRECT_CALL => EdgeKind::IndirectCall,
+        edge_kind::RETURN => EdgeKind::Return,
+        edge_kind::SYSTEM_CALL => EdgeKind::SystemCall,
+        edge_kind::EXTERNAL => EdgeKind::External,
+        // Overwritten code goes on in what stands there now, as if nothing had happened.
+        _ => EdgeKind::Fallthrough,
+    }
+}
+
+/// Adds up flows of equal ends and kind.
+pub fn merge(flows: Vec<Flow>) -> Vec<Flow> {
+    let mut sums: HashMap<_, u64> = HashMap::with_capacity(flows.len());
+    for flow in flows.iter().filter(|flow| flow.count > 0) {
+        *sums.entry((flow.from, flow.to, flow.kind)).or_default() += flow.count;
+    }
+    let mut merged: Vec<Flow> =
+        sums.into_iter().map(|((from, to, kind), count)| Flow { from, to, kind, count }).collect();
+    merged.sort_unstable_by_key(|flow| (flow.from, flow.to, flow.kind));
+    merged
+}
+
+/// Joins what left to outside with what came from outside at the next instruction: a signal was handled
+/// there, and the code went on as if nothing had happened. Blocks are then not split at the places where
+/// signals arrived by chance.
+pub fn rejoin(pieces: &Pieces, flows: &mut Vec<Flow>) {
+    let mut arrivals: HashMap<Place, Vec<usize>> = HashMap::new();
+    for (number, flow) in flows.iter().enumerate() {
+        if let (None, Some(to)) = (flow.from, flow.to) {
+            arrivals.entry(pieces.get(to).place).or_default().push(number);
+        }
+    }
+    if arrivals.is_empty() {
+        return;
+    }
+    let mut joined = Vec::new();
+    for number in 0..flows.len() {
+        let (Some(from), None) = (flows[number].from, flows[number].to) else { continue };
+        let Some((place, kind)) = next(pieces, from) else { continue };
+        for &arrival in arrivals.get(&place).into_iter().flatten() {
+            let count = flows[number].count.min(flows[arrival].count);
+            flows[number].count -= count;
+            flows[arrival].count -= count;
+            joined.push(Flow { from: Some(from), to: flows[arrival].to, kind, count });
+        }
+    }
+    flows.retain(|flow| flow.count > 0);
+    flows.extend(joined.into_iter().filter(|flow| flow.count > 0));
+}
+
+/// Where control goes after the first `executed` instructions of a piece, if it does not branch there.
+fn next(pieces: &Pieces, (piece, executed): (PieceId, u16)) -> Option<(Place, EdgeKind)> {
+    let piece = pieces.get(piece);
+    let code = pieces.code(piece.place, usize::from(piece.length));
+    let mut steps = walk(&code, piece.place.offset.0).skip(usize::from(executed).saturating_sub(1));
+    let (offset, control) = match executed {
+        0 => (piece.place.offset.0, Control::Next),
+        _ => steps.next().map(|step| (step.offset + u64::from(step.length), step.control))?,
+    };
+    let kind = match control {
+        Control::Next => EdgeKind::Fallthrough,
+        Control::SystemCall => EdgeKind::SystemCall,
+        _ => return None,
+    };
+    Some((Place { offset: Offset(offset), ..piece.place }, kind))
+}
+
+/// Takes back arrivals at a piece that left it before its first instruction: they go on to where the
+/// departure leads. Of several ways in, the most frequent gives them up, one that shows nothing otherwise
+/// (from outside) first.
+pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
+    // Piece by piece in order: each round moves departures on towards pieces that are executed, or out.
+    for _ in 0..8 {
+        let mut departures: BTreeMap<PieceId, Vec<usize>> = BTreeMap::new();
+        for (number, flow) in flows.iter().enumerate() {
+            if let Some((piece, 0)) = flow.early(pieces) {
+                departures.entry(piece).or_default().push(number);
+            }
+        }
+        if departures.is_empty() {
+            return;
+        }
+        let mut arrivals: BTreeMap<PieceId, Vec<usize>> = BTreeMap::new();
+        for (number, flow) in flows.iter().enumerate() {
+            if let Some(to) = flow.to.filter(|to| departures.contains_key(to)) {
+                arrivals.entry(to).or_default().push(number);
+            }
+        }
+        let mut moved = Vec::new();
+        for (piece, departures) in departures {
+            let mut arrivals = arrivals.remove(&piece).unwrap_or_default();
+            for departure in departures {
+                arrivals.sort_by_key(|&n| (flows[n].from.is_some(), std::cmp::Reverse(flows[n].count)));
+                for &arrival in arrivals.iter().filter(|&&arrival| arrival != departure) {
+                    let count = flows[departure].count.min(flows[arrival].count);
+                    let to = flows[departure].to;
+                    let (from, kind) = (flows[arrival].from, flows[arrival].kind);
+                    let kind = if to.is_none() { EdgeKind::External } else { kind };
+                    flows[departure].count -= count;
+                    flows[arrival].count -= count;
+                    if from.is_some() || to.is_some() {
+                        moved.push(Flow { from, to, kind, count });
+                    }
+                }
+            }
+        }
+        flows.retain(|flow| flow.count > 0);
+        flows.extend(moved.into_iter().filter(|flow| flow.count > 0));
+    }
+}

@@ -1,0 +1,174 @@
+//! One process image after the other: its translated blocks as pieces, its counters as flow.
+
+use super::flow::{self, Flow};
+use super::pieces::{Found, PieceId, Pieces};
+use crate::arena::Arena;
+use crate::code::{AddressSpace, Modules};
+use crate::harvest::{self, Image, Images};
+use crate::solve::{Equations, Point};
+use std::collections::HashMap;
+use timewise_abi::NONE;
+use timewise_abi::log::{BlockRecord, EdgeRecord};
+use timewise_profile::{EdgeKind, Offset};
+
+/// Everything that was counted so far.
+#[derive(Debug, Default)]
+pub struct Converter {
+    /// What was mapped.
+    pub modules: Modules,
+    /// What was translated.
+    pub pieces: Pieces,
+    /// What was executed, in the order of the images' start.
+    pub images: Vec<ImageFlow>,
+    /// Pieces of each image's own blocks, by record.
+    own_pieces: HashMap<u64, Vec<PieceId>>,
+}
+
+/// What one process image executed.
+#[derive(Debug)]
+pub struct ImageFlow {
+    /// Offset of its record.
+    pub record: u64,
+    /// Record of the image that forked it or called `execve`, 0 for none.
+    pub parent: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Path of its executable, if it began with `execve`.
+    pub executable: Option<Vec<u8>>,
+    /// Its threads' ids, and the instructions that each executed.
+    pub threads: Vec<(u32, u64)>,
+    /// Flow between pieces.
+    pub flows: Vec<Flow>,
+    /// Threads of which nobody knows where they stopped.
+    pub unknown_ends: u32,
+    /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
+    pub imbalance: u64,
+}
+
+impl Converter {
+    /// Takes in an image. Those that it descends from must have been taken in before.
+    pub fn add(&mut self, arena: &Arena, images: &Images, record: u64) {
+        let Some(image) = images.get(record) else { return };
+        let own = self.own_pieces(images, image);
+        self.own_pieces.insert(record, own);
+        let mut blocks: Vec<BlockRecord> = Vec::new();
+        let mut pieces: Vec<PieceId> = Vec::new();
+        for (ancestor, range) in images.parts(record, 0) {
+            blocks.extend_from_slice(&ancestor.blocks[range.clone()]);
+            pieces.extend_from_slice(&self.own_pieces[&ancestor.record][range]);
+        }
+        let mut edges: Vec<EdgeRecord> = Vec::new();
+        for (ancestor, range) in images.parts(record, 1) {
+            edges.extend_from_slice(&ancestor.edges[range]);
+        }
+        let flow = self.flow(arena, image, &blocks, &pieces, &edges);
+        self.images.push(flow);
+    }
+
+    /// The pieces that an image's own blocks are.
+    fn own_pieces(&mut self, images: &Images, image: &Image) -> Vec<PieceId> {
+        let parts = images.parts(image.record, 2);
+        let mut changes = parts.iter().flat_map(|(ancestor, range)| {
+            ancestor.mappings[range.clone()].iter().map(|m| (ancestor.record, m))
+        });
+        let mut space = AddressSpace::default();
+        let mut applied = 0;
+        let mut pieces = Vec::with_capacity(image.blocks.len());
+        for (number, block) in image.blocks.iter().enumerate() {
+            while applied < block.mappings
+                && let Some((owner, change)) = changes.next()
+            {
+                self.modules.apply(&mut space, owner, change);
+                applied += 1;
+            }
+            let nowhere = || (self.modules.unmapped(), Offset(block.address));
+            let (module, offset) = space.find(block.address).unwrap_or_else(nowhere);
+            let found = Found {
+                owner: image.record,
+                module,
+                offset,
+                version: block.version,
+                instructions: block.instructions,
+                code: image.code(number),
+            };
+            pieces.push(self.pieces.add(&self.modules, &found));
+        }
+        pieces
+    }
+
+    fn flow(
+        &self,
+        arena: &Arena,
+        image: &Image,
+        blocks: &[BlockRecord],
+        pieces: &[PieceId],
+        edges: &[EdgeRecord],
+    ) -> ImageFlow {
+        let areas = harvest::areas(arena, arena.shared().process(image.record));
+        let counters = edges.iter().map(|edge| edge.counter).chain(blocks.iter().map(|block| block.counter));
+        let counters = counters.filter(|&c| c != NONE).max().map_or(0, |c| c as usize + 1);
+        let mut sums = vec![0u64; counters];
+        for &(number, value) in areas.iter().flat_map(|area| &area.counters) {
+            if let Some(sum) = sums.get_mut(number as usize) {
+                *sum += value;
+            }
+        }
+        let rest = |position: u32| {
+            let block = blocks.get(position as usize)?;
+            Some(Point::left(position, block.instructions, blocks))
+        };
+        let rests: Vec<u32> = areas.iter().filter_map(harvest::Area::in_system_call).collect();
+        let points: Vec<Point> = rests.iter().filter_map(|&position| rest(position)).collect();
+        let equations = Equations::new(blocks, edges);
+        let solution = equations.solve(|n| sums[n as usize], &points);
+
+        let leave = |block: u32, executed: u16, count: u64| Flow {
+            from: Some((pieces[block as usize], executed)),
+            to: None,
+            kind: EdgeKind::External,
+            count,
+        };
+        let mut flows = Vec::new();
+        let mut imbalance = 0u64;
+        for (edge, &count) in edges.iter().zip(&solution.edges).filter(|(_, count)| **count != 0) {
+            imbalance += count.min(0).unsigned_abs();
+            flows.push(Flow {
+                from: (edge.from != NONE).then(|| (pieces[edge.from as usize], edge.executed)),
+                to: (edge.to != NONE).then(|| pieces[edge.to as usize]),
+                kind: flow::kind(edge.kind),
+                count: count.max(0) as u64,
+            });
+        }
+        flows.extend(rests.iter().map(|&block| leave(block, blocks[block as usize].instructions, 1)));
+        let mut unknown_ends = 0;
+        for remainder in &solution.remainders {
+            imbalance += remainder.surplus.min(0).unsigned_abs();
+            let count = remainder.surplus.max(0) as u64;
+            unknown_ends += count;
+            let block = remainder.at.block();
+            let all = blocks[block as usize].instructions;
+            let executed = if remainder.at.before_counter(blocks) { 0 } else { all };
+            flows.push(leave(block, executed, count));
+        }
+        let running = areas.iter().filter(|area| area.was_running()).count() as u64;
+        imbalance += unknown_ends.saturating_sub(running);
+        let mut flows = flow::merge(flows);
+        flow::rejoin(&self.pieces, &mut flows);
+        flow::take_back(&self.pieces, &mut flows);
+        let weights = equations.instruction_weights(counters);
+        let executed = |area: &harvest::Area| {
+            let rest = area.in_system_call().and_then(rest);
+            (area.tid, weights.instructions(&area.counters, rest).max(0) as u64)
+        };
+        ImageFlow {
+            record: image.record,
+            parent: image.parent,
+            pid: image.pid,
+            executable: image.executable(),
+            threads: areas.iter().map(executed).collect(),
+            flows: flow::merge(flows),
+            unknown_ends: unknown_ends.min(running) as u32,
+            imbalance,
+        }
+    }
+}

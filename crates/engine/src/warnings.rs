@@ -1,0 +1,45 @@
+//! What a reader must know to trust the counts of a run, in words.
+
+use crate::convert::Converter;
+use crate::follow::Uncounted;
+use timewise_abi::Failure;
+
+/// One sentence for each thing that is not as it should be.
+pub fn of(failure: Option<Failure>, converter: &Converter, uncounted: &[Uncounted]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let failure = failure.map(|failure| match failure {
+        Failure::SharedFull => "the memory for counts was full",
+        Failure::CountersFull => "a process had too many branches for its counters",
+        Failure::CacheFull => "there was no room for translated code near the program's",
+        Failure::Unsupported => "the program did something that counting does not know",
+        Failure::None | Failure::Internal => "the runtime in the program contradicted itself",
+    });
+    if let Some(failure) = failure {
+        warnings.push(format!("counts are incomplete: {failure}; from then on threads ran uncounted"));
+    }
+    let unbalanced = converter.images.iter().filter(|image| image.imbalance > 0).count();
+    if unbalanced > 0 {
+        let total: u64 = converter.images.iter().map(|image| image.imbalance).sum();
+        warnings.push(format!(
+            "counts do not balance in {unbalanced} of {} programs executed, by {total} in all: \
+             some may be wrong by as much",
+            converter.images.len()
+        ));
+    }
+    let unknown: u32 = converter.images.iter().map(|image| image.unknown_ends).sum();
+    if unknown > 0 {
+        warnings.push(format!(
+            "{unknown} threads were stopped where nobody saw: counts may be wrong by one for each"
+        ));
+    }
+    for path in &converter.modules.unreadable {
+        let path = String::from_utf8_lossy(path);
+        warnings
+            .push(format!("{path} was gone when its headers were read: its offsets are those of the file"));
+    }
+    for program in uncounted {
+        let path = program.path.display();
+        warnings.push(format!("{path} (process {}) was not counted: {}", program.pid, program.why));
+    }
+    warnings
+}
