@@ -10,6 +10,7 @@ use crate::quality::Quality;
 use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
 use std::collections::HashMap;
+use timewise_isa::Control;
 use timewise_profile::{BlockId, FunctionId, ModuleId, Place, Profile};
 
 /// Everything that follows from a profile.
@@ -52,7 +53,7 @@ impl<'p> Analysis<'p> {
         let quality = Quality::new(profile, &samples);
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, policy);
-        let ruler = Ruler::new(samples.typical_cycles(), quality.clock.as_ref());
+        let ruler = Ruler::new(&samples, quality.clock.as_ref());
         let stray_owner = own_strays(profile, &map, &samples, &mut routines);
         Analysis {
             profile,
@@ -137,6 +138,24 @@ impl<'p> Analysis<'p> {
     /// The function that a routine stands for.
     pub fn function_of(&self, routine: RoutineId) -> Option<FunctionId> {
         self.routines[routine.index()].function
+    }
+
+    /// How often a routine was called.
+    pub fn calls_of(&self, routine: RoutineId) -> u64 {
+        self.graphs.get(routine.index()).map_or(0, |graph| graph.calls)
+    }
+
+    /// For each loop, whether it or a loop inside it calls functions, whose cost is not among its own.
+    pub fn loops_that_call(&self) -> Vec<bool> {
+        let mut calls = vec![false; self.forest.loops.len()];
+        for (index, block) in self.code.blocks.iter().enumerate().filter(|(_, block)| block.length > 0) {
+            let control = self.code.instructions[block.last().index()].step.control;
+            if matches!(control, Control::Call { .. } | Control::IndirectCall) {
+                let around = self.forest.around(BlockId(index as u32));
+                around.for_each(|around| calls[around.index()] = true);
+            }
+        }
+        calls
     }
 
     /// A routine's name: its function's, or one made from the module's name and the offset.

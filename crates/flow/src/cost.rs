@@ -1,7 +1,7 @@
 //! Cost of a set of instructions, with the limits of what is known about it.
 
 use crate::interval::{NORMAL_RANGE, weighted_poisson};
-use crate::samples::Weight;
+use crate::samples::{Samples, Weight};
 use timewise_profile::Clock;
 
 /// Fewer samples than this make a figure that is marked as uncertain: the 95 % interval then spans
@@ -44,6 +44,8 @@ impl Estimate {
 pub struct Ruler {
     /// Cycles of one sample.
     pub sample_cycles: f64,
+    /// Nanoseconds of one cycle.
+    pub cycle_ns: f64,
     /// How far below the estimate the true cycles may lie because the clock drifted, as a factor.
     pub clock_low: f64,
     /// Likewise above.
@@ -51,13 +53,15 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// A ruler for samples of `sample_cycles` each, taken by `clock`. Hardware cycles are exact;
-    /// cycles that were estimated from time are as uncertain as the core's frequency.
-    pub fn new(sample_cycles: f64, clock: Option<&Clock>) -> Ruler {
+    /// A ruler for these samples, taken by `clock`. Hardware cycles are exact; cycles that were
+    /// estimated from time are as uncertain as the core's frequency.
+    pub fn new(samples: &Samples, clock: Option<&Clock>) -> Ruler {
         let drift = clock.filter(|clock| !clock.counts_cycles && clock.core_hz > 0.0);
         let factor = |hz: fn(&Clock) -> f64| drift.map_or(1.0, |clock| hz(clock) / clock.core_hz);
+        let Weight { ns, cycles, .. } = samples.user;
         Ruler {
-            sample_cycles,
+            sample_cycles: samples.typical_cycles(),
+            cycle_ns: if cycles > 0.0 { ns / cycles } else { 0.0 },
             clock_low: factor(|clock| clock.core_hz_low).min(1.0),
             clock_high: factor(|clock| clock.core_hz_high).max(1.0),
         }
@@ -65,12 +69,23 @@ impl Ruler {
 
     /// Cycles of `cost`, with what samples, division at block heads, and the clock leave open.
     pub fn cycles(&self, cost: &Cost) -> Estimate {
+        let Estimate { value, low, high } = self.sampled(cost);
+        Estimate { value, low: low * self.clock_low, high: high * self.clock_high }
+    }
+
+    /// Nanoseconds of `cost`, with what samples and division at block heads leave open.
+    pub fn time_ns(&self, cost: &Cost) -> Estimate {
+        let Estimate { low, high, .. } = self.sampled(cost);
+        Estimate { value: cost.weight.ns, low: low * self.cycle_ns, high: high * self.cycle_ns }
+    }
+
+    fn sampled(&self, cost: &Cost) -> Estimate {
         let value = cost.weight.cycles;
         let (low, high) = weighted_poisson(value, cost.weight.cycles_squared, self.sample_cycles);
         let split = NORMAL_RANGE * NORMAL_RANGE * cost.split_variance;
         let low = value - ((value - low).powi(2) + split).sqrt();
         let high = value + ((high - value).powi(2) + split).sqrt();
-        Estimate { value, low: low.max(0.0) * self.clock_low, high: high * self.clock_high }
+        Estimate { value, low: low.max(0.0), high }
     }
 }
 
@@ -84,6 +99,16 @@ mod tests {
         Cost { weight, split_variance: 0.0, instructions: 0 }
     }
 
+    fn ruler(sample_cycles: f64, clock: Option<&Clock>) -> Ruler {
+        let user = Weight {
+            samples: 1.0,
+            ns: sample_cycles / 2.0,
+            cycles: sample_cycles,
+            cycles_squared: sample_cycles * sample_cycles,
+        };
+        Ruler::new(&Samples { user, ..Samples::default() }, clock)
+    }
+
     #[test]
     fn clock_widens_what_was_estimated_and_leaves_what_was_counted() {
         let clock = |counts_cycles| Clock {
@@ -95,20 +120,22 @@ mod tests {
             core_hz_low: 2.7e9,
             core_hz_high: 3.3e9,
         };
-        let counted = Ruler::new(1000.0, Some(&clock(true))).cycles(&cost(100.0, 1000.0));
+        let counted = ruler(1000.0, Some(&clock(true))).cycles(&cost(100.0, 1000.0));
         assert!(
             (counted.low - 81_364.0).abs() < 30.0 && (counted.high - 121_627.0).abs() < 30.0,
             "{counted:?}"
         );
-        let estimated = Ruler::new(1000.0, Some(&clock(false))).cycles(&cost(100.0, 1000.0));
+        let estimated = ruler(1000.0, Some(&clock(false))).cycles(&cost(100.0, 1000.0));
         assert!((estimated.low - counted.low * 0.9).abs() < 1.0);
         assert!((estimated.high - counted.high * 1.1).abs() < 1.0);
         assert_eq!(estimated.value, 100_000.0);
+        let time = ruler(1000.0, Some(&clock(false))).time_ns(&cost(100.0, 1000.0));
+        assert!((time.low - counted.low / 2.0).abs() < 1.0, "time needs no core frequency: {time:?}");
     }
 
     #[test]
     fn nothing_sampled_is_not_nothing_spent() {
-        let got = Ruler::new(1000.0, None).cycles(&cost(0.0, 0.0));
+        let got = ruler(1000.0, None).cycles(&cost(0.0, 0.0));
         assert_eq!((got.value, got.low), (0.0, 0.0));
         assert!((got.high - 3689.0).abs() < 1.0);
         assert_eq!(got.per(0), None);
@@ -116,9 +143,9 @@ mod tests {
 
     #[test]
     fn division_at_a_head_widens_both_ways() {
-        let plain = Ruler::new(1.0, None).cycles(&cost(10_000.0, 1.0));
+        let plain = ruler(1.0, None).cycles(&cost(10_000.0, 1.0));
         let split = Cost { split_variance: 1e6, ..cost(10_000.0, 1.0) };
-        let wide = Ruler::new(1.0, None).cycles(&split);
+        let wide = ruler(1.0, None).cycles(&split);
         assert!(
             (wide.high - 10_000.0 - (1960f64.powi(2) + (plain.high - 10_000.0).powi(2)).sqrt()).abs() < 1.0
         );

@@ -1,0 +1,277 @@
+//! `timewise annotate`: one function, instruction by instruction, between its source lines.
+
+use crate::code_text::CodeText;
+use crate::csv::table;
+use crate::figures::{FEW, FEW_EXPLAINED, Figures};
+use crate::json::document;
+use crate::labels;
+use crate::listing::By;
+use crate::number::{count, figure, percent};
+use crate::origin;
+use crate::rows::{InstructionRow, instructions};
+use crate::style::{Style, Tone};
+use crate::table::{Column, Table, cut};
+use timewise_flow::lines::{SourceLine, line_at};
+use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
+use timewise_isa::Control;
+use timewise_profile::{BlockId, Offset, Place};
+
+/// Why a function cannot be annotated.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnnotateError {
+    /// No function has this name.
+    #[error("no function '{name}' was executed or sampled{}", suggestion(.similar))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// Names that resemble it.
+        similar: Vec<String>,
+    },
+    /// Several have.
+    #[error("'{name}' names {} functions: say which, as {}", .places.len(), .places.join(" or "))]
+    Ambiguous {
+        /// The name that was asked for.
+        name: String,
+        /// How to name each.
+        places: Vec<String>,
+    },
+    /// The function was sampled, but none of its code is known.
+    #[error(
+        "'{name}' was sampled but not counted, so its instructions are unknown; profile it with timewise run"
+    )]
+    NotCounted {
+        /// The name that was asked for.
+        name: String,
+    },
+}
+
+fn suggestion(names: &[String]) -> String {
+    match names {
+        [] => "; timewise report --by function lists all".into(),
+        names => format!("; did you mean {}?", names.join(" or ")),
+    }
+}
+
+/// Finds a function by its name, or by module and offset (`libc.so.6+0x1a2b0`, also in its middle).
+///
+/// # Errors
+/// See [`AnnotateError`].
+pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError> {
+    let all = || (0..analysis.routines.len() as u32).map(RoutineId);
+    let place = |id: RoutineId| labels::offset(analysis.profile, analysis.routines[id.index()].place);
+    let is_named = |id: &RoutineId| {
+        let function = analysis.function_of(*id).map(|id| &analysis.profile.functions[id.index()]);
+        analysis.name_of(*id) == name || place(*id) == name || function.is_some_and(|f| f.symbol == name)
+    };
+    let found: Vec<RoutineId> = all().filter(is_named).collect();
+    match &found[..] {
+        [] => {}
+        [only] if analysis.routines[only.index()].blocks.is_empty() => {
+            return Err(AnnotateError::NotCounted { name: name.into() });
+        }
+        [only] => return Ok(*only),
+        several => {
+            let counted: Vec<RoutineId> = several
+                .iter()
+                .copied()
+                .filter(|id| !analysis.routines[id.index()].blocks.is_empty())
+                .collect();
+            return match &counted[..] {
+                [only] => Ok(*only),
+                _ => Err(AnnotateError::Ambiguous {
+                    name: name.into(),
+                    places: several.iter().map(|id| place(*id)).collect(),
+                }),
+            };
+        }
+    }
+    if let Some(block) = block_named(analysis, name) {
+        return Ok(analysis.owner[block.index()]);
+    }
+    let wanted = name.to_lowercase();
+    let resembles = |known: &String| known.to_lowercase().contains(&wanted);
+    let mut similar: Vec<String> = all().map(|id| analysis.name_of(id)).filter(resembles).take(3).collect();
+    similar.dedup();
+    Err(AnnotateError::Unknown { name: name.into(), similar })
+}
+
+fn block_named(analysis: &Analysis, name: &str) -> Option<BlockId> {
+    let (module, offset) = name.rsplit_once('+')?;
+    let offset = Offset(u64::from_str_radix(offset.strip_prefix("0x")?, 16).ok()?);
+    let holds = |block: &timewise_flow::code::ExecutedBlock| {
+        let path = labels::module_path(analysis.profile, block.place.module);
+        let inside = block.place.offset <= offset && offset < block.end;
+        inside && (path == module || labels::file_name(&path) == module)
+    };
+    analysis.code.blocks.iter().position(holds).map(|at| BlockId(at as u32))
+}
+
+/// The function as text. `source` gives the text of a source line, where it can be read.
+pub fn text(
+    analysis: &Analysis,
+    routine: RoutineId,
+    source: &dyn Fn(&str, u32) -> Option<String>,
+    style: Style,
+) -> String {
+    let figures = Figures::new(analysis);
+    let listing =
+        Listing { analysis, figures, text: CodeText::new(analysis), costs: analysis.by_instruction() };
+    let cost = analysis.by_routine()[routine.index()];
+    let name = analysis.name_of(routine);
+    let mut out = origin::head(analysis, style);
+    out += &format!(
+        "\n{} ({}): {} of the time, CPI {}, called {} times\n\n",
+        style.paint(Tone::Heading, &name),
+        labels::declared(analysis, routine),
+        figures.share_cell(&cost),
+        figures.cpi_cell(&cost),
+        count(analysis.calls_of(routine)),
+    );
+    let body = listing.render(routine, source, style);
+    out += &body;
+    if body.contains(FEW) {
+        out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
+    }
+    out
+}
+
+struct Listing<'a> {
+    analysis: &'a Analysis<'a>,
+    figures: Figures<'a>,
+    text: CodeText<'a>,
+    costs: Vec<timewise_flow::Cost>,
+}
+
+impl Listing<'_> {
+    /// All instructions in one table, so that columns align, cut apart by source lines and gaps.
+    fn render(
+        &self,
+        routine: RoutineId,
+        source: &dyn Fn(&str, u32) -> Option<String>,
+        style: Style,
+    ) -> String {
+        let mut table = Table::new(self.columns());
+        let mut between: Vec<String> = Vec::new();
+        let mut above = String::new();
+        let mut last_line: Option<SourceLine> = None;
+        let mut last_end: Option<Offset> = None;
+        for block in &self.analysis.routines[routine.index()].blocks {
+            let executed = &self.analysis.code.blocks[block.index()];
+            if last_end.is_some_and(|end| end != executed.place.offset) {
+                above += "    ⋮\n";
+            }
+            last_end = Some(executed.end);
+            above += &self.loop_mark(*block);
+            for id in executed.instructions() {
+                let place = self.analysis.code.place(id);
+                let line = line_at(self.analysis.profile, place);
+                if line != last_line {
+                    above += &self.source_line(line, source, style);
+                    last_line = line;
+                }
+                between.push(std::mem::take(&mut above));
+                table.row(self.figures.tone(&self.costs[id.index()]), self.cells(id, place));
+            }
+        }
+        let rendered = table.render(style);
+        let mut lines = rendered.lines();
+        let mut out = lines.next().map_or(String::new(), |heading| format!("{heading}\n"));
+        for (above, line) in between.iter().zip(lines) {
+            out += above;
+            out += line;
+            out.push('\n');
+        }
+        out
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![Column::number("offset"), Column::name("instruction"), Column::name("")];
+        columns.extend([Column::number("executions"), Column::detail("samples"), Column::number("time")]);
+        columns.extend(self.figures.each_columns("each"));
+        columns
+    }
+
+    fn cells(&self, id: InstructionId, place: Place) -> Vec<String> {
+        let cost = self.costs[id.index()];
+        let mut cells = vec![format!("{:#x}", place.offset.0), self.text.of(id), self.taken(id)];
+        cells.extend([count(cost.instructions), figure(cost.weight.samples), self.figures.share_cell(&cost)]);
+        cells.extend(self.figures.each_cells(&cost, cost.instructions));
+        cells
+    }
+
+    /// Which way a conditional branch jumps, and how often.
+    fn taken(&self, id: InstructionId) -> String {
+        let instruction = &self.analysis.code.instructions[id.index()];
+        let target = match instruction.step.control {
+            Control::Branch { target, .. } | Control::CountBranch { target, .. } => target,
+            _ => return String::new(),
+        };
+        let from = instruction.block;
+        let block = &self.analysis.code.blocks[from.index()];
+        let place = Place { offset: Offset(target), ..block.place };
+        let into = self.analysis.code.block_at(place).map_or(&[][..], |to| self.analysis.code.edges_into(to));
+        let is_taken = |edge: &&timewise_flow::code::Edge| {
+            edge.from == Some(from) && edge.kind == timewise_profile::EdgeKind::Branch
+        };
+        let taken: u64 = into.iter().filter(is_taken).map(|edge| edge.count).sum();
+        if block.executions == 0 {
+            return String::new();
+        }
+        let arrow = if target > instruction.step.offset { '↓' } else { '↑' };
+        format!("{arrow} {}", percent(taken as f64 / block.executions as f64))
+    }
+
+    fn source_line(
+        &self,
+        line: Option<SourceLine>,
+        source: &dyn Fn(&str, u32) -> Option<String>,
+        style: Style,
+    ) -> String {
+        let Some(line) = line else { return "\n".into() };
+        let label = labels::line(self.analysis.profile, line);
+        let text = source(labels::file_path(self.analysis.profile, line.file), line.line).unwrap_or_default();
+        let text = format!("{label}  {}", text.trim_end().replace('\t', "    "));
+        style.paint(Tone::Heading, &cut(text.trim_end(), style.width)) + "\n"
+    }
+
+    /// Says that a loop begins here.
+    fn loop_mark(&self, block: BlockId) -> String {
+        let forest = &self.analysis.forest;
+        let begins = |id: &LoopId| forest.loops[id.index()].header == block;
+        let mut loops: Vec<LoopId> = forest.around(block).filter(begins).collect();
+        loops.reverse();
+        let mark = |id: LoopId| {
+            let one = &forest.loops[id.index()];
+            let rounds = crate::listing::ratio(one.iterations, one.invocations);
+            format!(
+                "    ↻ loop, depth {}: entered {} times, {rounds} rounds each\n",
+                one.depth,
+                count(one.invocations)
+            )
+        };
+        loops.into_iter().map(mark).collect()
+    }
+}
+
+/// The function's instructions as JSON, in the order of the code.
+///
+/// # Errors
+/// None in practice.
+pub fn json(analysis: &Analysis, routine: RoutineId) -> Result<String, serde_json::Error> {
+    document(analysis, By::Instruction, rows_of(analysis, routine))
+}
+
+/// The function's instructions as CSV, in the order of the code.
+///
+/// # Errors
+/// None in practice.
+pub fn csv(analysis: &Analysis, routine: RoutineId) -> Result<String, csv::Error> {
+    table(&rows_of(analysis, routine))
+}
+
+fn rows_of(analysis: &Analysis, routine: RoutineId) -> Vec<InstructionRow> {
+    let mut rows: Vec<InstructionRow> =
+        instructions(analysis).into_iter().filter(|row| row.routine == routine).collect();
+    rows.sort_by_key(|row| row.offset);
+    rows
+}

@@ -1,0 +1,30 @@
+//! Reports for spreadsheets: CSV (RFC 4180 with plain line feeds), one header line, the fields of the
+//! JSON rows in their order, an empty cell for null.
+
+use crate::listing::By;
+use crate::rows;
+use serde::Serialize;
+use timewise_flow::Analysis;
+
+/// The whole table.
+///
+/// # Errors
+/// None in practice: rows are flat and memory does not fail.
+pub fn report(analysis: &Analysis, by: By) -> Result<String, csv::Error> {
+    match by {
+        By::Function => table(&rows::functions(analysis)),
+        By::Loop => table(&rows::loops(analysis)),
+        By::Block => table(&rows::blocks(analysis)),
+        By::Instruction => table(&rows::instructions(analysis)),
+        By::Line => table(&rows::lines(analysis)),
+    }
+}
+
+pub(crate) fn table<R: Serialize>(rows: &[R]) -> Result<String, csv::Error> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,123 @@
+//! Costs as cells of a table: time first where the clock is time, the rest beside it, and values that
+//! rest on few samples marked.
+
+use crate::number::{figure, percent};
+use crate::style::Tone;
+use crate::table::Column;
+use timewise_flow::cost::ENOUGH_SAMPLES;
+use timewise_flow::{Analysis, Cost, Estimate};
+
+/// Stands behind a value that rests on few samples.
+pub const FEW: &str = "?";
+
+/// Explains the mark.
+pub const FEW_EXPLAINED: &str =
+    "? rests on fewer than 10 samples: the interval spans more than a factor of three";
+
+/// Stands where nothing is known.
+pub const UNKNOWN: &str = "–";
+
+/// Above this share of the time a row is shown as hot.
+const HOT: f64 = 0.1;
+
+/// Turns costs into cells.
+#[derive(Clone, Copy)]
+pub struct Figures<'a> {
+    analysis: &'a Analysis<'a>,
+    whole_cycles: f64,
+}
+
+impl<'a> Figures<'a> {
+    /// Figures of one analysis.
+    pub fn new(analysis: &'a Analysis<'a>) -> Figures<'a> {
+        Figures { analysis, whole_cycles: analysis.whole().weight.cycles }
+    }
+
+    /// Whether samples measure time, so that cycles are only estimated from it.
+    pub fn is_time(&self) -> bool {
+        self.analysis.quality.clock.as_ref().is_some_and(|clock| !clock.counts_cycles)
+    }
+
+    /// Whether there are samples at all.
+    pub fn is_sampled(&self) -> bool {
+        self.whole_cycles > 0.0
+    }
+
+    /// Whether there are counts.
+    pub fn is_counted(&self) -> bool {
+        self.analysis.quality.counting_runs > 0
+    }
+
+    /// Share of all time in user mode, 0 to 1.
+    pub fn share(&self, cost: &Cost) -> f64 {
+        if self.is_sampled() { cost.weight.cycles / self.whole_cycles } else { 0.0 }
+    }
+
+    /// The share as a cell.
+    pub fn share_cell(&self, cost: &Cost) -> String {
+        match self.is_sampled() {
+            true => percent(self.share(cost)) + mark(cost),
+            false => UNKNOWN.into(),
+        }
+    }
+
+    /// How a row of this cost looks.
+    pub fn tone(&self, cost: &Cost) -> Tone {
+        match self.share(cost) {
+            share if share >= HOT => Tone::Hot,
+            _ if self.is_sampled() && cost.weight.samples < ENOUGH_SAMPLES => Tone::Faint,
+            _ => Tone::Plain,
+        }
+    }
+
+    /// Headings of [`Figures::each_cells`], where `each` says of what.
+    pub fn each_columns(&self, each: &str) -> Vec<Column> {
+        let interval = Column::detail("(95 %)");
+        match self.is_time() {
+            true => vec![
+                Column::number(&format!("ns {each}")),
+                interval,
+                Column::detail(&format!("≈ cycles {each}")),
+            ],
+            false => vec![Column::number(&format!("cycles {each}")), interval],
+        }
+    }
+
+    /// Cost for each of `count`, its interval, and its cycles where time stands first.
+    pub fn each_cells(&self, cost: &Cost, count: u64) -> Vec<String> {
+        let cycles = self.each(self.analysis.ruler.cycles(cost), count);
+        let value = |estimate: &Option<Estimate>| match estimate {
+            Some(estimate) => figure(estimate.value) + mark(cost),
+            None => UNKNOWN.into(),
+        };
+        let interval = |estimate: &Option<Estimate>| match estimate {
+            Some(estimate) => format!("({}–{})", figure(estimate.low), figure(estimate.high)),
+            None => String::new(),
+        };
+        if !self.is_time() {
+            return vec![value(&cycles), interval(&cycles)];
+        }
+        let time = self.each(self.analysis.ruler.time_ns(cost), count);
+        vec![value(&time), interval(&time), value(&cycles)]
+    }
+
+    /// Cycles per instruction, or nothing where one of the two was not measured.
+    pub fn cpi(&self, cost: &Cost) -> Option<Estimate> {
+        self.each(self.analysis.ruler.cycles(cost), cost.instructions)
+    }
+
+    /// Cycles per instruction as a cell.
+    pub fn cpi_cell(&self, cost: &Cost) -> String {
+        self.cpi(cost).map_or(UNKNOWN.into(), |cpi| figure(cpi.value) + mark(cost))
+    }
+
+    fn each(&self, estimate: Estimate, count: u64) -> Option<Estimate> {
+        if self.is_sampled() { estimate.per(count) } else { None }
+    }
+}
+
+/// The mark of few samples; nothing where there are enough, or none at all and the value is zero.
+fn mark(cost: &Cost) -> &'static str {
+    let samples = cost.weight.samples;
+    if samples > 0.0 && samples < ENOUGH_SAMPLES { FEW } else { "" }
+}

@@ -1,0 +1,41 @@
+//! Reports for programs: JSON in the schema `timewise-report/1` (`docs/reports.md`).
+
+use crate::listing::By;
+use crate::origin::{ClockFacts, Measurement, clock, measurement};
+use crate::rows;
+use serde::Serialize;
+use timewise_flow::Analysis;
+
+/// Name and version of the schema. The number changes when a field changes its meaning or goes; new
+/// fields do not change it.
+pub const SCHEMA: &str = "timewise-report/1";
+
+#[derive(Serialize)]
+struct Document<R> {
+    schema: &'static str,
+    by: &'static str,
+    clock: Option<ClockFacts>,
+    measurement: Measurement,
+    rows: R,
+}
+
+/// The whole document, one line.
+pub fn report(analysis: &Analysis, by: By) -> Result<String, serde_json::Error> {
+    match by {
+        By::Function => document(analysis, by, rows::functions(analysis)),
+        By::Loop => document(analysis, by, rows::loops(analysis)),
+        By::Block => document(analysis, by, rows::blocks(analysis)),
+        By::Instruction => document(analysis, by, rows::instructions(analysis)),
+        By::Line => document(analysis, by, rows::lines(analysis)),
+    }
+}
+
+pub(crate) fn document<R: Serialize>(
+    analysis: &Analysis,
+    by: By,
+    rows: R,
+) -> Result<String, serde_json::Error> {
+    let (clock, measurement) = (clock(analysis), measurement(analysis));
+    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, rows };
+    Ok(serde_json::to_string(&document)? + "\n")
+}

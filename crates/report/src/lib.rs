@@ -1,0 +1,29 @@
+//! What was found, as text for people and as JSON and CSV for programs.
+//!
+//! Everything here is pure: an [`Analysis`](timewise_flow::Analysis) goes in, a string comes out.
+//! Reading files, asking the terminal for its width and choosing colours is the caller's business
+//! ([`Style`]).
+//!
+//! - [`summary`]: the screen that `timewise run` ends with;
+//! - [`listing`]: `timewise report`, one row for each function, loop, block, instruction or line;
+//! - [`annotate`]: one function, instruction by instruction, between its source lines;
+//! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
+//! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
+#![forbid(unsafe_code)]
+
+pub mod annotate;
+mod code_text;
+pub mod csv;
+mod figures;
+pub mod json;
+mod labels;
+pub mod listing;
+pub mod number;
+pub mod origin;
+pub mod rows;
+pub mod style;
+pub mod summary;
+mod table;
+
+pub use listing::By;
+pub use style::Style;

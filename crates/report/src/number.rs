@@ -1,0 +1,79 @@
+//! Numbers as people read them: three significant digits, thousands grouped, units said.
+
+/// A count: exact below 100,000, then in thousands, millions and so on.
+pub fn count(value: u64) -> String {
+    if value < 100_000 {
+        return grouped(value);
+    }
+    let (scaled, unit) = scale(value as f64, &[(1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P")]);
+    format!("{} {unit}", digits(scaled, 4))
+}
+
+/// A whole number with commas.
+pub fn grouped(value: u64) -> String {
+    let plain = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in plain.chars().enumerate() {
+        if at > 0 && (plain.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number to three significant digits; whole above 1000, grouped.
+pub fn figure(value: f64) -> String {
+    if value >= 999.5 { count(value.round() as u64) } else { digits(value, 3) }
+}
+
+/// A share between 0 and 1 in per cent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A time, given in nanoseconds, in the unit that suits it.
+pub fn duration(ns: f64) -> String {
+    let (scaled, unit) = scale(ns, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]);
+    format!("{} {unit}", if unit == "s" { format!("{scaled:.2}") } else { digits(scaled, 3) })
+}
+
+fn scale(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
+    // A value that would round up to the next unit's 1 is shown in the next unit.
+    let fits = units.iter().rev().find(|(size, _)| value >= size * 0.9995);
+    let (size, unit) = fits.or(units.first()).copied().unwrap_or((1.0, ""));
+    (value / size, unit)
+}
+
+/// `value` with so many significant digits, but no more than two after the point.
+fn digits(value: f64, significant: i32) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let before = value.abs().log10().floor() as i32 + 1;
+    let after = (significant - before).clamp(0, 2) as usize;
+    format!("{value:.after$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_exact_while_they_are_short() {
+        let shown = [0, 999, 1000, 99_999, 100_000, 256_000_000, 999_999_999, 11_900_000_000].map(count);
+        assert_eq!(shown, ["0", "999", "1,000", "99,999", "100.0 k", "256.0 M", "1.00 G", "11.90 G"]);
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        let shown = [0.0, 0.004, 0.053, 0.91, 24.06, 279.4, 999.7, 12_345.6].map(figure);
+        assert_eq!(shown, ["0", "0.00", "0.05", "0.91", "24.1", "279", "1,000", "12,346"]);
+    }
+
+    #[test]
+    fn times_choose_their_unit() {
+        let shown = [0.34, 905.6, 1_500.0, 2.5e6, 4.816e9].map(duration);
+        assert_eq!(shown, ["0.34 ns", "906 ns", "1.50 µs", "2.50 ms", "4.82 s"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Where the figures come from and how far to trust them.
+
+use crate::number::{count, percent};
+use crate::rows::compact;
+use crate::style::{Style, Tone};
+use serde::Serialize;
+use timewise_flow::{Analysis, Policy};
+
+/// The clock of the samples, in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClockFacts {
+    /// Event name.
+    pub event: String,
+    /// True when samples count hardware cycles; false when cycles are estimated from time.
+    pub counts_cycles: bool,
+    /// `precise_ip` level that the kernel granted.
+    pub precise_level: u8,
+    /// Requested samples per second of CPU time and thread.
+    pub frequency_hz: u32,
+    /// Core frequency by which time is turned into cycles.
+    #[serde(serialize_with = "compact")]
+    pub core_hz: f64,
+    /// Lowest core frequency seen.
+    #[serde(serialize_with = "compact")]
+    pub core_hz_low: f64,
+    /// Highest core frequency seen.
+    #[serde(serialize_with = "compact")]
+    pub core_hz_high: f64,
+    /// Which instruction a sample is charged to: the one that it names, or the one before it.
+    pub attribution: &'static str,
+}
+
+/// How much was measured, in JSON. Times are those of an average run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// Sampling runs in the profile.
+    pub sampling_runs: usize,
+    /// Counting runs in the profile.
+    pub counting_runs: usize,
+    /// From start to end of a sampling run.
+    pub elapsed_ns: u64,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub kernel_ns: u64,
+    /// Samples in user mode.
+    pub samples: u64,
+    /// Samples in the kernel.
+    pub kernel_samples: u64,
+    /// Samples that the system dropped.
+    pub lost_samples: u64,
+    /// Share of the user time on code that was counted, 0 to 1; null without both runs.
+    pub joined_share: Option<f64>,
+    /// Share of the user time outside all known modules, 0 to 1.
+    pub unresolved_share: f64,
+    /// Whether the runs printed the same; null if that was not compared.
+    pub same_output: Option<bool>,
+    /// What limits the figures, in words.
+    pub warnings: Vec<String>,
+}
+
+/// The clock of an analysis; `None` without samples.
+pub fn clock(analysis: &Analysis) -> Option<ClockFacts> {
+    let clock = analysis.quality.clock.clone()?;
+    Some(ClockFacts {
+        event: clock.event,
+        counts_cycles: clock.counts_cycles,
+        precise_level: clock.precise_level,
+        frequency_hz: clock.frequency_hz,
+        core_hz: clock.core_hz,
+        core_hz_low: clock.core_hz_low,
+        core_hz_high: clock.core_hz_high,
+        attribution: match analysis.policy {
+            Policy::Sampled => "sampled",
+            Policy::Predecessor => "predecessor",
+        },
+    })
+}
+
+/// The measurement behind an analysis.
+pub fn measurement(analysis: &Analysis) -> Measurement {
+    let quality = &analysis.quality;
+    let both = quality.sampling_runs > 0 && quality.counting_runs > 0;
+    Measurement {
+        sampling_runs: quality.sampling_runs,
+        counting_runs: quality.counting_runs,
+        elapsed_ns: quality.elapsed_ns as u64,
+        user_ns: quality.user_ns as u64,
+        kernel_ns: quality.kernel_ns as u64,
+        samples: quality.samples,
+        kernel_samples: quality.kernel_samples,
+        lost_samples: quality.lost_samples,
+        joined_share: both.then_some(quality.joined_share),
+        unresolved_share: quality.unresolved_share,
+        same_output: quality.same_output,
+        warnings: quality.warnings.clone(),
+    }
+}
+
+/// The lines that every text report begins with: origin of its figures, and warnings.
+pub fn head(analysis: &Analysis, style: Style) -> String {
+    let quality = &analysis.quality;
+    let mut facts = Vec::new();
+    if quality.sampling_runs > 0 {
+        let dropped = format!("{} lost", count(quality.lost_samples));
+        facts.push(format!("time sampled: {} samples, {dropped}", count(quality.samples)));
+    } else {
+        facts.push("time not sampled".into());
+    }
+    match quality.counting_runs {
+        0 => facts.push("executions not counted".into()),
+        _ => facts.push("executions exact".into()),
+    }
+    if quality.sampling_runs > 0 && quality.counting_runs > 0 {
+        facts.push(format!("{} of the time joined", percent(quality.joined_share)));
+    }
+    if quality.unresolved_share >= 0.0005 {
+        facts.push(format!("{} outside all known code", percent(quality.unresolved_share)));
+    }
+    let mut lines = vec![facts.join(" · ")];
+    lines.extend(clock_in_words(analysis));
+    let mut out: String = lines.iter().map(|line| style.paint(Tone::Faint, line) + "\n").collect();
+    out += &warnings(analysis, style);
+    out
+}
+
+/// Which clock a report shows.
+pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
+    let clock = analysis.quality.clock.as_ref()?;
+    let charged = match analysis.policy {
+        Policy::Sampled => "samples charged where they fell",
+        Policy::Predecessor => "samples charged to the instruction before",
+    };
+    let event = &clock.event;
+    Some(if clock.counts_cycles {
+        format!("clock: {event}, hardware cycles · {charged}")
+    } else {
+        let ghz = |hz: f64| format!("{:.2}", hz / 1e9);
+        format!(
+            "clock: {event}, time; cycles are estimated at {} GHz ({} to {} seen) · {charged}",
+            ghz(clock.core_hz),
+            ghz(clock.core_hz_low),
+            ghz(clock.core_hz_high),
+        )
+    })
+}
+
+/// All warnings, a line each.
+pub fn warnings(analysis: &Analysis, style: Style) -> String {
+    let warnings = analysis.quality.warnings.iter();
+    warnings.map(|warning| style.paint(Tone::Warning, &format!("warning: {warning}")) + "\n").collect()
+}

@@ -1,0 +1,62 @@
+//! One row for each instruction, block, loop, source line or function, costliest first: the fields of
+//! the `timewise-report/1` contract (`docs/reports.md`).
+
+mod block;
+mod function;
+mod instruction;
+mod line;
+mod loops;
+
+pub use block::{BlockRow, blocks};
+pub use function::{FunctionRow, functions};
+pub use instruction::{InstructionRow, instructions};
+pub use line::{LineRow, lines};
+pub use loops::{LoopRow, loops};
+
+use serde::Serializer;
+use timewise_flow::{Analysis, Cost, Estimate};
+
+/// Cycles per instruction; nothing where nothing was executed or nothing sampled.
+fn cpi(analysis: &Analysis, cost: &Cost) -> Option<Estimate> {
+    is_sampled(analysis).then(|| analysis.ruler.cycles(cost).per(cost.instructions)).flatten()
+}
+
+/// Cycles; nothing where nothing was sampled.
+fn cycles(analysis: &Analysis, cost: &Cost) -> Option<f64> {
+    is_sampled(analysis).then_some(cost.weight.cycles)
+}
+
+/// What was counted; nothing where nothing was.
+fn counted(analysis: &Analysis, value: u64) -> Option<u64> {
+    (analysis.quality.counting_runs > 0).then_some(value)
+}
+
+fn is_sampled(analysis: &Analysis) -> bool {
+    analysis.quality.sampling_runs > 0
+}
+
+/// Orders rows by cost, then by what was executed, then by the key.
+fn costliest_first<R, K: Ord>(rows: &mut [R], cost: impl Fn(&R) -> Cost, key: impl Fn(&R) -> K) {
+    rows.sort_by(|a, b| {
+        let (left, right) = (cost(a), cost(b));
+        let by_cost = right.weight.cycles.total_cmp(&left.weight.cycles);
+        by_cost.then(right.instructions.cmp(&left.instructions)).then_with(|| key(a).cmp(&key(b)))
+    });
+}
+
+/// Serialises a number without digits that mean nothing: whole if it is, else to nine digits.
+pub(crate) fn compact<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && (0.0..9e15).contains(value) {
+        return serializer.serialize_u64(*value as u64);
+    }
+    let rounded: f64 = format!("{value:.8e}").parse().unwrap_or(*value);
+    serializer.serialize_f64(rounded)
+}
+
+/// Likewise, or null.
+pub(crate) fn compact_option<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => compact(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Rows of functions.
+
+use super::{compact, compact_option, costliest_first, counted, cycles};
+use crate::labels;
+use serde::Serialize;
+use timewise_flow::{Analysis, Cost, RoutineId};
+
+/// A function that was executed or sampled.
+#[derive(Clone, Debug, Serialize)]
+pub struct FunctionRow {
+    /// Path of the module.
+    pub module: String,
+    /// Link-time address of its first instruction.
+    pub offset: u64,
+    /// Demangled name.
+    pub function: String,
+    /// Source file where it is declared, if known.
+    pub file: Option<String>,
+    /// Line where it is declared, if known.
+    pub line: Option<u32>,
+    /// How often it was called; null without a counting run.
+    pub calls: Option<u64>,
+    /// Instructions executed in it, without callees; null without a counting run.
+    pub instructions_self: Option<u64>,
+    /// Instructions executed in it and its callees; not measured yet.
+    pub instructions_total: Option<u64>,
+    /// Cycles in it, without callees; null without a sampling run.
+    #[serde(serialize_with = "compact_option")]
+    pub cycles_self: Option<f64>,
+    /// Cycles in it and its callees; not measured yet.
+    pub cycles_total: Option<f64>,
+    /// Samples in it, without callees.
+    #[serde(serialize_with = "compact")]
+    pub samples_self: f64,
+    /// Samples in it and its callees; not measured yet.
+    pub samples_total: Option<f64>,
+    /// What it cost without callees.
+    #[serde(skip)]
+    pub cost: Cost,
+    /// Which one it is.
+    #[serde(skip)]
+    pub routine: RoutineId,
+}
+
+/// All functions that were executed or sampled.
+pub fn functions(analysis: &Analysis) -> Vec<FunctionRow> {
+    let profile = analysis.profile;
+    let mut rows = Vec::new();
+    for (index, cost) in analysis.by_routine().into_iter().enumerate() {
+        let routine = RoutineId(index as u32);
+        let place = analysis.routines[index].place;
+        let function = analysis.function_of(routine).map(|id| &profile.functions[id.index()]);
+        let file = function.and_then(|function| function.file);
+        rows.push(FunctionRow {
+            module: labels::module_path(profile, place.module),
+            offset: place.offset.0,
+            function: analysis.name_of(routine),
+            file: file.map(|file| labels::file_path(profile, file).to_string()),
+            line: function.map(|function| function.line).filter(|&line| line > 0),
+            calls: counted(analysis, analysis.calls_of(routine)),
+            instructions_self: counted(analysis, cost.instructions),
+            instructions_total: None,
+            cycles_self: cycles(analysis, &cost),
+            cycles_total: None,
+            samples_self: cost.weight.samples,
+            samples_total: None,
+            cost,
+            routine,
+        });
+    }
+    costliest_first(&mut rows, |row| row.cost, |row| (row.module.clone(), row.offset));
+    rows
+}

@@ -1,0 +1,92 @@
+//! Rows of instructions.
+
+use super::{compact, compact_option, costliest_first, counted, cpi, cycles};
+use crate::code_text::CodeText;
+use crate::labels;
+use serde::Serialize;
+use timewise_flow::lines::line_at;
+use timewise_flow::{Analysis, Cost, InstructionId, RoutineId};
+use timewise_profile::Place;
+
+/// An instruction that was executed or sampled.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstructionRow {
+    /// Path of the module.
+    pub module: String,
+    /// Link-time address within the module.
+    pub offset: u64,
+    /// Name of the function.
+    pub function: String,
+    /// Source file, if known.
+    pub file: Option<String>,
+    /// Source line, if known.
+    pub line: Option<u32>,
+    /// Intel syntax; empty for code that was sampled but not counted.
+    pub text: String,
+    /// How often it was executed; null without a counting run.
+    pub executions: Option<u64>,
+    /// Samples charged to it; a fraction where samples were divided.
+    #[serde(serialize_with = "compact")]
+    pub samples: f64,
+    /// Cycles charged to it; null without a sampling run.
+    #[serde(serialize_with = "compact_option")]
+    pub cycles: Option<f64>,
+    /// Cycles of one execution; null if it was not executed.
+    #[serde(serialize_with = "compact_option")]
+    pub cpi: Option<f64>,
+    /// Lower limit of the 95 % interval.
+    #[serde(serialize_with = "compact_option")]
+    pub cpi_low: Option<f64>,
+    /// Upper limit of the 95 % interval.
+    #[serde(serialize_with = "compact_option")]
+    pub cpi_high: Option<f64>,
+    /// What it cost.
+    #[serde(skip)]
+    pub cost: Cost,
+    /// Which one it is; `None` for code that was sampled but not counted.
+    #[serde(skip)]
+    pub id: Option<InstructionId>,
+    /// Its function.
+    #[serde(skip)]
+    pub routine: RoutineId,
+}
+
+/// All instructions that were executed or sampled.
+pub fn instructions(analysis: &Analysis) -> Vec<InstructionRow> {
+    let text = CodeText::new(analysis);
+    let mut rows = Vec::new();
+    for (index, cost) in analysis.by_instruction().into_iter().enumerate() {
+        let id = InstructionId(index as u32);
+        let routine = analysis.owner[analysis.code.instructions[index].block.index()];
+        let row = row(analysis, analysis.code.place(id), routine, cost);
+        rows.push(InstructionRow { text: text.of(id), id: Some(id), ..row });
+    }
+    for (place, routine, weight) in analysis.strays() {
+        rows.push(row(analysis, place, routine, Cost { weight, ..Cost::default() }));
+    }
+    costliest_first(&mut rows, |row| row.cost, |row| (row.module.clone(), row.offset));
+    rows
+}
+
+fn row(analysis: &Analysis, place: Place, routine: RoutineId, cost: Cost) -> InstructionRow {
+    let profile = analysis.profile;
+    let line = line_at(profile, place);
+    let cpi = cpi(analysis, &cost);
+    InstructionRow {
+        module: labels::module_path(profile, place.module),
+        offset: place.offset.0,
+        function: analysis.name_of(routine),
+        file: line.map(|line| labels::file_path(profile, line.file).to_string()),
+        line: line.map(|line| line.line),
+        text: String::new(),
+        executions: counted(analysis, cost.instructions),
+        samples: cost.weight.samples,
+        cycles: cycles(analysis, &cost),
+        cpi: cpi.map(|cpi| cpi.value),
+        cpi_low: cpi.map(|cpi| cpi.low),
+        cpi_high: cpi.map(|cpi| cpi.high),
+        cost,
+        id: None,
+        routine,
+    }
+}

@@ -1,0 +1,224 @@
+//! The screen that `timewise run` ends with: what was measured, and where the time went.
+
+use crate::figures::{FEW, FEW_EXPLAINED, Figures, UNKNOWN};
+use crate::labels;
+use crate::listing::{loop_name, ratio};
+use crate::number::{count, duration, figure, grouped, percent};
+use crate::origin;
+use crate::rows::{self, InstructionRow};
+use crate::style::{Style, Tone};
+use crate::table::{Column, Table};
+use timewise_flow::{Analysis, Estimate};
+use timewise_isa::{Control, Work};
+use timewise_profile::{Profile, RunKind};
+
+/// Rows of each table, so that the whole fits one screen.
+const ROWS: usize = 5;
+
+/// Rows below this share of the time are not worth a line.
+const WORTH_SHOWING: f64 = 0.005;
+
+/// Below this many cycles an instruction is not slow.
+const SLOW_CYCLES: f64 = 8.0;
+
+/// The whole screen.
+pub fn summary(analysis: &Analysis, style: Style) -> String {
+    let figures = Figures::new(analysis);
+    let mut out = runs(analysis, style);
+    out += &origin::warnings(analysis, style);
+    let functions = functions(analysis, figures);
+    let tables = [
+        ("Hottest functions", functions),
+        ("Hottest loops", loops(analysis, figures)),
+        ("Costliest instructions", instructions(analysis, figures)),
+    ];
+    let mut few = false;
+    for (title, table) in tables {
+        if !table.is_empty() {
+            let text = table.render(style);
+            few |= text.contains(FEW);
+            out += &format!("\n{}\n{text}", style.paint(Tone::Heading, title));
+        }
+    }
+    out.push('\n');
+    if few {
+        out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
+    }
+    if let Some(hottest) = rows::functions(analysis).first().filter(|row| figures.share(&row.cost) > 0.0) {
+        out += &format!("Next: timewise annotate {}\n", quoted(&hottest.function));
+    }
+    out
+}
+
+/// What ran, for how long, and how well it was measured.
+fn runs(analysis: &Analysis, style: Style) -> String {
+    let mut lines = vec![native_run(analysis)];
+    lines.extend(counting_run(analysis));
+    lines.extend(cost_of_an_instruction(analysis));
+    lines.extend(origin::clock_in_words(analysis).map(|line| style.paint(Tone::Faint, &line)));
+    lines.join("\n") + "\n"
+}
+
+fn native_run(analysis: &Analysis) -> String {
+    let quality = &analysis.quality;
+    if quality.sampling_runs == 0 {
+        return format!("{}: not sampled", command(analysis.profile));
+    }
+    let busy = quality.user_ns + quality.kernel_ns;
+    let (user, kernel) = (seconds(quality.user_ns), seconds(quality.kernel_ns));
+    let times = match quality.elapsed_ns - busy {
+        waiting if waiting >= 0.0 => format!(
+            "{} s = {user} user + {kernel} kernel + {} waiting",
+            seconds(quality.elapsed_ns),
+            seconds(waiting)
+        ),
+        _ => format!("{} s elapsed, CPU {user} s user + {kernel} s kernel", seconds(quality.elapsed_ns)),
+    };
+    let threads = match quality.threads {
+        1 => "1 thread".into(),
+        threads => format!("{threads} threads"),
+    };
+    format!(
+        "{}: {times} · {} samples, {} lost · {threads}",
+        command(analysis.profile),
+        grouped(quality.samples),
+        grouped(quality.lost_samples)
+    )
+}
+
+fn counting_run(analysis: &Analysis) -> Option<String> {
+    let quality = &analysis.quality;
+    if quality.counting_runs == 0 {
+        return None;
+    }
+    let mut facts = format!("counting run {} s", seconds(quality.counting_elapsed_ns));
+    if quality.sampling_runs > 0 && quality.elapsed_ns > 0.0 {
+        facts += &format!(" ({:.2}x)", quality.counting_elapsed_ns / quality.elapsed_ns);
+    }
+    facts += &format!(", {} instructions exact", count(analysis.whole().instructions));
+    if quality.sampling_runs > 0 {
+        facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
+    }
+    facts += match quality.same_output {
+        Some(true) => " · outputs identical",
+        Some(false) => " · outputs differ",
+        None => "",
+    };
+    Some(facts)
+}
+
+fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
+    let figures = Figures::new(analysis);
+    let whole = analysis.whole();
+    let cpi = figures.cpi(&whole).filter(|_| figures.is_counted())?;
+    let Estimate { value, low, high } = cpi;
+    let interval = format!("{}–{}", figure(low), figure(high));
+    Some(if figures.is_time() {
+        let each = analysis.ruler.time_ns(&whole).per(whole.instructions)?.value;
+        format!(
+            "{} an instruction: estimated CPI (cycles per instruction) {} ({interval}, the clock's drift included)",
+            duration(each),
+            figure(value)
+        )
+    } else {
+        format!("CPI (cycles per instruction) {} ({interval})", figure(value))
+    })
+}
+
+fn functions(analysis: &Analysis, figures: Figures) -> Table {
+    let names = [Column::name(""), Column::name("")];
+    let mut columns = Vec::from(names);
+    columns.extend([Column::number("self"), Column::number("CPI")]);
+    columns.extend([Column::number("calls"), Column::detail("instr/call")]);
+    let mut table = Table::new(columns);
+    for row in rows::functions(analysis).iter().take(ROWS) {
+        if figures.is_sampled() && figures.share(&row.cost) < WORTH_SHOWING {
+            break;
+        }
+        let calls = row.calls.unwrap_or(0);
+        let mut cells = vec![row.function.clone(), labels::declared(analysis, row.routine)];
+        cells.extend([figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)]);
+        cells.extend([row.calls.map_or(UNKNOWN.into(), count), ratio(row.cost.instructions, calls)]);
+        table.row(figures.tone(&row.cost), cells);
+    }
+    table
+}
+
+fn loops(analysis: &Analysis, figures: Figures) -> Table {
+    let mut columns = vec![Column::name("")];
+    columns.extend([Column::number("self"), Column::number("total"), Column::number("CPI")]);
+    columns.extend([Column::number("entered"), Column::number("rounds each")]);
+    columns.extend(figures.each_columns("a round"));
+    let mut table = Table::new(columns);
+    for row in rows::loops(analysis).iter().take(ROWS) {
+        if figures.is_sampled() && figures.share(&row.own) < WORTH_SHOWING {
+            break;
+        }
+        let total = row.instructions_total.map_or(UNKNOWN.into(), |_| figures.share_cell(&row.whole));
+        let mut cells = vec![format!("{} in {}", loop_name(analysis, row), row.function)];
+        cells.extend([figures.share_cell(&row.own), total, figures.cpi_cell(&row.own)]);
+        cells.extend([count(row.invocations), ratio(row.iterations, row.invocations)]);
+        cells.extend(figures.each_cells(&row.own, row.iterations));
+        table.row(figures.tone(&row.own), cells);
+    }
+    table
+}
+
+fn instructions(analysis: &Analysis, figures: Figures) -> Table {
+    let mut columns = vec![Column::name(""), Column::name("")];
+    columns.push(Column::number("time"));
+    columns.extend(figures.each_columns("each"));
+    columns.extend([Column::number("executions"), Column::name("")]);
+    let mut table = Table::new(columns);
+    if !figures.is_sampled() || !figures.is_counted() {
+        return table;
+    }
+    let counted = rows::instructions(analysis).into_iter().filter(|row| row.id.is_some());
+    for row in counted.take(ROWS).take_while(|row| figures.share(&row.cost) >= WORTH_SHOWING) {
+        let id = row.id.map(|id| analysis.code.place(id));
+        let place = id.map_or(String::new(), |place| labels::place(analysis.profile, place));
+        let mut cells = vec![place, row.text.clone(), figures.share_cell(&row.cost)];
+        cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
+        cells.extend([count(row.cost.instructions), kind(analysis, &row).to_string()]);
+        table.row(figures.tone(&row.cost), cells);
+    }
+    table
+}
+
+/// What a slow instruction does, which is as much as is known: why it is slow was not measured.
+fn kind(analysis: &Analysis, row: &InstructionRow) -> &'static str {
+    let slow = row.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
+    let Some(id) = row.id.filter(|_| slow) else { return "" };
+    let step = &analysis.code.instructions[id.index()].step;
+    match (step.control, step.work) {
+        (Control::SystemCall, _) => "a system call",
+        (Control::Return { .. }, _) => "a slow return",
+        (Control::Branch { .. } | Control::CountBranch { .. }, _) => "a slow branch",
+        (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
+        (_, Work::Division) => "a division",
+        (_, Work::Serial) => "a serialising instruction",
+        _ if step.loads => "a slow load",
+        _ if step.stores => "a slow store",
+        _ => "",
+    }
+}
+
+fn command(profile: &Profile) -> String {
+    let run = profile.runs.iter().find(|run| run.kind == RunKind::Sampling).or(profile.runs.first());
+    let words = run.map_or(&[][..], |run| &run.command).iter();
+    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    match words.split_first() {
+        Some((program, rest)) => [&[labels::file_name(program).to_string()], rest].concat().join(" "),
+        None => "?".into(),
+    }
+}
+
+fn seconds(ns: f64) -> String {
+    format!("{:.2}", ns / 1e9)
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.:+-@/".contains(c));
+    if plain { name.to_string() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,181 @@
+//! Tables that fit a width: numbers to the right, names to the left and cut short where they must be.
+
+use crate::style::{Style, Tone};
+
+/// One column.
+pub struct Column {
+    title: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// A number that is left out where there is no room.
+    Detail,
+    Name,
+}
+
+impl Column {
+    /// A column of numbers.
+    pub fn number(title: &str) -> Column {
+        Column { title: title.into(), kind: Kind::Number }
+    }
+
+    /// A column of numbers that is the first to go where the screen is narrow.
+    pub fn detail(title: &str) -> Column {
+        Column { title: title.into(), kind: Kind::Detail }
+    }
+
+    /// A column of names, which may be cut short.
+    pub fn name(title: &str) -> Column {
+        Column { title: title.into(), kind: Kind::Name }
+    }
+}
+
+/// A table of text.
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<(Tone, Vec<String>)>,
+}
+
+/// Names are never cut below this.
+const SHORTEST_NAME: usize = 12;
+const GAP: usize = 2;
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: Vec<Column>) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row, one cell for each column.
+    pub fn row(&mut self, tone: Tone, cells: Vec<String>) {
+        self.rows.push((tone, cells));
+    }
+
+    /// Whether no row was added.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The lines of the table, each indented by two.
+    pub fn render(mut self, style: Style) -> String {
+        let room = style.width.saturating_sub(GAP);
+        let mut widths = self.natural_widths();
+        while total(&widths) > room {
+            let excess = total(&widths) - room;
+            let can_shrink: usize = self.names().map(|at| widths[at].saturating_sub(SHORTEST_NAME)).sum();
+            let detail = self.columns.iter().rposition(|column| column.kind == Kind::Detail);
+            match detail.filter(|_| can_shrink < excess) {
+                Some(at) => {
+                    self.columns.remove(at);
+                    widths.remove(at);
+                    self.rows.iter_mut().for_each(|(_, cells)| drop(cells.remove(at)));
+                }
+                None => {
+                    let names: Vec<usize> = self.names().collect();
+                    shrink(&mut widths, &names, excess);
+                    break;
+                }
+            }
+        }
+        let mut out = String::new();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        if titles.iter().any(|title| !title.is_empty()) {
+            out += &self.line(&titles, &widths, style, Tone::Heading);
+        }
+        for (tone, cells) in &self.rows {
+            out += &self.line(cells, &widths, style, *tone);
+        }
+        out
+    }
+
+    fn names(&self) -> impl Iterator<Item = usize> {
+        (0..self.columns.len()).filter(|&at| self.columns[at].kind == Kind::Name)
+    }
+
+    fn natural_widths(&self) -> Vec<usize> {
+        let longest = |at: usize| self.rows.iter().map(|(_, cells)| cells[at].chars().count()).max();
+        let width =
+            |(at, column): (usize, &Column)| longest(at).unwrap_or(0).max(column.title.chars().count());
+        self.columns.iter().enumerate().map(width).collect()
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize], style: Style, tone: Tone) -> String {
+        let mut line = String::new();
+        for ((cell, &width), column) in cells.iter().zip(widths).zip(&self.columns) {
+            let cell = cut(cell, width);
+            let space = " ".repeat(width - cell.chars().count());
+            line += &" ".repeat(GAP);
+            match column.kind {
+                Kind::Name => line.extend([cell, space]),
+                Kind::Number | Kind::Detail => line.extend([space, cell]),
+            }
+        }
+        style.paint(tone, line.trim_end()) + "\n"
+    }
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// Takes `excess` from the widest of the columns `names`, as long as they are not too short.
+fn shrink(widths: &mut [usize], names: &[usize], excess: usize) {
+    for _ in 0..excess {
+        let widest =
+            names.iter().copied().filter(|&at| widths[at] > SHORTEST_NAME).max_by_key(|&at| widths[at]);
+        if let Some(at) = widest {
+            widths[at] -= 1;
+        }
+    }
+}
+
+/// `text` in at most `width` columns, with an ellipsis where something is missing.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_string();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(width: usize) -> String {
+        let columns = vec![Column::name("function"), Column::number("time"), Column::detail("calls")];
+        let mut table = Table::new(columns);
+        table.row(Tone::Plain, vec!["a_rather_long_function_name".into(), "41.2 %".into(), "61.2 M".into()]);
+        table.row(Tone::Plain, vec!["main".into(), "0.1 %".into(), "1".into()]);
+        table.render(Style { width, colour: false })
+    }
+
+    #[test]
+    fn wide_screens_show_everything() {
+        let want = "  function                       time   calls\n  \
+                    a_rather_long_function_name  41.2 %  61.2 M\n  \
+                    main                          0.1 %       1\n";
+        assert_eq!(table(80), want);
+    }
+
+    #[test]
+    fn narrower_ones_cut_names_and_then_leave_out_details() {
+        assert!(
+            table(40).lines().nth(1).is_some_and(|line| line == "  a_rather_long_funct…  41.2 %  61.2 M")
+        );
+        assert!(table(26).lines().nth(1).is_some_and(|line| line == "  a_rather_long_f…  41.2 %"));
+        for width in 20..80 {
+            assert!(table(width).lines().all(|line| line.chars().count() <= width.max(22)), "{width}");
+        }
+    }
+
+    #[test]
+    fn colours_only_where_wanted() {
+        let style = Style { width: 80, colour: true };
+        assert_eq!(style.paint(Tone::Hot, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(Style { colour: false, ..style }.paint(Tone::Hot, "x"), "x");
+    }
+}
