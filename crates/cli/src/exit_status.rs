@@ -29,6 +29,12 @@ pub fn misused(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Tells of bad input in one line and gives its status, where no program is run.
+pub fn refuse(error: &anyhow::Error) -> ExitCode {
+    eprintln!("timewise: {error:#}");
+    ExitCode::from(MISUSED)
+}
+
 /// Tells of a failure in one line and gives its status.
 pub fn fail(error: &anyhow::Error) -> ExitCode {
     eprintln!("timewise: {error:#}");

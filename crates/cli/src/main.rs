@@ -1,10 +1,14 @@
 //! The `timewise` command: arguments, progress, wiring and exit codes; no analysis of its own.
 
+mod annotate;
 mod arguments;
 mod doctor;
 mod exit_status;
 mod output_file;
+mod reading;
+mod report;
 mod sample;
+mod screen;
 mod signals;
 mod symbolise;
 
@@ -21,7 +25,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Annotate(annotate::Arguments),
     Doctor(doctor::Arguments),
+    Report(report::Arguments),
     Sample(sample::Arguments),
 }
 
@@ -31,7 +37,9 @@ fn main() -> ExitCode {
         Err(error) => return exit_status::misused(&error),
     };
     match arguments.command {
+        Command::Annotate(arguments) => annotate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Sample(arguments) => sample::run(&arguments),
     }
 }

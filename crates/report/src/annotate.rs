@@ -6,7 +6,7 @@ use crate::figures::{FEW, FEW_EXPLAINED, Figures};
 use crate::json::document;
 use crate::labels;
 use crate::listing::By;
-use crate::number::{count, figure, percent};
+use crate::number::{count, figure, percent, times};
 use crate::origin;
 use crate::rows::{InstructionRow, instructions};
 use crate::style::{Style, Tone};
@@ -120,12 +120,12 @@ pub fn text(
     let name = analysis.name_of(routine);
     let mut out = origin::head(analysis, style);
     out += &format!(
-        "\n{} ({}): {} of the time, CPI {}, called {} times\n\n",
+        "\n{} ({}): {} of the time, CPI {}, called {}\n\n",
         style.paint(Tone::Heading, &name),
         labels::declared(analysis, routine),
         figures.share_cell(&cost),
         figures.cpi_cell(&cost),
-        count(analysis.calls_of(routine)),
+        times(analysis.calls_of(routine)),
     );
     let body = listing.render(routine, source, style);
     out += &body;
@@ -244,9 +244,9 @@ impl Listing<'_> {
             let one = &forest.loops[id.index()];
             let rounds = crate::listing::ratio(one.iterations, one.invocations);
             format!(
-                "    ↻ loop, depth {}: entered {} times, {rounds} rounds each\n",
+                "    ↻ loop, depth {}: entered {}, {rounds} rounds each\n",
                 one.depth,
-                count(one.invocations)
+                times(one.invocations)
             )
         };
         loops.into_iter().map(mark).collect()

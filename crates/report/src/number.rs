@@ -22,9 +22,18 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
-/// A number to three significant digits; whole above 1000, grouped.
+/// A number to three significant digits, two after the point at most; whole above 1000, grouped.
 pub fn figure(value: f64) -> String {
-    if value >= 999.5 { count(value.round() as u64) } else { digits(value, 3) }
+    match value {
+        value if value >= 999.5 => count(value.round() as u64),
+        value if value > 0.0 && value < 0.005 => "<0.01".into(),
+        value => digits(value, 3),
+    }
+}
+
+/// How often something happened, as in `3 times`.
+pub fn times(value: u64) -> String {
+    if value == 1 { "once".into() } else { format!("{} times", count(value)) }
 }
 
 /// A share between 0 and 1 in per cent.
@@ -68,7 +77,7 @@ mod tests {
     #[test]
     fn figures_have_three_digits() {
         let shown = [0.0, 0.004, 0.053, 0.91, 24.06, 279.4, 999.7, 12_345.6].map(figure);
-        assert_eq!(shown, ["0", "0.00", "0.05", "0.91", "24.1", "279", "1,000", "12,346"]);
+        assert_eq!(shown, ["0", "<0.01", "0.05", "0.91", "24.1", "279", "1,000", "12,346"]);
     }
 
     #[test]

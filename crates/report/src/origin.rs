@@ -119,7 +119,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     }
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));
-    let mut out: String = lines.iter().map(|line| style.paint(Tone::Faint, line) + "\n").collect();
+    let mut out: String = lines.iter().map(|line| style.wrap(Tone::Faint, line)).collect();
     out += &warnings(analysis, style);
     out
 }
@@ -148,5 +148,5 @@ pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
 /// All warnings, a line each.
 pub fn warnings(analysis: &Analysis, style: Style) -> String {
     let warnings = analysis.quality.warnings.iter();
-    warnings.map(|warning| style.paint(Tone::Warning, &format!("warning: {warning}")) + "\n").collect()
+    warnings.map(|warning| style.wrap(Tone::Warning, &format!("warning: {warning}"))).collect()
 }

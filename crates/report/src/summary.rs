@@ -44,7 +44,8 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
     if few {
         out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
     }
-    if let Some(hottest) = rows::functions(analysis).first().filter(|row| figures.share(&row.cost) > 0.0) {
+    let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
+    if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
         out += &format!("Next: timewise annotate {}\n", quoted(&hottest.function));
     }
     out
@@ -52,11 +53,10 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
 
 /// What ran, for how long, and how well it was measured.
 fn runs(analysis: &Analysis, style: Style) -> String {
-    let mut lines = vec![native_run(analysis)];
-    lines.extend(counting_run(analysis));
-    lines.extend(cost_of_an_instruction(analysis));
-    lines.extend(origin::clock_in_words(analysis).map(|line| style.paint(Tone::Faint, &line)));
-    lines.join("\n") + "\n"
+    let measured = [Some(native_run(analysis)), counting_run(analysis), cost_of_an_instruction(analysis)];
+    let mut out: String = measured.iter().flatten().map(|line| style.wrap(Tone::Plain, line)).collect();
+    out.extend(origin::clock_in_words(analysis).map(|line| style.wrap(Tone::Faint, &line)));
+    out
 }
 
 fn native_run(analysis: &Analysis) -> String {
@@ -128,17 +128,22 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
 fn functions(analysis: &Analysis, figures: Figures) -> Table {
     let names = [Column::name(""), Column::name("")];
     let mut columns = Vec::from(names);
-    columns.extend([Column::number("self"), Column::number("CPI")]);
-    columns.extend([Column::number("calls"), Column::detail("instr/call")]);
+    columns.push(Column::number("self"));
+    if figures.is_counted() {
+        columns.extend(["CPI", "calls"].map(Column::number));
+        columns.push(Column::detail("instr/call"));
+    }
     let mut table = Table::new(columns);
     for row in rows::functions(analysis).iter().take(ROWS) {
         if figures.is_sampled() && figures.share(&row.cost) < WORTH_SHOWING {
             break;
         }
-        let calls = row.calls.unwrap_or(0);
         let mut cells = vec![row.function.clone(), labels::declared(analysis, row.routine)];
-        cells.extend([figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)]);
-        cells.extend([row.calls.map_or(UNKNOWN.into(), count), ratio(row.cost.instructions, calls)]);
+        cells.push(figures.share_cell(&row.cost));
+        if let Some(calls) = row.calls {
+            cells.extend([figures.cpi_cell(&row.cost), count(calls)]);
+            cells.push(ratio(row.cost.instructions, calls));
+        }
         table.row(figures.tone(&row.cost), cells);
     }
     table

@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn narrower_ones_cut_names_and_then_leave_out_details() {
         assert!(
-            table(40).lines().nth(1).is_some_and(|line| line == "  a_rather_long_funct…  41.2 %  61.2 M")
+            table(40).lines().nth(1).is_some_and(|line| line == "  a_rather_long_functio…  41.2 %  61.2 M")
         );
         assert!(table(26).lines().nth(1).is_some_and(|line| line == "  a_rather_long_f…  41.2 %"));
         for width in 20..80 {

@@ -1,0 +1,75 @@
+//! `timewise annotate`: one function, instruction by instruction, between its source lines.
+
+use crate::reading::{self, Format, Reading};
+use crate::{exit_status, screen};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::ExitCode;
+use timewise_flow::Analysis;
+use timewise_report::annotate;
+
+/// Show a function's instructions with their source, executions and cost
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise annotate hash_lookup
+  timewise annotate old.tw libc.so.6+0x9d5c0
+  timewise annotate main --format json")]
+pub struct Arguments {
+    /// The profile, if it is not profile.tw, and the function: its name, or module and offset
+    #[arg(num_args = 1..=2, required = true, value_names = ["[FILE] FUNCTION"])]
+    words: Vec<String>,
+    /// In which form
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Runs the command to its exit status.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match try_run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit_status::refuse(&error),
+    }
+}
+
+fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (file, name) = match &arguments.words[..] {
+        [file, name] => (file.as_str(), name.as_str()),
+        [name] => ("profile.tw", name.as_str()),
+        _ => anyhow::bail!("say which function: timewise annotate FUNCTION"),
+    };
+    let profile = reading::load(Path::new(file))?;
+    let analysis = Analysis::new(&profile, arguments.reading.policy());
+    let routine = annotate::find(&analysis, name)?;
+    let text = match arguments.format {
+        Format::Text => {
+            let style = screen::style(&std::io::stdout(), arguments.reading.color);
+            let sources = Sources::default();
+            annotate::text(&analysis, routine, &|file, line| sources.line(file, line), style)
+        }
+        Format::Json => annotate::json(&analysis, routine)?,
+        Format::Csv => annotate::csv(&analysis, routine)?,
+    };
+    Ok(screen::show(&text)?)
+}
+
+/// Source files, read when first asked for. One that cannot be read has no lines.
+#[derive(Default)]
+struct Sources {
+    files: RefCell<HashMap<String, Vec<String>>>,
+}
+
+impl Sources {
+    fn line(&self, file: &str, line: u32) -> Option<String> {
+        let mut files = self.files.borrow_mut();
+        if !files.contains_key(file) {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            files.insert(file.into(), text.lines().map(str::to_string).collect());
+        }
+        files.get(file)?.get((line as usize).checked_sub(1)?).cloned()
+    }
+}

@@ -1,0 +1,64 @@
+//! What the commands that read a profile have in common.
+
+use crate::screen::Colour;
+use std::path::Path;
+use timewise_flow::Policy;
+use timewise_profile::Profile;
+
+/// How to read samples, and how to show what follows.
+#[derive(clap::Args)]
+pub struct Reading {
+    /// Which instruction a sample is charged to [default: predecessor, or sampled if the samples are
+    /// precise]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    attribution: Option<Attribution>,
+    /// When to use colours
+    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// Which instruction a sample is charged to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Attribution {
+    /// The instruction that the sample names
+    Sampled,
+    /// The one executed before it, which held the processor up
+    Predecessor,
+}
+
+/// In which form to print.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Format {
+    /// Tables for people
+    #[default]
+    Text,
+    /// JSON, schema timewise-report/1
+    Json,
+    /// CSV, one header line
+    Csv,
+}
+
+impl Reading {
+    /// The policy that was asked for.
+    pub fn policy(&self) -> Option<Policy> {
+        self.attribution.map(|attribution| match attribution {
+            Attribution::Sampled => Policy::Sampled,
+            Attribution::Predecessor => Policy::Predecessor,
+        })
+    }
+}
+
+/// Loads the profile at `path`.
+///
+/// # Errors
+/// It cannot be read, or there is nothing in it.
+pub fn load(path: &Path) -> anyhow::Result<Profile> {
+    let profile = Profile::load(path)?;
+    if profile.samples.is_empty() && profile.blocks.is_empty() {
+        anyhow::bail!(
+            "'{}' holds neither samples nor counts: the program ended before any were taken; profile a longer run",
+            path.display()
+        );
+    }
+    Ok(profile)
+}

@@ -1,0 +1,53 @@
+//! What the reader sees through: width and colours of the terminal, and a pipe that may be closed.
+
+use rustix::termios;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use timewise_report::Style;
+
+/// When to use colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless the variable NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Wider lines are hard to follow with the eye.
+const WIDEST: usize = 160;
+
+/// Narrower ones hold no table.
+const NARROWEST: usize = 40;
+
+/// How to write to `stream`: as wide as its terminal, or as the variable `COLUMNS` says.
+pub fn style(stream: &(impl AsFd + IsTerminal), colour: Colour) -> Style {
+    let variable = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal =
+        || termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col)).filter(|&w| w > 0);
+    let plain = Style::default();
+    let width = terminal().or_else(variable).unwrap_or(plain.width).clamp(NARROWEST, WIDEST);
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    let colour = match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => stream.is_terminal() && !refused && !dumb,
+    };
+    Style { width, colour }
+}
+
+/// Writes `text` to standard output. A reader who has seen enough is no error.
+///
+/// # Errors
+/// What writing met with, such as a full disk.
+pub fn show(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}

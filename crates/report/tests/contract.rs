@@ -1,0 +1,177 @@
+//! The contract of `timewise-report/1`, which other tools are written against.
+
+use serde_json::Value;
+use timewise_flow::Analysis;
+use timewise_flow::sketch::sketch;
+use timewise_profile::Profile;
+use timewise_report::{By, annotate, csv, json};
+
+fn program() -> Profile {
+    sketch(
+        "clock cpu-clock:u 2e9 1.9e9 2.1e9 500000
+         function main at 0x1000 size 0x40 file a.c line 3
+         function leaf at 0x2000 size 0x10
+         block head at 0x1000 runs 10 code 90 e8fa0f0000
+         block latch at 0x1006 runs 10 code 75f8
+         block out at 0x1008 runs 1 code c3
+         block never at 0x1010 runs 0 code 90
+         block leaf at 0x2000 runs 10 code 488b00 c3
+         edge - -> head external 1
+         edge head -> leaf call 10
+         edge leaf -> latch return 10
+         edge latch -> head branch 9
+         edge latch -> out fallthrough 1
+         line 0x1000 a.c 4
+         line 0x1006 a.c 5
+         line 0x1010 a.c 0
+         sample 0x2003 30
+         sample 0x1001 10
+         sample 0x3000 8",
+    )
+    .unwrap()
+}
+
+fn document(profile: &Profile, by: By) -> Value {
+    let text = json::report(&Analysis::new(profile, None), by).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn rows(by: By) -> Vec<Value> {
+    document(&program(), by)["rows"].as_array().unwrap().clone()
+}
+
+/// Fields in the order in which they are printed.
+fn fields(by: By) -> String {
+    let profile = program();
+    let text = csv::report(&Analysis::new(&profile, None), by).unwrap();
+    text.lines().next().unwrap().to_string()
+}
+
+#[test]
+fn documents_name_their_schema_and_clock() {
+    let document = document(&program(), By::Instruction);
+    assert_eq!(document["schema"], "timewise-report/1");
+    assert_eq!(document["by"], "instruction");
+    let clock = &document["clock"];
+    assert_eq!(clock["event"], "cpu-clock:u");
+    assert_eq!(clock["counts_cycles"], false);
+    assert_eq!(clock["core_hz"], 2_000_000_000u64);
+    assert_eq!(clock["attribution"], "predecessor");
+    assert_eq!(document["measurement"]["samples"], 48);
+}
+
+#[test]
+fn rows_have_the_agreed_fields() {
+    assert_eq!(
+        fields(By::Instruction),
+        "module,offset,function,file,line,text,executions,samples,cycles,cpi,cpi_low,cpi_high"
+    );
+    assert_eq!(
+        fields(By::Loop),
+        "module,function,header_offset,depth,parent,invocations,iterations,instructions_self,\
+         instructions_total,cycles_self,cycles_total,line_first,line_last"
+    );
+    assert_eq!(
+        fields(By::Function),
+        "module,offset,function,file,line,calls,instructions_self,instructions_total,cycles_self,\
+         cycles_total,samples_self,samples_total"
+    );
+    for by in [By::Instruction, By::Loop, By::Function, By::Block, By::Line] {
+        let header = fields(by);
+        let row = &rows(by)[0];
+        assert!(header.split(',').all(|field| row.get(field).is_some()), "{header} in {row}");
+        assert_eq!(header.split(',').count(), row.as_object().unwrap().len());
+    }
+}
+
+#[test]
+fn instructions_have_their_cost_and_its_limits() {
+    let rows = rows(By::Instruction);
+    let load = &rows[0];
+    assert_eq!(load["text"], "mov rax,[rax]");
+    assert_eq!(load["module"], "/bin/sketch");
+    assert_eq!(load["offset"], 0x2000);
+    assert_eq!(load["function"], "leaf");
+    assert_eq!(load["line"], Value::Null);
+    assert_eq!(load["executions"], 10);
+    assert_eq!(load["samples"], 30);
+    assert_eq!(load["cycles"], 30_000_000);
+    assert_eq!(load["cpi"], 3_000_000);
+    // The exact 95 % limits of a Poisson count of 30 are 20.24 and 42.83; the clock adds 5 %.
+    assert!((load["cpi_low"].as_f64().unwrap() / 1e5 - 20.24 * 0.95).abs() < 0.02);
+    assert!((load["cpi_high"].as_f64().unwrap() / 1e5 - 42.83 * 1.05).abs() < 0.02);
+    let never = rows.iter().find(|row| row["offset"] == 0x1010).unwrap();
+    assert_eq!((&never["executions"], &never["cpi"]), (&Value::from(0), &Value::Null));
+    let stray = rows.iter().find(|row| row["offset"] == 0x3000).unwrap();
+    assert_eq!((&stray["samples"], &stray["executions"]), (&Value::from(8), &Value::from(0)));
+    assert_eq!((&stray["cpi"], &stray["text"]), (&Value::Null, &Value::from("")));
+}
+
+#[test]
+fn totals_of_what_calls_are_unknown() {
+    let one = &rows(By::Loop)[0];
+    assert_eq!((&one["invocations"], &one["iterations"]), (&Value::from(1), &Value::from(10)));
+    assert_eq!(one["instructions_self"], 30);
+    assert_eq!(one["instructions_total"], Value::Null);
+    assert_eq!((&one["line_first"], &one["line_last"]), (&Value::from(4), &Value::from(5)));
+    let leaf = rows(By::Function).into_iter().find(|row| row["function"] == "leaf").unwrap();
+    assert_eq!((&leaf["calls"], &leaf["instructions_self"]), (&Value::from(10), &Value::from(20)));
+    assert_eq!((&leaf["instructions_total"], &leaf["samples_total"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn granularities_add_up_to_the_same() {
+    let sum = |by, field: &str| rows(by).iter().map(|row| row[field].as_f64().unwrap()).sum::<f64>();
+    let instructions = sum(By::Instruction, "cycles");
+    assert_eq!(instructions, 48e6);
+    assert_eq!(sum(By::Function, "cycles_self"), instructions);
+    // Eight samples fell on code that was not counted, which has no block.
+    assert_eq!(sum(By::Block, "cycles"), 40e6);
+}
+
+#[test]
+fn without_samples_costs_are_null_and_without_counts_executions_are() {
+    let mut profile = program();
+    profile.samples.clear();
+    profile.runs[0].kind = timewise_profile::RunKind::Counting;
+    profile.runs[0].clock = None;
+    let row = &document(&profile, By::Instruction)["rows"][0];
+    assert_eq!((&row["cycles"], &row["cpi"]), (&Value::Null, &Value::Null));
+    assert!(row["executions"].is_u64());
+    assert_eq!(document(&profile, By::Instruction)["clock"], Value::Null);
+
+    let mut profile = program();
+    profile.blocks.clear();
+    profile.block_counts.clear();
+    profile.edge_counts.clear();
+    profile.runs[1].kind = timewise_profile::RunKind::Sampling;
+    let row = &document(&profile, By::Instruction)["rows"][0];
+    assert_eq!((&row["executions"], &row["cpi"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn csv_quotes_what_needs_it_and_leaves_null_empty() {
+    let mut profile = program();
+    profile.functions[1].name = "leaf<int, \"x\">".into();
+    let text = csv::report(&Analysis::new(&profile, None), By::Instruction).unwrap();
+    let load = text.lines().nth(1).unwrap();
+    assert!(
+        load.starts_with("/bin/sketch,8192,\"leaf<int, \"\"x\"\">\",,,\"mov rax,[rax]\",10,30,"),
+        "{load}"
+    );
+}
+
+#[test]
+fn functions_are_found_by_name_and_by_place() {
+    let profile = program();
+    let analysis = Analysis::new(&profile, None);
+    let leaf = annotate::find(&analysis, "leaf").unwrap();
+    assert_eq!(annotate::find(&analysis, "sketch+0x2000"), Ok(leaf));
+    assert_eq!(annotate::find(&analysis, "sketch+0x2003"), Ok(leaf));
+    let unknown = annotate::find(&analysis, "lea").unwrap_err().to_string();
+    assert_eq!(unknown, "no function 'lea' was executed or sampled; did you mean leaf?");
+    let mut twice = program();
+    twice.functions[1].name = "main".into();
+    let ambiguous = annotate::find(&Analysis::new(&twice, None), "main").unwrap_err().to_string();
+    assert_eq!(ambiguous, "'main' names 2 functions: say which, as sketch+0x1000 or sketch+0x2000");
+}

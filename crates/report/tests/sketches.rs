@@ -1,0 +1,197 @@
+//! Whole reports of small programs, as golden text. `UPDATE_EXPECT=1 cargo test` rewrites it.
+
+use expect_test::{Expect, expect};
+use timewise_flow::Analysis;
+use timewise_flow::sketch::sketch;
+use timewise_profile::{Clock, Profile};
+use timewise_report::{By, Style, annotate, listing, summary};
+
+/// OptiWISE's Figure 1 as measured on an AMD Zen 4 machine, 4000 samples a second.
+fn figure_1() -> Profile {
+    sketch(
+        "clock cpu-clock:u 3.5e9 3.4e9 3.6e9 250000
+         function main at 0x1000 size 0x40 file fig1.c line 14
+         block outer at 0x1000 runs 1000000 code 48c1e606 31c0 488b3433 0f1f840000000000
+         block inner at 0x1012 runs 256000000 code 4889f1 4831c1 4801ca 4883c001 483d00010000 75eb
+         block latch at 0x1027 runs 1000000 code 4883c701 4839fd 75d0
+         edge - -> outer external 1
+         edge outer -> inner fallthrough 1000000
+         edge inner -> inner branch 255000000
+         edge inner -> latch fallthrough 1000000
+         edge latch -> outer branch 999999
+         edge latch -> - return 1
+         line 0x1000 /src/fig1.c 24
+         line 0x1012 /src/fig1.c 26
+         line 0x1027 /src/fig1.c 23
+         sample 0x100a 1035
+         sample 0x1018 516
+         sample 0x102b 3
+         output sampling 7
+         output counting 7",
+    )
+    .unwrap()
+}
+
+fn check(got: &str, want: Expect) {
+    want.assert_eq(got);
+}
+
+fn style() -> Style {
+    Style { width: 110, colour: false }
+}
+
+#[test]
+fn summary_of_figure_1() {
+    let profile = figure_1();
+    check(
+        &summary::summary(&Analysis::new(&profile, None), style()),
+        expect![[r#"
+        sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
+        counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
+        0.25 ns an instruction: estimated CPI (cycles per instruction) 0.88 (0.81–0.95, the clock's drift included)
+        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+
+        Hottest functions
+                              self   CPI  calls  instr/call
+          main  fig1.c:14  100.0 %  0.88      1      1.54 G
+
+        Hottest loops
+                                  self    total   CPI  entered  rounds each  ns a round       (95 %)  ≈ cycles a round
+          fig1.c:23-26 in main  66.8 %  100.0 %   130        1       1.00 M         260    (244–276)               908
+          fig1.c:26 in main     33.2 %   33.2 %  0.29   1.00 M          256        0.50  (0.46–0.55)              1.76
+
+        Costliest instructions
+                                          time  ns each       (95 %)  ≈ cycles each  executions
+          fig1.c:24  mov rsi,[rbx+rsi]  66.6 %      259    (243–275)            906      1.00 M  a slow load
+          fig1.c:26  xor rcx,rax        33.2 %     0.50  (0.46–0.55)           1.76     256.0 M
+
+        Next: timewise annotate main
+    "#]],
+    );
+}
+
+#[test]
+fn loops_of_figure_1() {
+    let profile = figure_1();
+    check(
+        &listing::report(&Analysis::new(&profile, None), By::Loop, None, style()),
+        expect![[r#"
+        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+
+            self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
+          66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
+          33.2 %   33.2 %  0.29   1.00 M          256         6.00        0.50  (0.46–0.55)  fig1.c:26     main
+    "#]],
+    );
+}
+
+#[test]
+fn instructions_of_figure_1_on_a_narrow_screen() {
+    let profile = figure_1();
+    let style = Style { width: 64, colour: false };
+    check(
+        &listing::report(&Analysis::new(&profile, None), By::Instruction, Some(4), style),
+        expect![[r#"
+        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+
+            time  ns each  executions  offset  instruction   where      function
+          66.6 %      259      1.00 M  0x1006  mov rsi,[rb…  fig1.c:24  main
+          33.2 %     0.50     256.0 M  0x1015  xor rcx,rax   fig1.c:26  main
+          0.2 %?    0.75?      1.00 M  0x1027  add rdi,1     fig1.c:23  main
+           0.0 %        0     256.0 M  0x1012  mov rcx,rsi   fig1.c:26  main
+        ? rests on fewer than 10 samples: the interval spans more than a factor of three
+        … and 9 more: --limit 0 shows all
+    "#]],
+    );
+}
+
+#[test]
+fn functions_of_figure_1_with_hardware_cycles() {
+    let mut profile = figure_1();
+    let clock = profile.runs[0].clock.take().unwrap();
+    profile.runs[0].clock =
+        Some(Clock { event: "cycles:upp".into(), counts_cycles: true, precise_level: 2, ..clock });
+    profile.samples.iter_mut().for_each(|sample| sample.weight_cycles = Some(875_000));
+    check(
+        &listing::report(&Analysis::new(&profile, None), By::Function, None, style()),
+        expect![[r#"
+        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+        clock: cycles:upp, hardware cycles · samples charged where they fell
+
+             self   CPI  calls  instr/call  cycles a call           (95 %)  function  where
+          100.0 %  0.88      1      1.54 G         1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
+    "#]],
+    );
+}
+
+#[test]
+fn annotation_of_figure_1() {
+    let profile = figure_1();
+    let analysis = Analysis::new(&profile, None);
+    let routine = annotate::find(&analysis, "main").unwrap();
+    let source = |file: &str, line: u32| (file == "/src/fig1.c").then(|| format!("\tsource of line {line}"));
+    check(
+        &annotate::text(&analysis, routine, &source, style()),
+        expect![[r#"
+        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+
+        main (fig1.c:14): 100.0 % of the time, CPI 0.88, called 1 times
+
+          offset  instruction                   executions  samples    time  ns each       (95 %)  ≈ cycles each
+            ↻ loop, depth 1: entered 1 times, 1.00 M rounds each
+        fig1.c:24      source of line 24
+          0x1000  shl rsi,6                         1.00 M        0   0.0 %        0     (0–0.92)              0
+          0x1004  xor eax,eax                       1.00 M        0   0.0 %        0     (0–0.92)              0
+          0x1006  mov rsi,[rbx+rsi]                 1.00 M    1,035  66.6 %      259    (243–275)            906
+          0x100a  nop [rax+rax]                     1.00 M        0   0.0 %        0     (0–0.92)              0
+            ↻ loop, depth 2: entered 1.00 M times, 256 rounds each
+        fig1.c:26      source of line 26
+          0x1012  mov rcx,rsi                      256.0 M        0   0.0 %        0     (0–0.00)              0
+          0x1015  xor rcx,rax                      256.0 M      516  33.2 %     0.50  (0.46–0.55)           1.76
+          0x1018  add rdx,rcx                      256.0 M        0   0.0 %        0     (0–0.00)              0
+          0x101b  add rax,1                        256.0 M        0   0.0 %        0     (0–0.00)              0
+          0x101f  cmp rax,0x100                    256.0 M        0   0.0 %        0     (0–0.00)              0
+          0x1025  jne 0x1012         ↑ 99.6 %      256.0 M        0   0.0 %        0     (0–0.00)              0
+        fig1.c:23      source of line 23
+          0x1027  add rdi,1                         1.00 M     3.00  0.2 %?    0.75?  (0.15–2.19)          2.62?
+          0x102b  cmp rbp,rdi                       1.00 M        0   0.0 %        0     (0–0.92)              0
+          0x102e  jne 0x1000         ↑ 100.0 %      1.00 M        0   0.0 %        0     (0–0.92)              0
+        ? rests on fewer than 10 samples: the interval spans more than a factor of three
+    "#]],
+    );
+}
+
+#[test]
+fn samples_without_counts_show_shares_only() {
+    let profile = sketch(
+        "clock cpu-clock:u 3.5e9 3.4e9 3.6e9 250000
+         function hot at 0x1000 size 0x40 file a.c line 3
+         function cool at 0x1040 size 0x40 file a.c line 9
+         sample 0x1004 70
+         sample 0x1050 30",
+    )
+    .map(|mut profile| {
+        profile.runs.pop();
+        profile.processes.pop();
+        profile.threads.pop();
+        profile
+    })
+    .unwrap();
+    check(
+        &summary::summary(&Analysis::new(&profile, None), style()),
+        expect![[r#"
+        sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
+        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+
+        Hottest functions
+                         self  CPI  calls  instr/call
+          hot   a.c:3  70.0 %    –      –           –
+          cool  a.c:9  30.0 %    –      –           –
+
+        Next: timewise annotate hot
+    "#]],
+    );
+}
