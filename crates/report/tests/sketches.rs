@@ -46,27 +46,28 @@ fn summary_of_figure_1() {
     check(
         &summary::summary(&Analysis::new(&profile, None), style()),
         expect![[r#"
-        sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
-        counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
-        0.25 ns an instruction: estimated CPI (cycles per instruction) 0.88 (0.81–0.95, the clock's drift included)
-        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+            sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
+            counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
+            0.25 ns an instruction: estimated CPI (cycles per instruction) 0.88 (0.81–0.95, the clock's drift included)
+            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
+              samples charged to the instruction before
 
-        Hottest functions
-                              self   CPI  calls  instr/call
-          main  fig1.c:14  100.0 %  0.88      1      1.54 G
+            Hottest functions
+                                  self   CPI  calls  instr/call
+              main  fig1.c:14  100.0 %  0.88      1      1.54 G
 
-        Hottest loops
-                                  self    total   CPI  entered  rounds each  ns a round       (95 %)  ≈ cycles a round
-          fig1.c:23-26 in main  66.8 %  100.0 %   130        1       1.00 M         260    (244–276)               908
-          fig1.c:26 in main     33.2 %   33.2 %  0.29   1.00 M          256        0.50  (0.46–0.55)              1.76
+            Hottest loops
+                                      self    total   CPI  entered  rounds each  ns a round       (95 %)  ≈ cycles a round
+              fig1.c:23-26 in main  66.8 %  100.0 %   130        1       1.00 M         260    (244–276)               908
+              fig1.c:26 in main     33.2 %   33.2 %  0.29   1.00 M          256        0.50  (0.46–0.55)              1.76
 
-        Costliest instructions
-                                          time  ns each       (95 %)  ≈ cycles each  executions
-          fig1.c:24  mov rsi,[rbx+rsi]  66.6 %      259    (243–275)            906      1.00 M  a slow load
-          fig1.c:26  xor rcx,rax        33.2 %     0.50  (0.46–0.55)           1.76     256.0 M
+            Costliest instructions
+                                              time  ns each       (95 %)  ≈ cycles each  executions
+              fig1.c:24  mov rsi,[rbx+rsi]  66.6 %      259    (243–275)            906      1.00 M  a slow load
+              fig1.c:26  xor rcx,rax        33.2 %     0.50  (0.46–0.55)           1.76     256.0 M
 
-        Next: timewise annotate main
-    "#]],
+            Next: timewise annotate main
+        "#]],
     );
 }
 
@@ -76,13 +77,14 @@ fn loops_of_figure_1() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Loop, None, style()),
         expect![[r#"
-        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
+              samples charged to the instruction before
 
-            self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
-          66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
-          33.2 %   33.2 %  0.29   1.00 M          256         6.00        0.50  (0.46–0.55)  fig1.c:26     main
-    "#]],
+                self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
+              66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
+              33.2 %   33.2 %  0.29   1.00 M          256         6.00        0.50  (0.46–0.55)  fig1.c:26     main
+        "#]],
     );
 }
 
@@ -93,17 +95,19 @@ fn instructions_of_figure_1_on_a_narrow_screen() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Instruction, Some(4), style),
         expect![[r#"
-        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+            time sampled: 1,554 samples, 0 lost · executions exact
+              100.0 % of the time joined
+            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40
+              to 3.60 seen) · samples charged to the instruction before
 
-            time  ns each  executions  offset  instruction   where      function
-          66.6 %      259      1.00 M  0x1006  mov rsi,[rb…  fig1.c:24  main
-          33.2 %     0.50     256.0 M  0x1015  xor rcx,rax   fig1.c:26  main
-          0.2 %?    0.75?      1.00 M  0x1027  add rdi,1     fig1.c:23  main
-           0.0 %        0     256.0 M  0x1012  mov rcx,rsi   fig1.c:26  main
-        ? rests on fewer than 10 samples: the interval spans more than a factor of three
-        … and 9 more: --limit 0 shows all
-    "#]],
+                time  ns each  executions  offset  instruction   where      function
+              66.6 %      259      1.00 M  0x1006  mov rsi,[rb…  fig1.c:24  main
+              33.2 %     0.50     256.0 M  0x1015  xor rcx,rax   fig1.c:26  main
+              0.2 %?    0.75?      1.00 M  0x1027  add rdi,1     fig1.c:23  main
+               0.0 %        0     256.0 M  0x1012  mov rcx,rsi   fig1.c:26  main
+            ? rests on fewer than 10 samples: the interval spans more than a factor of three
+            … and 9 more: --limit 0 shows all
+        "#]],
     );
 }
 
@@ -135,32 +139,33 @@ fn annotation_of_figure_1() {
     check(
         &annotate::text(&analysis, routine, &source, style()),
         expect![[r#"
-        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
+              samples charged to the instruction before
 
-        main (fig1.c:14): 100.0 % of the time, CPI 0.88, called 1 times
+            main (fig1.c:14): 100.0 % of the time, CPI 0.88, called once
 
-          offset  instruction                   executions  samples    time  ns each       (95 %)  ≈ cycles each
-            ↻ loop, depth 1: entered 1 times, 1.00 M rounds each
-        fig1.c:24      source of line 24
-          0x1000  shl rsi,6                         1.00 M        0   0.0 %        0     (0–0.92)              0
-          0x1004  xor eax,eax                       1.00 M        0   0.0 %        0     (0–0.92)              0
-          0x1006  mov rsi,[rbx+rsi]                 1.00 M    1,035  66.6 %      259    (243–275)            906
-          0x100a  nop [rax+rax]                     1.00 M        0   0.0 %        0     (0–0.92)              0
-            ↻ loop, depth 2: entered 1.00 M times, 256 rounds each
-        fig1.c:26      source of line 26
-          0x1012  mov rcx,rsi                      256.0 M        0   0.0 %        0     (0–0.00)              0
-          0x1015  xor rcx,rax                      256.0 M      516  33.2 %     0.50  (0.46–0.55)           1.76
-          0x1018  add rdx,rcx                      256.0 M        0   0.0 %        0     (0–0.00)              0
-          0x101b  add rax,1                        256.0 M        0   0.0 %        0     (0–0.00)              0
-          0x101f  cmp rax,0x100                    256.0 M        0   0.0 %        0     (0–0.00)              0
-          0x1025  jne 0x1012         ↑ 99.6 %      256.0 M        0   0.0 %        0     (0–0.00)              0
-        fig1.c:23      source of line 23
-          0x1027  add rdi,1                         1.00 M     3.00  0.2 %?    0.75?  (0.15–2.19)          2.62?
-          0x102b  cmp rbp,rdi                       1.00 M        0   0.0 %        0     (0–0.92)              0
-          0x102e  jne 0x1000         ↑ 100.0 %      1.00 M        0   0.0 %        0     (0–0.92)              0
-        ? rests on fewer than 10 samples: the interval spans more than a factor of three
-    "#]],
+              offset  instruction                   executions  samples    time  ns each       (95 %)  ≈ cycles each
+                ↻ loop, depth 1: entered once, 1.00 M rounds each
+            fig1.c:24      source of line 24
+              0x1000  shl rsi,6                         1.00 M        0   0.0 %        0     (0–0.92)              0
+              0x1004  xor eax,eax                       1.00 M        0   0.0 %        0     (0–0.92)              0
+              0x1006  mov rsi,[rbx+rsi]                 1.00 M    1,035  66.6 %      259    (243–275)            906
+              0x100a  nop [rax+rax]                     1.00 M        0   0.0 %        0     (0–0.92)              0
+                ↻ loop, depth 2: entered 1.00 M times, 256 rounds each
+            fig1.c:26      source of line 26
+              0x1012  mov rcx,rsi                      256.0 M        0   0.0 %        0    (0–<0.01)              0
+              0x1015  xor rcx,rax                      256.0 M      516  33.2 %     0.50  (0.46–0.55)           1.76
+              0x1018  add rdx,rcx                      256.0 M        0   0.0 %        0    (0–<0.01)              0
+              0x101b  add rax,1                        256.0 M        0   0.0 %        0    (0–<0.01)              0
+              0x101f  cmp rax,0x100                    256.0 M        0   0.0 %        0    (0–<0.01)              0
+              0x1025  jne 0x1012         ↑ 99.6 %      256.0 M        0   0.0 %        0    (0–<0.01)              0
+            fig1.c:23      source of line 23
+              0x1027  add rdi,1                         1.00 M     3.00  0.2 %?    0.75?  (0.15–2.19)          2.62?
+              0x102b  cmp rbp,rdi                       1.00 M        0   0.0 %        0     (0–0.92)              0
+              0x102e  jne 0x1000         ↑ 100.0 %      1.00 M        0   0.0 %        0     (0–0.92)              0
+            ? rests on fewer than 10 samples: the interval spans more than a factor of three
+        "#]],
     );
 }
 
@@ -183,15 +188,15 @@ fn samples_without_counts_show_shares_only() {
     check(
         &summary::summary(&Analysis::new(&profile, None), style()),
         expect![[r#"
-        sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
-        clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen) · samples charged to the instruction before
+            sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
+            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
+              samples charged to the instruction before
 
-        Hottest functions
-                         self  CPI  calls  instr/call
-          hot   a.c:3  70.0 %    –      –           –
-          cool  a.c:9  30.0 %    –      –           –
+            Hottest functions
+                             self
+              hot   a.c:3  70.0 %
+              cool  a.c:9  30.0 %
 
-        Next: timewise annotate hot
-    "#]],
+        "#]],
     );
 }
