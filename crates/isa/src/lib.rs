@@ -13,4 +13,4 @@ pub mod walk;
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
 pub use text::text;
-pub use walk::{Step, Work, walk};
+pub use walk::{Step, Work, stores, walk};

@@ -74,6 +74,12 @@ const UNDECODABLE: Step = Step {
     repeats: false,
 };
 
+/// Whether the instruction at the start of `bytes` may write to data memory beyond pushing.
+pub fn stores(bytes: &[u8]) -> bool {
+    let instruction = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+    data_accesses(&instruction, &mut InstructionInfoFactory::new()).1
+}
+
 fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step {
     let (loads, stores) = data_accesses(instruction, factory);
     Step {

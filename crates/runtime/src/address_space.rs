@@ -19,7 +19,7 @@ pub struct Mapping(u32);
 /// Executable memory and what is mapped there.
 #[derive(Default, Debug)]
 pub struct AddressSpace {
-    /// Whether it is writable, as the kernel said, for as long as that surely holds.
+    /// Whether its contents may change without a system call, for as long as what the kernel said holds.
     seen: RangeMap<bool>,
     /// What the log says is mapped.
     recorded: RangeMap<Mapping>,
@@ -32,9 +32,10 @@ impl AddressSpace {
         self.seen.get(address).is_some()
     }
 
-    /// Whether `address` is known to be executable and writable at once.
-    pub fn is_writable(&self, address: u64) -> bool {
-        self.seen.get(address).is_some_and(|(_, writable)| writable)
+    /// Whether code at `address` may change without a system call: the program can write to it, there or
+    /// through another mapping of the same memory.
+    pub fn may_change(&self, address: u64) -> bool {
+        self.seen.get(address).is_some_and(|(_, changes)| changes)
     }
 
     /// What is mapped at `address`.
@@ -50,7 +51,7 @@ impl AddressSpace {
     /// Whether the code at `address` is its file's, and stays unless a system call says otherwise.
     pub fn is_settled(&self, address: u64) -> bool {
         let from_file = self.mapping(address).is_some_and(|mapping| self.has_file(mapping));
-        from_file && self.seen.get(address).is_some_and(|(_, writable)| !writable)
+        from_file && self.seen.get(address).is_some_and(|(_, changes)| !changes)
     }
 
     /// The range of the mapping at `address`, as far as code came from it, or an empty range.
@@ -88,6 +89,7 @@ impl AddressSpace {
             let line = Line {
                 range: page..page.saturating_add(0x1000),
                 writable: false,
+                shared: false,
                 executable: true,
                 file_offset: 0,
                 device: 0,
@@ -123,7 +125,7 @@ impl AddressSpace {
             shared.append(log, &record, line.path)?;
             self.recorded.insert(line.range.clone(), fresh);
         }
-        self.seen.insert(line.range.clone(), line.writable);
+        self.seen.insert(line.range.clone(), line.writable || line.shared);
         Ok(())
     }
 

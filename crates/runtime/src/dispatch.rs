@@ -3,7 +3,7 @@
 use crate::entry::reason;
 use crate::link;
 use crate::retire;
-use crate::state::{PROCESS, Process};
+use crate::state::{Exit, PROCESS, Process};
 use crate::system_call;
 use crate::translate::translate;
 use crate::unit::MAX_INSTRUCTIONS;
@@ -111,7 +111,10 @@ pub fn external(
 }
 
 fn follow_exit(process: &mut Process, number: u32) -> Result<Option<u64>, Failure> {
-    let target = process.exits[number as usize].target;
+    let Exit { from, kind, target, .. } = process.exits[number as usize];
+    if kind == edge_kind::REPLACED {
+        retire::changed(process, from);
+    }
     let Some(to) = block_at(process, target)? else { return Ok(None) };
     link::exit(process, number, to).map(Some)
 }

@@ -92,6 +92,15 @@ impl Code {
         true
     }
 
+    /// An instruction with an operand relative to the program counter at `target`, which is in reach, and
+    /// what follows its displacement.
+    pub fn relative(&mut self, opcode: &[u8], target: u64, rest: &[u8]) {
+        self.raw(opcode);
+        let distance = self.distance(target, rest.len() as u64).expect("in reach of its region");
+        self.raw32(distance);
+        self.raw(rest);
+    }
+
     /// `mov gs:[slot], register`.
     pub fn store(&mut self, slot: u32, register: Borrowed) {
         self.raw(&[0x65, 0x48, 0x89, 0x04 | (register as u8) << 3, 0x25]);
@@ -207,6 +216,9 @@ impl Code {
 
 /// Spill slot that counting borrows a register through.
 pub const COUNT_SPILL: u32 = 2;
+
+/// Spill slot of a register borrowed around or before a single instruction of the program.
+pub const SCRATCH_SPILL: u32 = 3;
 
 #[cfg(test)]
 mod tests {

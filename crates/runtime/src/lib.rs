@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod address_space;
 pub mod cache;
+pub mod check;
 pub mod dispatch;
 pub mod emit;
 pub mod entry;

@@ -66,11 +66,12 @@ pub fn indirect(
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let known = targets(process, to).find(|&n| process.targets[n as usize].place == place);
     let counter = match known {
-        // Another thread was here first.
-        Some(known) if process.targets[known as usize].live => {
-            return Ok(process.targets[known as usize].found);
+        Some(known) => {
+            if process.targets[known as usize].live || enter_again(process, known) {
+                return Ok(process.targets[known as usize].found);
+            }
+            process.targets[known as usize].counter
         }
-        Some(known) => process.targets[known as usize].counter,
         None => {
             let site = process.sites[indirect::site_of(table, index, address) as usize];
             let executed = process.blocks[site.from as usize].instructions;
@@ -91,21 +92,50 @@ pub fn indirect(
     code.jump_far(block.entry);
     region.place(&code.bytes, Kind::IndirectStub { counter, to });
     cache::set_entry(place, code.address);
-    let number = process.targets.len() as u32;
-    process.targets.push(Target {
+    let mut target = Target {
         place,
         to,
         counter,
         code: code.address,
         switch,
+        on: code.bytes[(switch - code.address) as usize],
         found,
         after,
         next: block.targets,
         live: true,
-    });
-    process.blocks[to as usize].targets = number;
+    };
+    let number = known.unwrap_or(process.targets.len() as u32);
+    if known.is_some() {
+        target.next = process.targets[number as usize].next;
+        process.targets[number as usize] = target;
+    } else {
+        process.targets.push(target);
+        process.blocks[to as usize].targets = number;
+    }
     process.heads.insert(place, number);
     Ok(found)
+}
+
+/// Lets the stub of a target that was taken out do its work again, if it can.
+fn enter_again(process: &mut Process, number: u32) -> bool {
+    let Target { place, code, switch, on, after, .. } = process.targets[number as usize];
+    let head = process.heads.get(&place).copied().unwrap_or(NONE);
+    let mut in_chain = head;
+    while in_chain != number
+        && let Some(target) = process.targets.get(in_chain as usize)
+    {
+        in_chain = target.after;
+    }
+    if in_chain != number && head != after {
+        return false;
+    }
+    cache::write(switch, &[on]);
+    process.targets[number as usize].live = true;
+    if in_chain != number {
+        cache::set_entry(place, code);
+        process.heads.insert(place, number);
+    }
+    true
 }
 
 /// The targets that lead, or led, to a block.

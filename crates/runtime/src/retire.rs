@@ -7,7 +7,7 @@
 
 use crate::cache;
 use crate::link;
-use crate::state::{Fragment, Process};
+use crate::state::{Block, Fragment, Process};
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_abi::thread::ThreadArea;
@@ -151,11 +151,28 @@ fn is_back(process: &mut Process, number: u32) -> bool {
         _ => false,
     };
     same && blocks.into_iter().all(|block| {
-        let block = &process.blocks[block as usize];
-        let length = usize::from(block.length);
+        let Block { address, copy, length, .. } = process.blocks[block as usize];
+        let length = usize::from(length);
         // SAFETY: the source was found readable; the copy is in the log for good.
-        let [then, now] = [block.copy, block.address]
-            .map(|at| unsafe { core::slice::from_raw_parts(at as *const u8, length) });
-        then == now
+        let [then, now] =
+            [copy, address].map(|at| unsafe { core::slice::from_raw_parts(at as *const u8, length) });
+        let offset = (address - source.start) as usize;
+        let free = &process.fragments[number as usize].free;
+        let differs = |at: &usize| then[*at] != now[*at];
+        !(0..length).filter(differs).any(|at| !free.iter().any(|range| range.contains(&(offset + at))))
     })
+}
+
+/// A thread found that a block is no longer what it was.
+pub fn changed(process: &mut Process, block: u32) {
+    let number = process.blocks[block as usize].fragment;
+    let fragment = &mut process.fragments[number as usize];
+    if core::mem::replace(&mut fragment.live, false) {
+        for page in pages(fragment.source.clone()) {
+            if let Some(page) = process.pages.get_mut(&page) {
+                page.version += 1;
+            }
+        }
+        leave(process, number);
+    }
 }

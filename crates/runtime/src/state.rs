@@ -61,6 +61,8 @@ pub struct Fragment {
     pub loops: Vec<Loop>,
     /// System calls that it goes on after.
     pub calls: Vec<Call>,
+    /// Bytes of the source, from its start, that may be any: the code reads them when it needs them.
+    pub free: Vec<Range<usize>>,
 }
 
 /// A jump back within a fragment.
@@ -128,6 +130,8 @@ pub struct Target {
     pub code: u64,
     /// The byte to clear for the stub never to find its target.
     pub switch: u64,
+    /// What else it holds.
+    pub on: u8,
     /// Where the stub goes on when it finds its target.
     pub found: u64,
     /// Target whose stub comes after this one's in the entry's chain, `NONE` for none.
@@ -302,5 +306,9 @@ impl World for Process {
 
     fn is_settled(&self, address: u64) -> bool {
         self.space.is_settled(address)
+    }
+
+    fn may_change(&self, address: u64) -> bool {
+        self.space.may_change(address)
     }
 }

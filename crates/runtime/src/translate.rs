@@ -6,13 +6,15 @@
 //! addresses, as natively.
 
 use crate::cache::{self, Kind};
-use crate::emit::{Code, gs};
+use crate::check;
+use crate::emit::{Borrowed, Code, SCRATCH_SPILL, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
 use crate::retire;
 use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
 use crate::unit::{self, Unit};
 use alloc::vec::Vec;
+use core::ops::Range;
 use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
 use timewise_isa::{Control, FlagSet, Instruction};
@@ -47,11 +49,15 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         detours: Vec::new(),
         loops: Vec::new(),
         calls: Vec::new(),
+        free: None,
+        failures: Vec::new(),
     };
+    translation.find_free();
     translation.blocks()?;
     translation.detours();
+    translation.failures();
     translation.fix();
-    let Translation { code: Code { bytes, .. }, loops, calls, .. } = translation;
+    let Translation { code: Code { bytes, .. }, loops, calls, free, .. } = translation;
     let number = process.fragments.len() as u32;
     process.cache.region(region).place(&bytes, Kind::Unit(number));
     let fragment = Fragment {
@@ -62,6 +68,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         live: true,
         loops,
         calls,
+        free: free.unwrap_or_default(),
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
@@ -96,6 +103,16 @@ struct Translation<'a> {
     detours: Vec<Detour>,
     loops: Vec<Loop>,
     calls: Vec<Call>,
+    /// If the code may change unseen: the bytes of it that may be any.
+    free: Option<Vec<Range<usize>>>,
+    failures: Vec<Failed>,
+}
+
+/// Displacements of jumps that are taken if `block` is no longer what it was.
+struct Failed {
+    block: u32,
+    places: Vec<usize>,
+    borrowed: bool,
 }
 
 /// The displacement at position `place` of the code is to lead to block `to`.
@@ -174,6 +191,9 @@ impl Translation<'_> {
             exits: NONE,
             targets: NONE,
         });
+        if self.free.is_some() {
+            self.check(block);
+        }
         for at in range.clone() {
             if plan.counter_at == Some(at) && counter != NONE {
                 self.code.count(counter, unit::live_at(unit, block, at));
@@ -188,9 +208,64 @@ impl Translation<'_> {
         Ok(())
     }
 
+    /// If the code may change unseen: finds what of it may be any.
+    fn find_free(&mut self) {
+        let start = self.unit.instructions[0].address;
+        if !self.process.space.may_change(start) {
+            return;
+        }
+        let constant = |at: usize| {
+            let offset = (self.unit.instructions[at].address - start) as usize;
+            check::constant(self.unit.code(at)).map(|range| offset + range.start..offset + range.end)
+        };
+        self.free = Some((0..self.unit.instructions.len()).filter_map(constant).collect());
+    }
+
+    /// Sees to it that a block is only executed if it is what it was. It is the unit's only one.
+    fn check(&mut self, block: usize) {
+        let source = self.unit.instructions[0].address;
+        let free = self.free.as_deref().unwrap_or_default();
+        let live = self.unit.blocks[block].live;
+        let (places, borrowed) = check::emit(&mut self.code, source, &self.unit.bytes, free, live);
+        self.failures.push(Failed { block: self.first + block as u32, places, borrowed });
+    }
+
+    fn failures(&mut self) {
+        for Failed { block, places, borrowed } in core::mem::take(&mut self.failures) {
+            for place in places {
+                let here = self.code.bytes.len();
+                self.code.fix(place, here);
+            }
+            if borrowed {
+                self.code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
+            }
+            let stub = self.way_out(block);
+            let place = self.code.plain_jump_here();
+            self.code.fix_to(place, stub);
+        }
+    }
+
+    /// A stub by which a thread leaves that came to a block which has gone. It came as it would have
+    /// natively, and leaves again before the first instruction.
+    fn way_out(&mut self, number: u32) -> u64 {
+        let block = self.process.blocks[number as usize];
+        let exit = self.process.exits.len() as u32;
+        self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
+        let stub = exit_stub(self.process, self.region, exit, block.first_counter, block.live);
+        self.process.exits[exit as usize].stub = stub;
+        stub
+    }
+
     /// An instruction that only goes on to the next.
     fn plain(&mut self, at: usize) -> Result<(), Failure> {
         let bytes = self.unit.code(at);
+        if self.free.is_some()
+            && let Some(constant) = check::constant(bytes)
+        {
+            let place = self.unit.instructions[at].address + constant.start as u64;
+            check::load_constant(&mut self.code, bytes, place);
+            return Ok(());
+        }
         let Some((displacement, target)) = self.unit.instructions[at].relative_operand else {
             self.code.raw(bytes);
             return Ok(());
@@ -350,12 +425,7 @@ impl Translation<'_> {
             if !back {
                 continue;
             }
-            // The way out, should the fragment be retired while a thread is in the loop. The jump back
-            // is counted as natively; the block is left again before its first instruction.
-            let exit = self.process.exits.len() as u32;
-            self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
-            let stub = exit_stub(self.process, self.region, exit, block.first_counter, block.live);
-            self.process.exits[exit as usize].stub = stub;
+            let stub = self.way_out(number);
             self.loops.push(Loop { place: self.code.address + place as u64, entry: block.entry, stub });
         }
     }

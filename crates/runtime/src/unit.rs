@@ -6,7 +6,7 @@
 use crate::forest::{Forest, Vertex};
 use alloc::vec::Vec;
 use core::ops::Range;
-use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode};
+use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode, stores};
 
 /// Most instructions of a unit: what lies further on is translated when control gets there.
 pub const MAX_INSTRUCTIONS: usize = 96;
@@ -75,6 +75,8 @@ pub trait World {
     fn known(&self, address: u64) -> Option<FlagSet>;
     /// Whether the code at `address` is there to stay, so that other code may rely on what it does.
     fn is_settled(&self, address: u64) -> bool;
+    /// Whether the code at `address` may change unseen, so that it has to be checked before it is executed.
+    fn may_change(&self, address: u64) -> bool;
 }
 
 /// Plans the unit that starts at `start`, of at most `limit` instructions, but for its counters. `None`
@@ -91,6 +93,7 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
     let mut instructions: Vec<Instruction> = Vec::new();
     let mut bytes = Vec::new();
     let mut address = start;
+    let mut may_change = false;
     let mut blocks = 1;
     while instructions.len() < limit {
         if address != start && world.known(address).is_some() {
@@ -99,13 +102,27 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
         let mut buffer = [0; MAX_LENGTH];
         let readable = world.read(address, &mut buffer);
         let Ok(instruction) = decode(&buffer[..readable], address) else { break };
-        if instruction.control == Control::Unsupported {
+        if address == start {
+            // Only what was read is known.
+            may_change = world.may_change(start);
+        }
+        let other_page = (address ^ start) >> 12 != 0;
+        if instruction.control == Control::Unsupported
+            || (other_page && world.may_change(address) != may_change)
+        {
             break;
         }
         bytes.extend_from_slice(&buffer[..usize::from(instruction.length)]);
         instructions.push(instruction);
         address = instruction.next();
         match instruction.control {
+            // Code that may change is checked where it is entered: what it writes may be its own next
+            // instruction.
+            control if may_change => {
+                if control != Control::Next || stores(&buffer[..readable]) {
+                    break;
+                }
+            }
             Control::Next => {}
             Control::Jump { .. } | Control::IndirectJump | Control::Return { .. } => break,
             _ => {

@@ -11,6 +11,8 @@ pub struct Line<'a> {
     pub range: Range<u64>,
     /// Whether it may be written to.
     pub writable: bool,
+    /// Whether what others write to it elsewhere shows here.
+    pub shared: bool,
     /// Whether it may be executed.
     pub executable: bool,
     /// Offset of its first byte in the file.
@@ -68,6 +70,7 @@ fn line(text: &[u8]) -> Option<Line<'_>> {
     Some(Line {
         range: start..end,
         writable: permissions.get(1) == Some(&b'w'),
+        shared: permissions.get(3) == Some(&b's'),
         executable: permissions.get(2) == Some(&b'x'),
         file_offset,
         device: device(major, minor),
