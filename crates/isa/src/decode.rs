@@ -43,6 +43,11 @@ pub enum Control {
         /// Absolute address.
         target: u64,
     },
+    /// Into a transaction, or to `target` with the reason in `eax` if it is aborted.
+    Transaction {
+        /// Absolute address if aborted.
+        target: u64,
+    },
     /// To the address in a register or in memory.
     IndirectJump,
     /// Likewise, pushing the return address.
@@ -54,8 +59,8 @@ pub enum Control {
     },
     /// Into the kernel and back to the next instruction.
     SystemCall,
-    /// An instruction that leaves 64-bit user code in a way that is not followed: far branches,
-    /// `int n`, `sysenter`, transactions.
+    /// An instruction that leaves 64-bit user code in a way that is not followed: far branches, returns
+    /// from interrupts, `sysenter`.
     Unsupported,
 }
 
@@ -164,10 +169,23 @@ pub(crate) fn control(decoded: &iced_x86::Instruction) -> Control {
             Control::Return { discard: decoded.immediate16() }
         }
         // `ud2`, `int3` and the like fault where they stand; the fault is what the program asked for.
-        FlowControl::Exception => Control::Next,
-        FlowControl::Interrupt if decoded.mnemonic() == Mnemonic::Int3 => Control::Next,
+        // `int 0x80` enters the kernel and comes back.
+        FlowControl::Exception | FlowControl::Interrupt => Control::Next,
+        FlowControl::XbeginXabortXend if decoded.mnemonic() == Mnemonic::Xbegin => {
+            Control::Transaction { target: near() }
+        }
+        // Outside of a transaction, which is all that is executed, they fault or do nothing.
+        FlowControl::XbeginXabortXend => Control::Next,
+        // Calls of a hypervisor fault or come back.
+        FlowControl::Call if decoded.is_privileged() || is_hypervisor_call(decoded.mnemonic()) => {
+            Control::Next
+        }
         _ => Control::Unsupported,
     }
+}
+
+fn is_hypervisor_call(mnemonic: Mnemonic) -> bool {
+    matches!(mnemonic, Mnemonic::Vmcall | Mnemonic::Vmmcall | Mnemonic::Vmgexit | Mnemonic::Tdcall)
 }
 
 /// The condition's number in the encoding of `jcc`, `setcc` and `cmovcc`.
@@ -213,7 +231,11 @@ mod tests {
         assert_eq!(one(&[0xc2, 8, 0]).control, Control::Return { discard: 8 });
         assert_eq!(one(&[0x0f, 0x05]).control, Control::SystemCall);
         assert_eq!(one(&[0x0f, 0x0b]).control, Control::Next);
-        assert_eq!(one(&[0xcd, 0x80]).control, Control::Unsupported);
+        assert_eq!(one(&[0xcd, 0x80]).control, Control::Next);
+        assert_eq!(one(&[0xc7, 0xf8, 0, 0, 0, 0]).control, Control::Transaction { target: 0x1006 });
+        assert_eq!(one(&[0x0f, 0x01, 0xd5]).control, Control::Next); // xend
+        assert_eq!(one(&[0x48, 0xcf]).control, Control::Unsupported); // iretq
+        assert_eq!(one(&[0x0f, 0x34]).control, Control::Unsupported); // sysenter
     }
 
     #[test]

@@ -7,10 +7,12 @@
 
 pub mod decode;
 pub mod flags;
+pub mod registers;
 pub mod text;
 pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
+pub use registers::unused_registers;
 pub use text::text;
 pub use walk::{Step, Work, stores, walk};

@@ -2,6 +2,7 @@
 //! the program counter stay in reach.
 
 use crate::entry;
+use crate::sys::Errno;
 use crate::sys::memory::map_at;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,6 +12,14 @@ use timewise_abi::Failure;
 
 /// Bytes reserved for a region; memory is used only as code is put there.
 const REGION_SIZE: u64 = 128 << 20;
+
+/// Addresses below are left to the program.
+const LOWEST: u64 = 0x1000_0000;
+
+const TWO_GIB: u64 = 1 << 31;
+
+/// Most regions that are out of reach of the code in them.
+const FAR_REGIONS: u64 = 64;
 
 /// How far from the code a region may lie. Its data may lie further on by the rest of 2 GiB.
 const REACH: u64 = 3 << 29;
@@ -64,39 +73,27 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The region for code from around `address`, with room for `size` more bytes: its number.
+    /// The region for code from around `address`, with room for `size` more bytes: its number. Out of reach
+    /// of `address` if there is no room nearer.
     ///
     /// # Errors
-    /// [`Failure::CacheFull`] if no address space is left in reach.
+    /// [`Failure::CacheFull`] if no address space is left at all.
     pub fn region_for(&mut self, address: u64, size: u64) -> Result<usize, Failure> {
-        let fits = |r: &Region| r.reaches(address) && !r.closed && r.cold - r.hot > size;
+        let fits = |r: &Region| r.reaches(address) && r.has_room(size);
         if let Some(found) = self.regions.iter().rposition(fits) {
             return Ok(found);
         }
-        // Below first: the heap grows above a program, and the kernel maps libraries downwards from the
-        // top, so that about 1 GiB below a cluster of modules is rarely wanted by the program.
-        const GIB: i64 = 1 << 30;
-        let base = (address & !0xfff_ffff) as i64;
-        for step in [-4, -5, -3, -2, 4, 3, 2, -1, 1, 5] {
-            let start = base + step * GIB / 4;
-            if start < 0x1000_0000 {
-                continue;
-            }
-            let start = start as u64;
-            let region = Region {
-                start,
-                end: start + REGION_SIZE,
-                hot: start,
-                cold: start + REGION_SIZE,
-                pieces: Vec::new(),
-                closed: false,
-            };
-            if region.reaches(address) && map_at(start, REGION_SIZE, true).is_ok() {
-                self.regions.push(region);
-                return Ok(self.regions.len() - 1);
-            }
+        let near = places_near(address).find_map(|start| Region::at(start).filter(|r| r.reaches(address)));
+        if let Some(region) = near {
+            self.regions.push(region);
+            return Ok(self.regions.len() - 1);
         }
-        Err(Failure::CacheFull)
+        if let Some(found) = self.regions.iter().rposition(|r| r.has_room(size)) {
+            return Ok(found);
+        }
+        let far = (1..=FAR_REGIONS).find_map(|n| Region::at(entry::HIGH.end - n * REGION_SIZE));
+        self.regions.push(far.ok_or(Failure::CacheFull)?);
+        Ok(self.regions.len() - 1)
     }
 
     /// A region by number.
@@ -167,9 +164,53 @@ impl Cache {
     }
 }
 
+/// Where a region for code at `address` may start, the best places first.
+fn places_near(address: u64) -> impl Iterator<Item = u64> {
+    // A program at a fixed address has its heap right above it, and libraries elsewhere: as far above as
+    // operands reach.
+    let low = (1..).map(|n| LOWEST.max(u64::from(entry::LOW).saturating_sub(n * REGION_SIZE)));
+    let low = low.take_while(|&start| start > LOWEST).filter(move |_| address < TWO_GIB);
+    // Else below first: the heap grows above a program, and the kernel maps libraries downwards from the
+    // top, so that about 1 GiB below a cluster of modules is rarely wanted by the program.
+    let base = address & !0xfff_ffff;
+    let steps = [-4i64, -5, -3, -2, 4, 3, 2, -1, 1, 5].into_iter();
+    let around = steps.filter_map(move |step| base.checked_add_signed(step * (TWO_GIB / 8) as i64));
+    low.chain(around).filter(|&start| start >= LOWEST)
+}
+
 impl Region {
+    /// A region of its own at `start`, as large as the system grants, if nothing is there.
+    fn at(start: u64) -> Option<Region> {
+        const EEXIST: Errno = Errno(17);
+        for size in [REGION_SIZE, REGION_SIZE / 8, REGION_SIZE / 64] {
+            match map_at(start, size, true) {
+                Ok(()) => {
+                    let end = start + size;
+                    return Some(Region {
+                        start,
+                        end,
+                        hot: start,
+                        cold: end,
+                        pieces: Vec::new(),
+                        closed: false,
+                    });
+                }
+                Err(EEXIST) => return None,
+                // Too much at once, where memory is promised sparingly.
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    fn has_room(&self, size: u64) -> bool {
+        !self.closed && self.cold - self.hot > size
+    }
+
     fn reaches(&self, address: u64) -> bool {
-        self.start.abs_diff(address) < REACH && self.end.abs_diff(address) < REACH
+        // Below 2 GiB, operands have absolute addresses.
+        let low = self.end <= TWO_GIB && address < TWO_GIB;
+        low || (self.start.abs_diff(address) < REACH && self.end.abs_diff(address) < REACH)
     }
 
     /// Address of the next hot code.

@@ -46,7 +46,7 @@ pub fn emit(
     free: &[Range<usize>],
     live: FlagSet,
 ) -> (Vec<usize>, bool) {
-    let borrows = !live.is_empty();
+    let borrows = !live.is_empty() || !code.reaches(source);
     if borrows {
         code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rcx);
     }
@@ -81,11 +81,17 @@ fn compare(code: &mut Code, place: u64, size: usize, value: [u8; 4]) -> usize {
 /// The same without a flag changed, in `rcx`.
 fn compare_aside(code: &mut Code, place: u64, size: usize, value: u32) -> usize {
     let load: &[u8] = match size {
-        4 => &[0x8b, 0x0d],       // mov ecx, [place]
-        2 => &[0x0f, 0xb7, 0x0d], // movzx ecx, word [place]
-        _ => &[0x0f, 0xb6, 0x0d], // movzx ecx, byte [place]
+        4 => &[0x8b],       // mov ecx, [place]
+        2 => &[0x0f, 0xb7], // movzx ecx, word [place]
+        _ => &[0x0f, 0xb6], // movzx ecx, byte [place]
     };
-    code.relative(load, place, &[]);
+    if code.reaches(place) {
+        code.relative(&[load, &[0x0d]].concat(), place, &[]);
+    } else {
+        code.load_constant(Borrowed::Rcx as u8, place);
+        code.raw(load);
+        code.raw(&[0x09]); // by [rcx]
+    }
     code.raw(&[0x8d, 0x89]); // lea ecx, [rcx-value]
     code.raw(&value.wrapping_neg().to_le_bytes());
     code.raw(&[0xe3, 5]); // jrcxz over the jump

@@ -92,6 +92,12 @@ impl Code {
         true
     }
 
+    /// Whether operands relative to the program counter reach `address` from about here.
+    pub fn reaches(&self, address: u64) -> bool {
+        const MARGIN: u64 = 1 << 20;
+        self.here().abs_diff(address) < (1 << 31) - MARGIN
+    }
+
     /// An instruction with an operand relative to the program counter at `target`, which is in reach, and
     /// what follows its displacement.
     pub fn relative(&mut self, opcode: &[u8], target: u64, rest: &[u8]) {
@@ -103,14 +109,30 @@ impl Code {
 
     /// `mov gs:[slot], register`.
     pub fn store(&mut self, slot: u32, register: Borrowed) {
-        self.raw(&[0x65, 0x48, 0x89, 0x04 | (register as u8) << 3, 0x25]);
-        self.raw32(slot);
+        self.store_any(slot, register as u8);
     }
 
     /// `mov register, gs:[slot]`.
     pub fn load(&mut self, register: Borrowed, slot: u32) {
-        self.raw(&[0x65, 0x48, 0x8b, 0x04 | (register as u8) << 3, 0x25]);
+        self.load_any(register as u8, slot);
+    }
+
+    /// `mov gs:[slot], register`, for a register by number that needs no prefix.
+    pub fn store_any(&mut self, slot: u32, register: u8) {
+        self.raw(&[0x65, 0x48, 0x89, 0x04 | register << 3, 0x25]);
         self.raw32(slot);
+    }
+
+    /// `mov register, gs:[slot]`, likewise.
+    pub fn load_any(&mut self, register: u8, slot: u32) {
+        self.raw(&[0x65, 0x48, 0x8b, 0x04 | register << 3, 0x25]);
+        self.raw32(slot);
+    }
+
+    /// `mov register, value`, likewise.
+    pub fn load_constant(&mut self, register: u8, value: u64) {
+        self.raw(&[0x48, 0xb8 | register]);
+        self.raw(&value.to_le_bytes());
     }
 
     /// `mov qword gs:[slot], value`, zero-extended by two stores being avoided: `value` is below 2 GiB.

@@ -150,7 +150,11 @@ fn load_target(code: &mut Code, bytes: &[u8], instruction: &Instruction) -> bool
         }
         Some((_, target)) => {
             let place = length - 4;
-            code.relocated(rewritten, place, target) || code.absolute(rewritten, place, target)
+            if !code.relocated(rewritten, place, target) && !code.absolute(rewritten, place, target) {
+                code.load_constant(Borrowed::Rdx as u8, target);
+                code.raw(&[0x48, 0x8b, 0x12]); // mov rdx, [rdx]
+            }
+            true
         }
     }
 }

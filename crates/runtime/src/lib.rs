@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod address_space;
+pub mod borrow;
 pub mod cache;
 pub mod check;
 pub mod dispatch;
@@ -25,3 +26,4 @@ pub mod sys;
 mod system_call;
 pub mod translate;
 pub mod unit;
+pub mod vsyscall;

@@ -7,6 +7,7 @@ use crate::retire::CodePage;
 use crate::sys::lock::Lock;
 use crate::sys::memory;
 use crate::unit::World;
+use crate::vsyscall;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
@@ -284,6 +285,11 @@ impl World for Process {
         // Out of room for a record is noted where it happens; what is unknown is then not translated.
         let _ = self.probe(address);
         let first = address >> 12;
+        if let Some(code) = vsyscall::code(address).filter(|_| self.space.is_executable(address)) {
+            let readable = code.len().min(MAX_LENGTH);
+            buffer[..readable].copy_from_slice(&code[..readable]);
+            return readable;
+        }
         if !self.readable.contains(&first) {
             return 0;
         }

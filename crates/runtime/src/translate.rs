@@ -5,6 +5,7 @@
 //! or to a stub that asks the dispatcher for it. The program's stack holds the program's own return
 //! addresses, as natively.
 
+use crate::borrow;
 use crate::cache::{self, Kind};
 use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, gs, spill_slot};
@@ -34,7 +35,9 @@ const EXIT_STUB: u64 = 24;
 /// # Errors
 /// A [`Failure`] that makes going on impossible.
 pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Option<u32>, Failure> {
-    let Some(mut unit) = unit::plan(process, address, limit) else { return Ok(None) };
+    let Some(mut unit) = unit::plan(process, address, limit) else {
+        return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
+    };
     let first = process.blocks.len() as u32;
     unit::place_counters(&mut unit, &mut process.forest, first);
     let region = process.cache.region_for(address, ROOM)?;
@@ -218,7 +221,9 @@ impl Translation<'_> {
             let offset = (self.unit.instructions[at].address - start) as usize;
             check::constant(self.unit.code(at)).map(|range| offset + range.start..offset + range.end)
         };
-        self.free = Some((0..self.unit.instructions.len()).filter_map(constant).collect());
+        let in_reach = self.code.reaches(start);
+        let all = (0..self.unit.instructions.len()).filter(|_| in_reach);
+        self.free = Some(all.filter_map(constant).collect());
     }
 
     /// Sees to it that a block is only executed if it is what it was. It is the unit's only one.
@@ -259,10 +264,14 @@ impl Translation<'_> {
     /// An instruction that only goes on to the next.
     fn plain(&mut self, at: usize) -> Result<(), Failure> {
         let bytes = self.unit.code(at);
-        if self.free.is_some()
-            && let Some(constant) = check::constant(bytes)
-        {
-            let place = self.unit.instructions[at].address + constant.start as u64;
+        let instruction = &self.unit.instructions[at];
+        let offset = (instruction.address - self.unit.instructions[0].address) as usize;
+        let free = |range: &Range<usize>| {
+            let inside = range.start > offset && range.end <= offset + bytes.len();
+            inside.then_some(range.start)
+        };
+        if let Some(constant) = self.free.iter().flatten().find_map(free) {
+            let place = instruction.address + (constant - offset) as u64;
             check::load_constant(&mut self.code, bytes, place);
             return Ok(());
         }
@@ -273,6 +282,9 @@ impl Translation<'_> {
         if self.code.relocated(bytes, usize::from(displacement), target)
             || self.code.absolute(bytes, usize::from(displacement), target)
         {
+            return Ok(());
+        }
+        if borrow::out_of_reach(&mut self.code, bytes, usize::from(displacement), target) {
             return Ok(());
         }
         Err(Failure::Unsupported)
@@ -290,6 +302,12 @@ impl Translation<'_> {
             }
             Control::SystemCall => {
                 self.system_call(block, instruction.next());
+                Ok(())
+            }
+            Control::Transaction { target } => {
+                // It is aborted before it begins, which a transaction must always allow for.
+                self.code.raw(&[0xb8, 0, 0, 0, 0]); // mov eax, 0
+                self.leave(block, edge_kind::BRANCH, target, None);
                 Ok(())
             }
             Control::IndirectJump => self.indirect(block, at, edge_kind::INDIRECT_JUMP),

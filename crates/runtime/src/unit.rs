@@ -89,6 +89,13 @@ pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     Some(unit)
 }
 
+/// Whether there is an instruction at `address`, but of a kind that is not followed.
+pub fn is_unsupported(world: &mut impl World, address: u64) -> bool {
+    let mut buffer = [0; MAX_LENGTH];
+    let readable = world.read(address, &mut buffer);
+    decode(&buffer[..readable], address).is_ok_and(|i| i.control == Control::Unsupported)
+}
+
 fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<Instruction>, Vec<u8>)> {
     let mut instructions: Vec<Instruction> = Vec::new();
     let mut bytes = Vec::new();
@@ -124,7 +131,10 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
                 }
             }
             Control::Next => {}
-            Control::Jump { .. } | Control::IndirectJump | Control::Return { .. } => break,
+            Control::Jump { .. }
+            | Control::IndirectJump
+            | Control::Return { .. }
+            | Control::Transaction { .. } => break,
             _ => {
                 blocks += 1;
                 if blocks > MAX_BLOCKS {

@@ -59,14 +59,17 @@ pub mod number {
     pub const SHMDT: u64 = 67;
     pub const READLINK: u64 = 89;
     pub const MLOCKALL: u64 = 151;
+    pub const GETTIMEOFDAY: u64 = 96;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
+    pub const TIME: u64 = 201;
     pub const FUTEX: u64 = 202;
     pub const REMAP_FILE_PAGES: u64 = 216;
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
     pub const TGKILL: u64 = 234;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const EXECVEAT: u64 = 322;
     pub const PKEY_MPROTECT: u64 = 329;

@@ -1,0 +1,45 @@
+//! Which general-purpose registers an instruction leaves alone.
+
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Register};
+
+/// The registers that can be borrowed around an instruction, by their number in the encoding: those whose
+/// number needs no prefix and no special form as the base of an operand.
+const CANDIDATES: [(u8, Register); 6] = [
+    (1, Register::RCX),
+    (2, Register::RDX),
+    (6, Register::RSI),
+    (7, Register::RDI),
+    (3, Register::RBX),
+    (0, Register::RAX),
+];
+
+/// Registers, by number, that the instruction at the start of `bytes` neither reads nor writes, of those
+/// that can be the base of an operand without a prefix.
+pub fn unused_registers(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    let instruction = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+    let mut factory = InstructionInfoFactory::new();
+    let mut used = 0u16;
+    for register in factory.info(&instruction).used_registers() {
+        let full = register.register().full_register();
+        for (number, candidate) in CANDIDATES {
+            used |= u16::from(full == candidate) << number;
+        }
+    }
+    CANDIDATES.into_iter().map(|(number, _)| number).filter(move |number| used >> number & 1 == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn implicit_and_partial_uses_count() {
+        let first = |bytes: &[u8]| unused_registers(bytes).next();
+        assert_eq!(first(&[0x48, 0x8b, 0x05, 0, 0, 0, 0]), Some(1)); // mov rax, [rip]
+        assert_eq!(first(&[0x8a, 0x2d, 0, 0, 0, 0]), Some(2)); // mov ch, [rip]
+        assert_eq!(first(&[0xd3, 0x25, 0, 0, 0, 0]), Some(2)); // shl dword [rip], cl
+        let exchange = unused_registers(&[0x48, 0x0f, 0xc7, 0x0d, 0, 0, 0, 0]); // cmpxchg16b [rip]
+        assert!(exchange.eq([6, 7]));
+        assert_eq!(first(&[0x0f, 0xae, 0x25, 0, 0, 0, 0]), Some(1)); // xsave [rip]: uses rax and rdx
+    }
+}
