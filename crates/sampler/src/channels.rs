@@ -14,10 +14,13 @@ use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Ring};
 
-/// Ring sizes to try for samples, in bytes. The kernel grants an unprivileged user 516 KiB a
-/// processor (`perf_event_mlock_kb`) for everything, so the second fits together with the ring
+/// Ring sizes to try for samples, in bytes. The first holds a second of deep stacks at 4000 Hz, as
+/// long as a busy machine may keep us from emptying it. The kernel grants an unprivileged user 516 KiB
+/// a processor (`perf_event_mlock_kb`) for everything, so the third fits together with the ring
 /// beside it.
-const SAMPLE_RING_BYTES: [usize; 4] = [1 << 20, 256 << 10, 64 << 10, 16 << 10];
+const SAMPLE_RING_BYTES: [usize; 5] = [4 << 20, 1 << 20, 256 << 10, 64 << 10, 16 << 10];
+/// All rings for samples together: many processors get small ones.
+const ALL_SAMPLE_RINGS_BYTES: usize = 64 << 20;
 /// Likewise for records of processes and mappings: 500 of them in the smallest.
 const TRACKING_RING_BYTES: [usize; 3] = [512 << 10, 128 << 10, 64 << 10];
 /// A sample with the deepest call chain that the kernel takes by default (127 frames).
@@ -58,9 +61,11 @@ impl Channels {
         // Counting what a ring lost came with Linux 6.0; before it, the ring's own records must do.
         let mut counting = attributes;
         counting.read_format = sys::PERF_FORMAT_LOST as u64;
-        let sizes: Vec<usize> = SAMPLE_RING_BYTES.iter().map(|&bytes| bytes.min(ring_bytes)).collect();
+        let processors = machine::online_processors();
+        let limit = ring_bytes.min(ALL_SAMPLE_RINGS_BYTES / processors.len().max(1));
+        let sizes: Vec<usize> = SAMPLE_RING_BYTES.iter().map(|&bytes| bytes.min(limit)).collect();
         let mut channels = Channels { samples: Vec::new(), tracking: Vec::new(), buffer: Vec::new() };
-        for cpu in machine::online_processors() {
+        for cpu in processors {
             let watched = source.watched(Some(thread));
             let open = |attributes| Event::open(attributes, watched, Some(cpu));
             channels.tracking.push(Channel::map(open(&tracking), &TRACKING_RING_BYTES)?);

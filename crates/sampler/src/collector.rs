@@ -28,6 +28,8 @@ pub struct Collector {
     pub stacks: Stacks,
     /// Where time passed.
     pub samples: Samples,
+    /// Samples that found the buffer full, as far as records tell.
+    pub lost: u64,
     /// Samples outside of all known code.
     pub unplaced: u64,
     /// Times that the kernel paused the clock.
@@ -80,6 +82,7 @@ impl Collector {
             modules: Modules::default(),
             stacks: Stacks::default(),
             samples: Samples::with_limit(sample_limit),
+            lost: 0,
             unplaced: 0,
             throttled: 0,
             untracked: 0,
@@ -103,7 +106,10 @@ impl Collector {
             Record::Name { pid, tid, name, exec } => self.name(pid, tid, name, exec),
             Record::Fork { pid, tid, parent_pid } => self.fork(pid, tid, parent_pid),
             Record::Exit { pid, tid } => self.exit(pid, tid),
-            Record::Lost { count } => self.progress.missed(count),
+            Record::Lost { count } => {
+                self.lost += count;
+                self.progress.missed(count);
+            }
             Record::Untracked { count } => self.untracked += count,
             Record::Throttled => self.throttled += 1,
         }

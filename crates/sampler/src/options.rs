@@ -32,7 +32,7 @@ impl Default for Options {
             stacks: true,
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
-            ring_bytes: 1 << 20,
+            ring_bytes: 4 << 20,
             progress: Arc::default(),
         }
     }

@@ -43,7 +43,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let Subject { command, directory, environment, randomised_addresses, root } = subject;
     let progress = Arc::clone(&options.progress);
     let mut collector =
-        Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, Arc::clone(&progress));
+        Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
     let running =
         stopped.release().map_err(|source| SampleError::System { what: "release the program", source })?;
     let pause = channels.longest_pause(options.frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -76,10 +76,10 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
             core_hz_low: core.low_hz,
             core_hz_high: core.high_hz,
         }),
-        lost_samples: progress.lost().max(channels.lost_samples()),
+        lost_samples: collector.lost.max(channels.lost_samples()),
         warnings: Vec::new(),
     };
-    run.warnings = warnings::of(&run, &collector, processes_left);
+    run.warnings = warnings::of(&run, &collector, processes_left, source.whole_processors);
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
     Ok(Profile {

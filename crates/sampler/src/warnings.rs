@@ -4,8 +4,9 @@ use crate::collector::Collector;
 use std::collections::BTreeSet;
 use timewise_profile::Run;
 
-/// All that went less than perfectly; `processes_left` descendants outlived the program.
-pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String> {
+/// All that went less than perfectly; `processes_left` descendants outlived the program. If
+/// `whole_processors` were watched, some of the lost samples may be those of other programs.
+pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_processors: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let frequency_hz = run.clock.as_ref().map_or(0, |clock| clock.frequency_hz);
     let taken = collector.samples.taken();
@@ -19,7 +20,8 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
     if run.lost_samples > 0 {
         let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;
         warnings.push(format!(
-            "{} samples ({share:.1} %) were lost because the buffer was full; lower --frequency",
+            "{}{} samples ({share:.1} %) were lost because the buffer was full; lower --frequency",
+            if whole_processors { "at most " } else { "" },
             run.lost_samples
         ));
     }

@@ -1,0 +1,6 @@
+//! Recordings of a program whose work is known, checked against what it did, the kernel's accounts
+//! and `perf`.
+
+mod program;
+mod recordings;
+mod witness;

@@ -1,0 +1,80 @@
+//! The program under test: built once, its functions found by `nm`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use timewise_profile::{Profile, Sample};
+use timewise_sampler::{Options, record};
+use timewise_target::launch::Launch;
+
+/// Path of the built program.
+pub fn path() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording/work.c");
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("work");
+        let mut compiler = Command::new("cc");
+        compiler.args([
+            "-O1",
+            "-g",
+            "-fno-omit-frame-pointer",
+            "-fno-optimize-sibling-calls",
+            "-pthread",
+            "-o",
+        ]);
+        assert!(compiler.arg(&built).arg(source).status().expect("cc runs").success());
+        built
+    })
+}
+
+/// Options that take every sample.
+pub fn options(frequency_hz: u32) -> Options {
+    Options { frequency_hz, cost_limit: None, ..Options::default() }
+}
+
+/// Waits for other recordings to end. Each interrupts every processor thousands of times a second, and
+/// a dozen at once would measure each other.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A recording of the program in `mode`; `None`, with a remark, where sampling is refused.
+pub fn recorded(mode: &str, millions: u32, options: &Options) -> Option<Profile> {
+    if let Err(why) = timewise_sampler::choose(options, None) {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    let _alone = alone();
+    let mut launch = Launch::new(path());
+    launch.arguments = vec![mode.into(), millions.to_string().into()];
+    let profile = record(launch.stopped().unwrap(), options).unwrap();
+    profile.check().unwrap();
+    Some(profile)
+}
+
+/// First offset and length of a function of the program.
+pub fn function(name: &str) -> std::ops::Range<u64> {
+    let output = Command::new("nm").arg("-S").arg(path()).output().expect("nm (package binutils) runs");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.ends_with(&format!(" {name}"))).expect("the function is there");
+    let mut numbers = line.split(' ').map(|field| u64::from_str_radix(field, 16));
+    let (start, size) = (numbers.next().unwrap().unwrap(), numbers.next().unwrap().unwrap());
+    start..start + size
+}
+
+/// Whether a place of a sample or stack lies in a function of the program.
+pub fn lies_in(profile: &Profile, place: timewise_profile::Place, function: &std::ops::Range<u64>) -> bool {
+    let module = &profile.modules[place.module.index()];
+    module.path.ends_with(b"/work") && function.contains(&place.offset.0)
+}
+
+/// Seconds of all samples that `wanted` picks.
+pub fn seconds(profile: &Profile, wanted: impl Fn(&Sample) -> bool) -> f64 {
+    let core_hz = profile.runs[0].clock.as_ref().unwrap().core_hz;
+    let weigh = |sample: &Sample| match sample.weight_cycles {
+        Some(cycles) => cycles as f64 / core_hz,
+        None => sample.weight_ns as f64 / 1e9,
+    };
+    profile.samples.iter().filter(|sample| wanted(sample)).map(weigh).sum()
+}
