@@ -2,15 +2,20 @@
 
 mod annotate;
 mod arguments;
+mod count;
 mod doctor;
 mod exit_status;
 mod output_file;
+mod prepare;
+mod progress;
 mod reading;
 mod report;
+mod run;
 mod sample;
 mod screen;
 mod signals;
 mod symbolise;
+mod twice;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -26,8 +31,10 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Annotate(annotate::Arguments),
+    Count(count::Arguments),
     Doctor(doctor::Arguments),
     Report(report::Arguments),
+    Run(run::Arguments),
     Sample(sample::Arguments),
 }
 
@@ -38,8 +45,10 @@ fn main() -> ExitCode {
     };
     match arguments.command {
         Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Count(arguments) => count::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Sample(arguments) => sample::run(&arguments),
     }
 }

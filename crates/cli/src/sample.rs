@@ -113,7 +113,8 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-fn with_commas(number: u64) -> String {
+/// `1,234,567`.
+pub fn with_commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

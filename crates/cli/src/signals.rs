@@ -9,12 +9,15 @@ static PROGRAM: AtomicI32 = AtomicI32::new(0);
 /// Signals by which users and systems stop programs.
 const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
+/// The last signal that asked us to stop.
+static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
+
 /// From now on these signals do not end us. They are passed on to the program, except that a terminal's
 /// interrupt reaches it by itself. One that we were told to ignore stays ignored.
 fn outlive() {
     for signal in STOPPING {
-        // SAFETY: both structures are live and valid; the handler makes a system
-        // call, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
+        // SAFETY: both structures are live and valid; the handler stores a number and makes system
+        // calls, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(signal, std::ptr::null(), &mut action) == 0
@@ -40,8 +43,21 @@ pub fn program_ended() {
     PROGRAM.store(0, Ordering::SeqCst);
 }
 
+/// The signal that asked us to stop, if any did.
+pub fn interruption() -> Option<i32> {
+    match INTERRUPTION.load(Ordering::SeqCst) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
+
 extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const libc::c_void) {
+    let repeated = INTERRUPTION.swap(signal, Ordering::SeqCst) != 0;
     let pid = PROGRAM.load(Ordering::SeqCst);
+    if pid == 0 && repeated {
+        // Whoever asks twice while nothing runs does not want to wait for the profile.
+        end_by(signal);
+    }
     // SAFETY: the kernel gives a valid structure.
     let by_terminal = unsafe { (*about).si_code } == libc::SI_KERNEL;
     if pid > 0 && !by_terminal {

@@ -123,14 +123,17 @@ const EXECUTABLE: u16 = 2;
 const SHARED: u16 = 3;
 const INTERPRETER_SEGMENT: u32 = 3;
 
+const HEADER_BYTES: usize = 64;
+const TRUNCATED: &str = "is a truncated ELF file; build or install it again";
+
 fn unfit_elf(head: &[u8]) -> Option<String> {
     let (Some(&class), Some(&order)) = (head.get(4), head.get(5)) else {
-        return Some("is a truncated ELF file; build or install it again".into());
+        return Some(TRUNCATED.into());
     };
     let read =
         |at| if order == LITTLE_ENDIAN { u16_at(head, at) } else { u16_at(head, at).map(u16::swap_bytes) };
     let (Some(kind), Some(machine)) = (read(16), read(18)) else {
-        return Some("is a truncated ELF file; build or install it again".into());
+        return Some(TRUNCATED.into());
     };
     if machine == X86_64 && class != CLASS_64_BIT {
         return Some("is an x32 program; only 64-bit x86-64 programs can be profiled".into());
@@ -140,6 +143,7 @@ fn unfit_elf(head: &[u8]) -> Option<String> {
         return Some(format!("is a program for {name}; only 64-bit x86-64 programs can be profiled"));
     }
     match kind {
+        EXECUTABLE | SHARED if head.len() < HEADER_BYTES => Some(TRUNCATED.into()),
         EXECUTABLE | SHARED => None,
         _ => Some("is an ELF file but no program (an object or core file); link it first".into()),
     }
@@ -166,7 +170,9 @@ fn missing_loader(content: &mut File, head: &[u8]) -> Option<String> {
     let (entry_size, entries) = (u16_at(head, 54)?, u16_at(head, 56)?);
     let mut headers = vec![0; usize::from(entry_size) * usize::from(entries)];
     content.seek(SeekFrom::Start(table)).ok()?;
-    content.read_exact(&mut headers).ok()?;
+    if content.read_exact(&mut headers).is_err() {
+        return Some(TRUNCATED.into());
+    }
     let interpreter = headers
         .chunks_exact(usize::from(entry_size).max(1))
         .find(|header| u32_at(header, 0) == Some(INTERPRETER_SEGMENT))?;

@@ -1,0 +1,144 @@
+//! `timewise run`: the whole job. The program runs natively under sampling and again under counting, and
+//! what both tell of the same code is joined.
+
+use crate::arguments::{Output, Program, Sampling};
+use crate::twice::{Input, Outputs, Written};
+use crate::{count, exit_status, output_file, prepare, progress, sample, signals, symbolise};
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::process::ExitCode;
+use timewise_profile::{Exit, Profile, RunKind};
+
+/// Sample and count a program, and say where its cycles go and why
+#[derive(clap::Args)]
+#[command(after_help = "\
+The program runs twice. Standard input is read once and given to it twice; only what the first run
+writes is shown. What the program itself changes must be put back before the second run: --prepare.
+
+Examples:
+  timewise run -- ./app input
+  timewise run -- sqlite3 < script.sql
+  timewise run --prepare 'cp table.orig table' -- ./update table
+  timewise run --once -- ./send-mail        run once: samples only
+
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
+127 if there is none. A signal that ends the program ends timewise as well.")]
+pub struct Arguments {
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    sampling: Sampling,
+    /// Command for the shell to run before each of the two runs
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<OsString>,
+    /// Run the program once and sample it: for programs that must not run twice
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Runs the command to its exit status.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match try_run(arguments) {
+        Ok(exit) => exit_status::like(exit),
+        Err(error) => exit_status::fail(&error),
+    }
+}
+
+fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    output_file::check(&arguments.output.path)?;
+    let input = Input::of_process()?;
+    let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
+    let (mut profile, first) = first_run(arguments, &input, &outputs)?;
+    let interrupted = signals::interruption();
+    let mut exit = profile.runs[0].exit;
+    if arguments.once {
+        profile.runs[0]
+            .warnings
+            .push("the program was not counted, as asked: costs are not per execution".into());
+    } else if interrupted.is_some() {
+        profile.runs[0].warnings.push("the program was interrupted, and not run again for counting".into());
+    } else {
+        match second_run(arguments, &input, &outputs, &first) {
+            Ok(counted) => {
+                profile.append(counted);
+                if let Some(signal) = signals::interruption() {
+                    exit = Exit::Signal(signal);
+                }
+            }
+            Err(error) => profile.runs[0].warnings.push(format!("{error:#}; there are samples only")),
+        }
+    }
+    finish(&mut profile, arguments)?;
+    Ok(exit)
+}
+
+/// The run that the user sees.
+fn first_run(arguments: &Arguments, input: &Input, outputs: &Outputs) -> anyhow::Result<(Profile, Written)> {
+    prepare::run(arguments.prepare.as_deref())?;
+    let mut launch = arguments.program.launch();
+    let ends = outputs.first().context("cannot pass on standard output and error")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    launch.stdin = input.first().context("cannot pass on standard input")?;
+    let stopped = launch.stopped()?;
+    signals::leave_to(stopped.pid());
+    let profile = timewise_sampler::record(stopped, &arguments.sampling.options());
+    signals::program_ended();
+    let written = ends.record.finish();
+    let mut profile = profile?;
+    profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash);
+    Ok((profile, written))
+}
+
+/// The run that counts. What differs from the first is among its warnings.
+fn second_run(
+    arguments: &Arguments,
+    input: &Input,
+    outputs: &Outputs,
+    first: &Written,
+) -> anyhow::Result<Profile> {
+    prepare::run(arguments.prepare.as_deref())?;
+    let mut launch = arguments.program.launch();
+    let (stdin, other_input) = input.again()?;
+    launch.stdin = stdin;
+    let ends = outputs.again(first).context("cannot capture the output of the counting run")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    let shown = progress::show("counting");
+    let counted = count::record(launch);
+    let written = ends.record.finish();
+    drop(shown);
+    let mut profile = counted.context("the program could not be counted")?;
+    let run = &mut profile.runs[0];
+    run.stdout_hash = written.stdout.map(|stdout| stdout.hash);
+    run.warnings.extend(other_input);
+    if signals::interruption().is_some() {
+        // Half an output tells nothing.
+        run.stdout_hash = None;
+        run.warnings.push("counting was interrupted: counts are those up to then".into());
+    } else if written.stderr != first.stderr {
+        run.warnings.push("the runs differ: they wrote different messages to standard error".into());
+    }
+    Ok(profile)
+}
+
+/// Names, says what was measured, and saves.
+fn finish(profile: &mut Profile, arguments: &Arguments) -> anyhow::Result<()> {
+    let shown = progress::show("reading symbols");
+    let unknown = symbolise::symbolise(profile);
+    drop(shown);
+    profile.runs[0].warnings.extend(unknown);
+    eprintln!("{}", sample::summary(&profile.runs[0], profile));
+    if let Some(counted) = profile.runs.iter().find(|run| run.kind == RunKind::Counting) {
+        eprintln!("{}", count::summary(counted, profile));
+    }
+    for warning in timewise_flow::Analysis::new(profile, None).quality.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if profile.samples.is_empty() && profile.blocks.is_empty() {
+        bail!("nothing to save: no samples were taken");
+    }
+    profile.save(&arguments.output.path)?;
+    eprintln!("saved as {}", arguments.output.path.display());
+    Ok(())
+}

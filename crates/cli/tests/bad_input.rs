@@ -1,0 +1,139 @@
+//! What cannot be profiled: one clear line, the promised status, and no former file lost.
+
+mod command;
+
+use command::Place;
+
+/// Each command that runs a program, with its status and the one line that it says.
+fn refused(place: &Place, program: &str) -> Vec<(&'static str, Option<i32>, String)> {
+    ["run", "sample"]
+        .map(|verb| {
+            let outcome = place.shell(&format!("timewise {verb} -- {program}"));
+            assert_eq!(outcome.stdout, "");
+            assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+            (verb, outcome.status, outcome.stderr)
+        })
+        .into()
+}
+
+fn assert_refused(place: &Place, program: &str, status: i32, says: &str) {
+    place.write("profile.tw", "former");
+    for (verb, found, message) in refused(place, program) {
+        assert_eq!(found, Some(status), "{verb}: {message}");
+        assert!(message.starts_with("timewise: ") && message.contains(says), "{verb}: {message}");
+    }
+    assert_eq!(place.read("profile.tw"), "former");
+    assert!(!place.has("profile.tw.old"));
+}
+
+#[test]
+fn no_such_program() {
+    assert_refused(&Place::new(), "./missing", 127, "./missing: not found");
+    assert_refused(&Place::new(), "missing-program", 127, "missing-program: not found");
+}
+
+#[test]
+fn a_directory() {
+    assert_refused(&Place::new(), "/tmp", 126, "is a directory");
+}
+
+#[test]
+fn a_file_that_is_not_executable() {
+    let place = Place::new();
+    place.write("data", "#!/bin/sh\n");
+    assert_refused(&place, "./data", 126, "not executable");
+}
+
+#[test]
+fn a_32_bit_program() {
+    let place = Place::new();
+    let mut program = std::fs::read("/bin/true").unwrap();
+    (program[4], program[18]) = (1, 3);
+    place.write_executable("small", program);
+    assert_refused(&place, "./small", 126, "is a program for 32-bit x86");
+}
+
+#[test]
+fn a_program_for_another_processor() {
+    let place = Place::new();
+    let mut program = std::fs::read("/bin/true").unwrap();
+    program[18] = 183;
+    place.write_executable("arm", program);
+    assert_refused(&place, "./arm", 126, "./arm: ");
+}
+
+#[test]
+fn a_truncated_program() {
+    let place = Place::new();
+    place.write_executable("cut", &std::fs::read("/bin/true").unwrap()[..40]);
+    assert_refused(&place, "./cut", 126, "./cut: is a truncated ELF file");
+    place.write_executable("short", &std::fs::read("/bin/true").unwrap()[..100]);
+    assert_refused(&place, "./short", 126, "./short: is a truncated ELF file");
+}
+
+#[test]
+fn an_interpreter_that_is_missing() {
+    let place = Place::new();
+    place.write_executable("script", "#!/no/such/interpreter\n");
+    assert_refused(&place, "./script", 126, "/no/such/interpreter");
+}
+
+#[test]
+fn nowhere_to_save() {
+    let place = Place::new();
+    for (file, says) in [("no/where.tw", "there is no directory 'no'"), ("/dev/null", "not a regular file")] {
+        for verb in ["run", "sample"] {
+            let outcome = place.shell(&format!("timewise {verb} -o {file} -- touch ran"));
+            assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+            assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+            assert!(!place.has("ran"));
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_the_former_profile() {
+    let place = Place::new();
+    let script = "mkdir disk && mount -t tmpfs -o size=4m none disk 2> /dev/null || exit 99
+        timewise sample -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done' && cp disk/p.tw first
+        dd if=/dev/zero of=disk/filler bs=1k 2> /dev/null
+        timewise run -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done'; status=$?
+        cmp disk/p.tw first && ls disk; umount disk; exit $status";
+    let outcome = place.shell(script);
+    if outcome.status == Some(99) {
+        eprintln!("not checked: no right to mount a small file system");
+        return;
+    }
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (Some(125), "filler\np.tw\n"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains("no space is left in 'disk'"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_program_without_symbols_gives_a_profile() {
+    let place = Place::new();
+    place.write("busy.c", "int main(void) { volatile long n = 0; while (n < 100000000) n++; return 0; }");
+    let outcome = place.shell("cc -O1 -s busy.c -o busy && timewise sample -- ./busy");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let profile = place.profile();
+    assert!(profile.functions.iter().any(|f| f.name.starts_with("busy+0x") && f.symbol.is_empty()));
+}
+
+#[test]
+fn bad_usage() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise doctor --nonsense").status, Some(2));
+    assert_eq!(place.shell("timewise nonsense").status, Some(2));
+    assert_eq!(place.shell("timewise run").status, Some(125));
+    assert_eq!(place.shell("timewise run --frequency 0 -- true").status, Some(125));
+    for command in ["", "run", "sample", "doctor"] {
+        let outcome = place.shell(&format!("timewise {command} --help"));
+        assert_eq!(outcome.status, Some(0));
+        assert!(command.is_empty() || outcome.stdout.contains("Examples:\n  timewise"), "{}", outcome.stdout);
+    }
+}

@@ -1,0 +1,202 @@
+//! `timewise run` runs a program twice as if it ran once: same input, one output, one status.
+
+mod command;
+
+use command::Place;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use timewise_profile::{Exit, RunKind};
+
+/// The runs must not differ, nor anything else be wrong with them.
+fn assert_alike(place: &Place, stderr: &str) {
+    let profile = place.profile();
+    let kinds: Vec<RunKind> = profile.runs.iter().map(|run| run.kind).collect();
+    assert_eq!(kinds, [RunKind::Sampling, RunKind::Counting], "{stderr}");
+    assert_eq!(profile.runs[0].exit, profile.runs[1].exit, "{stderr}");
+    assert!(profile.runs[0].stdout_hash.is_some(), "{stderr}");
+    assert_eq!(profile.runs[0].stdout_hash, profile.runs[1].stdout_hash, "{stderr}");
+    assert!(profile.runs.iter().all(|run| run.warnings.is_empty()), "{stderr}");
+}
+
+#[test]
+fn input_from_a_file() {
+    let place = Place::new();
+    place.write("script.sql", "create table t(x); insert into t values (20), (22); select sum(x) from t;");
+    let outcome = place.shell("timewise run -- sqlite3 < script.sql");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "42\n"), "{}", outcome.stderr);
+    assert_alike(&place, &outcome.stderr);
+}
+
+#[test]
+fn a_file_is_left_where_the_program_stopped_reading() {
+    let place = Place::new();
+    place.write("lines", "one\ntwo\nthree\n");
+    let outcome = place.shell("{ read; timewise run -- bash -c 'read x; echo $x'; cat; } < lines");
+    assert_eq!(outcome.stdout, "two\nthree\n", "{}", outcome.stderr);
+    assert_alike(&place, &outcome.stderr);
+}
+
+#[test]
+fn input_from_a_pipe() {
+    let place = Place::new();
+    let outcome = place.shell("seq 100000 | timewise run -- sha256sum");
+    let expected = place.shell("seq 100000 | sha256sum");
+    assert_eq!((outcome.status, outcome.stdout), (Some(0), expected.stdout), "{}", outcome.stderr);
+    assert_alike(&place, &outcome.stderr);
+}
+
+#[test]
+fn input_comes_through_as_it_is_typed() {
+    let place = Place::new();
+    let mut child = place
+        .command("timewise run -- bash -c 'for i in {1..20000}; do :; done; cat'")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    for word in ["first\n", "second\n"] {
+        input.write_all(word.as_bytes()).unwrap();
+        let mut answer = vec![0; word.len()];
+        output.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, word.as_bytes());
+    }
+    drop(input);
+    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert_alike(&place, &outcome.stderr);
+}
+
+#[test]
+fn output_reaches_a_file_once() {
+    let place = Place::new();
+    place.write("out", "before\n");
+    let outcome = place.shell("timewise run -- bash -c 'echo out; echo err >&2' >> out 2> err");
+    assert_eq!((outcome.status, place.read("out").as_str()), (Some(0), "before\nout\n"));
+    let ours = place.read("err");
+    assert_eq!(ours.lines().filter(|line| *line == "err").count(), 1, "{ours}");
+    assert_alike(&place, &ours);
+    place.shell("timewise run -- seq 3 > new");
+    assert_eq!(place.read("new"), "1\n2\n3\n");
+    assert!(place.has("profile.tw.old"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough() {
+    let place = Place::new();
+    let outcome = place.shell("timewise run -- seq 1000000 | head -n 2; echo ${PIPESTATUS[0]}");
+    assert_eq!(outcome.stdout, format!("1\n2\n{}\n", 128 + libc::SIGPIPE), "{}", outcome.stderr);
+    assert_alike(&place, &outcome.stderr);
+    assert_eq!(place.profile().runs[0].exit, Exit::Signal(libc::SIGPIPE));
+}
+
+#[test]
+fn a_program_that_changes_its_own_input() {
+    let place = Place::new();
+    let program = "timewise run PREPARE -- bash -c 'read n < file; echo $((n + 90)) > file; echo $n'";
+    place.write("file", "9\n");
+    let outcome = place.shell(&program.replace("PREPARE", ""));
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "9\n"));
+    assert!(outcome.stderr.contains("the runs differ: they printed different output"), "{}", outcome.stderr);
+    let outcome = place.shell(&program.replace("PREPARE", "--prepare 'echo 7 > file'"));
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "7\n"));
+    assert_alike(&place, &outcome.stderr);
+    // Its standard input, changed under our hands.
+    place.write("file", "9\n");
+    let outcome = place.shell("timewise run -- bash -c 'read n; echo 100000 > file; echo $n' < file");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "9\n"));
+    assert!(outcome.stderr.contains("changed the file on standard input"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_preparation_that_fails() {
+    let place = Place::new();
+    let outcome = place.shell("timewise run --prepare 'exit 4' -- touch ran");
+    assert_eq!((outcome.status, place.has("ran"), place.has("profile.tw")), (Some(125), false, false));
+    assert!(outcome.stderr.contains("--prepare 'exit 4' failed (exit status: 4)"), "{}", outcome.stderr);
+}
+
+#[test]
+fn once_is_once() {
+    let place = Place::new();
+    let outcome = place.shell("timewise run --once -- bash -c 'echo ran >> file'");
+    assert_eq!((outcome.status, place.read("file").as_str()), (Some(0), "ran\n"), "{}", outcome.stderr);
+    assert_eq!(place.profile().runs.len(), 1);
+}
+
+#[test]
+fn status_and_signal_are_the_programs() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise run -- bash -c 'exit 77'").status, Some(77));
+    let outcome = place.shell(
+        "exec timewise run -- bash -c 'kill -SEGV $$'"
+            .replace("timewise", env!("CARGO_BIN_EXE_timewise"))
+            .as_str(),
+    );
+    assert_eq!(outcome.signal, Some(libc::SIGSEGV), "{}", outcome.stderr);
+    assert_alike_but_for_output(&place);
+}
+
+fn assert_alike_but_for_output(place: &Place) {
+    let exits: Vec<Exit> = place.profile().runs.iter().map(|run| run.exit).collect();
+    assert_eq!(exits, [Exit::Signal(libc::SIGSEGV); 2]);
+}
+
+#[test]
+fn a_script_runs_in_its_interpreter() {
+    let place = Place::new();
+    place.write_executable("script", "#!/usr/bin/perl\nprint 6 * 7, \"\\n\";\n");
+    let outcome = place.shell("timewise run -- ./script");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "42\n"), "{}", outcome.stderr);
+    let executable = String::from_utf8(place.profile().processes[0].executable.clone()).unwrap();
+    assert!(executable.contains("perl"), "{executable}");
+}
+
+#[test]
+fn what_the_program_leaves_behind_keeps_nobody_waiting() {
+    let place = Place::new();
+    let started = Instant::now();
+    let outcome = place.shell("timewise run -- bash -c 'sleep 20 & echo done' > out");
+    assert!(started.elapsed() < Duration::from_secs(15), "{}", outcome.stderr);
+    assert_eq!((outcome.status, place.read("out").as_str()), (Some(0), "done\n"));
+}
+
+/// Runs a program that would take long, and stops it after a while.
+fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> command::Outcome {
+    use std::os::unix::process::CommandExt;
+    let busy = "i=0; echo begin; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_timewise"));
+    command.args(["run", "--", "bash", "-c", busy]).current_dir(place.path()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut begin = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut begin).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    stop(child.id() as i32);
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_keeps_the_profile() {
+    let place = Place::new();
+    // As a terminal does: to all of the foreground.
+    let outcome = stopped_by(&place, |pid| assert_eq!(kill(-pid, "INT"), Some(0)));
+    assert_eq!(outcome.signal, Some(libc::SIGINT), "{}", outcome.stderr);
+    let profile = place.profile();
+    assert!(profile.runs.len() == 1 && profile.samples.len() > 50, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("interrupted"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_request_to_terminate_is_passed_on() {
+    let place = Place::new();
+    let outcome = stopped_by(&place, |pid| assert_eq!(kill(pid, "TERM"), Some(0)));
+    assert_eq!(outcome.signal, Some(libc::SIGTERM), "{}", outcome.stderr);
+    assert!(place.profile().samples.len() > 50);
+}
+
+fn kill(pid: i32, signal: &str) -> Option<i32> {
+    let arguments = ["-s", signal, "--", &pid.to_string()];
+    std::process::Command::new("kill").args(arguments).status().unwrap().code()
+}
