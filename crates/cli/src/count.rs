@@ -3,7 +3,8 @@
 use crate::arguments::{Output, Program};
 use crate::{exit_status, output_file, signals, symbolise};
 use std::process::ExitCode;
-use timewise_profile::{Exit, Profile, Run, RunKind};
+use timewise_profile::{Exit, Profile, Run};
+use timewise_report::number::grouped;
 use timewise_target::launch::Launch;
 
 /// Run a program and count exactly what it executes
@@ -58,14 +59,13 @@ pub fn record(launch: Launch) -> anyhow::Result<Profile> {
 }
 
 /// What was counted, in a few words.
-pub fn summary(run: &Run, profile: &Profile) -> String {
-    let of_run = |thread: &&timewise_profile::Thread| {
-        let run = profile.processes[thread.process.index()].run;
-        profile.runs[run.index()].kind == RunKind::Counting
-    };
-    let instructions: u64 = profile.threads.iter().filter(of_run).filter_map(|t| t.instructions).sum();
+fn summary(run: &Run, profile: &Profile) -> String {
+    let instructions: u64 = profile.threads.iter().filter_map(|thread| thread.instructions).sum();
     let inexact: u32 = profile.processes.iter().map(|process| process.count_uncertainty).sum();
-    let exact = if inexact == 0 { "exact".into() } else { format!("exact to within {inexact} of any block") };
+    let exact = match inexact {
+        0 => "exact".to_string(),
+        _ => format!("executions of a block exact to within {inexact}"),
+    };
     let seconds = run.elapsed_ns as f64 / 1e9;
-    format!("counted in {seconds:.2} s: {} instructions, {exact}", crate::sample::with_commas(instructions))
+    format!("counted in {seconds:.2} s: {} instructions, {exact}", grouped(instructions))
 }

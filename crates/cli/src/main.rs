@@ -30,12 +30,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    Annotate(annotate::Arguments),
-    Count(count::Arguments),
     Doctor(doctor::Arguments),
-    Report(report::Arguments),
     Run(run::Arguments),
     Sample(sample::Arguments),
+    Count(count::Arguments),
+    Report(report::Arguments),
+    Annotate(annotate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,11 +44,11 @@ fn main() -> ExitCode {
         Err(error) => return exit_status::misused(&error),
     };
     match arguments.command {
-        Command::Annotate(arguments) => annotate::run(&arguments),
-        Command::Count(arguments) => count::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Sample(arguments) => sample::run(&arguments),
+        Command::Count(arguments) => count::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Annotate(arguments) => annotate::run(&arguments),
     }
 }

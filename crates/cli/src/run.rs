@@ -2,12 +2,15 @@
 //! what both tell of the same code is joined.
 
 use crate::arguments::{Output, Program, Sampling};
+use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
-use crate::{count, exit_status, output_file, prepare, progress, sample, signals, symbolise};
+use crate::{count, exit_status, output_file, prepare, progress, signals, symbolise};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::process::ExitCode;
-use timewise_profile::{Exit, Profile, RunKind};
+use timewise_flow::Analysis;
+use timewise_profile::{Exit, Profile};
+use timewise_report::summary::summary;
 
 /// Sample and count a program, and say where its cycles go and why
 #[derive(clap::Args)]
@@ -34,6 +37,9 @@ pub struct Arguments {
     /// Run the program once and sample it: for programs that must not run twice
     #[arg(long)]
     once: bool,
+    /// When to use colours
+    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
+    color: Colour,
     #[command(flatten)]
     program: Program,
 }
@@ -122,23 +128,19 @@ fn second_run(
     Ok(profile)
 }
 
-/// Names, says what was measured, and saves.
+/// Names what was measured, saves it, and says what it comes to.
 fn finish(profile: &mut Profile, arguments: &Arguments) -> anyhow::Result<()> {
     let shown = progress::show("reading symbols");
     let unknown = symbolise::symbolise(profile);
     drop(shown);
     profile.runs[0].warnings.extend(unknown);
-    eprintln!("{}", sample::summary(&profile.runs[0], profile));
-    if let Some(counted) = profile.runs.iter().find(|run| run.kind == RunKind::Counting) {
-        eprintln!("{}", count::summary(counted, profile));
-    }
-    for warning in timewise_flow::Analysis::new(profile, None).quality.warnings {
-        eprintln!("warning: {warning}");
-    }
     if profile.samples.is_empty() && profile.blocks.is_empty() {
-        bail!("nothing to save: no samples were taken");
+        let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
+        bail!("nothing to save: {}", reasons.join("; "));
     }
     profile.save(&arguments.output.path)?;
+    let style = screen::style(&std::io::stderr(), arguments.color);
+    eprint!("{}", summary(&Analysis::new(profile, None), style));
     eprintln!("saved as {}", arguments.output.path.display());
     Ok(())
 }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use timewise_profile::{Clock, Exit, Profile, Run};
+use timewise_report::number::grouped;
 
 /// Run a program natively and record where its time passes
 #[derive(clap::Args)]
@@ -56,16 +57,15 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(run.exit)
 }
 
-/// What was sampled, in a few words.
-pub fn summary(run: &Run, profile: &Profile) -> String {
+fn summary(run: &Run, profile: &Profile) -> String {
     let command: Vec<_> = run.command.iter().map(|part| String::from_utf8_lossy(part)).collect();
     let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
     let mut text = format!(
         "{}: {} · {} samples, {} lost · {} sampled",
         command.join(" "),
         elapsed(run, profile.threads.len()),
-        with_commas(profile.samples.len() as u64),
-        with_commas(run.lost_samples),
+        grouped(profile.samples.len() as u64),
+        grouped(run.lost_samples),
         counted(threads.len(), "thread"),
     );
     if profile.processes.len() > 1 {
@@ -108,22 +108,9 @@ fn describe(clock: &Clock) -> String {
 fn counted(count: usize, what: &str) -> String {
     match (count, what.strip_suffix('s')) {
         (1, _) => format!("1 {what}"),
-        (_, Some(_)) => format!("{} {what}es", with_commas(count as u64)),
-        (_, None) => format!("{} {what}s", with_commas(count as u64)),
+        (_, Some(_)) => format!("{} {what}es", grouped(count as u64)),
+        (_, None) => format!("{} {what}s", grouped(count as u64)),
     }
-}
-
-/// `1,234,567`.
-pub fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -132,9 +119,6 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(with_commas(0), "0");
-        assert_eq!(with_commas(999), "999");
-        assert_eq!(with_commas(1_234_567), "1,234,567");
         assert_eq!(counted(1, "process"), "1 process");
         assert_eq!(counted(2, "process"), "2 processes");
         assert_eq!(counted(2, "thread"), "2 threads");
