@@ -119,8 +119,7 @@ impl Converter {
         };
         // A process that still runs may have gone on to code that was not there when its blocks were read.
         let known = |position: &u32| (*position as usize) < blocks.len();
-        let rests: Vec<u32> =
-            areas.iter().filter_map(harvest::Area::in_system_call).filter(known).collect();
+        let rests: Vec<u32> = areas.iter().filter_map(harvest::Area::in_system_call).filter(known).collect();
         let points: Vec<Point> = rests.iter().filter_map(|&position| rest(position)).collect();
         let equations = Equations::new(blocks, edges);
         let solution = equations.solve(|n| sums[n as usize], &points);
