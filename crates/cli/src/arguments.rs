@@ -30,9 +30,10 @@ impl Program {
 /// How to sample.
 #[derive(clap::Args)]
 pub struct Sampling {
-    /// Samples per second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..))]
-    frequency: u32,
+    /// Samples per second of CPU time [default: 4000, or fewer where a sample costs so much that
+    /// they would slow the program by more than 1.25 %]
+    #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frequency: Option<u32>,
     /// Sample the kernel as well, when it works for the program
     #[arg(long)]
     kernel: bool,
@@ -44,11 +45,10 @@ pub struct Sampling {
 impl Sampling {
     /// What the sampler is told.
     pub fn options(&self) -> Options {
-        Options {
-            frequency_hz: self.frequency,
-            kernel: self.kernel,
-            stacks: !self.no_stacks,
-            ..Options::default()
+        let common = Options { kernel: self.kernel, stacks: !self.no_stacks, ..Options::default() };
+        match self.frequency {
+            Some(frequency_hz) => Options { frequency_hz, cost_limit: None, ..common },
+            None => common,
         }
     }
 }

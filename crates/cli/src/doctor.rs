@@ -57,6 +57,9 @@ struct Diagnosis {
     core_hz_high: f64,
     perf_event_paranoid: Option<i32>,
     perf_event_max_sample_rate_hz: Option<u32>,
+    /// What one sample costs the program.
+    sample_cost_ns: Option<u64>,
+    default_frequency_hz: Option<u32>,
     abilities: Vec<Ability>,
 }
 
@@ -79,6 +82,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         core_hz_high: high_hz,
         perf_event_paranoid: facts.paranoid,
         perf_event_max_sample_rate_hz: facts.max_rate_hz,
+        sample_cost_ns: facts.sample_cost.map(|cost| cost.as_nanos() as u64),
+        default_frequency_hz: facts.default_rate_hz,
         abilities: abilities::all(&facts),
     };
     let printed = match arguments.json {

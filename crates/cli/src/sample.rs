@@ -99,9 +99,9 @@ fn describe(clock: &Clock) -> String {
         ghz(clock.core_hz_high)
     );
     if clock.counts_cycles {
-        format!("{}, hardware cycles; {core}", clock.event)
+        format!("{} at {} Hz, hardware cycles; {core}", clock.event, clock.frequency_hz)
     } else {
-        format!("{}, time; cycles are estimated: {core}", clock.event)
+        format!("{} at {} Hz, time; cycles are estimated: {core}", clock.event, clock.frequency_hz)
     }
 }
 

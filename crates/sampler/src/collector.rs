@@ -7,7 +7,7 @@ use crate::options::Progress;
 use crate::record::{RawMapping, RawSample, Record};
 use crate::stacks::Stacks;
 use crate::thinning::Samples;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{Exit, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
 
@@ -36,17 +36,20 @@ pub struct Collector {
     pub throttled: u64,
     /// Records of processes and mappings that went missing.
     pub untracked: u64,
-    live: HashMap<u32, Live>,
-    live_threads: HashMap<u32, ThreadId>,
+    /// By system id, until another process gets it: the kernel still works for one that has ended.
+    tracked: HashMap<u32, Tracked>,
+    /// Likewise for threads.
+    tracked_threads: HashMap<u32, ThreadId>,
 }
 
-/// A process that has not ended.
+/// A process of the program.
 #[derive(Debug)]
-struct Live {
+struct Tracked {
     id: ProcessId,
     /// Shared with the parent until one of them maps something.
     space: Arc<AddressSpace>,
-    threads: u32,
+    /// System ids of the threads that have not ended.
+    running: HashSet<u32>,
     /// `exec` happened; the next file mapped is the new program.
     executable_follows: bool,
 }
@@ -86,8 +89,8 @@ impl Collector {
             unplaced: 0,
             throttled: 0,
             untracked: 0,
-            live: HashMap::new(),
-            live_threads: HashMap::new(),
+            tracked: HashMap::new(),
+            tracked_threads: HashMap::new(),
         };
         let mut space = AddressSpace::default();
         for mapping in &root.mappings {
@@ -117,7 +120,7 @@ impl Collector {
 
     /// Processes that have not ended.
     pub fn alive(&self) -> usize {
-        self.live.len()
+        self.tracked.values().filter(|process| !process.running.is_empty()).count()
     }
 
     fn add_process(
@@ -136,22 +139,23 @@ impl Collector {
             exit: Exit::Unknown,
             count_uncertainty: 0,
         });
-        self.live.insert(pid, Live { id, space, threads: 0, executable_follows: false });
+        let running = HashSet::new();
+        self.tracked.insert(pid, Tracked { id, space, running, executable_follows: false });
     }
 
     fn add_thread(&mut self, pid: u32, tid: u32, name: String) -> Option<ThreadId> {
-        let live = self.live.get_mut(&pid)?;
-        live.threads += 1;
+        let process = self.tracked.get_mut(&pid)?;
+        process.running.insert(tid);
         let id = ThreadId(self.threads.len() as u32);
-        self.threads.push(Thread { process: live.id, tid, name, instructions: None });
-        self.live_threads.insert(tid, id);
+        self.threads.push(Thread { process: process.id, tid, name, instructions: None });
+        self.tracked_threads.insert(tid, id);
         Some(id)
     }
 
     /// The thread of a tracked process; one whose beginning was lost is made up.
     fn thread(&mut self, pid: u32, tid: u32) -> Option<ThreadId> {
-        let process = self.live.get(&pid)?.id;
-        let known = self.live_threads.get(&tid).copied();
+        let process = self.tracked.get(&pid)?.id;
+        let known = self.tracked_threads.get(&tid).copied();
         match known.filter(|id| self.threads[id.index()].process == process) {
             Some(id) => Some(id),
             None => self.add_thread(pid, tid, self.name_of(pid)),
@@ -159,19 +163,19 @@ impl Collector {
     }
 
     fn name_of(&self, tid: u32) -> String {
-        self.live_threads.get(&tid).map_or_else(String::new, |id| self.threads[id.index()].name.clone())
+        self.tracked_threads.get(&tid).map_or_else(String::new, |id| self.threads[id.index()].name.clone())
     }
 
     fn sample(&mut self, time_ns: u64, raw: &RawSample) {
         let Some(thread) = self.thread(raw.pid, raw.tid) else { return };
-        let Some(live) = self.live.get(&raw.pid) else { return };
+        let Some(process) = self.tracked.get(&raw.pid) else { return };
         let mut callers: Vec<Place> =
             raw.kernel_callers.iter().map(|&address| self.modules.kernel_place(address)).collect();
         // Without frame pointers the chain soon leaves all code: what follows is no caller.
-        callers.extend(raw.user_callers.iter().map_while(|&address| live.space.place(address)));
+        callers.extend(raw.user_callers.iter().map_while(|&address| process.space.place(address)));
         let place = match raw.kernel {
             true => Some(self.modules.kernel_place(raw.address)),
-            false => live.space.place(raw.address),
+            false => process.space.place(raw.address),
         };
         self.unplaced += u64::from(place.is_none());
         self.progress.sampled(raw.cpu);
@@ -187,17 +191,19 @@ impl Collector {
     }
 
     fn mapping(&mut self, raw: &RawMapping) {
-        let Some(live) = self.live.get_mut(&raw.pid) else { return };
-        self.modules.map(Arc::make_mut(&mut live.space), raw);
-        if std::mem::take(&mut live.executable_follows) {
-            self.processes[live.id.index()].executable = raw.path.clone();
+        let Some(process) = self.tracked.get_mut(&raw.pid) else { return };
+        self.modules.map(Arc::make_mut(&mut process.space), raw);
+        if std::mem::take(&mut process.executable_follows) {
+            self.processes[process.id.index()].executable = raw.path.clone();
         }
     }
 
     fn name(&mut self, pid: u32, tid: u32, name: String, exec: bool) {
-        if exec && let Some(live) = self.live.get_mut(&pid) {
-            live.space = Arc::default();
-            live.executable_follows = true;
+        if exec && let Some(process) = self.tracked.get_mut(&pid) {
+            process.space = Arc::default();
+            // All other threads are gone, and the one that called has the id of the first.
+            process.running = HashSet::from([tid]);
+            process.executable_follows = true;
         }
         if let Some(thread) = self.thread(pid, tid) {
             self.threads[thread.index()].name = name;
@@ -205,7 +211,7 @@ impl Collector {
     }
 
     fn fork(&mut self, pid: u32, tid: u32, parent_pid: u32) {
-        let Some(parent) = self.live.get(&parent_pid) else { return };
+        let Some(parent) = self.tracked.get(&parent_pid) else { return };
         if pid != parent_pid {
             let executable = self.processes[parent.id.index()].executable.clone();
             let (parent, space) = (parent.id, Arc::clone(&parent.space));
@@ -215,11 +221,10 @@ impl Collector {
     }
 
     fn exit(&mut self, pid: u32, tid: u32) {
-        let Some(live) = self.live.get_mut(&pid) else { return };
-        self.live_threads.remove(&tid);
-        live.threads = live.threads.saturating_sub(1);
-        if live.threads == 0 {
-            self.live.remove(&pid);
+        let Some(process) = self.tracked.get_mut(&pid) else { return };
+        process.running.remove(&tid);
+        if process.running.is_empty() {
+            process.space = Arc::default();
         }
     }
 }
@@ -302,7 +307,20 @@ mod tests {
         }
         assert_eq!(c.threads.iter().map(|t| t.tid).collect::<Vec<_>>(), [10, 11, 12, 11, 12]);
         assert_eq!(c.processes.len(), 3);
+        // What the kernel does for a process that has ended is its last thread's.
         let threads: Vec<u32> = c.samples.into_vec().iter().map(|s| s.thread.0).collect();
-        assert_eq!(threads.len(), 4);
+        assert_eq!(threads, [1, 2, 2, 3, 4, 4]);
+    }
+
+    #[test]
+    fn exec_by_any_thread_ends_the_others() {
+        let mut c = collector();
+        c.take(1, Record::Fork { pid: 10, tid: 11, parent_pid: 10 });
+        // Thread 11 calls exec: thread 10 ends and 11 goes on as 10.
+        c.take(2, Record::Exit { pid: 10, tid: 10 });
+        c.take(3, Record::Name { pid: 10, tid: 10, name: "b".into(), exec: true });
+        assert_eq!(c.alive(), 1);
+        c.take(4, Record::Exit { pid: 10, tid: 10 });
+        assert_eq!(c.alive(), 0);
     }
 }

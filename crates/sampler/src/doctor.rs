@@ -2,11 +2,13 @@
 
 use crate::SampleError;
 use crate::core_clock::{self, CoreFrequency};
+use crate::cost;
 use crate::options::{Options, Scope};
 use crate::refusal::Refusal;
 use crate::source::{Source, choose};
 use std::hint::black_box;
 use std::io;
+use std::time::Duration;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Watched};
@@ -22,6 +24,10 @@ pub struct Facts {
     pub no_kernel_samples: Option<String>,
     /// Why processors cannot be watched as a whole; `None` if they can.
     pub no_whole_processors: Option<String>,
+    /// What one sample costs the program; `None` if that cannot be tried.
+    pub sample_cost: Option<Duration>,
+    /// Samples a second that a recording takes if nothing else is asked for.
+    pub default_rate_hz: Option<u32>,
     /// Samples a second that the kernel allows at most; `None` if it does not say.
     pub max_rate_hz: Option<u32>,
     /// `perf_event_paranoid`; `None` in a kernel without performance events.
@@ -32,7 +38,7 @@ pub struct Facts {
     pub core: CoreFrequency,
 }
 
-/// Tries everything, in about 50 ms.
+/// Tries everything, in about 100 ms.
 pub fn examine() -> Facts {
     let default = Options::default();
     let refused = |options: Options| choose(&options, None).err().map(|error| error.to_string());
@@ -42,11 +48,15 @@ pub fn examine() -> Facts {
         Ok((_, refusals)) => refusals.last().cloned(),
         Err(error) => Some(Refusal { event: "cycles".into(), why: error.to_string(), enable: None }),
     };
+    let source = chosen.map(|(source, _)| source);
+    let sample_cost = source.as_ref().ok().and_then(cost::of_sample);
     Facts {
+        sample_cost,
+        default_rate_hz: source.is_ok().then(|| cost::affordable_hz(&default, sample_cost)),
         no_hardware_cycles,
         no_kernel_samples: refused(Options { kernel: true, scope: Scope::Threads, ..default.clone() }),
-        no_whole_processors: refused(Options { scope: Scope::Processors, ..default }),
-        source: chosen.map(|(source, _)| source),
+        no_whole_processors: refused(Options { scope: Scope::Processors, ..default.clone() }),
+        source,
         max_rate_hz: machine::perf_event_max_sample_rate(),
         paranoid: machine::perf_event_paranoid(),
         breakpoints: breakpoints(),

@@ -13,6 +13,7 @@ mod address_space;
 mod channels;
 mod collector;
 pub mod core_clock;
+mod cost;
 pub mod doctor;
 mod modules;
 mod options;

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// How to sample.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Samples per second of CPU time and thread.
+    /// Samples per second of CPU time.
     pub frequency_hz: u32,
+    /// Share of the program's time that sampling may cost: where one sample is dear, fewer are taken
+    /// than `frequency_hz` says. `None` takes them all.
+    pub cost_limit: Option<f64>,
     /// Sample the kernel as well, on behalf of the program.
     pub kernel: bool,
     /// Take call stacks, by frame pointer.
@@ -24,10 +27,15 @@ pub struct Options {
     pub progress: Arc<Progress>,
 }
 
+/// What a profile with counts costs is two orders of magnitude more; and what the program does must
+/// not look different for being watched.
+const COST_LIMIT: f64 = 0.0125;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             frequency_hz: 4000,
+            cost_limit: Some(COST_LIMIT),
             kernel: false,
             stacks: true,
             scope: Scope::Automatic,

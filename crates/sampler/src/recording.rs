@@ -4,6 +4,7 @@ use crate::SampleError;
 use crate::channels::Channels;
 use crate::collector::Collector;
 use crate::core_clock::Probe;
+use crate::cost;
 use crate::options::Options;
 use crate::order::Queue;
 use crate::source::{Source, choose};
@@ -31,7 +32,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// [`SampleError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleError> {
     let pid = stopped.pid();
-    let Prepared { source, subject, mut channels, probe, end } = match prepare(pid, options) {
+    let Prepared { source, frequency_hz, subject, mut channels, probe, end } = match prepare(pid, options) {
         Ok(prepared) => prepared,
         Err(error) => {
             stopped.kill();
@@ -46,7 +47,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
     let running =
         stopped.release().map_err(|source| SampleError::System { what: "release the program", source })?;
-    let pause = channels.longest_pause(options.frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+    let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
     let (ended, processes_left) = follow(running, &end, &mut channels, &mut collector, pause)?;
     let core = probe.finish();
 
@@ -71,7 +72,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
             event: source.event.clone(),
             counts_cycles: source.counts_cycles,
             precise_level: source.precise_level,
-            frequency_hz: options.frequency_hz,
+            frequency_hz,
             core_hz: core.mean_hz,
             core_hz_low: core.low_hz,
             core_hz_high: core.high_hz,
@@ -96,6 +97,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
 /// All that a recording needs before its program may run.
 struct Prepared {
     source: Source,
+    frequency_hz: u32,
     subject: Subject,
     channels: Channels,
     probe: Probe,
@@ -105,13 +107,16 @@ struct Prepared {
 
 fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
     let failed = |what| move |source| SampleError::System { what, source };
-    let (source, _refusals) = choose(options, Some(pid))?;
+    let (mut source, _refusals) = choose(options, Some(pid))?;
+    let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
+    let frequency_hz = cost::affordable_hz(options, cost);
+    source.set_frequency(frequency_hz);
     let subject = Subject::of(pid as u32).map_err(failed("read what the program is (/proc/PID)"))?;
     let channels = Channels::open(&source, pid, options.ring_bytes)?;
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
     let end = pid_descriptor(pid).map_err(failed("watch the program"))?;
     channels.enable().map_err(failed("start sampling"))?;
-    Ok(Prepared { source, subject, channels, probe, end })
+    Ok(Prepared { source, frequency_hz, subject, channels, probe, end })
 }
 
 /// Collects until the program ends; also says how many of its descendants still ran then.

@@ -73,7 +73,6 @@ fn candidates(options: &Options) -> Vec<Source> {
         attributes.type_ = sys::PERF_TYPE_HARDWARE;
         attributes.config = sys::PERF_COUNT_HW_CPU_CYCLES as u64;
         attributes.set_freq(1);
-        attributes.__bindgen_anon_1.sample_freq = options.frequency_hz.into();
         attributes.set_precise_ip(precise.into());
         (named("cycles", precise), true, precise, attributes)
     });
@@ -83,16 +82,13 @@ fn candidates(options: &Options) -> Vec<Source> {
         attributes.type_ = sys::PERF_TYPE_SOFTWARE;
         attributes.config = config as u64;
         attributes.set_exclude_idle(1);
-        attributes.__bindgen_anon_1.sample_period = period::of_clock_ns(options.frequency_hz);
         (named(name, 0), false, 0, attributes)
     });
     let all = cycles.chain(clocks);
-    all.map(|(event, counts_cycles, precise_level, attributes)| Source {
-        event,
-        counts_cycles,
-        precise_level,
-        whole_processors: false,
-        attributes,
+    all.map(|(event, counts_cycles, precise_level, attributes)| {
+        let mut source = Source { event, counts_cycles, precise_level, whole_processors: false, attributes };
+        source.set_frequency(options.frequency_hz);
+        source
     })
     .collect()
 }
@@ -120,6 +116,15 @@ fn basic_attributes(options: &Options) -> perf_event_attr {
 }
 
 impl Source {
+    /// Samples per second of CPU time from now on.
+    pub(crate) fn set_frequency(&mut self, frequency_hz: u32) {
+        if self.counts_cycles {
+            self.attributes.__bindgen_anon_1.sample_freq = frequency_hz.into();
+        } else {
+            self.attributes.__bindgen_anon_1.sample_period = period::of_clock_ns(frequency_hz);
+        }
+    }
+
     /// Tries one processor, without the attributes that this kernel may be too old for if need be.
     fn open_first(&mut self, thread: Option<i32>) -> io::Result<()> {
         self.attributes.set_inherit(u64::from(!self.whole_processors));

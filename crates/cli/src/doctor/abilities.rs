@@ -56,7 +56,14 @@ fn sampling(facts: &Facts) -> Ability {
     match &facts.source {
         Ok(source) => {
             let rate = facts.max_rate_hz.map_or(String::new(), |hz| format!(", up to {} kHz", hz / 1000));
-            yes("sampling", format!("{}{rate}", source.event))
+            let cost = facts.sample_cost.map_or(String::new(), |cost| {
+                let default_hz = facts.default_rate_hz.unwrap_or_default();
+                format!(
+                    "; a sample costs {:.1} µs, so the default is {default_hz} Hz",
+                    cost.as_secs_f64() * 1e6
+                )
+            });
+            yes("sampling", format!("{}{rate}{cost}", source.event))
         }
         Err(error) => {
             no("sampling", error.to_string(), facts.paranoid.filter(|&l| l > 2).map(|_| PARANOID_2))

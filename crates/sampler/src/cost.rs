@@ -1,0 +1,78 @@
+//! What one sample costs the program, measured: a guest whose timer is emulated by a hypervisor
+//! within a hypervisor can pay fifty times what bare metal pays, and the program would be slowed by
+//! several per cent at a frequency that is unnoticeable elsewhere.
+
+use crate::core_clock::run_chain;
+use crate::options::Options;
+use crate::source::Source;
+use std::time::Duration;
+use timewise_target::perf::{Event, Watched};
+
+/// Samples a second while measuring: many enough to be felt.
+const TRIAL_HZ: u32 = 20_000;
+/// How long one measured piece of work takes undisturbed, about.
+const PIECE: Duration = Duration::from_millis(2);
+/// Pieces of which the fastest counts: what else interrupts them is not the sample's fault.
+const PIECES: u32 = 5;
+/// However costly, fewer samples than this say too little.
+const LOWEST_HZ: u32 = 250;
+
+/// The frequency that `options` ask for, or a lower one if at `cost` a sample they would take more than
+/// their share of the program's time. Where the cost is unknown, nothing speaks against the one asked
+/// for.
+pub fn affordable_hz(options: &Options, cost: Option<Duration>) -> u32 {
+    let wanted_hz = options.frequency_hz;
+    match (options.cost_limit, cost) {
+        (Some(share), Some(cost)) if !cost.is_zero() => {
+            let affordable_hz = (share / cost.as_secs_f64()).round() as u32;
+            affordable_hz.max(LOWEST_HZ).min(wanted_hz)
+        }
+        _ => wanted_hz,
+    }
+}
+
+/// What one sample of `source` costs the thread that it interrupts, here and now, or `None` if a
+/// trial is refused. Takes about 20 ms.
+pub fn of_sample(source: &Source) -> Option<Duration> {
+    let mut trial = source.clone();
+    trial.whole_processors = false;
+    trial.set_frequency(TRIAL_HZ);
+    trial.attributes.set_inherit(0);
+    let event = Event::open(&trial.attributes, Watched::Caller, None).ok()?;
+    let rounds_in_a_ms = 1e-3 / fastest(1000).as_secs_f64() * 1000.0;
+    let rounds = (rounds_in_a_ms * PIECE.as_secs_f64() * 1e3) as u64;
+    let undisturbed = fastest(rounds);
+    event.enable().ok()?;
+    let sampled = fastest(rounds);
+    event.disable().ok()?;
+    let samples = sampled.as_secs_f64() * f64::from(TRIAL_HZ);
+    Some(sampled.saturating_sub(undisturbed).div_f64(samples))
+}
+
+fn fastest(rounds: u64) -> Duration {
+    (0..PIECES).map(|_| run_chain(rounds)).min().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choose;
+
+    /// An interrupt costs more than a hundred instructions and less than a tenth of a millisecond.
+    #[test]
+    fn a_sample_costs_microseconds() {
+        let Ok((source, _)) = choose(&Options::default(), None) else { return };
+        let cost = of_sample(&source).unwrap();
+        assert!((Duration::from_nanos(30)..Duration::from_micros(100)).contains(&cost), "{cost:?}");
+    }
+
+    #[test]
+    fn dear_samples_are_taken_less_often() {
+        let options = Options { frequency_hz: 4000, cost_limit: Some(0.01), ..Options::default() };
+        let at = |cost_us| affordable_hz(&options, Some(Duration::from_micros(cost_us)));
+        assert_eq!([at(0), at(1), at(2), at(10), at(1000)], [4000, 4000, 4000, 1000, LOWEST_HZ]);
+        assert_eq!(affordable_hz(&options, None), 4000);
+        let unlimited = Options { cost_limit: None, ..options };
+        assert_eq!(affordable_hz(&unlimited, Some(Duration::from_micros(10))), 4000);
+    }
+}
