@@ -115,7 +115,7 @@ pub fn decode(bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
     let written = if repeats(&decoded) || may_shift_by_zero(&decoded) {
         FlagSet::NONE
     } else {
-        FlagSet::from_library(decoded.rflags_modified())
+        surely_written(&decoded)
     };
     Ok(Instruction {
         address,
@@ -126,6 +126,18 @@ pub fn decode(bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
         relative_operand,
         repeats: repeats(&decoded),
     })
+}
+
+/// Flags that the manuals leave undefined may be left as they were, and are on some processors; programs
+/// that keep flags show it.
+fn surely_written(decoded: &iced_x86::Instruction) -> FlagSet {
+    use Mnemonic::{And, Or, Test, Xor};
+    let written = FlagSet::from_library(decoded.rflags_modified() & !decoded.rflags_undefined());
+    match decoded.mnemonic() {
+        // All processors clear the auxiliary flag here.
+        And | Or | Xor | Test => written.union(FlagSet::AUXILIARY),
+        _ => written,
+    }
 }
 
 fn repeats(decoded: &iced_x86::Instruction) -> bool {
@@ -253,7 +265,9 @@ mod tests {
         assert_eq!(one(&[0x48, 0xd3, 0xe0]).flags_written, FlagSet::NONE); // shl rax, cl
         assert_eq!(one(&[0x0f, 0xa5, 0xc8]).flags_written, FlagSet::NONE); // shld eax, ecx, cl
         assert_eq!(one(&[0xc1, 0xe0, 0x20]).flags_written, FlagSet::NONE); // shl eax, 32
-        assert_eq!(one(&[0xc1, 0xe0, 0x03]).flags_written, FlagSet::ALL); // shl eax, 3
+        assert_eq!(one(&[0x85, 0xc0]).flags_written, FlagSet::ALL); // test eax, eax
+        assert_eq!(one(&[0xd1, 0xe0]).flags_written, FlagSet::ALL.without(FlagSet::AUXILIARY)); // shl eax, 1
+        assert_eq!(one(&[0x48, 0x0f, 0xba, 0xf0, 1]).flags_written, FlagSet::CARRY); // btr rax, 1
         assert_eq!(one(&[0x48, 0x8d, 0x00]).flags_written, FlagSet::NONE); // lea
         assert!(one(&[0x0f, 0x92, 0xc0]).flags_read.intersects(FlagSet::CARRY)); // setb
     }

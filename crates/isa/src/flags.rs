@@ -11,6 +11,8 @@ impl FlagSet {
     pub const NONE: FlagSet = FlagSet(0);
     /// The carry flag, which `inc` and `dec` leave alone.
     pub const CARRY: FlagSet = FlagSet(1);
+    /// The auxiliary flag, which hardly anything reads.
+    pub const AUXILIARY: FlagSet = FlagSet(4);
     /// All six.
     pub const ALL: FlagSet = FlagSet(0x3f);
     /// What `inc` writes: all but carry.
