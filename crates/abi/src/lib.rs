@@ -12,6 +12,7 @@
 pub mod log;
 pub mod process;
 mod register;
+pub mod signal;
 pub mod thread;
 pub mod view;
 

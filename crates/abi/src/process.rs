@@ -1,6 +1,7 @@
 //! What is kept for each process under count.
 
 use crate::log::Log;
+use crate::signal::Actions;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// One process image: a fork makes a new one, and so does a successful `execve`.
@@ -31,6 +32,8 @@ pub struct ProcessRecord {
     pub translated_bytes: AtomicU64,
     /// Nanoseconds spent in the runtime's translator; runtime.
     pub translation_ns: AtomicU64,
+    /// What the program asked to be done about signals; runtime.
+    pub actions: Actions,
 }
 
 /// Values of [`ProcessRecord::state`].

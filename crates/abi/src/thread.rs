@@ -1,10 +1,21 @@
 //! What is kept for each thread under count: `%gs` points at its [`ThreadArea`] while it runs.
 
+use crate::signal::{Actions, Stack};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`. Between the
-/// head and the counters lies the stack that the runtime uses on this thread.
+/// Where counters begin in a thread area. Counter `n` is the 8 bytes at `COUNTERS + 8 * n`. Right before
+/// them lies the stack that the runtime uses on this thread.
 pub const COUNTERS: u32 = 0x2_0000;
+
+/// Where in a thread area the frame lies by which the program returns from a signal, up to
+/// [`SIGNAL_STACK`].
+pub const RETURN_FRAME: u32 = 0x2000;
+
+/// Where in a thread area the stack lies that signals arrive on, up to [`STACK`].
+pub const SIGNAL_STACK: u32 = 0x8000;
+
+/// Where in a thread area the runtime's stack ends, which begins at [`COUNTERS`].
+pub const STACK: u32 = 0x1_2000;
 
 /// The program's registers, as the kernel's signal frame orders them.
 #[repr(C)]
@@ -75,15 +86,22 @@ pub struct ThreadArea {
     pub state: AtomicU32,
     /// Block of the system call that the thread is in, while `state` says so.
     pub position: AtomicU32,
-    /// Set when a signal arrived while the runtime ran: it is to be delivered on leaving.
+    /// 1 if a signal arrived while the runtime ran: it waits, blocked like all others, until the thread
+    /// leaves the runtime.
     pub deferred: AtomicU32,
-    /// Signal mask to restore when delivering.
+    /// The program's signal mask meanwhile.
     pub deferred_mask: u64,
     /// 1 if the thread is a process of its own that shares this memory, as after `vfork`; whoever
     /// registers it.
     pub sharing: u32,
     /// Keeps the layout free of implicit padding.
     pub reserved: u32,
+    /// The program's stack for handlers; the kernel knows the runtime's instead.
+    pub handler_stack: Stack,
+    /// Address of the [`Actions`] in force for this thread.
+    pub actions: u64,
+    /// Room for them if no other process or thread shares them.
+    pub own_actions: Actions,
 }
 
 /// Values of [`ThreadArea::returned`].
@@ -108,4 +126,4 @@ pub mod state {
     pub const IN_SYSTEM_CALL: u32 = 2;
 }
 
-const _: () = assert!(size_of::<ThreadArea>() <= COUNTERS as usize);
+const _: () = assert!(size_of::<ThreadArea>() <= RETURN_FRAME as usize);

@@ -6,16 +6,18 @@ use alloc::vec::Vec;
 use timewise_isa::unused_registers;
 
 /// Emits `instruction`, whose 4-byte displacement at `at` refers to `target`, with its operand reached
-/// through a borrowed register. False, with nothing written, if it has none to spare.
+/// through a borrowed register. Returns the position where it is done and the register is to be given
+/// back; none, with nothing written, if it has none to spare.
 #[must_use]
-pub fn out_of_reach(code: &mut Code, instruction: &[u8], at: usize, target: u64) -> bool {
-    let Some(register) = unused_registers(instruction).next() else { return false };
-    let Some(rewritten) = based_on(instruction, at, register) else { return false };
+pub fn out_of_reach(code: &mut Code, instruction: &[u8], at: usize, target: u64) -> Option<usize> {
+    let register = unused_registers(instruction).next()?;
+    let rewritten = based_on(instruction, at, register)?;
     code.store_any(spill_slot(SCRATCH_SPILL), register);
     code.load_constant(register, target);
     code.raw(&rewritten);
+    let done = code.bytes.len();
     code.load_any(register, spill_slot(SCRATCH_SPILL));
-    true
+    Some(done)
 }
 
 /// The instruction with the operand that is relative to the program counter replaced by one whose address
@@ -74,7 +76,8 @@ mod tests {
     #[test]
     fn the_borrowed_register_is_given_back() {
         let mut code = Code::at(0x1000);
-        assert!(out_of_reach(&mut code, &[0x48, 0x8b, 0x0d, 1, 2, 3, 4], 3, 0x7000_0000_0000));
+        let done = out_of_reach(&mut code, &[0x48, 0x8b, 0x0d, 1, 2, 3, 4], 3, 0x7000_0000_0000);
+        assert_eq!(done, Some(22));
         let slot = spill_slot(SCRATCH_SPILL).to_le_bytes();
         assert_eq!(code.bytes[..5], [0x65, 0x48, 0x89, 0x14, 0x25]); // mov gs:[slot], rdx
         assert_eq!(code.bytes[5..9], slot);

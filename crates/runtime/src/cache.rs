@@ -38,8 +38,8 @@ pub enum Kind {
     },
     /// The check that an indirect branch goes where the table said.
     IndirectStub {
-        /// The counter or `NONE`.
-        counter: u32,
+        /// The site of the branch.
+        site: u32,
         /// The block that it leads to.
         to: u32,
     },
@@ -114,6 +114,14 @@ impl Cache {
         }
         let after = region.pieces.partition_point(|p| p.address <= address);
         after.checked_sub(1).map(|at| region.pieces[at])
+    }
+
+    /// Up to `count` bytes of translated code at `address`; none outside the cache.
+    pub fn bytes_at(&self, address: u64, count: usize) -> &[u8] {
+        let Some(region) = self.region_of(address) else { return &[] };
+        let count = count.min((self.regions[region].end - address) as usize);
+        // SAFETY: within a region, whose memory stays mapped; only displacements change in place.
+        unsafe { core::slice::from_raw_parts(address as *const u8, count) }
     }
 
     /// Whether some of `range` is the runtime's own, or reserved for it.

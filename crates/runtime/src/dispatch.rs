@@ -1,8 +1,10 @@
 //! Deciding where a thread goes on when it left translated code.
 
 use crate::entry::reason;
+use crate::indirect;
 use crate::link;
 use crate::retire;
+use crate::signal;
 use crate::state::{Exit, PROCESS, Process};
 use crate::system_call;
 use crate::translate::translate;
@@ -41,11 +43,11 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
         match reason {
             reason::EXIT => {
                 let exit = area.exit as u32;
-                (process.exits[exit as usize].target, follow_exit(process, exit))
+                (process.exits[exit as usize].target, follow_exit(process, area, exit))
             }
             reason::MISS => {
                 let [index, target] = area.missed;
-                (target, follow_indirect(process, area.exit as u32, index as u32, target))
+                (target, follow_indirect(process, area, index as u32, target))
             }
             _ => {
                 area.state.store(state::RUNNING, core::sync::atomic::Ordering::Relaxed);
@@ -110,30 +112,49 @@ pub fn external(
     Ok(())
 }
 
-fn follow_exit(process: &mut Process, number: u32) -> Result<Option<u64>, Failure> {
-    let Exit { from, kind, target, .. } = process.exits[number as usize];
+/// Control leaves block `from` for an address without an instruction.
+fn outside(
+    process: &mut Process,
+    area: &mut ThreadArea,
+    from: u32,
+    executed: u16,
+) -> Result<Option<u64>, Failure> {
+    external(process, area, from, executed, NONE)?;
+    Ok(None)
+}
+
+fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Result<Option<u64>, Failure> {
+    let Exit { from, kind, target, executed, .. } = process.exits[number as usize];
     if kind == edge_kind::REPLACED {
         retire::changed(process, from);
     }
-    let Some(to) = block_at(process, target)? else { return Ok(None) };
+    let Some(to) = block_at(process, target)? else {
+        return outside(process, area, from, executed);
+    };
     link::exit(process, number, to).map(Some)
 }
 
 fn follow_indirect(
     process: &mut Process,
-    table: u32,
+    area: &mut ThreadArea,
     index: u32,
     target: u64,
 ) -> Result<Option<u64>, Failure> {
-    let Some(to) = block_at(process, target)? else { return Ok(None) };
+    let table = area.exit as u32;
+    let Some(to) = block_at(process, target)? else {
+        let from = process.sites[indirect::site_of(table, index, target) as usize].from;
+        let executed = process.blocks[from as usize].instructions;
+        return outside(process, area, from, executed);
+    };
     link::indirect(process, table, index, target, to).map(Some)
 }
 
 /// Sets up the state of this process, before anything is translated.
-fn set_up(area: &ThreadArea) -> Result<(), Failure> {
+fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     // SAFETY: the shared file is mapped where the area says, for as long as the process lives.
     let shared = unsafe { Shared::at(area.shared) };
     crate::entry::prepare()?;
     PROCESS.with(|process| *process = Some(Process::new(shared, shared.process(area.process))));
+    signal::set_up(area);
     Ok(())
 }

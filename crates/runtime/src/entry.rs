@@ -4,11 +4,12 @@
 use crate::cache;
 use crate::emit::{Code, gs};
 use crate::sys::memory::map_at;
+use crate::sys::number;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::ops::Range;
 use timewise_abi::Failure;
-use timewise_abi::thread::{Registers, ThreadArea, state};
+use timewise_abi::thread::{RETURN_FRAME, Registers, ThreadArea, state};
 
 /// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
 /// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
@@ -49,6 +50,12 @@ pub fn miss_routine(number: u32) -> u64 {
 /// Where a failed look-up goes that met the entry at `place`.
 pub fn miss_routine_of_entry(place: u64) -> u64 {
     miss_routine(((place - u64::from(table_address(0))) / (u64::from(crate::indirect::ENTRIES) * 8)) as u32)
+}
+
+/// The table whose routine for failed look-ups holds `address`.
+pub fn miss_routine_at(address: u64) -> Option<u32> {
+    let number = address.checked_sub(miss_routine(0))? / MISS_ROUTINE;
+    (number < u64::from(MAX_TABLES)).then_some(number as u32)
 }
 
 /// Room for one routine for each table; they differ in the number that they report.
@@ -216,6 +223,40 @@ unsafe extern "C" fn save_and_dispatch() {
         "mov esi, edi",
         "mov rdi, rbx",
         "call {dispatch}",
+        "jmp {resume}",
+        r8 = const register!(r8_to_r15),
+        rsi = const register!(rsi),
+        rbp = const register!(rbp),
+        rbx = const register!(rbx),
+        rdx = const register!(rdx),
+        rax = const register!(rax),
+        rcx = const register!(rcx),
+        rsp = const register!(rsp),
+        rflags = const register!(rflags),
+        this = const field!(this),
+        stack = const field!(stack_top),
+        vectors = const field!(vectors),
+        dispatch = sym crate::dispatch::dispatch,
+        resume = sym resume,
+    )
+}
+
+/// Restores the program's registers and goes where the dispatcher said. In all of this code they stand
+/// complete in the thread area, so a signal that arrives here finds the program where it is about to be.
+/// One that arrived before is let in now. `rbx` holds the thread area, `rbp` the place of the vectors.
+#[unsafe(naked)]
+unsafe extern "C" fn resume() {
+    naked_asm!(
+        "cmp dword ptr gs:[{deferred}], 0",
+        "je 2f",
+        "mov dword ptr gs:[{deferred}], 0",
+        "mov eax, {rt_sigprocmask}",
+        "mov edi, 2", // SIG_SETMASK
+        "lea rsi, [rbx + {deferred_mask}]",
+        "xor edx, edx",
+        "mov r10d, 8",
+        "syscall",
+        "2:",
         "movups xmm0, [rbp]",
         "movups xmm1, [rbp + 16]",
         "movups xmm2, [rbp + 32]",
@@ -251,6 +292,11 @@ unsafe extern "C" fn save_and_dispatch() {
         "mov rcx, gs:[{rcx}]",
         "mov rsp, gs:[{rsp}]",
         "jmp gs:[{resume}]",
+        ".globl timewise_resume_end",
+        "timewise_resume_end:",
+        deferred = const field!(deferred),
+        deferred_mask = const field!(deferred_mask),
+        rt_sigprocmask = const number::RT_SIGPROCMASK,
         r8 = const register!(r8_to_r15),
         rdi = const register!(rdi),
         rsi = const register!(rsi),
@@ -261,11 +307,7 @@ unsafe extern "C" fn save_and_dispatch() {
         rcx = const register!(rcx),
         rsp = const register!(rsp),
         rflags = const register!(rflags),
-        this = const field!(this),
-        stack = const field!(stack_top),
-        vectors = const field!(vectors),
         resume = const field!(resume),
-        dispatch = sym crate::dispatch::dispatch,
     )
 }
 
@@ -281,6 +323,8 @@ pub unsafe extern "C" fn system_call() {
         // As natively: the kernel leaves the address after the instruction in `rcx`.
         "mov rcx, gs:[{rip}]",
         "jmp gs:[{after}]",
+        ".globl timewise_system_call_end",
+        "timewise_system_call_end:",
         state = const field!(state),
         running = const state::RUNNING,
         rip = const register!(rip),
@@ -362,4 +406,75 @@ pub unsafe extern "C" fn last_system_call() {
         state = const field!(state),
         free = const state::FREE,
     )
+}
+
+/// Makes the system call by which a handler returns, with the frame that was put in the thread area.
+///
+/// # Safety
+/// Reached through `resume` alone, with signals blocked.
+#[unsafe(naked)]
+pub unsafe extern "C" fn return_from_signal() {
+    naked_asm!(
+        "mov rsp, gs:[{this}]",
+        // The kernel takes the frame's first word for popped.
+        "add rsp, {frame}",
+        "mov eax, {rt_sigreturn}",
+        "syscall",
+        "ud2",
+        this = const field!(this),
+        frame = const RETURN_FRAME + 8,
+        rt_sigreturn = const number::RT_SIGRETURN,
+    )
+}
+
+/// What the kernel lets the runtime's own handler return to.
+///
+/// # Safety
+/// Returned to by a handler alone.
+#[unsafe(naked)]
+pub unsafe extern "C" fn restorer() {
+    naked_asm!("mov eax, {rt_sigreturn}", "syscall", "ud2", rt_sigreturn = const number::RT_SIGRETURN)
+}
+
+unsafe extern "C" {
+    safe fn timewise_resume_end();
+    safe fn timewise_system_call_end();
+    static __executable_start: u8;
+    static etext: u8;
+}
+
+/// The kinds of places at which a thread can be in the runtime's own code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own {
+    /// About to go on where [`ThreadArea::resume`] says, with all of the program's registers in the area.
+    Resuming,
+    /// Before the program's system call, its registers in place.
+    BeforeCall,
+    /// Past it.
+    AfterCall,
+    /// Before an `execve` of the program, its registers in place.
+    BeforeExecute,
+    /// Anywhere else.
+    Other,
+}
+
+/// What code of the runtime's own stands at `address`, if any.
+pub fn own(address: u64) -> Option<Own> {
+    let text = (&raw const __executable_start) as u64..(&raw const etext) as u64;
+    let call = system_call as *const () as u64;
+    let resuming = resume as *const () as u64..timewise_resume_end as *const () as u64;
+    let calling = call..timewise_system_call_end as *const () as u64;
+    if !text.contains(&address) {
+        None
+    } else if resuming.contains(&address) {
+        Some(Own::Resuming)
+    } else if address == call {
+        Some(Own::BeforeCall)
+    } else if calling.contains(&address) {
+        Some(Own::AfterCall)
+    } else if address == system_call_and_return as *const () as u64 {
+        Some(Own::BeforeExecute)
+    } else {
+        Some(Own::Other)
+    }
 }

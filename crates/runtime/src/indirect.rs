@@ -42,6 +42,11 @@ pub fn salt(site: u32) -> u32 {
     site.wrapping_mul(SPREAD) % ENTRIES
 }
 
+/// The entry at which a site's branch to `target` looks.
+pub fn index_of(site: u32, target: u64) -> u32 {
+    (target as u32).wrapping_add(salt(site)) % ENTRIES
+}
+
 /// The site whose branch to `target` met entry `index` of table `table`.
 pub fn site_of(table: u32, index: u32, target: u64) -> u32 {
     let salt = index.wrapping_sub(target as u32) % ENTRIES;
@@ -75,7 +80,8 @@ pub fn table_for(site: u32) -> Result<u32, Failure> {
     Ok(address)
 }
 
-/// Emits an indirect branch. `pool` makes a constant in memory for a return address. False if the
+/// Emits an indirect branch. `pool` makes a constant in memory for a return address. The position in the
+/// code where the branch can no longer be taken back, but for the registers that it borrows; none if the
 /// instruction has a form that is not handled.
 pub fn emit(
     code: &mut Code,
@@ -84,12 +90,14 @@ pub fn emit(
     site: u32,
     table: u32,
     pool: impl FnOnce(u64) -> u64,
-) -> bool {
+) -> Option<usize> {
     code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
     code.store(spill_slot(RDX_SLOT), Borrowed::Rdx);
+    let done;
     match instruction.control {
         Control::Return { discard } => {
             code.raw(&[0x5a]); // pop rdx
+            done = code.bytes.len();
             if discard > 0 {
                 code.raw(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp+discard]
                 code.raw(&u32::from(discard).to_le_bytes());
@@ -97,12 +105,13 @@ pub fn emit(
         }
         _ => {
             if !load_target(code, bytes, instruction) {
-                return false;
+                return None;
             }
             if instruction.control == Control::IndirectCall {
                 let back = instruction.next();
                 code.push_constant(back, || pool(back));
             }
+            done = code.bytes.len();
         }
     }
     code.raw(&[0x8d, 0x8a]); // lea ecx, [rdx+salt]
@@ -110,7 +119,7 @@ pub fn emit(
     code.raw(&[0x0f, 0xb7, 0xc9]); // movzx ecx, cx
     code.raw(&[0xff, 0x24, 0xcd]); // jmp [rcx*8+table]
     code.raw(&table.to_le_bytes());
-    true
+    Some(done)
 }
 
 /// `mov rdx, operand` for the operand of an indirect `jmp` or `call`.
@@ -194,7 +203,7 @@ mod tests {
     #[test]
     fn the_site_follows_from_entry_and_target() {
         for (site, target) in [(0, 0x5555_1234_5678), (77, 0x40_1000), (70_000, u64::MAX)] {
-            let index = (target as u32).wrapping_add(salt(site)) % ENTRIES;
+            let index = index_of(site, target);
             assert_eq!(site_of(table_number(site), index, target), site);
         }
     }

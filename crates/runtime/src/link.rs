@@ -63,6 +63,7 @@ pub fn indirect(
     address: u64,
     to: u32,
 ) -> Result<u64, Failure> {
+    let site = indirect::site_of(table, index, address);
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let known = targets(process, to).find(|&n| process.targets[n as usize].place == place);
     let counter = match known {
@@ -73,7 +74,7 @@ pub fn indirect(
             process.targets[known as usize].counter
         }
         None => {
-            let site = process.sites[indirect::site_of(table, index, address) as usize];
+            let site = process.sites[site as usize];
             let executed = process.blocks[site.from as usize].instructions;
             edge(process, site.from, executed, to, site.kind)?
         }
@@ -90,7 +91,7 @@ pub fn indirect(
         code.count(counter, block.live);
     }
     code.jump_far(block.entry);
-    region.place(&code.bytes, Kind::IndirectStub { counter, to });
+    region.place(&code.bytes, Kind::IndirectStub { site, to });
     cache::set_entry(place, code.address);
     let mut target = Target {
         place,

@@ -3,6 +3,7 @@
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
 use crate::forest::Forest;
+use crate::marks::Marks;
 use crate::retire::CodePage;
 use crate::sys::lock::Lock;
 use crate::sys::memory;
@@ -37,6 +38,10 @@ pub struct Block {
     pub first_counter: u32,
     /// Whether it has a counter of its own.
     pub counted: bool,
+    /// Where its code goes on after the check that it is what it was.
+    pub checked: u64,
+    /// Whether it ends in a direct jump.
+    pub jumps: bool,
     /// Where its code was copied to, in the log.
     pub copy: u64,
     /// First of the exits that are linked to it, `NONE` for none.
@@ -54,6 +59,8 @@ pub struct Fragment {
     pub source: Range<u64>,
     /// Its own code.
     pub code: Range<u64>,
+    /// Where its marks begin.
+    pub marks: u32,
     /// What was mapped at `source`.
     pub mapping: Option<Mapping>,
     /// Whether control may come to it: its source is what it was.
@@ -172,6 +179,8 @@ pub struct Process {
     pub targets: Vec<Target>,
     /// First target of each entry of their tables that has one, by the entry's address.
     pub heads: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    /// Where the instructions of fragments are done.
+    pub marks: Marks,
     /// Units in the cache by number.
     pub fragments: Vec<Fragment>,
     /// Pages that code was translated from.
@@ -232,6 +241,7 @@ impl Process {
             sites: Vec::new(),
             targets: Vec::new(),
             heads: HashMap::default(),
+            marks: Marks::default(),
             fragments: Vec::new(),
             pages: HashMap::default(),
             retired: HashMap::default(),

@@ -11,6 +11,7 @@ use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
+use crate::marks::Mark;
 use crate::retire;
 use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
 use crate::unit::{self, Unit};
@@ -42,6 +43,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     unit::place_counters(&mut unit, &mut process.forest, first);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
+    let marks = process.marks.end();
     let mut translation = Translation {
         process,
         unit: &unit,
@@ -67,6 +69,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         blocks: first..process.blocks.len() as u32,
         source: address..unit.last(unit.blocks.len() - 1).next(),
         code: hot..hot + bytes.len() as u64,
+        marks,
         mapping: process.space.mapping(address),
         live: true,
         loops,
@@ -190,23 +193,30 @@ impl Translation<'_> {
             fragment: self.process.fragments.len() as u32,
             first_counter: if record.counter_at == 0 { counter } else { NONE },
             counted: counter != NONE,
+            checked: self.code.here(),
+            jumps: matches!(unit.last(block).control, Control::Jump { .. }),
             copy,
             exits: NONE,
             targets: NONE,
         });
         if self.free.is_some() {
             self.check(block);
+            self.process.blocks[self.first as usize + block].checked = self.code.here();
         }
+        let mut done_before = self.process.blocks[self.first as usize + block].entry;
         for at in range.clone() {
             if plan.counter_at == Some(at) && counter != NONE {
                 self.code.count(counter, unit::live_at(unit, block, at));
             }
             let instruction = unit.instructions[at];
-            if instruction.control == Control::Next {
-                self.plain(at)?;
+            let done = if instruction.control == Control::Next {
+                self.plain(at)?
             } else {
-                self.transfer(block, &instruction, at)?;
-            }
+                self.transfer(block, &instruction, at)?
+            };
+            let done = self.code.address + done as u64;
+            self.process.marks.add(Mark { length: instruction.length, size: (done - done_before) as u16 });
+            done_before = done;
         }
         Ok(())
     }
@@ -261,8 +271,8 @@ impl Translation<'_> {
         stub
     }
 
-    /// An instruction that only goes on to the next.
-    fn plain(&mut self, at: usize) -> Result<(), Failure> {
+    /// An instruction that only goes on to the next. Returns where it is done, as a control transfer does.
+    fn plain(&mut self, at: usize) -> Result<usize, Failure> {
         let bytes = self.unit.code(at);
         let instruction = &self.unit.instructions[at];
         let offset = (instruction.address - self.unit.instructions[0].address) as usize;
@@ -273,42 +283,43 @@ impl Translation<'_> {
         if let Some(constant) = self.free.iter().flatten().find_map(free) {
             let place = instruction.address + (constant - offset) as u64;
             check::load_constant(&mut self.code, bytes, place);
-            return Ok(());
+            return Ok(self.code.bytes.len());
         }
         let Some((displacement, target)) = self.unit.instructions[at].relative_operand else {
             self.code.raw(bytes);
-            return Ok(());
+            return Ok(self.code.bytes.len());
         };
         if self.code.relocated(bytes, usize::from(displacement), target)
             || self.code.absolute(bytes, usize::from(displacement), target)
         {
-            return Ok(());
+            return Ok(self.code.bytes.len());
         }
-        if borrow::out_of_reach(&mut self.code, bytes, usize::from(displacement), target) {
-            return Ok(());
-        }
-        Err(Failure::Unsupported)
+        borrow::out_of_reach(&mut self.code, bytes, usize::from(displacement), target)
+            .ok_or(Failure::Unsupported)
     }
 
-    fn transfer(&mut self, block: usize, instruction: &Instruction, at: usize) -> Result<(), Failure> {
+    /// A control transfer. Returns the position in the code where it is done: see [`crate::marks`].
+    fn transfer(&mut self, block: usize, instruction: &Instruction, at: usize) -> Result<usize, Failure> {
         match instruction.control {
             Control::Jump { target } => self.jump(block, target),
             Control::Branch { target, condition } => self.branch(block, target, condition),
             Control::CountBranch { target } => self.count_branch(block, at, target),
             Control::Call { target } => {
                 self.push(instruction.next());
+                let done = self.code.bytes.len();
                 self.leave(block, edge_kind::CALL, target, None);
-                Ok(())
+                Ok(done)
             }
             Control::SystemCall => {
                 self.system_call(block, instruction.next());
-                Ok(())
+                Ok(self.code.bytes.len())
             }
             Control::Transaction { target } => {
                 // It is aborted before it begins, which a transaction must always allow for.
                 self.code.raw(&[0xb8, 0, 0, 0, 0]); // mov eax, 0
+                let done = self.code.bytes.len();
                 self.leave(block, edge_kind::BRANCH, target, None);
-                Ok(())
+                Ok(done)
             }
             Control::IndirectJump => self.indirect(block, at, edge_kind::INDIRECT_JUMP),
             Control::IndirectCall => self.indirect(block, at, edge_kind::INDIRECT_CALL),
@@ -333,18 +344,18 @@ impl Translation<'_> {
         self.calls.push(Call { after, stub });
     }
 
-    fn indirect(&mut self, block: usize, at: usize, kind: u16) -> Result<(), Failure> {
+    fn indirect(&mut self, block: usize, at: usize, kind: u16) -> Result<usize, Failure> {
         let site = self.process.sites.len() as u32;
         self.process.sites.push(Site { from: self.first + block as u32, kind });
         let table = indirect::table_for(site)?;
         let instruction = self.unit.instructions[at];
         let region = self.process.cache.region(self.region);
-        let done = indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, |value| {
+        indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, |value| {
             let place = region.take_cold(8);
             cache::write(place, &value.to_le_bytes());
             place
-        });
-        if done { Ok(()) } else { Err(Failure::Unsupported) }
+        })
+        .ok_or(Failure::Unsupported)
     }
 
     fn push(&mut self, value: u64) {
@@ -356,10 +367,12 @@ impl Translation<'_> {
         });
     }
 
-    fn jump(&mut self, block: usize, target: u64) -> Result<(), Failure> {
+    /// A jump has no effect of its own, so it is done with the first byte of its counter.
+    fn jump(&mut self, block: usize, target: u64) -> Result<usize, Failure> {
+        let done = self.code.bytes.len() + 1;
         let Some(inside) = self.unit.blocks[block].inside else {
             self.leave(block, edge_kind::JUMP, target, None);
-            return Ok(());
+            return Ok(done);
         };
         let counter = self.counter_if(self.unit.blocks[block].inside_counted);
         self.edge(block, inside, edge_kind::JUMP, counter)?;
@@ -368,23 +381,26 @@ impl Translation<'_> {
         }
         let place = self.code.jump_here();
         self.fixups.push(Fixup { place, to: inside, back: inside <= block });
-        Ok(())
+        Ok(done)
     }
 
-    fn branch(&mut self, block: usize, target: u64, condition: u8) -> Result<(), Failure> {
-        let Some(inside) = self.unit.blocks[block].inside else {
-            self.leave(block, edge_kind::BRANCH, target, Some(condition));
-            return Ok(());
-        };
-        let place = self.code.branch_here(condition);
-        self.inner_branch(block, inside, place)
+    fn branch(&mut self, block: usize, target: u64, condition: u8) -> Result<usize, Failure> {
+        match self.unit.blocks[block].inside {
+            None => self.leave(block, edge_kind::BRANCH, target, Some(condition)),
+            Some(inside) => {
+                let place = self.code.branch_here(condition);
+                self.inner_branch(block, inside, place)?;
+            }
+        }
+        Ok(self.code.bytes.len())
     }
 
     /// `loop`, `jrcxz` and their kin reach 127 bytes only: they jump over a jump.
-    fn count_branch(&mut self, block: usize, at: usize, target: u64) -> Result<(), Failure> {
+    fn count_branch(&mut self, block: usize, at: usize, target: u64) -> Result<usize, Failure> {
         let bytes = self.unit.code(at);
         self.code.raw(&bytes[..bytes.len() - 1]);
         self.code.raw(&[5]);
+        let done = self.code.bytes.len();
         let over = self.code.plain_jump_here();
         match self.unit.blocks[block].inside {
             None => self.leave(block, edge_kind::BRANCH, target, None),
@@ -395,7 +411,7 @@ impl Translation<'_> {
         }
         let here = self.code.bytes.len();
         self.code.fix(over, here);
-        Ok(())
+        Ok(done)
     }
 
     /// Records that the displacement at `place` is to lead from `block` to block `inside` of the unit.

@@ -58,8 +58,10 @@ pub mod number {
     pub const KILL: u64 = 62;
     pub const SHMDT: u64 = 67;
     pub const READLINK: u64 = 89;
-    pub const MLOCKALL: u64 = 151;
     pub const GETTIMEOFDAY: u64 = 96;
+    pub const RT_SIGSUSPEND: u64 = 130;
+    pub const SIGALTSTACK: u64 = 131;
+    pub const MLOCKALL: u64 = 151;
     pub const ARCH_PRCTL: u64 = 158;
     pub const GETTID: u64 = 186;
     pub const TIME: u64 = 201;
@@ -68,11 +70,17 @@ pub mod number {
     pub const CLOCK_GETTIME: u64 = 228;
     pub const EXIT_GROUP: u64 = 231;
     pub const TGKILL: u64 = 234;
+    pub const PSELECT6: u64 = 270;
+    pub const PPOLL: u64 = 271;
+    pub const EPOLL_PWAIT: u64 = 281;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
     pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
+    pub const PROCESS_VM_WRITEV: u64 = 311;
     pub const EXECVEAT: u64 = 322;
     pub const PKEY_MPROTECT: u64 = 329;
+    pub const IO_PGETEVENTS: u64 = 333;
     pub const RSEQ: u64 = 334;
     pub const CLONE3: u64 = 435;
+    pub const EPOLL_PWAIT2: u64 = 441;
 }

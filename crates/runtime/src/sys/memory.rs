@@ -27,12 +27,29 @@ pub fn map_at(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
 
 /// Copies readable memory of the program; stops, without a fault, where it ends.
 pub fn read(address: u64, buffer: &mut [u8]) -> usize {
-    let own = pid();
-    let local = [buffer.as_mut_ptr() as u64, buffer.len() as u64];
-    let remote = [address, buffer.len() as u64];
-    let arguments = [own, local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
     // SAFETY: writes to `buffer` at most.
-    unsafe { call(number::PROCESS_VM_READV, arguments) }.map_or(0, |n| n as usize)
+    unsafe { transfer(number::PROCESS_VM_READV, buffer.as_mut_ptr(), address, buffer.len()) }
+}
+
+/// Writes to memory of the program. False, without a fault, if it is not writable.
+#[must_use]
+pub fn write(address: u64, bytes: &[u8]) -> bool {
+    // SAFETY: reads `bytes`, and writes where the program asked for it.
+    let written =
+        unsafe { transfer(number::PROCESS_VM_WRITEV, bytes.as_ptr().cast_mut(), address, bytes.len()) };
+    written == bytes.len()
+}
+
+/// Copies between a buffer of the runtime's and memory of the program: the bytes copied.
+///
+/// # Safety
+/// The caller vouches for what is written to.
+unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> usize {
+    let local = [buffer as u64, count as u64];
+    let remote = [address, count as u64];
+    let arguments = [pid(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+    // SAFETY: as promised.
+    unsafe { call(number, arguments) }.map_or(0, |n| n as usize)
 }
 
 fn pid() -> u64 {

@@ -6,8 +6,10 @@
 mod execute;
 mod memory;
 mod process;
+mod signal;
 
-pub use process::begin;
+pub use execute::failed as withdraw;
+pub use process::{again, begin};
 
 use crate::entry;
 use crate::state::PROCESS;
@@ -43,6 +45,9 @@ pub fn handle(area: &mut ThreadArea) {
         | number::SHMAT
         | number::SHMDT
         | number::REMAP_FILE_PAGES => memory::change(area),
+        number::RT_SIGACTION => signal::action(area),
+        number::SIGALTSTACK => signal::handler_stack(area),
+        number::RT_SIGRETURN => signal::sigreturn(area),
         number::EXECVE | number::EXECVEAT => execute::execute(area),
         _ => native(area),
     }

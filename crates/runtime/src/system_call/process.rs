@@ -5,18 +5,21 @@
 //! memory gets a record of its own, whose logs go on where its parent's stand. Signals are blocked from
 //! before the area is prepared until the child runs on it.
 
-use crate::dispatch::{external, go_native};
+use crate::dispatch::{enter, external, go_native};
 use crate::entry;
+use crate::signal as signals;
 use crate::state::{PROCESS, Process};
 use crate::sys::memory;
 use crate::sys::{call, number, signal};
 use core::sync::atomic::Ordering;
 use timewise_abi::process::state::ENDED;
+use timewise_abi::signal::Stack;
 use timewise_abi::thread::{ThreadArea, returned, state};
 use timewise_abi::view::Shared;
 use timewise_abi::{Failure, NONE};
 
 const CLONE_VM: u64 = 0x100;
+const CLONE_SIGHAND: u64 = 0x800;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_THREAD: u64 = 0x1_0000;
 
@@ -32,7 +35,8 @@ pub fn create(area: &mut ThreadArea) {
         // The kernel cannot read the arguments either, and will say so.
         None => return super::native(area),
     };
-    area.mask = signal::block_all();
+    let Some(mask) = signals::block(area) else { return };
+    area.mask = mask;
     area.returned = kind;
     let prepared = match kind {
         returned::FORK => PROCESS.with_and_keep(|process| fork(expect(process), area)),
@@ -58,6 +62,7 @@ pub fn create(area: &mut ThreadArea) {
         (*child).sharing =
             u32::from(kind == returned::SHARING || (kind == returned::THREAD && area.sharing == 1));
     }
+    inherit(area, child, kind);
     area.child = child as u64;
     area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
     // SAFETY: the shared file is mapped where the area says.
@@ -68,7 +73,8 @@ pub fn create(area: &mut ThreadArea) {
     };
 }
 
-fn expect(process: &mut Option<Process>) -> &mut Process {
+/// The process, once it is set up.
+pub fn expect(process: &mut Option<Process>) -> &mut Process {
     process.as_mut().expect("set up before translated code ran")
 }
 
@@ -121,6 +127,51 @@ fn free_area(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea
     Ok(fresh)
 }
 
+/// What a child knows of signals: threads share what is to be done, a process starts with a copy.
+fn inherit(area: &ThreadArea, child: *mut ThreadArea, kind: u32) {
+    let flags = flags(area).unwrap_or(0);
+    // SAFETY: the area was just taken, and its thread does not run yet.
+    let child = unsafe { &mut *child };
+    let actions = signals::actions(area);
+    child.actions = match kind {
+        returned::FORK => {
+            // SAFETY: the shared file is mapped where the area says.
+            let record = unsafe { Shared::at(area.shared) }.process(child.process);
+            record.actions.copy_from(actions);
+            (&raw const record.actions) as u64
+        }
+        returned::SHARING if flags & CLONE_SIGHAND == 0 => {
+            child.own_actions.copy_from(actions);
+            (&raw const child.own_actions) as u64
+        }
+        _ => area.actions,
+    };
+    if flags & signals::CLEARED != 0 {
+        signals::clear(signals::actions(child));
+    }
+    child.handler_stack = match flags & (CLONE_VM | CLONE_VFORK) {
+        CLONE_VM => Stack { flags: signals::SS_DISABLE, ..Stack::default() },
+        _ => area.handler_stack,
+    };
+}
+
+/// The thread goes back to before the system call that it is in, and makes it again.
+pub fn again(area: &mut ThreadArea) {
+    let address = area.registers.rip - LENGTH;
+    let from = area.position.load(Ordering::Relaxed);
+    let result = PROCESS.with(|process| {
+        let process = expect(process);
+        let executed = process.blocks[from as usize].instructions - 1;
+        external(process, area, from, executed, NONE)?;
+        enter(process, area, address)
+    });
+    area.resume = match result {
+        Ok(Some(resume)) => resume,
+        Ok(None) => address,
+        Err(failure) => go_native(area, address, failure),
+    };
+}
+
 /// A new thread or process takes its first step, on its own area.
 pub fn begin(area: &mut ThreadArea) {
     // SAFETY: both change nothing.
@@ -136,6 +187,7 @@ pub fn begin(area: &mut ThreadArea) {
             process.record.pid.store(pid, Ordering::Release);
         });
     }
+    signals::begin(area);
     // As the kernel leaves it.
     area.registers.rcx = area.registers.rip;
     signal::set_mask(area.mask);
@@ -179,7 +231,9 @@ fn last_position(process: &mut Process, area: &mut ThreadArea) {
 /// The thread ends here, or its whole process.
 pub fn end(area: &mut ThreadArea) {
     // From here to its end no handler may find the thread on an area that is free.
-    signal::block_all();
+    if signals::block(area).is_none() {
+        return;
+    }
     PROCESS.with(|process| {
         let process = expect(process);
         last_position(process, area);

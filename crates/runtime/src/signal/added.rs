@@ -1,0 +1,175 @@
+//! Reading the code that translation adds to the program's: the few forms that [`crate::emit`] and
+//! [`crate::indirect`] write between and after the program's instructions.
+
+use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, gs, spill_slot};
+use crate::entry::vector;
+use crate::indirect::{RCX_SLOT, RDX_SLOT};
+use timewise_abi::thread::COUNTERS;
+
+/// A piece of added code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Nothing is done.
+    Nop,
+    /// One is added to a counter, with `rcx` borrowed if it takes more than one instruction.
+    Counter(u32),
+    /// A jump to this distance from its end.
+    Jump(i32),
+    /// A jump to this address.
+    JumpFar(u64),
+    /// The number of an exit is stored.
+    StoreExit(u32),
+    /// A jump to the runtime for an exit that is not linked.
+    Leave,
+    /// `rcx` is kept for an indirect branch.
+    SpillRcx,
+    /// `rdx` is kept for an indirect branch.
+    SpillRdx,
+    /// A register, by its number, is borrowed for an operand out of reach or a check.
+    Lend(u8),
+    /// It is given back.
+    GiveBack(u8),
+    /// A return discards bytes of the stack; its look-up comes next.
+    Discard(u32),
+    /// The look-up of an indirect branch, up to its jump.
+    LookUp,
+}
+
+/// Bytes that [`parse`] may look at.
+pub const LONGEST: usize = 40;
+
+/// Bytes of a counter that borrows `rcx`.
+const BORROWING: usize = 40;
+
+/// The form at the start of `bytes` and its length; none if it is no added code.
+pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
+    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let counter = |at: usize| number(at)?.checked_sub(COUNTERS).map(|place| place / 8);
+    let form = match bytes {
+        [0x90, ..] => (Form::Nop, 1),
+        [0x66, 0x90, ..] => (Form::Nop, 2),
+        [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
+        [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
+        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
+            (Form::Counter(counter(14)?), BORROWING)
+        }
+        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
+        [0x65, 0x48, 0x89, 0x14, 0x25, ..] if number(5)? == spill_slot(RDX_SLOT) => (Form::SpillRdx, 9),
+        [0x65, 0x48, opcode @ (0x89 | 0x8b), register, 0x25, ..]
+            if register & 0xc7 == 0x04 && number(5)? == spill_slot(SCRATCH_SPILL) =>
+        {
+            let register = register >> 3;
+            (if *opcode == 0x89 { Form::Lend(register) } else { Form::GiveBack(register) }, 9)
+        }
+        [0x65, 0x48, 0xc7, 0x04, 0x25, ..] if number(5)? == gs!(exit) => (Form::StoreExit(number(9)?), 13),
+        [0xe9, ..] => (Form::Jump(number(1)? as i32), 5),
+        [0xff, 0x25, 0, 0, 0, 0, ..] => {
+            (Form::JumpFar(u64::from_le_bytes(bytes.get(6..14)?.try_into().ok()?)), 14)
+        }
+        [0xff, 0x24, 0x25, ..] if number(3)? == vector::EXIT => (Form::Leave, 7),
+        [0x48, 0x8d, 0xa4, 0x24, ..] => (Form::Discard(number(4)?), 8),
+        [0x8d, 0x8a, _, _, _, _, 0x0f, 0xb7, 0xc9, 0xff, 0x24, 0xcd, _, _, _, _, ..] => (Form::LookUp, 16),
+        _ => return None,
+    };
+    Some(form)
+}
+
+/// How far a thread has got that is `into` bytes past the start of a counter of `length` bytes: whether
+/// the counter is done, and whether `rcx` is borrowed.
+pub fn inside_counter(length: usize, into: usize) -> (bool, bool) {
+    debug_assert!(into < length);
+    (length == BORROWING && into >= 31, into >= 9)
+}
+
+/// Where in the stub of an indirect branch's target, whose code starts with `bytes`, both registers are
+/// given back.
+pub fn found(bytes: &[u8]) -> Option<usize> {
+    // `jrcxz` over `mov ecx, index` and a jump to the next stub.
+    let jump = match bytes {
+        [0x48, 0x8d, 0x8a, ..] => 7 + 2 + 5,
+        [0x48, 0xb9, ..] => 14 + 2 + 5,
+        _ => return None,
+    };
+    let length = match bytes.get(jump)? {
+        0xe9 => 5,
+        _ => 14,
+    };
+    Some(jump + length + 2 * 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::{Borrowed, Code};
+    use alloc::vec::Vec;
+    use timewise_isa::FlagSet;
+
+    fn forms(code: &Code) -> Vec<Form> {
+        let mut at = 0;
+        let mut forms = Vec::new();
+        while at < code.bytes.len() {
+            let (form, length) = parse(&code.bytes[at..]).expect("a form that was emitted");
+            forms.push(form);
+            at += length;
+        }
+        forms
+    }
+
+    #[test]
+    fn what_is_emitted_is_read_back() {
+        let mut code = Code::at(0x1000_0003);
+        code.count(7, FlagSet::NONE);
+        code.count(8, FlagSet::ALL);
+        code.store_number(gs!(exit), 77);
+        code.jump_through(vector::EXIT);
+        code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
+        code.store(spill_slot(RDX_SLOT), Borrowed::Rdx);
+        code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rdx);
+        code.load(Borrowed::Rdx, spill_slot(SCRATCH_SPILL));
+        code.jump_far(0x1000_0000);
+        code.jump_far(0x7000_0000_0000);
+        let forms = forms(&code);
+        assert_eq!(
+            forms[..8],
+            [
+                Form::Counter(7),
+                Form::Counter(8),
+                Form::StoreExit(77),
+                Form::Leave,
+                Form::SpillRcx,
+                Form::SpillRdx,
+                Form::Lend(2),
+                Form::GiveBack(2),
+            ]
+        );
+        assert!(matches!(forms[8], Form::Jump(distance) if distance < 0));
+        assert_eq!(forms[9], Form::JumpFar(0x7000_0000_0000));
+    }
+
+    #[test]
+    fn patchable_jumps_are_padded_with_what_is_read_as_nothing() {
+        for start in 0..8 {
+            let mut code = Code::at(0x1000 + start);
+            code.jump_here();
+            let forms = forms(&code);
+            assert!(forms.len() <= 2);
+            assert_eq!(forms.last(), Some(&Form::Jump(0)));
+        }
+    }
+
+    #[test]
+    fn a_counter_is_done_when_it_is_stored() {
+        assert_eq!(inside_counter(40, 9), (false, true));
+        assert_eq!(inside_counter(40, 22), (false, true));
+        assert_eq!(inside_counter(40, 31), (true, true));
+    }
+
+    #[test]
+    fn the_end_of_an_indirect_branch_s_check_is_found() {
+        for target in [0x40_1000, 0x7000_0000_1000] {
+            let mut code = Code::at(0x1000_0000);
+            let _ = crate::indirect::emit_check(&mut code, target, 0, 5, None);
+            assert_eq!(found(&code.bytes), Some(code.bytes.len()));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What becomes of a signal once it is known where the program was: its handler runs, or it ends.
+
+use super::action::{self, DEFAULT, IGNORE, NODEFER, RESETHAND};
+use super::frame::{Frame, Info, SS_AUTODISARM, SS_DISABLE};
+use super::receive::send_again;
+use super::recover::Origin;
+use super::{actions, bit};
+use crate::dispatch::{enter, external, go_native};
+use crate::state::Process;
+use crate::sys::{memory, number};
+use core::sync::atomic::Ordering;
+use timewise_abi::NONE;
+use timewise_abi::process::state::ENDED;
+use timewise_abi::signal::{Action, Stack};
+use timewise_abi::thread::{ThreadArea, state};
+
+const SEGMENTATION_FAULT: usize = 11;
+
+/// Arranges that the thread goes on with what the program wants done about `signal`. The frame is the
+/// kernel's, its registers the program's; `mask` is what was blocked at the interruption.
+pub fn deliver(
+    process: &mut Process,
+    area: &mut ThreadArea,
+    signal: usize,
+    frame: &mut Frame,
+    origin: Origin,
+    mask: u64,
+) {
+    if origin.from != NONE {
+        // Out of room for a record is noted where it happens.
+        let _ = external(process, area, origin.from, origin.executed, NONE);
+    }
+    let action = actions(area).get(signal);
+    match action.handler {
+        DEFAULT if action::ends_by_default(signal) => end(process, area, signal, frame),
+        // Another thread changed the action while the signal was on its way.
+        DEFAULT | IGNORE => go_on(process, area, frame),
+        _ => handle(process, area, signal, action, frame, mask),
+    }
+}
+
+/// The program's own handler runs.
+fn handle(
+    process: &mut Process,
+    area: &mut ThreadArea,
+    signal: usize,
+    action: Action,
+    frame: &mut Frame,
+    mask: u64,
+) {
+    const DIRECTION_TRAP_RESUME: u64 = 1 << 10 | 1 << 8 | 1 << 16;
+    if action.flags & RESETHAND != 0 {
+        actions(area).set(signal, Action { handler: DEFAULT, ..action });
+        let _ = action::install(signal, Action { handler: DEFAULT, ..action });
+    }
+    // SAFETY: the kernel's frame with the program's registers.
+    let Some(place) = (unsafe { frame.put(area, action) }) else {
+        frame.info = Info::of_kernel(SEGMENTATION_FAULT);
+        return end(process, area, SEGMENTATION_FAULT, frame);
+    };
+    if area.handler_stack.flags & SS_AUTODISARM != 0 {
+        area.handler_stack = Stack { flags: SS_DISABLE, ..Stack::default() };
+    }
+    let registers = &mut frame.registers;
+    registers.rsp = place;
+    registers.rdi = signal as u64;
+    registers.rsi = place + core::mem::offset_of!(Frame, info) as u64;
+    registers.rdx = place + 8;
+    registers.rax = 0;
+    registers.rflags &= !DIRECTION_TRAP_RESUME;
+    registers.rip = action.handler;
+    let own = if action.flags & NODEFER == 0 { bit(signal) } else { 0 };
+    frame.mask = mask | action.mask | own;
+    // SAFETY: the kernel's frame.
+    unsafe { frame.reset_vectors() };
+    go_on(process, area, frame);
+}
+
+/// The thread goes on in the program where the frame says.
+fn go_on(process: &mut Process, area: &mut ThreadArea, frame: &mut Frame) {
+    let address = frame.registers.rip;
+    frame.registers.rip = match enter(process, area, address) {
+        Ok(Some(resume)) => resume,
+        // No instruction there: the processor will say so itself.
+        Ok(None) => address,
+        Err(failure) => go_native(area, address, failure),
+    };
+}
+
+/// The signal ends the process: again, by the kernel's hand, with the program's own registers.
+fn end(process: &mut Process, area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
+    if area.sharing == 0 {
+        process.record.state.store(ENDED, Ordering::Release);
+    }
+    area.state.store(state::FREE, Ordering::Release);
+    action::give_up(signal);
+    send_again(signal, &frame.info);
+    frame.mask &= !bit(signal);
+}
+
+/// The mask in force when a signal interrupted a system call that waits with a mask of its own.
+pub fn waiting_mask(area: &ThreadArea, frame: &Frame) -> u64 {
+    let r = &frame.registers;
+    let [r8, r9, r10, ..] = r.r8_to_r15;
+    let read = |address: u64| {
+        let mut word = [0; 8];
+        (address != 0 && memory::read(address, &mut word) == 8).then(|| u64::from_le_bytes(word))
+    };
+    let mask = match area.registers.rax {
+        number::RT_SIGSUSPEND => read(r.rdi),
+        number::PPOLL => read(r10),
+        number::EPOLL_PWAIT | number::EPOLL_PWAIT2 => read(r8),
+        // These name a structure that begins with the mask's address.
+        number::PSELECT6 | number::IO_PGETEVENTS => read(r9).and_then(read),
+        _ => None,
+    };
+    mask.unwrap_or(frame.mask)
+}

@@ -1,0 +1,295 @@
+//! From a place in the code cache to the place in the program that it stands for, with the program's
+//! registers.
+//!
+//! Between two instructions of the program the thread may be in code that translation added. Counters are
+//! brought to their end here; an indirect branch goes back to its start, or on to its target once its
+//! memory access is done.
+
+use super::added::{self, Form, LONGEST};
+use crate::cache::{Kind, Piece};
+use crate::emit::{COUNT_SPILL, SCRATCH_SPILL};
+use crate::entry;
+use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
+use crate::state::Process;
+use timewise_abi::NONE;
+use timewise_abi::thread::{Registers, ThreadArea};
+use timewise_abi::view::count;
+
+/// How a thread left the counted program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The block that it was in; `NONE` if it was outside already.
+    pub from: u32,
+    /// Instructions of that block that were executed.
+    pub executed: u16,
+}
+
+/// Not in counted code.
+pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0 };
+
+/// More steps through added code than there can be between two instructions of the program: counters,
+/// jumps and stubs follow each other a few times at most.
+const MAX_STEPS: usize = 1000;
+
+/// Turns `registers`, as they are at `registers.rip` in translated code, into the program's own.
+pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registers) -> Origin {
+    if let Some(table) = entry::miss_routine_at(registers.rip) {
+        let site = indirect::site_of(table, registers.rcx as u32, registers.rdx);
+        return branched(process, area, registers, site_block(process, site));
+    }
+    let mut recovery = Recovery { process, area, registers };
+    for _ in 0..MAX_STEPS {
+        if let Some(origin) = recovery.step() {
+            return origin;
+        }
+    }
+    OUTSIDE
+}
+
+/// Blocks that indirect branches leave are executed to their end.
+fn all_of(process: &Process, from: u32) -> Origin {
+    Origin { from, executed: process.blocks[from as usize].instructions }
+}
+
+fn site_block(process: &Process, site: u32) -> u32 {
+    process.sites[site as usize].from
+}
+
+/// The thread is past an indirect branch of block `from`, with the target in `rdx`.
+fn branched(process: &Process, area: &ThreadArea, registers: &mut Registers, from: u32) -> Origin {
+    registers.rip = registers.rdx;
+    registers.rcx = area.spill[RCX_SLOT as usize];
+    registers.rdx = area.spill[RDX_SLOT as usize];
+    all_of(process, from)
+}
+
+struct Recovery<'a> {
+    process: &'a Process,
+    area: &'a mut ThreadArea,
+    registers: &'a mut Registers,
+}
+
+/// Where in a unit a thread is.
+struct Place {
+    block: u32,
+    /// Instructions of the block that are done.
+    executed: u16,
+    /// Address in the program of the next one.
+    address: u64,
+    /// Where in the cache the last of them was done, or the block's entry.
+    done: u64,
+    /// Where the next one is done, if there is one.
+    next: Option<u64>,
+}
+
+impl Recovery<'_> {
+    /// One step through added code. The origin if that ends it.
+    fn step(&mut self) -> Option<Origin> {
+        match self.process.cache.piece_at(self.registers.rip) {
+            Some(Piece { kind: Kind::Unit(number), .. }) => self.in_unit(number),
+            Some(Piece { address, kind: Kind::EdgeStub { .. } }) => self.added(address),
+            Some(Piece { address, kind: Kind::IndirectStub { site, to } }) => {
+                self.in_indirect_stub(address, site, to)
+            }
+            None => self.in_exit_stub(),
+        }
+    }
+
+    fn in_unit(&mut self, number: u32) -> Option<Origin> {
+        let place = self.place(number);
+        let block = &self.process.blocks[place.block as usize];
+        let Some(next) = place.next else {
+            // A jump is done with its first byte, but its code is read from there.
+            let tail = if block.jumps { place.done - 1 } else { place.done };
+            return self.after_block(tail, place.block);
+        };
+        if (block.entry..block.checked).contains(&self.registers.rip) {
+            return Some(self.in_check(place.block));
+        }
+        let mut at = if place.executed == 0 { block.checked } else { place.done };
+        let mut spilled = false;
+        let mut lent = None;
+        while let Some((form, length)) = self.form(at).filter(|&(_, length)| at + length as u64 <= next) {
+            match form {
+                Form::Counter(counter) if at + length as u64 > self.registers.rip => {
+                    self.finish_counter(counter, at, length);
+                }
+                Form::GiveBack(register) if at == self.registers.rip => {
+                    self.give_back(register);
+                    self.registers.rip = at + length as u64;
+                }
+                _ if at + length as u64 > self.registers.rip => break,
+                Form::SpillRdx => spilled = true,
+                Form::Lend(register) => lent = Some(register),
+                _ => {}
+            }
+            at += length as u64;
+        }
+        if spilled {
+            self.registers.rdx = self.area.spill[RDX_SLOT as usize];
+        }
+        if let Some(register) = lent {
+            self.give_back(register);
+        }
+        self.registers.rip = place.address;
+        Some(Origin { from: place.block, executed: place.executed })
+    }
+
+    /// Finds the last instruction that is done.
+    fn place(&self, number: u32) -> Place {
+        let pc = self.registers.rip;
+        let fragment = &self.process.fragments[number as usize];
+        let first = fragment.blocks.start;
+        let blocks = &self.process.blocks[first as usize..fragment.blocks.end as usize];
+        let inside = blocks.partition_point(|b| b.entry <= pc).max(1) - 1;
+        let skipped: usize = blocks[..inside].iter().map(|b| usize::from(b.instructions)).sum();
+        let block = &blocks[inside];
+        let mut marks = self.process.marks.from(fragment.marks).skip(skipped);
+        let mut place = Place {
+            block: first + inside as u32,
+            executed: 0,
+            address: block.address,
+            done: block.entry,
+            next: None,
+        };
+        while place.executed < block.instructions
+            && let Some(mark) = marks.next()
+        {
+            let done = place.done + u64::from(mark.size);
+            if done > pc {
+                place.next = Some(done);
+                break;
+            }
+            place.done = done;
+            place.executed += 1;
+            place.address += u64::from(mark.length);
+        }
+        place
+    }
+
+    /// In the check that a block is what it was, before all of it.
+    fn in_check(&mut self, number: u32) -> Origin {
+        let block = &self.process.blocks[number as usize];
+        if let Some((Form::Lend(register), length)) = self.form(block.entry)
+            && self.registers.rip >= block.entry + length as u64
+        {
+            self.give_back(register);
+        }
+        self.count(block.first_counter);
+        self.registers.rip = block.address;
+        Origin { from: number, executed: 0 }
+    }
+
+    /// In what stands in a unit after a block, from `tail` on.
+    fn after_block(&mut self, tail: u64, block: u32) -> Option<Origin> {
+        let pc = self.registers.rip;
+        let mut at = tail;
+        if let Some((Form::Discard(bytes), length)) = self.form(at) {
+            if pc == at {
+                self.registers.rsp += u64::from(bytes);
+            }
+            at += length as u64;
+        }
+        if let Some((Form::LookUp, length)) = self.form(at)
+            && pc < at + length as u64
+        {
+            return Some(branched(self.process, self.area, self.registers, block));
+        }
+        self.added(tail)
+    }
+
+    fn in_indirect_stub(&mut self, stub: u64, site: u32, to: u32) -> Option<Origin> {
+        let pc = self.registers.rip;
+        let found = added::found(self.process.cache.bytes_at(stub, LONGEST)).unwrap_or(0) as u64;
+        if pc >= stub + found {
+            return self.added(stub + found);
+        }
+        // The stubs of one entry know each other's table and index, not each other's site.
+        let index = indirect::index_of(site, self.process.blocks[to as usize].address);
+        let site = indirect::site_of(indirect::table_number(site), index, self.registers.rdx);
+        Some(branched(self.process, self.area, self.registers, site_block(self.process, site)))
+    }
+
+    /// In the stub of an exit, in cold room, or in no translated code at all.
+    fn in_exit_stub(&mut self) -> Option<Origin> {
+        let pc = self.registers.rip;
+        let Some(region) = self.process.cache.region_of(pc) else { return Some(OUTSIDE) };
+        let stub = self.process.exits.iter().map(|exit| exit.stub).filter(|&stub| stub <= pc).max();
+        let stub = stub.filter(|&stub| self.process.cache.region_of(stub) == Some(region));
+        self.added(stub.unwrap_or(pc))
+    }
+
+    /// In added code that can be read from `at` on: one form forward.
+    fn added(&mut self, mut at: u64) -> Option<Origin> {
+        loop {
+            let pc = self.registers.rip;
+            let Some((form, length)) = self.form(at) else { return Some(OUTSIDE) };
+            let end = at + length as u64;
+            if pc >= end {
+                at = end;
+                continue;
+            }
+            self.registers.rip = match form {
+                Form::Counter(counter) => {
+                    self.finish_counter(counter, at, length);
+                    return None;
+                }
+                Form::GiveBack(register) => {
+                    self.give_back(register);
+                    end
+                }
+                Form::Lend(_)
+                | Form::Nop
+                | Form::Discard(_)
+                | Form::LookUp
+                | Form::SpillRcx
+                | Form::SpillRdx => end,
+                Form::Jump(distance) => end.wrapping_add_signed(i64::from(distance)),
+                Form::JumpFar(target) => target,
+                Form::StoreExit(number) => return Some(self.left(number)),
+                Form::Leave => return Some(self.left(self.area.exit as u32)),
+            };
+            return None;
+        }
+    }
+
+    /// The thread is on its way out by an exit.
+    fn left(&mut self, number: u32) -> Origin {
+        let exit = &self.process.exits[number as usize];
+        self.registers.rip = exit.target;
+        Origin { from: exit.from, executed: exit.executed }
+    }
+
+    fn finish_counter(&mut self, counter: u32, at: u64, length: usize) {
+        let (done, borrowed) = added::inside_counter(length, (self.registers.rip - at) as usize);
+        if !done {
+            self.count(counter);
+        }
+        if borrowed {
+            self.registers.rcx = self.area.spill[COUNT_SPILL as usize];
+        }
+        self.registers.rip = at + length as u64;
+    }
+
+    fn give_back(&mut self, register: u8) {
+        let value = self.area.spill[SCRATCH_SPILL as usize];
+        let r = &mut *self.registers;
+        *match register {
+            0 => &mut r.rax,
+            1 => &mut r.rcx,
+            2 => &mut r.rdx,
+            3 => &mut r.rbx,
+            6 => &mut r.rsi,
+            _ => &mut r.rdi,
+        } = value;
+    }
+
+    fn count(&mut self, counter: u32) {
+        // SAFETY: the area is the calling thread's.
+        unsafe { count(self.area, counter) };
+    }
+
+    fn form(&self, at: u64) -> Option<(Form, usize)> {
+        added::parse(self.process.cache.bytes_at(at, LONGEST))
+    }
+}
