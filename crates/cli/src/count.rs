@@ -53,7 +53,7 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
 pub fn record(launch: Launch) -> anyhow::Result<Profile> {
     let stopped = launch.stopped()?;
     signals::leave_to(stopped.pid());
-    let counted = timewise_engine::record(stopped);
+    let counted = timewise_engine::record(stopped, &timewise_engine::Options::default());
     signals::program_ended();
     Ok(counted?.profile)
 }

@@ -4,7 +4,7 @@ fn main() -> Result<(), timewise_engine::CountError> {
     let mut launch = timewise_target::launch::Launch::new(arguments.next().expect("a program"));
     launch.arguments = arguments.collect();
     let started = std::time::Instant::now();
-    let counted = timewise_engine::count(launch)?;
+    let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
     let harvest = started.elapsed().saturating_sub(counted.ended.elapsed);
     let profile = &counted.profile;
     let blocks = profile.block_counts.iter();

@@ -31,7 +31,7 @@ fn run(
 ) -> Result<i32, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
-    let counted = timewise_engine::count(launch)?;
+    let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
     write(&counted.profile, &mut out)?;
     out.flush()?;

@@ -37,6 +37,20 @@ pub enum CountError {
     Payload(String),
 }
 
+/// How to count.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Processes with rows of their own in the profile. Those that come later are added up by executable,
+    /// so that the profile of a tree of thousands of processes stays small.
+    pub process_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { process_limit: 256 }
+    }
+}
+
 /// What a counted run gives.
 #[derive(Debug)]
 pub struct Counted {
@@ -58,8 +72,8 @@ pub struct Counted {
 ///
 /// # Errors
 /// See [`CountError`].
-pub fn count(launch: Launch) -> Result<Counted, CountError> {
-    record(launch.stopped()?)
+pub fn count(launch: Launch, options: &Options) -> Result<Counted, CountError> {
+    record(launch.stopped()?, options)
 }
 
 /// Lets a launched program run to its end under count. The calling thread must be the one that launched
@@ -69,7 +83,7 @@ pub fn count(launch: Launch) -> Result<Counted, CountError> {
 ///
 /// # Errors
 /// See [`CountError`]; the program is ended then unless it already ran.
-pub fn record(stopped: Stopped) -> Result<Counted, CountError> {
+pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError> {
     let system = |what| move |source| CountError::System { what, source };
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
@@ -89,20 +103,21 @@ pub fn record(stopped: Stopped) -> Result<Counted, CountError> {
     let running = stopped.release().map_err(system("release the program"))?;
     let uncounted = follow(&arena, &payload, &running)?;
     let ended = running.wait().map_err(system("wait for the program"))?;
-    Ok(harvest(&arena, &uncounted, ended, run_of(subject, &ended, started_unix_ns)))
+    let run = run_of(subject, &ended, started_unix_ns);
+    Ok(harvest(&arena, options, &uncounted, ended, run))
 }
 
 /// Reads what was recorded.
-fn harvest(arena: &Arena, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
+fn harvest(arena: &Arena, options: &Options, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
     let shared = arena.shared();
     let images = Images::read(shared);
-    let mut converter = Converter::default();
+    let mut converter = Converter::new(options.process_limit);
     let shared_bytes = arena.used();
     for &record in &images.order {
         converter.add(arena, &images, record);
     }
     let failure = shared.header().failure();
-    let imbalance = converter.images.iter().map(|image| image.imbalance).sum();
+    let imbalance = converter.balance.imbalance;
     let warnings = warnings::of(failure, &converter, uncounted);
     let mut profile = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {

@@ -15,4 +15,4 @@ mod payload;
 mod solve;
 mod warnings;
 
-pub use count::{CountError, Counted, count, record};
+pub use count::{CountError, Counted, Options, count, record};

@@ -1,6 +1,6 @@
 //! What a reader must know to trust the counts of a run, in words.
 
-use crate::convert::Converter;
+use crate::convert::{Balance, Converter};
 use crate::follow::Uncounted;
 use timewise_abi::Failure;
 
@@ -17,19 +17,23 @@ pub fn of(failure: Option<Failure>, converter: &Converter, uncounted: &[Uncounte
     if let Some(failure) = failure {
         warnings.push(format!("counts are incomplete: {failure}; from then on threads ran uncounted"));
     }
-    let unbalanced = converter.images.iter().filter(|image| image.imbalance > 0).count();
+    let Balance { images, unbalanced, imbalance, unknown_ends } = converter.balance;
     if unbalanced > 0 {
-        let total: u64 = converter.images.iter().map(|image| image.imbalance).sum();
         warnings.push(format!(
-            "counts do not balance in {unbalanced} of {} programs executed, by {total} in all: \
-             some may be wrong by as much",
-            converter.images.len()
+            "counts do not balance in {unbalanced} of {images} programs executed, by {imbalance} in all: \
+             some may be wrong by as much"
         ));
     }
-    let unknown: u32 = converter.images.iter().map(|image| image.unknown_ends).sum();
-    if unknown > 0 {
+    if unknown_ends > 0 {
         warnings.push(format!(
-            "{unknown} threads were stopped where nobody saw: counts may be wrong by one for each"
+            "{unknown_ends} threads were stopped where nobody saw: counts may be wrong by one for each"
+        ));
+    }
+    let (rows, beyond) = (converter.rows.all.len(), converter.rows.beyond_limit);
+    if beyond > 0 {
+        warnings.push(format!(
+            "{beyond} of very many processes share rows, one for each executable, with process id 0; \
+             there are {rows} rows"
         ));
     }
     for path in &converter.modules.unreadable {

@@ -15,4 +15,4 @@ pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
 pub use registers::unused_registers;
 pub use text::text;
-pub use walk::{Step, Work, stores, walk};
+pub use walk::{Step, Work, boundaries, stores, walk};

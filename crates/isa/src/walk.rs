@@ -63,6 +63,20 @@ pub fn walk(code: &[u8], offset: u64) -> impl Iterator<Item = Step> {
     })
 }
 
+/// The lengths of the instructions of `code`, and how control leaves each: [`walk`] for those who need no
+/// more. Ends at bytes that do not decode.
+pub fn boundaries(code: &[u8], offset: u64) -> impl Iterator<Item = (u8, Control)> {
+    let mut decoder = Decoder::with_ip(64, code, offset, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    core::iter::from_fn(move || {
+        if !decoder.can_decode() {
+            return None;
+        }
+        decoder.decode_out(&mut instruction);
+        (!instruction.is_invalid()).then(|| (instruction.len() as u8, control(&instruction)))
+    })
+}
+
 const UNDECODABLE: Step = Step {
     offset: 0,
     length: 0,
@@ -205,6 +219,8 @@ mod tests {
             (0x113, Control::Next),
         ];
         assert_eq!(got, want);
+        let lengths: Vec<(u8, Control)> = walk(&code, 0x100).map(|s| (s.length, s.control)).collect();
+        assert_eq!(boundaries(&code, 0x100).collect::<Vec<_>>(), lengths);
     }
 
     #[test]

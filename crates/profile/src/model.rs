@@ -175,7 +175,8 @@ pub struct Clock {
 pub struct Process {
     /// The run it belongs to.
     pub run: RunId,
-    /// Its id in the system, the same after `exec`.
+    /// Its id in the system, the same after `exec`; 0 where one row stands for several processes of
+    /// one executable, because there were too many for rows of their own.
     pub pid: u32,
     /// The process that forked it, if that was profiled.
     pub parent: Option<ProcessId>,

@@ -4,7 +4,7 @@
 use super::pieces::{PieceId, Pieces};
 use std::collections::{BTreeMap, HashMap};
 use timewise_abi::log::edge_kind;
-use timewise_isa::{Control, walk};
+use timewise_isa::{Control, boundaries};
 use timewise_profile::{EdgeKind, Offset, Place};
 
 /// Control going from one piece to another some times.
@@ -43,16 +43,17 @@ pub fn kind(kind: u16) -> EdgeKind {
     }
 }
 
-/// Adds up flows of equal ends and kind.
-pub fn merge(flows: Vec<Flow>) -> Vec<Flow> {
-    let mut sums: HashMap<_, u64> = HashMap::with_capacity(flows.len());
-    for flow in flows.iter().filter(|flow| flow.count > 0) {
-        *sums.entry((flow.from, flow.to, flow.kind)).or_default() += flow.count;
-    }
-    let mut merged: Vec<Flow> =
-        sums.into_iter().map(|((from, to, kind), count)| Flow { from, to, kind, count }).collect();
-    merged.sort_unstable_by_key(|flow| (flow.from, flow.to, flow.kind));
-    merged
+/// Adds up flows of equal ends and kind, and leaves out those that never were.
+pub fn merge(flows: &mut Vec<Flow>) {
+    flows.retain(|flow| flow.count > 0);
+    flows.sort_unstable_by_key(|flow| (flow.from, flow.to, flow.kind));
+    flows.dedup_by(|next, sum| {
+        let equal = (next.from, next.to, next.kind) == (sum.from, sum.to, sum.kind);
+        if equal {
+            sum.count += next.count;
+        }
+        equal
+    });
 }
 
 /// Joins what left to outside with what came from outside at the next instruction: a signal was handled
@@ -87,11 +88,12 @@ pub fn rejoin(pieces: &Pieces, flows: &mut Vec<Flow>) {
 fn next(pieces: &Pieces, (piece, executed): (PieceId, u16)) -> Option<(Place, EdgeKind)> {
     let piece = pieces.get(piece);
     let code = pieces.code(piece.place, usize::from(piece.length));
-    let mut steps = walk(&code, piece.place.offset.0).skip(usize::from(executed).saturating_sub(1));
-    let (offset, control) = match executed {
-        0 => (piece.place.offset.0, Control::Next),
-        _ => steps.next().map(|step| (step.offset + u64::from(step.length), step.control))?,
-    };
+    let mut offset = piece.place.offset.0;
+    let mut control = Control::Next;
+    for (length, leaves_by) in boundaries(&code, offset).take(usize::from(executed)) {
+        offset += u64::from(length);
+        control = leaves_by;
+    }
     let kind = match control {
         Control::Next => EdgeKind::Fallthrough,
         Control::SystemCall => EdgeKind::SystemCall,

@@ -2,12 +2,15 @@
 //!
 //! The runtime translates code as it meets it, so its blocks overlap, and their limits are accidents of
 //! its work. Here they become [`pieces`] of modules with [`flow`] between them; a [`partition`] of the
-//! executed instructions gives the blocks of the profile, and [`tables`] counts them.
+//! executed instructions gives the blocks of the profile, and [`tables`] counts them for each of the
+//! [`rows`].
 
 mod flow;
 mod partition;
 mod pieces;
 mod process;
+mod rows;
 mod tables;
+mod traffic;
 
-pub use process::Converter;
+pub use process::{Balance, Converter};

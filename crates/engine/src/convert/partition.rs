@@ -5,9 +5,9 @@
 
 use super::flow::Flow;
 use super::pieces::{PieceId, Pieces};
-use std::collections::HashMap;
+use super::traffic::Traffic;
 use std::ops::Range;
-use timewise_isa::{Control, walk};
+use timewise_isa::{Control, boundaries};
 use timewise_profile::{EdgeKind, Offset, Place};
 
 /// A block of the profile.
@@ -52,46 +52,6 @@ struct Executed {
     leads: bool,
 }
 
-/// How often each piece was entered, and how often left early and after how many instructions.
-#[derive(Debug, Default)]
-pub struct Traffic {
-    entered: HashMap<PieceId, u64>,
-    left: HashMap<PieceId, Vec<(u16, u64)>>,
-}
-
-impl Traffic {
-    /// Adds flows.
-    pub fn add(&mut self, pieces: &Pieces, flows: &[Flow]) {
-        for flow in flows {
-            if let Some(to) = flow.to {
-                *self.entered.entry(to).or_default() += flow.count;
-            }
-            if let Some((piece, executed)) = flow.early(pieces) {
-                self.left.entry(piece).or_default().push((executed, flow.count));
-            }
-        }
-    }
-
-    /// Pieces that were entered.
-    pub fn pieces(&self) -> impl Iterator<Item = PieceId> {
-        self.entered.keys().copied()
-    }
-
-    /// How often instruction number `at` of a piece was executed.
-    pub fn executions(&self, piece: PieceId, at: u16) -> u64 {
-        let entered = self.entered.get(&piece).copied().unwrap_or(0);
-        let left = self.left.get(&piece).into_iter().flatten().filter(|(executed, _)| *executed <= at);
-        entered.saturating_sub(left.map(|(_, count)| count).sum())
-    }
-
-    /// How many instructions of a piece were ever executed.
-    fn reached(&self, pieces: &Pieces, piece: PieceId) -> u16 {
-        let all = pieces.get(piece).instructions;
-        let ends = self.left.get(&piece).into_iter().flatten().map(|(executed, _)| *executed);
-        ends.filter(|&at| self.executions(piece, at) == 0).min().unwrap_or(all)
-    }
-}
-
 impl Partition {
     /// The partition of what `flows`, of all processes, executed.
     pub fn new<'a>(pieces: &Pieces, flows: impl Iterator<Item = &'a [Flow]> + Clone) -> Partition {
@@ -99,35 +59,35 @@ impl Partition {
         for flows in flows.clone() {
             traffic.add(pieces, flows);
         }
-        let reached: HashMap<PieceId, u16> =
-            traffic.pieces().map(|piece| (piece, traffic.reached(pieces, piece))).collect();
-        let mut instructions = executed_instructions(pieces, &reached);
+        let mut stream = Stream::new(pieces, &traffic);
         for flow in flows.flatten() {
-            mark_leaders(pieces, flow, &mut instructions);
+            stream.mark_leaders(pieces, flow);
         }
-        mark_starts(&mut instructions);
-        let (blocks, block_of) = collect(&instructions);
+        stream.mark_starts();
+        let (blocks, block_of) = stream.collect();
         let mut partition = Partition { blocks, segments: Vec::new(), of_piece: Vec::new() };
-        for id in 0..pieces.all().len() as u32 {
+        for (id, span) in stream.spans.iter().enumerate() {
             let first = partition.segments.len() as u32;
-            let reached = reached.get(&PieceId(id)).copied().unwrap_or(0);
-            partition.add_piece(pieces.get(PieceId(id)).place, reached, &instructions, &block_of);
+            if let Some(span) = span {
+                let reached = traffic.reached(pieces, PieceId(id as u32));
+                partition.add_piece(span.first, reached, &stream, &block_of);
+            }
             partition.of_piece.push(first..partition.segments.len() as u32);
         }
         partition
     }
 
-    fn add_piece(&mut self, place: Place, reached: u16, instructions: &[Executed], block_of: &[u32]) {
-        let mut next = find(instructions, place);
+    fn add_piece(&mut self, start: u32, reached: u16, stream: &Stream, block_of: &[u32]) {
+        let mut next = Some(start as usize);
         let mut last = None;
         for first in 0..reached {
             let Some(at) = next else { return };
-            if last != Some(block_of[at]) {
-                let block = block_of[at];
-                self.segments.push(Segment { block, first, at_start: instructions[at].leads });
+            let block = block_of[at];
+            if last != Some(block) {
+                self.segments.push(Segment { block, first, at_start: stream.instructions[at].leads });
                 last = Some(block);
             }
-            next = successor(instructions, at);
+            next = stream.successor(at);
         }
     }
 
@@ -139,92 +99,113 @@ impl Partition {
 }
 
 /// All instructions that were executed, in order of place.
-fn executed_instructions(pieces: &Pieces, reached: &HashMap<PieceId, u16>) -> Vec<Executed> {
-    let mut instructions = Vec::new();
-    for (&id, &reached) in reached {
-        let piece = pieces.get(id);
-        let code = pieces.code(piece.place, usize::from(piece.length));
-        for step in walk(&code, piece.place.offset.0).take(usize::from(reached)) {
-            instructions.push(Executed {
-                place: Place { offset: Offset(step.offset), ..piece.place },
-                length: step.length,
-                transfers: step.control != Control::Next,
-                leads: false,
-            });
+struct Stream {
+    instructions: Vec<Executed>,
+    /// The first and the last executed instruction of each piece.
+    spans: Vec<Option<Span>>,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    first: u32,
+    last: u32,
+}
+
+impl Stream {
+    fn new(pieces: &Pieces, traffic: &Traffic) -> Stream {
+        let mut instructions = Vec::new();
+        for &id in traffic.pieces() {
+            let piece = pieces.get(id);
+            let code = pieces.code(piece.place, usize::from(piece.length));
+            let mut place = piece.place;
+            let reached = usize::from(traffic.reached(pieces, id));
+            for (length, control) in boundaries(&code, place.offset.0).take(reached) {
+                let transfers = control != Control::Next;
+                instructions.push(Executed { place, length, transfers, leads: false });
+                place.offset.0 += u64::from(length);
+            }
+        }
+        instructions.sort_unstable_by_key(|i| i.place);
+        instructions.dedup();
+        let mut stream = Stream { instructions, spans: vec![None; pieces.all().len()] };
+        for &id in traffic.pieces() {
+            stream.spans[id.index()] = stream.span(pieces.get(id).place, traffic.reached(pieces, id));
+        }
+        stream
+    }
+
+    fn span(&self, place: Place, reached: u16) -> Option<Span> {
+        let first = self.instructions.binary_search_by_key(&place, |i| i.place).ok()?;
+        let last = (1..reached).try_fold(first, |at, _| self.successor(at))?;
+        (reached > 0).then_some(Span { first: first as u32, last: last as u32 })
+    }
+
+    /// The executed instruction that follows in memory.
+    fn successor(&self, at: usize) -> Option<usize> {
+        let here = self.instructions[at];
+        let offset = Offset(here.place.offset.0.wrapping_add(u64::from(here.length)));
+        let wanted = Place { offset, ..here.place };
+        // Only where control went into the middle of an instruction does anything stand in between.
+        let mut next = at + 1;
+        while self.instructions.get(next).is_some_and(|i| i.place < wanted) {
+            next += 1;
+        }
+        self.instructions.get(next).is_some_and(|i| i.place == wanted).then_some(next)
+    }
+
+    /// Marks where a flow arrives, and what stands behind an early departure, unless control just went on.
+    fn mark_leaders(&mut self, pieces: &Pieces, flow: &Flow) {
+        let last = flow.from.and_then(|(piece, executed)| {
+            let span = self.spans[piece.index()]?;
+            match flow.early(pieces) {
+                None => Some(span.last as usize),
+                Some(_) if executed == 0 => None,
+                Some(_) => (1..executed).try_fold(span.first as usize, |at, _| self.successor(at)),
+            }
+        });
+        let arrival = flow.to.and_then(|to| self.spans[to.index()]).map(|span| span.first as usize);
+        let behind = last.filter(|&at| !self.instructions[at].transfers).and_then(|at| self.successor(at));
+        if flow.kind == EdgeKind::Fallthrough && behind.is_some() && behind == arrival {
+            return;
+        }
+        for at in [arrival, behind].into_iter().flatten() {
+            self.instructions[at].leads = true;
         }
     }
-    instructions.sort_unstable_by_key(|i| i.place);
-    instructions.dedup();
-    instructions
-}
 
-fn find(instructions: &[Executed], place: Place) -> Option<usize> {
-    instructions.binary_search_by_key(&place, |i| i.place).ok()
-}
-
-/// The executed instruction that follows in memory.
-fn successor(instructions: &[Executed], at: usize) -> Option<usize> {
-    let here = instructions[at];
-    let offset = Offset(here.place.offset.0.wrapping_add(u64::from(here.length)));
-    let wanted = Place { offset, ..here.place };
-    // Only where control went into the middle of an instruction does anything stand in between.
-    let mut next = at + 1;
-    while instructions.get(next).is_some_and(|i| i.place < wanted) {
-        next += 1;
-    }
-    instructions.get(next).is_some_and(|i| i.place == wanted).then_some(next)
-}
-
-/// Marks where a flow arrives, and what stands behind an early departure, unless control just went on.
-fn mark_leaders(pieces: &Pieces, flow: &Flow, instructions: &mut [Executed]) {
-    let last = flow.from.and_then(|(piece, executed)| {
-        let mut at = find(instructions, pieces.get(piece).place)?;
-        for _ in 1..executed {
-            at = successor(instructions, at)?;
+    /// Marks what else no single instruction leads to: what stands behind a transfer or behind nothing, and
+    /// where two streams of instructions meet.
+    fn mark_starts(&mut self) {
+        let mut before = vec![0u8; self.instructions.len()];
+        for at in 0..self.instructions.len() {
+            if !self.instructions[at].transfers
+                && let Some(next) = self.successor(at)
+            {
+                before[next] = before[next].saturating_add(1);
+            }
         }
-        (executed > 0).then_some(at)
-    });
-    let arrival = flow.to.and_then(|to| find(instructions, pieces.get(to).place));
-    let behind = last.filter(|&at| !instructions[at].transfers).and_then(|at| successor(instructions, at));
-    if flow.kind == EdgeKind::Fallthrough && behind.is_some() && behind == arrival {
-        return;
-    }
-    for at in [arrival, behind].into_iter().flatten() {
-        instructions[at].leads = true;
-    }
-}
-
-/// Marks what else no single instruction leads to: what stands behind a transfer or behind nothing, and
-/// where two streams of instructions meet.
-fn mark_starts(instructions: &mut [Executed]) {
-    let mut before = vec![0u8; instructions.len()];
-    for at in 0..instructions.len() {
-        if !instructions[at].transfers
-            && let Some(next) = successor(instructions, at)
-        {
-            before[next] = before[next].saturating_add(1);
+        for (instruction, before) in self.instructions.iter_mut().zip(before) {
+            instruction.leads |= before != 1;
         }
     }
-    for (instruction, before) in instructions.iter_mut().zip(before) {
-        instruction.leads |= before != 1;
-    }
-}
 
-/// The blocks, and the block of each instruction.
-fn collect(instructions: &[Executed]) -> (Vec<Extent>, Vec<u32>) {
-    let mut blocks = Vec::new();
-    let mut block_of = vec![0; instructions.len()];
-    for (start, first) in instructions.iter().enumerate().filter(|(_, i)| i.leads) {
-        let mut block = Extent { place: first.place, length: 0, instructions: 0 };
-        let mut next = Some(start);
-        while let Some(at) = next {
-            block.length += u32::from(instructions[at].length);
-            block.instructions += 1;
-            block_of[at] = blocks.len() as u32;
-            let goes_on = !instructions[at].transfers;
-            next = successor(instructions, at).filter(|&at| goes_on && !instructions[at].leads);
+    /// The blocks, and the block of each instruction.
+    fn collect(&self) -> (Vec<Extent>, Vec<u32>) {
+        let mut blocks = Vec::new();
+        let mut block_of = vec![0; self.instructions.len()];
+        for (start, first) in self.instructions.iter().enumerate().filter(|(_, i)| i.leads) {
+            let mut block = Extent { place: first.place, length: 0, instructions: 0 };
+            let mut next = Some(start);
+            while let Some(at) = next {
+                let instruction = self.instructions[at];
+                block.length += u32::from(instruction.length);
+                block.instructions += 1;
+                block_of[at] = blocks.len() as u32;
+                let goes_on = |&next: &usize| !instruction.transfers && !self.instructions[next].leads;
+                next = self.successor(at).filter(goes_on);
+            }
+            blocks.push(block);
         }
-        blocks.push(block);
+        (blocks, block_of)
     }
-    (blocks, block_of)
 }

@@ -2,6 +2,7 @@
 
 use super::flow::{self, Flow};
 use super::pieces::{Found, PieceId, Pieces};
+use super::rows::{ImageFlow, Rows};
 use crate::arena::Arena;
 use crate::code::{AddressSpace, Modules};
 use crate::harvest::{self, Image, Images};
@@ -12,40 +13,45 @@ use timewise_abi::log::{BlockRecord, EdgeRecord};
 use timewise_profile::{EdgeKind, Offset};
 
 /// Everything that was counted so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Converter {
     /// What was mapped.
     pub modules: Modules,
     /// What was translated.
     pub pieces: Pieces,
-    /// What was executed, in the order of the images' start.
-    pub images: Vec<ImageFlow>,
+    /// Who executed it.
+    pub rows: Rows,
+    /// Whether it adds up.
+    pub balance: Balance,
     /// Pieces of each image's own blocks, by record.
     own_pieces: HashMap<u64, Vec<PieceId>>,
 }
 
-/// What one process image executed.
-#[derive(Debug)]
-pub struct ImageFlow {
-    /// Offset of its record.
-    pub record: u64,
-    /// Record of the image that forked it or called `execve`, 0 for none.
-    pub parent: u64,
-    /// Process id.
-    pub pid: u32,
-    /// Path of its executable, if it began with `execve`.
-    pub executable: Option<Vec<u8>>,
-    /// Its threads' ids, and the instructions that each executed.
-    pub threads: Vec<(u32, u64)>,
-    /// Flow between pieces.
-    pub flows: Vec<Flow>,
+/// How well the flow of control adds up, over all images.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Balance {
+    /// Images.
+    pub images: u32,
+    /// Those whose flow does not balance.
+    pub unbalanced: u32,
+    /// By how much, in all.
+    pub imbalance: u64,
     /// Threads of which nobody knows where they stopped.
     pub unknown_ends: u32,
-    /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
-    pub imbalance: u64,
 }
 
 impl Converter {
+    /// Nothing counted yet. At most `process_limit` processes get rows of their own.
+    pub fn new(process_limit: usize) -> Converter {
+        Converter {
+            modules: Modules::default(),
+            pieces: Pieces::default(),
+            rows: Rows::new(process_limit),
+            balance: Balance::default(),
+            own_pieces: HashMap::new(),
+        }
+    }
+
     /// Takes in an image. Those that it descends from must have been taken in before.
     pub fn add(&mut self, arena: &Arena, images: &Images, record: u64) {
         let Some(image) = images.get(record) else { return };
@@ -62,7 +68,11 @@ impl Converter {
             edges.extend_from_slice(&ancestor.edges[range]);
         }
         let flow = self.flow(arena, image, &blocks, &pieces, &edges);
-        self.images.push(flow);
+        self.balance.images += 1;
+        self.balance.unbalanced += u32::from(flow.imbalance > 0);
+        self.balance.imbalance += flow.imbalance;
+        self.balance.unknown_ends += flow.unknown_ends;
+        self.rows.add(flow);
     }
 
     /// The pieces that an image's own blocks are.
@@ -154,9 +164,10 @@ impl Converter {
         }
         let running = areas.iter().filter(|area| area.was_running()).count() as u64;
         imbalance += unknown_ends.saturating_sub(running);
-        let mut flows = flow::merge(flows);
+        flow::merge(&mut flows);
         flow::rejoin(&self.pieces, &mut flows);
         flow::take_back(&self.pieces, &mut flows);
+        flow::merge(&mut flows);
         let weights = equations.instruction_weights(counters);
         let executed = |area: &harvest::Area| {
             let rest = area.in_system_call().and_then(rest);
@@ -168,7 +179,7 @@ impl Converter {
             pid: image.pid,
             executable: image.executable(),
             threads: areas.iter().map(executed).collect(),
-            flows: flow::merge(flows),
+            flows,
             unknown_ends: unknown_ends.min(running) as u32,
             imbalance,
         }

@@ -1,37 +1,45 @@
-//! The tables of a profile, from what all process images executed.
+//! The tables of a profile, from what all processes executed.
 
 use super::flow::Flow;
-use super::partition::{Partition, Traffic};
+use super::partition::Partition;
 use super::pieces::Pieces;
-use super::process::{Converter, ImageFlow};
-use std::collections::{BTreeMap, HashMap};
+use super::process::Converter;
+use super::traffic::Traffic;
 use timewise_profile::{
-    Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, Process, ProcessId, Profile, RunId, Thread,
+    Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, ModuleId, Process, ProcessId, Profile, RunId,
+    Thread,
 };
 
 impl Converter {
     /// A profile of one run, whose row the caller gives; its first process is the program itself.
     pub fn into_profile(self) -> Profile {
+        let rows = &self.rows.all;
+        let partition = Partition::new(&self.pieces, rows.iter().map(|row| row.flows.as_slice()));
         let mut profile = Profile::default();
-        let partition = Partition::new(&self.pieces, self.images.iter().map(|image| image.flows.as_slice()));
-        let mut rows: HashMap<u64, ProcessId> = HashMap::new();
-        let mut flows: Vec<Vec<&Flow>> = Vec::new();
-        for image in &self.images {
-            let id = process_row(&mut profile, &rows, image);
-            rows.insert(image.record, id);
-            flows.resize_with(profile.processes.len(), Vec::new);
-            flows[id.index()].extend(&image.flows);
+        let mut counter = Counter {
+            pieces: &self.pieces,
+            partition: &partition,
+            traffic: Traffic::default(),
+            executions: vec![0; partition.blocks.len()],
+        };
+        for (number, row) in rows.iter().enumerate() {
+            let id = ProcessId(number as u32);
+            profile.processes.push(Process {
+                run: RunId(0),
+                pid: row.pid,
+                parent: row.parent.map(|row| ProcessId(row as u32)),
+                executable: row.executable.clone(),
+                exit: Exit::Unknown,
+                count_uncertainty: row.unknown_ends,
+            });
             let thread = |&(tid, instructions): &(u32, u64)| Thread {
                 process: id,
                 tid,
                 name: String::new(),
                 instructions: Some(instructions),
             };
-            profile.threads.extend(image.threads.iter().map(thread));
-        }
-        for (number, flows) in flows.iter().enumerate() {
-            let flows: Vec<Flow> = flows.iter().map(|&&flow| flow).collect();
-            count(&mut profile, &self.pieces, &partition, ProcessId(number as u32), &flows);
+            profile.threads.extend(row.threads.iter().map(thread));
+            counter.count(&mut profile, id, &row.flows);
         }
         profile.blocks = (partition.blocks.iter())
             .map(|block| Block {
@@ -41,75 +49,86 @@ impl Converter {
             })
             .collect();
         profile.modules = self.modules.into_vec();
+        keep_executed_modules(&mut profile);
         profile
     }
 }
 
-/// The row of an image's process: that of the image before it if it began with `execve`, else a new one.
-fn process_row(profile: &mut Profile, rows: &HashMap<u64, ProcessId>, image: &ImageFlow) -> ProcessId {
-    let parent = rows.get(&image.parent).copied();
-    if let Some(before) = parent.filter(|id| profile.processes[id.index()].pid == image.pid) {
-        let row = &mut profile.processes[before.index()];
-        row.count_uncertainty += image.unknown_ends;
-        if let Some(executable) = &image.executable {
-            row.executable.clone_from(executable);
-        }
-        return before;
+/// Leaves out the modules of which nothing was executed.
+fn keep_executed_modules(profile: &mut Profile) {
+    let mut ids: Vec<Option<ModuleId>> = vec![None; profile.modules.len()];
+    let all = std::mem::take(&mut profile.modules);
+    for block in &mut profile.blocks {
+        let id = &mut ids[block.place.module.index()];
+        block.place.module = *id.get_or_insert_with(|| {
+            profile.modules.push(all[block.place.module.index()].clone());
+            ModuleId(profile.modules.len() as u32 - 1)
+        });
     }
-    let inherited = || parent.map(|id| profile.processes[id.index()].executable.clone());
-    let executable = image.executable.clone().or_else(inherited).unwrap_or_default();
-    profile.processes.push(Process {
-        run: RunId(0),
-        pid: image.pid,
-        parent,
-        executable,
-        exit: Exit::Unknown,
-        count_uncertainty: image.unknown_ends,
-    });
-    ProcessId(profile.processes.len() as u32 - 1)
 }
 
-/// Adds the counts of a process.
-fn count(profile: &mut Profile, pieces: &Pieces, partition: &Partition, process: ProcessId, flows: &[Flow]) {
-    let mut traffic = Traffic::default();
-    traffic.add(pieces, flows);
-    let mut executions: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut edges: BTreeMap<(Option<u32>, Option<u32>, EdgeKind), u64> = BTreeMap::new();
-    for piece in traffic.pieces() {
-        let segments = partition.segments(piece);
-        for segment in segments.iter().filter(|segment| segment.at_start) {
-            *executions.entry(segment.block).or_default() += traffic.executions(piece, segment.first);
+/// Counts blocks and edges, one process after the other.
+struct Counter<'a> {
+    pieces: &'a Pieces,
+    partition: &'a Partition,
+    traffic: Traffic,
+    /// By block; zero between processes.
+    executions: Vec<u64>,
+}
+
+type Edge = ((Option<u32>, Option<u32>, EdgeKind), u64);
+
+impl Counter<'_> {
+    fn count(&mut self, profile: &mut Profile, process: ProcessId, flows: &[Flow]) {
+        self.traffic.clear();
+        self.traffic.add(self.pieces, flows);
+        let mut blocks: Vec<u32> = Vec::new();
+        let mut edges: Vec<Edge> = Vec::with_capacity(flows.len());
+        for &piece in self.traffic.pieces() {
+            let segments = self.partition.segments(piece);
+            for segment in segments.iter().filter(|segment| segment.at_start) {
+                let executions = &mut self.executions[segment.block as usize];
+                if *executions == 0 {
+                    blocks.push(segment.block);
+                }
+                *executions += self.traffic.executions(piece, segment.first);
+            }
+            for pair in segments.windows(2) {
+                let ends = (Some(pair[0].block), Some(pair[1].block), EdgeKind::Fallthrough);
+                edges.push((ends, self.traffic.executions(piece, pair[1].first)));
+            }
         }
-        for pair in segments.windows(2) {
-            let ends = (Some(pair[0].block), Some(pair[1].block), EdgeKind::Fallthrough);
-            *edges.entry(ends).or_default() += traffic.executions(piece, pair[1].first);
+        edges.extend(flows.iter().filter_map(|flow| self.edge(flow)));
+        blocks.sort_unstable();
+        blocks.dedup();
+        for block in blocks {
+            let executions = std::mem::take(&mut self.executions[block as usize]);
+            if executions > 0 {
+                profile.block_counts.push(BlockCount { block: BlockId(block), process, executions });
+            }
+        }
+        edges.sort_unstable_by_key(|edge| edge.0);
+        for equal in edges.chunk_by(|a, b| a.0 == b.0) {
+            let ((from, to, kind), _) = equal[0];
+            let count = equal.iter().map(|edge| edge.1).sum();
+            if count > 0 {
+                let (from, to) = (from.map(BlockId), to.map(BlockId));
+                profile.edge_counts.push(EdgeCount { from, to, kind, process, count });
+            }
         }
     }
-    for flow in flows {
+
+    /// The edge between blocks that a flow is, unless it stays within one.
+    fn edge(&self, flow: &Flow) -> Option<Edge> {
         let from = flow.from.filter(|&(_, executed)| executed > 0).and_then(|(piece, executed)| {
-            let segments = partition.segments(piece);
+            let segments = self.partition.segments(piece);
             let after = segments.partition_point(|segment| segment.first < executed);
             segments.get(after.checked_sub(1)?).map(|segment| segment.block)
         });
-        let to = flow.to.and_then(|piece| partition.segments(piece).first());
-        // Going on within a block is no edge.
+        let to = flow.to.and_then(|piece| self.partition.segments(piece).first());
         if to.is_some_and(|segment| !segment.at_start) || (from.is_none() && to.is_none()) {
-            continue;
+            return None;
         }
-        *edges.entry((from, to.map(|segment| segment.block), flow.kind)).or_default() += flow.count;
+        Some(((from, to.map(|segment| segment.block), flow.kind), flow.count))
     }
-    let block = |block: u32| BlockId(block);
-    profile.block_counts.extend(
-        (executions.into_iter().filter(|(_, executions)| *executions > 0))
-            .map(|(id, executions)| BlockCount { block: block(id), process, executions }),
-    );
-    profile.edge_counts.extend((edges.into_iter().filter(|(_, count)| *count > 0)).map(
-        |((from, to, kind), count)| EdgeCount {
-            from: from.map(block),
-            to: to.map(block),
-            kind,
-            process,
-            count,
-        },
-    ));
 }

@@ -1,0 +1,157 @@
+//! The processes of a run: images become rows, one for each process, and a common one by executable for
+//! what comes after very many processes.
+
+use super::flow::{self, Flow};
+use std::collections::HashMap;
+
+/// What one process image executed.
+#[derive(Debug)]
+pub struct ImageFlow {
+    /// Offset of its record.
+    pub record: u64,
+    /// Record of the image that forked it or called `execve`, 0 for none.
+    pub parent: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Path of its executable, if it began with `execve`.
+    pub executable: Option<Vec<u8>>,
+    /// Its threads' ids, and the instructions that each executed.
+    pub threads: Vec<(u32, u64)>,
+    /// Flow between pieces.
+    pub flows: Vec<Flow>,
+    /// Threads of which nobody knows where they stopped.
+    pub unknown_ends: u32,
+    /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
+    pub imbalance: u64,
+}
+
+/// A process, or several.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// Process id; 0 for several.
+    pub pid: u32,
+    /// The process that forked it.
+    pub parent: Option<usize>,
+    /// Path of its executable.
+    pub executable: Vec<u8>,
+    /// Its threads' ids, and the instructions that each executed.
+    pub threads: Vec<(u32, u64)>,
+    /// Flow between pieces.
+    pub flows: Vec<Flow>,
+    /// Threads of which nobody knows where they stopped.
+    pub unknown_ends: u32,
+    /// Flows when they were last added up.
+    merged: usize,
+}
+
+/// All processes.
+#[derive(Debug)]
+pub struct Rows {
+    /// In the order of their start.
+    pub all: Vec<Row>,
+    /// Rows of single processes that there may be.
+    limit: usize,
+    /// Row and process id of each image.
+    by_record: HashMap<u64, (usize, u32)>,
+    common: HashMap<Vec<u8>, usize>,
+    /// Processes without a row of their own.
+    pub beyond_limit: u64,
+}
+
+impl Rows {
+    /// No rows yet; at most `limit` single processes (at least one).
+    pub fn new(limit: usize) -> Rows {
+        let limit = limit.max(1);
+        Rows { all: Vec::new(), limit, by_record: HashMap::new(), common: HashMap::new(), beyond_limit: 0 }
+    }
+
+    /// Takes in an image. The one that it descends from must have been taken in before.
+    pub fn add(&mut self, mut image: ImageFlow) {
+        let number = self.row_of(&image);
+        self.by_record.insert(image.record, (number, image.pid));
+        let row = &mut self.all[number];
+        row.unknown_ends += image.unknown_ends;
+        row.flows.append(&mut image.flows);
+        if row.pid != 0 {
+            row.threads.append(&mut image.threads);
+            return;
+        }
+        let instructions: u64 = image.threads.iter().map(|thread| thread.1).sum();
+        match row.threads.first_mut() {
+            Some(all) => all.1 += instructions,
+            None => row.threads.push((0, instructions)),
+        }
+        // Added up whenever they have doubled, so that memory and time stay in proportion.
+        if row.flows.len() > 2 * row.merged + 1024 {
+            flow::merge(&mut row.flows);
+            row.merged = row.flows.len();
+        }
+    }
+
+    fn row_of(&mut self, image: &ImageFlow) -> usize {
+        let before = self.by_record.get(&image.parent).copied();
+        let parent = before.map(|(row, _)| row);
+        // A process stays the same through `execve`.
+        let same = before.is_some_and(|(_, pid)| pid == image.pid) && image.executable.is_some();
+        if let Some(row) = parent.filter(|&row| same && self.all[row].pid != 0) {
+            self.all[row].executable = image.executable.clone().unwrap_or_default();
+            return row;
+        }
+        let inherited = || parent.map(|row| self.all[row].executable.clone());
+        let executable = image.executable.clone().or_else(inherited).unwrap_or_default();
+        let number = self.all.len();
+        let single = number - self.common.len() < self.limit;
+        if !single {
+            self.beyond_limit += u64::from(!same);
+            if let Some(&common) = self.common.get(&executable) {
+                return common;
+            }
+            self.common.insert(executable.clone(), number);
+        }
+        let pid = if single { image.pid } else { 0 };
+        self.all.push(Row { pid, parent, executable, ..Row::default() });
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(record: u64, parent: u64, pid: u32, executable: Option<&str>) -> ImageFlow {
+        let executable = executable.map(|path| path.as_bytes().to_vec());
+        let threads = vec![(pid, 10)];
+        ImageFlow {
+            record,
+            parent,
+            pid,
+            executable,
+            threads,
+            flows: Vec::new(),
+            unknown_ends: 0,
+            imbalance: 0,
+        }
+    }
+
+    #[test]
+    fn a_process_stays_one_through_exec_and_late_ones_share_rows() {
+        let mut rows = Rows::new(2);
+        for image in [
+            image(1, 0, 100, Some("/sh")),
+            image(2, 1, 101, None),
+            image(3, 2, 101, Some("/ls")),
+            image(4, 1, 102, None),
+            image(5, 4, 102, Some("/ls")),
+            image(6, 1, 103, None),
+        ] {
+            rows.add(image);
+        }
+        let got: Vec<_> = rows.all.iter().map(|r| (r.pid, r.parent, r.executable.as_slice())).collect();
+        let want: [(u32, Option<usize>, &[u8]); 4] =
+            [(100, None, b"/sh"), (101, Some(0), b"/ls"), (0, Some(0), b"/sh"), (0, Some(2), b"/ls")];
+        assert_eq!(got, want);
+        assert_eq!(rows.all[1].threads, [(101, 10), (101, 10)]);
+        assert_eq!(rows.all[2].threads, [(0, 20)], "two that were forked late");
+        assert_eq!(rows.beyond_limit, 2, "processes, not programs");
+    }
+}

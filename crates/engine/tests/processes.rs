@@ -1,0 +1,62 @@
+//! Trees of real programs.
+
+use timewise_engine::{Counted, Options};
+use timewise_profile::Profile;
+use timewise_target::launch::Launch;
+
+fn shell(script: &str, options: &Options) -> Counted {
+    let mut launch = Launch::new("/bin/sh");
+    launch.arguments = vec!["-c".into(), script.into()];
+    launch.stdout = std::process::Stdio::null();
+    let counted = timewise_engine::count(launch, options).unwrap();
+    assert_eq!(counted.failure, None);
+    assert_eq!(counted.imbalance, 0, "{:?}", counted.profile.runs[0].warnings);
+    assert_eq!(counted.profile.imbalances(), []);
+    counted.profile.check().unwrap();
+    counted
+}
+
+fn instructions(profile: &Profile) -> u64 {
+    let blocks = profile.block_counts.iter();
+    blocks.map(|count| count.executions * u64::from(profile.blocks[count.block.index()].instructions)).sum()
+}
+
+#[test]
+fn a_process_keeps_its_row_through_exec() {
+    let counted = shell("exec /bin/true", &Options::default());
+    let profile = &counted.profile;
+    assert_eq!(profile.processes.len(), 1);
+    let executable = String::from_utf8(profile.processes[0].executable.clone()).unwrap();
+    assert!(executable.ends_with("/true"), "{executable}");
+    let named = |name: &[u8]| profile.modules.iter().filter(|module| module.path.ends_with(name)).count();
+    assert_eq!(named(b"/libc.so.6"), 1, "both programs use the same library");
+    let threads: u64 = profile.threads.iter().filter_map(|thread| thread.instructions).sum();
+    assert_eq!(threads, instructions(profile));
+}
+
+#[test]
+fn many_processes_share_rows_without_a_loss() {
+    let script = "i=0; while [ $i -lt 6 ]; do (:); i=$((i+1)); done";
+    let [all, few] = [256, 2].map(|process_limit| shell(script, &Options { process_limit }).profile);
+    assert_eq!(all.processes.len(), 7);
+    assert_eq!(few.processes.len(), 3);
+    assert_eq!(few.processes.iter().filter(|process| process.pid == 0).count(), 1);
+    // Which addresses the kernel chose changes what the loader does, by little.
+    let (all, few) = (instructions(&all) as f64, instructions(&few) as f64);
+    assert!((all / few - 1.0).abs() < 0.01, "{all} {few}");
+}
+
+/// No two blocks of one module and version overlap in compiled code.
+#[test]
+fn blocks_do_not_overlap() {
+    let counted = shell("ls /usr/lib | sort -r | head -3", &Options::default());
+    let blocks = &counted.profile.blocks;
+    assert!(blocks.len() > 3000);
+    for pair in blocks.windows(2) {
+        let (place, next) = (pair[0].place, pair[1].place);
+        assert!(place < next);
+        if (place.module, place.version) == (next.module, next.version) {
+            assert!(place.offset.0 + pair[0].code.len() as u64 <= next.offset.0, "{pair:x?}");
+        }
+    }
+}
