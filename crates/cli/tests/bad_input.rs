@@ -6,7 +6,7 @@ use command::Place;
 
 /// Each command that runs a program, with its status and the one line that it says.
 fn refused(place: &Place, program: &str) -> Vec<(&'static str, Option<i32>, String)> {
-    ["run", "sample"]
+    ["run", "sample", "count"]
         .map(|verb| {
             let outcome = place.shell(&format!("timewise {verb} -- {program}"));
             assert_eq!(outcome.stdout, "");
@@ -82,7 +82,7 @@ fn an_interpreter_that_is_missing() {
 fn nowhere_to_save() {
     let place = Place::new();
     for (file, says) in [("no/where.tw", "there is no directory 'no'"), ("/dev/null", "not a regular file")] {
-        for verb in ["run", "sample"] {
+        for verb in ["run", "sample", "count"] {
             let outcome = place.shell(&format!("timewise {verb} -o {file} -- touch ran"));
             assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
             assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
@@ -125,13 +125,35 @@ fn a_program_without_symbols_gives_a_profile() {
 }
 
 #[test]
+fn a_file_that_is_no_profile() {
+    let place = Place::new();
+    place.shell("timewise sample -- bash -c 'for i in {1..20000}; do :; done'; cp profile.tw whole");
+    let whole = std::fs::read(place.path().join("whole")).unwrap();
+    place.write("cut", &whole[..whole.len() / 2]);
+    place.write("text", "once upon a time");
+    place.write("empty", "");
+    place.shell("sqlite3 other.tw 'create table runs(x)'");
+    let says = ["there is no such file", "", "", "", "", "not a regular file"];
+    for (file, says) in ["missing", "cut", "text", "empty", "other.tw", "/tmp"].into_iter().zip(says) {
+        for command in [format!("report {file}"), format!("annotate {file} main")] {
+            let outcome = place.shell(&format!("timewise {command}"));
+            assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{}", outcome.stderr);
+            assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(file), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+        }
+    }
+    assert_eq!(std::fs::read(place.path().join("cut")).unwrap(), whole[..whole.len() / 2]);
+}
+
+#[test]
 fn bad_usage() {
     let place = Place::new();
     assert_eq!(place.shell("timewise doctor --nonsense").status, Some(2));
     assert_eq!(place.shell("timewise nonsense").status, Some(2));
     assert_eq!(place.shell("timewise run").status, Some(125));
     assert_eq!(place.shell("timewise run --frequency 0 -- true").status, Some(125));
-    for command in ["", "run", "sample", "doctor"] {
+    for command in ["", "run", "sample", "count", "report", "annotate", "doctor"] {
         let outcome = place.shell(&format!("timewise {command} --help"));
         assert_eq!(outcome.status, Some(0));
         assert!(command.is_empty() || outcome.stdout.contains("Examples:\n  timewise"), "{}", outcome.stdout);

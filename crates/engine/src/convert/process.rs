@@ -114,20 +114,21 @@ impl Converter {
         pieces: &[PieceId],
         edges: &[EdgeRecord],
     ) -> ImageFlow {
-        let areas = harvest::areas(arena, arena.shared().process(image.record));
+        let mut areas = harvest::areas(arena, arena.shared().process(image.record));
         let counters = edges.iter().map(|edge| edge.counter).chain(blocks.iter().map(|block| block.counter));
         let counters = counters.filter(|&c| c != NONE).max().map_or(0, |c| c as usize + 1);
+        // A process that still runs may have gone on to code that was not there when its blocks were read.
+        for area in &mut areas {
+            area.counters.retain(|&(number, _)| (number as usize) < counters);
+        }
         let mut sums = vec![0u64; counters];
         for &(number, value) in areas.iter().flat_map(|area| &area.counters) {
-            if let Some(sum) = sums.get_mut(number as usize) {
-                *sum += value;
-            }
+            sums[number as usize] += value;
         }
         let rest = |position: u32| {
             let block = blocks.get(position as usize)?;
             Some(Point::left(position, block.instructions, blocks))
         };
-        // A process that still runs may have gone on to code that was not there when its blocks were read.
         let known = |position: &u32| (*position as usize) < blocks.len();
         let rests: Vec<u32> = areas.iter().filter_map(harvest::Area::in_system_call).filter(known).collect();
         let points: Vec<Point> = rests.iter().filter_map(|&position| rest(position)).collect();
