@@ -67,6 +67,9 @@ impl Converter {
         for (ancestor, range) in images.parts(record, 1) {
             edges.extend_from_slice(&ancestor.edges[range]);
         }
+        // A process that still runs may have been about to log the blocks that an edge joins.
+        let known = |block: u32| block == NONE || (block as usize) < blocks.len();
+        edges.retain(|edge| known(edge.from) && known(edge.to));
         let flow = self.flow(arena, image, &blocks, &pieces, &edges);
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);
