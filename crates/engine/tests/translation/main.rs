@@ -22,7 +22,8 @@ fn setting(name: &str, unset: u64) -> u64 {
 fn counted(path: &Path, to: &Path) -> (Vec<u8>, u64) {
     let mut launch = timewise_target::launch::Launch::new(path.as_os_str().to_owned());
     launch.stdout = Stdio::from(std::fs::File::create(to).expect("a temporary file"));
-    let counted = timewise_engine::count(launch).expect("the program can be counted");
+    let counted = timewise_engine::count(launch, &timewise_engine::Options::default())
+        .expect("the program can be counted");
     assert_eq!(counted.imbalance, 0);
     assert_eq!(counted.failure, None);
     let profile = &counted.profile;
