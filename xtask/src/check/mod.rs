@@ -1,9 +1,14 @@
 //! `cargo xtask check`: what the engine must not change, and what it counts, against independent witnesses.
 
+mod callgrind;
+mod executions;
+mod segments;
+mod singlestep;
+mod stepper;
 mod torture;
 mod transparency;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Subcommand;
 use std::path::Path;
 
@@ -12,6 +17,10 @@ use std::path::Path;
 pub enum Command {
     /// Same output and exit status under count as natively: suite/torture, and the suite if it is built
     Transparency(transparency::Options),
+    /// Executions of every instruction equal Valgrind's callgrind's
+    Callgrind(callgrind::Options),
+    /// Executions of every instruction equal those of a single-stepped run
+    Singlestep(singlestep::Options),
 }
 
 /// Carries out the check.
@@ -21,5 +30,15 @@ pub enum Command {
 pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Transparency(options) => transparency::run(root, &options),
+        Command::Callgrind(options) => callgrind::run(root, &options),
+        Command::Singlestep(options) => singlestep::run(root, &options),
     }
+}
+
+/// Fixes the addresses of all programs that are started from here on.
+fn fix_addresses() -> Result<()> {
+    // SAFETY: takes no memory.
+    let before = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+    ensure!(before >= 0, "cannot fix addresses: {}", std::io::Error::last_os_error());
+    Ok(())
 }

@@ -1,0 +1,113 @@
+//! `cargo xtask check singlestep`: executions of every instruction equal those of a single-stepped run.
+
+use super::executions::{self, Executed};
+use super::segments::Place;
+use super::stepper::{self, Steps};
+use crate::counter::{Counter, target_folder};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What to check.
+#[derive(Args)]
+pub struct Options {
+    /// Kernels; all if none is named
+    names: Vec<String>,
+    /// Differences to show of each kernel
+    #[arg(long, default_value_t = 10)]
+    show: usize,
+}
+
+/// A kernel of `suite/kernels` with arguments that keep it small.
+struct Kernel {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    flags: &'static [&'static str],
+    /// How long threads wait for one another, and so what the C library executes, differs between runs.
+    waits: bool,
+}
+
+const KERNELS: [Kernel; 4] = [
+    Kernel { name: "fig1", arguments: &["500", "1"], flags: &[], waits: false },
+    Kernel { name: "qsortdiv", arguments: &["1"], flags: &[], waits: false },
+    Kernel { name: "mcf", arguments: &["20", "2", "2"], flags: &["-static"], waits: false },
+    Kernel { name: "threads", arguments: &["churn", "30"], flags: &["-pthread"], waits: true },
+];
+
+/// The runtime refuses restartable sequences, and the C library would go another way.
+const ENVIRONMENT: [(&str, &str); 1] = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+
+/// Prints a row for each kernel, and below it the instructions whose counts differ.
+///
+/// # Errors
+/// If any count differs, or something cannot be run.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    for name in &options.names {
+        ensure!(KERNELS.iter().any(|k| k.name == name), "no kernel {name} in this check");
+    }
+    let counter = Counter::build(root)?;
+    let scratch = target_folder(root).join("singlestep");
+    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    super::fix_addresses()?;
+    println!("{:10} {:>13} {:>12} {:>11}", "kernel", "instructions", "executions", "differences");
+    let mut bad = Vec::new();
+    for kernel in
+        KERNELS.iter().filter(|k| options.names.is_empty() || options.names.iter().any(|n| n == k.name))
+    {
+        let program = scratch.join(kernel.name);
+        compile(&root.join("suite/kernels").join(format!("{}.c", kernel.name)), &program, kernel.flags)?;
+        let counts = scratch.join("counts");
+        let prefix = counter.prefix(&counts);
+        let mut counting = Command::new(&prefix[0]);
+        counting.args(&prefix[1..]).arg(&program).args(kernel.arguments);
+        let done = counting.env_clear().envs(ENVIRONMENT).stdin(Stdio::null()).output().context("count")?;
+        ensure!(done.status.success(), "{}: {} under count", kernel.name, done.status);
+        let mut stepping = Command::new(&program);
+        stepping.args(kernel.arguments).env_clear().envs(ENVIRONMENT).stdin(Stdio::null()).stdout(Stdio::null());
+        let stepped = stepper::run(&mut stepping, None).with_context(|| kernel.name)?;
+        let counted = executions::read(&counts)?;
+        let own = program.to_string_lossy();
+        let differences = compare(&counted, &stepped, |module| !kernel.waits || module == own);
+        println!(
+            "{:10} {:13} {:12} {:11}",
+            kernel.name,
+            stepped.len(),
+            stepped.values().map(|s| s.arrivals).sum::<i64>(),
+            differences.len()
+        );
+        for ((module, offset), ours, theirs) in differences.iter().take(options.show) {
+            println!("    {module} {offset:#x}: counted {ours}, stepped {theirs}");
+        }
+        if !differences.is_empty() {
+            bad.push(kernel.name);
+        }
+    }
+    ensure!(bad.is_empty(), "counts differ from those of single steps: {}", bad.join(" "));
+    Ok(())
+}
+
+/// Instructions whose counts differ, with ours and the stepper's; of those modules only that both know.
+fn compare(
+    counted: &BTreeMap<Place, Executed>,
+    stepped: &BTreeMap<Place, Steps>,
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<(Place, i64, i64)> {
+    let places: BTreeSet<&Place> = counted.keys().chain(stepped.keys()).collect();
+    let one = |place: &Place| {
+        let ours = counted.get(place);
+        let steps = stepped.get(place).copied().unwrap_or_default();
+        let theirs = if ours.is_some_and(Executed::repeats) { steps.arrivals } else { steps.all };
+        let ours = ours.map_or(0, |e| e.times);
+        (ours != theirs).then(|| (place.clone(), ours, theirs))
+    };
+    places.into_iter().filter(|(module, _)| wanted(module)).filter_map(one).collect()
+}
+
+fn compile(source: &Path, program: &Path, flags: &[&str]) -> Result<()> {
+    let compiled =
+        Command::new("gcc").args(["-O2", "-g", "-o"]).arg(program).arg(source).args(flags).status();
+    ensure!(compiled.context("gcc")?.success(), "{}: does not compile", source.display());
+    Ok(())
+}
