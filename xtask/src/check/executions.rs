@@ -1,6 +1,6 @@
 //! What the counting command wrote: executions of every instruction, by module and link-time address.
 
-use super::segments::{Place, Places};
+use super::segments::Place;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,18 +37,17 @@ impl Executed {
 pub fn read(file: &Path) -> Result<BTreeMap<Place, Executed>> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let mut all: BTreeMap<Place, Executed> = BTreeMap::new();
-    let mut places = Places::default();
     let mut process = None;
     for line in text.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [pid, _, offset, code, times, path] = fields[..] else {
-            anyhow::bail!("{}: not six fields: {line}", file.display());
+        let [pid, offset, code, times, path] = fields[..] else {
+            anyhow::bail!("{}: not five fields: {line}", file.display());
         };
         ensure!(*process.get_or_insert(pid.to_string()) == pid, "a program of more than one process");
         if !path.starts_with('/') {
             continue;
         }
-        let place = places.of(path, u64::from_str_radix(offset, 16)?)?;
+        let place = (path.to_string(), u64::from_str_radix(offset, 16)?);
         let executed = all.entry(place).or_default();
         executed.times += times.parse::<i64>()?;
         executed.code = bytes(code)?;
