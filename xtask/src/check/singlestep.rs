@@ -74,12 +74,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             .context("count")?;
         ensure!(done.status.success(), "{}: {} under count", kernel.name, done.status);
         let mut stepping = Command::new(&program);
-        stepping
-            .args(kernel.arguments)
-            .env_clear()
-            .envs(ENVIRONMENT)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+        stepping.args(kernel.arguments).env_clear().envs(ENVIRONMENT).stdin(Stdio::null()).stdout(output()?);
         let stepped = stepper::run(&mut stepping, None).with_context(|| kernel.name)?;
         let counted = executions::read(&counts)?;
         let own = program.to_string_lossy();

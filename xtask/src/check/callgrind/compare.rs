@@ -1,4 +1,4 @@
-//! Comparing counts with those of two callgrind runs.
+//! Comparing counts with those of several callgrind runs.
 
 use crate::check::executions::Executed;
 use crate::check::segments::Place;
@@ -29,22 +29,22 @@ impl Compared {
 }
 
 /// Compares the instructions of all `modules`. Left out are those that repeat by a prefix (callgrind
-/// counts iterations) and those about which the two callgrind runs disagree.
+/// counts iterations) and those about which the callgrind runs disagree.
 pub fn compare(
     counted: &BTreeMap<Place, Executed>,
-    callgrind: [&BTreeMap<Place, i64>; 2],
+    callgrind: &[BTreeMap<Place, i64>],
     modules: &BTreeSet<String>,
 ) -> Compared {
     let mut compared = Compared::default();
-    let places: BTreeSet<&Place> =
-        counted.keys().chain(callgrind[0].keys()).chain(callgrind[1].keys()).collect();
+    let places: BTreeSet<&Place> = counted.keys().chain(callgrind.iter().flat_map(BTreeMap::keys)).collect();
     for place in places.into_iter().filter(|(module, _)| modules.contains(module)) {
         let ours = counted.get(place).map_or(0, |e| e.times);
-        let [theirs, again] = callgrind.map(|run| run.get(place).copied().unwrap_or(0));
+        let runs = || callgrind.iter().map(|run| run.get(place).copied().unwrap_or(0));
+        let (theirs, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
         if counted.get(place).is_some_and(Executed::repeats) {
             compared.repeating += ours;
-        } else if theirs != again {
-            compared.varying += theirs.max(again);
+        } else if theirs != most {
+            compared.varying += most;
         } else {
             compared.instructions += 1;
             compared.executions += theirs;
@@ -107,9 +107,8 @@ mod tests {
             (20, 3, NOP),
             (21, 3, &[0x0f, 0x05]),
         ]);
-        let [first, again] =
-            [6, 9].map(|varying| dump(&[(1, 10), (2, 8), (3, 500), (10, varying), (20, 2), (21, 2)]));
-        let compared = compare(&ours, [&first, &again], &modules);
+        let runs = [6, 9].map(|varying| dump(&[(1, 10), (2, 8), (3, 500), (10, varying), (20, 2), (21, 2)]));
+        let compared = compare(&ours, &runs, &modules);
         assert_eq!(compared.differences, [(place(2), 7, 8)]);
         assert_eq!((compared.in_flight, compared.repeating, compared.varying), (2, 5, 9));
         assert_eq!(compared.instructions, 4);
@@ -119,7 +118,7 @@ mod tests {
     fn what_one_side_never_saw_is_a_difference() {
         let modules = BTreeSet::from(["/bin/a".to_string()]);
         let theirs = dump(&[(1, 10), (9, 2)]);
-        let compared = compare(&counted(&[(1, 10, NOP), (5, 1, NOP)]), [&theirs, &theirs], &modules);
+        let compared = compare(&counted(&[(1, 10, NOP), (5, 1, NOP)]), &[theirs.clone(), theirs], &modules);
         assert_eq!(compared.differences, [(place(5), 1, 0), (place(9), 0, 2)]);
     }
 }

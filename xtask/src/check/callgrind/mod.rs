@@ -1,9 +1,10 @@
 //! `cargo xtask check callgrind`: executions of every instruction equal Valgrind's callgrind's.
 //!
-//! Valgrind shows the program a processor without AVX-512 and with another name, so the C library is told not
-//! to use it on either side, and the code that looks at the processor is left out. Both sides run at fixed
-//! addresses. What depends on the layout or the environment is found by a second callgrind run in a larger
-//! environment; it may be no more than 1 % of all executions.
+//! Valgrind shows the program another processor, without AVX-512, and no vDSO. So the C library is told on both
+//! sides what to choose; the dynamic loader, which looks at both, is left out, and of a static program what it
+//! does before `main` is compared with single steps instead. Both sides run at fixed addresses with the same
+//! variables. What depends on the layout is found by two more callgrind runs in larger environments; it
+//! may be no more than 1 % of all executions.
 
 mod compare;
 mod dump;
@@ -11,12 +12,14 @@ mod programs;
 
 use super::executions::{self, Executed};
 use super::segments::Place;
+use super::stepper::{self, Steps};
 use crate::counter::{Counter, target_folder};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use compare::Compared;
 use programs::Program;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -34,12 +37,17 @@ pub struct Options {
 /// Most that callgrind may disagree with itself, as a share of executions.
 const VARYING_LIMIT: f64 = 0.01;
 
-/// What Valgrind's processor lacks.
-const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ";
+/// Makes the C library choose the same routines and thresholds on Valgrind's processor, which is another
+/// one and lacks AVX-512, as on the real one.
+const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,\
+    -Fast_Unaligned_Load,-Fast_Unaligned_Copy,-Fast_Rep_String,-Prefer_ERMS,-Prefer_FSRM:\
+    glibc.cpu.x86_data_cache_size=0x8000:glibc.cpu.x86_shared_cache_size=0x100000:\
+    glibc.cpu.x86_non_temporal_threshold=0xc0000:glibc.cpu.x86_rep_movsb_threshold=0x1000:\
+    glibc.cpu.x86_rep_stosb_threshold=0x1000:glibc.pthread.rseq=0";
 
-/// Makes the second environment larger, and so the stack lie elsewhere, with as many variables.
-const PADDING: [&str; 2] =
-    ["PADDING=x", "PADDING=0123456789abcdef0123456789abcdef0123456789abcdef0123456789"];
+/// Makes the later environments larger, and so the stack lie elsewhere, with as many variables and without
+/// another size of allocation for them.
+const PADDING: [&str; 3] = ["PADDING=1", "PADDING=12345678901234", "PADDING=123456789012345678901"];
 
 /// Prints a row for each program, and below it the instructions whose counts differ.
 ///
@@ -82,12 +90,65 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 fn check(program: &Program, counter: &Counter, scratch: &Path) -> Result<Compared> {
     let counts = scratch.join(format!("{}.counts", program.name));
     let mut prefix = environment_under_valgrind(program)?;
+    let steps = program.is_static.then(|| steps_to_main(program, &prefix)).transpose()?;
     prefix.extend(counter.prefix(&counts));
     execute(program, &prefix)?;
-    let counted = executions::read(&counts)?;
-    let [first, second] = [0, 1].map(|which| callgrind(program, scratch, which));
-    let (first, second) = (first?, second?);
-    Ok(compare::compare(&counted, [&first, &second], &modules(&counted, &first)))
+    let mut counted = executions::read(&counts)?;
+    for (place, steps) in steps.into_iter().flatten() {
+        let executed = counted.entry(place).or_default();
+        executed.times -= if executed.repeats() { steps.arrivals } else { steps.all };
+    }
+    let dumps =
+        (0..PADDING.len()).map(|which| callgrind(program, scratch, which)).collect::<Result<Vec<_>>>()?;
+    let mut compared = compare::compare(&counted, &dumps, &modules(&counted, &dumps[0]));
+    let steered = steered_by_valgrind(&compared)?;
+    compared.differences.retain(|((module, offset), ..)| {
+        !steered.iter().any(|(library, range)| library == module && range.contains(offset))
+    });
+    Ok(compared)
+}
+
+/// A static program looks at the processor, and for the vDSO, by itself before `main`: what it executes until
+/// then is single-stepped instead.
+fn steps_to_main(program: &Program, environment: &[String]) -> Result<BTreeMap<Place, Steps>> {
+    let words: Vec<&str> = program.command.split(' ').collect();
+    let main = symbols(Path::new(words[0]))?.into_iter().find(|(name, _)| name == "main");
+    let (_, main) = main.with_context(|| format!("{}: no symbol main", program.name))?;
+    let mut command = Command::new(words[0]);
+    let variables = environment[1..].iter().filter_map(|variable| variable.split_once('='));
+    command.args(&words[1..]).env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::null());
+    stepper::run(&mut command, Some(main.start))
+}
+
+/// The C library's functions that ask for the time, which look for the vDSO that Valgrind hides, each with what
+/// stands before it without a name, its way through the kernel; and the choice among implementations of
+/// `strstr`, by a preference that no tunable reaches.
+fn steered_by_valgrind(compared: &Compared) -> Result<Vec<(String, Range<u64>)>> {
+    let libraries: BTreeSet<&String> = compared.differences.iter().map(|((module, _), ..)| module).collect();
+    let mut all = Vec::new();
+    for library in libraries.into_iter().filter(|l| l.ends_with("/libc.so.6")) {
+        let symbols = symbols(Path::new(library))?;
+        let is_steered =
+            |name: &str| matches!(name.split('@').next(), Some("time" | "gettimeofday" | "clock_gettime"));
+        for (_, range) in symbols.iter().filter(|(name, _)| is_steered(name)) {
+            let before = symbols.iter().map(|(_, other)| other.end).filter(|end| *end <= range.start).max();
+            all.push((library.clone(), before.unwrap_or(range.start)..range.end));
+        }
+    }
+    Ok(all)
+}
+
+/// Names and addresses of a file's functions.
+fn symbols(file: &Path) -> Result<Vec<(String, Range<u64>)>> {
+    let read = Command::new("readelf").args(["-sW", "--dyn-syms"]).arg(file).output().context("readelf")?;
+    let text = String::from_utf8_lossy(&read.stdout).into_owned();
+    let one = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, address, size, "FUNC" | "IFUNC", _, _, _, name] = fields[..] else { return None };
+        let start = u64::from_str_radix(address, 16).ok()?;
+        Some((name.to_string(), start..start + size.parse::<u64>().ok()?))
+    };
+    Ok(text.lines().filter_map(one).collect())
 }
 
 /// The variables that a program finds under Valgrind, which adds its own: what reads the environment, as perl
@@ -100,11 +161,16 @@ fn environment_under_valgrind(program: &Program) -> Result<Vec<String>> {
     let printed = execute(&printer, &prefix)?;
     let printed = String::from_utf8(printed).context("a variable is not UTF-8")?;
     let mut prefix = vec!["-i".to_string()];
-    prefix.extend(printed.split_terminator('\0').map(str::to_string));
+    let mut variables: Vec<String> = printed.split_terminator('\0').map(str::to_string).collect();
+    if program.is_static {
+        // The order that Rust's Command gives to the stepped program.
+        variables.sort();
+    }
+    prefix.extend(variables);
     Ok(prefix)
 }
 
-/// What `env` is to set, and nothing else, in the first or second of callgrind's runs.
+/// What `env` is to set, and nothing else, in one of callgrind's runs.
 fn environment(program: &Program, which: usize) -> Vec<String> {
     let path = format!("PATH={}", std::env::var("PATH").unwrap_or_default());
     let fixed = ["-i", "LC_ALL=C", "TZ=UTC", "OUT=/tmp", TUNABLES, PADDING[which], &path];
@@ -129,6 +195,10 @@ fn callgrind(program: &Program, scratch: &Path, which: usize) -> Result<BTreeMap
     prefix.extend(options.split_whitespace().map(str::to_string));
     prefix.push(format!("--callgrind-out-file={}", dump.display()));
     prefix.push(format!("--log-file={}", log.display()));
+    if program.is_static {
+        // The dump proper then holds what follows.
+        prefix.push("--dump-before=main".to_string());
+    }
     execute(program, &prefix)?;
     dump::read(&dump, &log)
 }

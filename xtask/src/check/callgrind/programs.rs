@@ -16,6 +16,8 @@ pub struct Program {
     pub folder: PathBuf,
     /// Variables that it needs.
     pub environment: Vec<(String, String)>,
+    /// Whether it is linked statically. Its command then is words without quotes.
+    pub is_static: bool,
 }
 
 /// Programs that are installed anyway, with inputs of a second or two under callgrind.
@@ -53,6 +55,7 @@ pub fn select(root: &Path, scratch: &Path, names: &[String]) -> Result<Vec<Progr
             command: workload.command(suite::Size::Test).to_string(),
             folder: suite::work_folder(root)?,
             environment: workload.environment,
+            is_static: name.ends_with("-static"),
         })
     };
     names.iter().map(one).collect()
@@ -67,7 +70,8 @@ fn small(root: &Path, scratch: &Path, name: &str, command: &str) -> Result<Progr
     }
     let environment = [("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")];
     let environment = environment.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
-    Ok(Program { name: name.to_string(), command, folder: root.to_path_buf(), environment })
+    let is_static = name == "static";
+    Ok(Program { name: name.to_string(), command, folder: root.to_path_buf(), environment, is_static })
 }
 
 fn compile_static(source: &Path, built: &Path) -> Result<()> {
