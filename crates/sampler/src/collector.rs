@@ -11,6 +11,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{Exit, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
 
+/// What the kernel gives as thread while it does the last of its work for one that it has already
+/// taken off its books. That work counts as the first thread's.
+const NO_LONGER_A_THREAD: u32 = u32::MAX;
+
 /// The tables as they grow.
 #[derive(Debug)]
 pub struct Collector {
@@ -167,7 +171,8 @@ impl Collector {
     }
 
     fn sample(&mut self, time_ns: u64, raw: &RawSample) {
-        let Some(thread) = self.thread(raw.pid, raw.tid) else { return };
+        let tid = if raw.tid == NO_LONGER_A_THREAD { raw.pid } else { raw.tid };
+        let Some(thread) = self.thread(raw.pid, tid) else { return };
         let Some(process) = self.tracked.get(&raw.pid) else { return };
         let mut callers: Vec<Place> =
             raw.kernel_callers.iter().map(|&address| self.modules.kernel_place(address)).collect();
@@ -307,9 +312,10 @@ mod tests {
         }
         assert_eq!(c.threads.iter().map(|t| t.tid).collect::<Vec<_>>(), [10, 11, 12, 11, 12]);
         assert_eq!(c.processes.len(), 3);
+        c.take(8, sample(10, NO_LONGER_A_THREAD, 0x1000, vec![]));
         // What the kernel does for a process that has ended is its last thread's.
         let threads: Vec<u32> = c.samples.into_vec().iter().map(|s| s.thread.0).collect();
-        assert_eq!(threads, [1, 2, 2, 3, 4, 4]);
+        assert_eq!(threads, [1, 2, 2, 3, 4, 4, 0]);
     }
 
     #[test]
