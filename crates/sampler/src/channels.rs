@@ -19,10 +19,10 @@ use timewise_target::perf::{Event, Ring};
 /// a processor (`perf_event_mlock_kb`) for everything, so the third fits together with the ring
 /// beside it.
 const SAMPLE_RING_BYTES: [usize; 5] = [4 << 20, 1 << 20, 256 << 10, 64 << 10, 16 << 10];
-/// All rings for samples together: many processors get small ones.
-const ALL_SAMPLE_RINGS_BYTES: usize = 64 << 20;
+/// All rings of one kind together: many processors get small ones.
+const ALL_RINGS_BYTES: usize = 64 << 20;
 /// Likewise for records of processes and mappings: 500 of them in the smallest.
-const TRACKING_RING_BYTES: [usize; 3] = [512 << 10, 128 << 10, 64 << 10];
+const TRACKING_RING_BYTES: [usize; 4] = [2 << 20, 512 << 10, 128 << 10, 64 << 10];
 /// A sample with the deepest call chain that the kernel takes by default (127 frames).
 const LARGEST_SAMPLE_BYTES: u64 = 1200;
 
@@ -62,15 +62,17 @@ impl Channels {
         let mut counting = attributes;
         counting.read_format = sys::PERF_FORMAT_LOST as u64;
         let processors = machine::online_processors();
-        let limit = ring_bytes.min(ALL_SAMPLE_RINGS_BYTES / processors.len().max(1));
-        let sizes: Vec<usize> = SAMPLE_RING_BYTES.iter().map(|&bytes| bytes.min(limit)).collect();
+        let limit = ALL_RINGS_BYTES / processors.len().max(1);
+        let within = |sizes: &[usize], limit: usize| sizes.iter().map(|&size| size.min(limit)).collect();
+        let sample_sizes: Vec<usize> = within(&SAMPLE_RING_BYTES, limit.min(ring_bytes));
+        let tracking_sizes: Vec<usize> = within(&TRACKING_RING_BYTES, limit);
         let mut channels = Channels { samples: Vec::new(), tracking: Vec::new(), buffer: Vec::new() };
         for cpu in processors {
             let watched = source.watched(Some(thread));
             let open = |attributes| Event::open(attributes, watched, Some(cpu));
-            channels.tracking.push(Channel::map(open(&tracking), &TRACKING_RING_BYTES)?);
+            channels.tracking.push(Channel::map(open(&tracking), &tracking_sizes)?);
             let event = open(&counting).or_else(|_| open(&attributes));
-            channels.samples.push(Channel::map(event, &sizes)?);
+            channels.samples.push(Channel::map(event, &sample_sizes)?);
         }
         Ok(channels)
     }
