@@ -20,10 +20,11 @@ fn main() -> Result<(), timewise_engine::CountError> {
     );
     let unbalanced = profile.imbalances();
     eprintln!(
-        "imbalance {} blocks that do not balance {} shared memory {} KiB",
+        "imbalance {} blocks that do not balance {} shared memory {} KiB resident {} KiB",
         counted.imbalance,
         unbalanced.len(),
-        counted.shared_bytes >> 10
+        counted.shared_bytes >> 10,
+        counted.ended.max_resident_bytes >> 10
     );
     for imbalance in unbalanced.iter().take(5) {
         eprintln!("{imbalance:?} {:x?}", profile.blocks[imbalance.block.index()]);

@@ -201,7 +201,10 @@ unsafe extern "C" fn save_and_dispatch() {
         "mov rsp, gs:[{stack}]",
         "pushfq",
         "pop qword ptr gs:[{rflags}]",
-        "cld",
+        // Of the flags, some would change what the runtime does: the direction of strings, and that
+        // unaligned accesses fault.
+        "push 2",
+        "popfq",
         "mov rbx, gs:[{this}]",
         "lea rbp, [rbx + {vectors}]",
         "movups [rbp], xmm0",

@@ -23,6 +23,9 @@ const INTERRUPTED: u64 = -4i64 as u64;
 /// # Safety
 /// Only the kernel may call it, on a thread whose `%gs` points at its area.
 pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
+    // The kernel leaves the program's wish that unaligned accesses fault in force.
+    // SAFETY: the flags that the compiler relies on are undefined here, or as the kernel left them.
+    unsafe { asm!("push 2", "popfq") };
     let signal = signal as usize;
     // SAFETY: the kernel's frame, of which the context begins at its second word.
     let frame = unsafe { &mut *((context - 8) as *mut Frame) };
