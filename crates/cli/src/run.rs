@@ -15,8 +15,9 @@ use timewise_report::summary::summary;
 /// Sample and count a program, and say where its cycles go and why
 #[derive(clap::Args)]
 #[command(after_help = "\
-The program runs twice. Standard input is read once and given to it twice; only what the first run
-writes is shown. What the program itself changes must be put back before the second run: --prepare.
+The program runs twice. Standard input is read once and given to it twice, unless it is a terminal:
+then the second run has none. Only what the first run writes is shown. What the program itself
+changes must be put back before the second run: --prepare.
 
 Examples:
   timewise run -- ./app input

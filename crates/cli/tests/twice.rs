@@ -83,6 +83,19 @@ fn output_reaches_a_file_once() {
 }
 
 #[test]
+fn a_terminal_stays_a_terminal() {
+    let place = Place::new();
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let program = "bash -c 'test -t 1 && echo out; test -t 2 && echo err >&2; stty size <&1'";
+    let inside = format!("stty rows 40 cols 99; {timewise} run -- {program} < /dev/null");
+    let outcome = place.shell(&format!("script --quiet --return --command \"{inside}\" /dev/null"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("out\r\nerr\r\n40 99\r\n"), "{}", outcome.stdout);
+    assert_eq!(outcome.stdout.matches("40 99").count(), 1, "{}", outcome.stdout);
+    assert_alike(&place, &outcome.stdout);
+}
+
+#[test]
 fn a_reader_that_has_seen_enough() {
     let place = Place::new();
     let outcome = place.shell("timewise run -- seq 1000000 | head -n 2; echo ${PIPESTATUS[0]}");

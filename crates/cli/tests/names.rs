@@ -1,0 +1,60 @@
+//! Functions and lines in a profile, and what becomes of them when files go away.
+
+mod command;
+
+use command::Place;
+
+const BUSY: &str = "#include <unistd.h>
+static int step(int n) {
+    return n * 3 + 1;
+}
+int main(int argc, char **argv) {
+    volatile int n = 0;
+    for (int i = 0; i < 1000000; i++)
+        n = step(n);
+    if (argc > 1)
+        unlink(argv[0]);
+    return 0;
+}
+";
+
+#[test]
+fn a_profile_is_read_without_the_program() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let outcome = place.shell("cc -g -O1 busy.c -o busy && timewise run -- ./busy && rm busy busy.c");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let profile = place.profile();
+    let main = profile.functions.iter().find(|function| function.name == "main").unwrap();
+    let file = &profile.files[main.file.unwrap().index()].path;
+    assert_eq!((main.line, file.ends_with("/busy.c")), (5, true), "{file}");
+    let within = |line: &&timewise_profile::Line| {
+        let offset = line.place.offset.0;
+        line.place.module == main.place.module
+            && offset >= main.place.offset.0
+            && offset < main.place.offset.0 + main.size
+    };
+    let lines: Vec<u32> = profile.lines.iter().filter(within).map(|line| line.line).collect();
+    assert!([3, 7, 8].iter().all(|line| lines.contains(line)), "{lines:?}");
+    // The C library's start-up code calls it, so its functions are named as well.
+    assert!(profile.functions.iter().any(|function| function.name.contains("libc_start")));
+    let outcome = place.shell("timewise report --by line --format csv");
+    assert!(outcome.stdout.contains("busy.c"), "{}{}", outcome.stdout, outcome.stderr);
+}
+
+#[test]
+fn a_program_that_deletes_itself() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let build = "cc -g -O1 busy.c -o busy";
+    let outcome = place.shell(&format!("{build} && timewise count -- ./busy delete"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("busy' was deleted after it ran"), "{}", outcome.stderr);
+    let million = place.profile().block_counts.iter().any(|count| count.executions >= 999_999);
+    assert!(million, "counts need no file");
+    let outcome = place.shell(&format!("{build} && timewise run -- ./busy delete"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("./busy: not found"), "{}", outcome.stderr);
+    let outcome = place.shell(&format!("timewise run --prepare '{build}' -- ./busy delete"));
+    assert_eq!((outcome.status, place.profile().runs.len()), (Some(0), 2), "{}", outcome.stderr);
+}
