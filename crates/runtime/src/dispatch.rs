@@ -1,5 +1,6 @@
 //! Deciding where a thread goes on when it left translated code.
 
+use crate::astray;
 use crate::entry::reason;
 use crate::indirect;
 use crate::link;
@@ -144,7 +145,11 @@ fn follow_indirect(
     let Some(to) = block_at(process, target)? else {
         let from = process.sites[indirect::site_of(table, index, target) as usize].from;
         let executed = process.blocks[from as usize].instructions;
-        return outside(process, area, from, executed);
+        let Some(branch) = astray::take_back(process, from, target, &mut area.registers) else {
+            return outside(process, area, from, executed);
+        };
+        outside(process, area, from, executed - 1)?;
+        return Ok(Some(branch));
     };
     link::indirect(process, table, index, target, to).map(Some)
 }

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 pub mod address_space;
+mod astray;
 pub mod borrow;
 pub mod cache;
 pub mod check;

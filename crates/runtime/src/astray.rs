@@ -1,0 +1,34 @@
+//! Branches to where no code can be.
+//!
+//! A branch to an address that is not canonical faults by itself, before it has done anything; one to
+//! memory that cannot be executed faults where it leads. Where it leads the processor says so itself, when
+//! the thread goes there; the former branch is taken back and made once more, by the program's own code.
+
+use crate::state::Process;
+use timewise_abi::thread::Registers;
+use timewise_isa::{Control, decode};
+
+/// Takes back the branch that ends block `from`, which led to `target`: the address of the branch. None if
+/// it has led there indeed.
+pub fn take_back(process: &Process, from: u32, target: u64, registers: &mut Registers) -> Option<u64> {
+    if (target as i64) << 16 >> 16 == target as i64 {
+        return None;
+    }
+    let block = &process.blocks[from as usize];
+    let length = usize::from(block.length);
+    // SAFETY: the block's code in the log, which stays.
+    let code = unsafe { core::slice::from_raw_parts(block.copy as *const u8, length) };
+    let mut at = 0;
+    let mut last = None;
+    while let Ok(instruction) = decode(&code[at..], block.address + at as u64) {
+        at += usize::from(instruction.length);
+        last = Some(instruction);
+    }
+    let last = last?;
+    match last.control {
+        Control::IndirectCall => registers.rsp += 8,
+        Control::Return { discard } => registers.rsp -= 8 + u64::from(discard),
+        _ => {}
+    }
+    Some(last.address)
+}
