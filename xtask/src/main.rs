@@ -1,5 +1,6 @@
 //! Project chores: `cargo xtask COMMAND`. One folder or file a chore; `--help` lists them.
 
+mod bench;
 mod check;
 mod counter;
 mod suite;
@@ -27,6 +28,9 @@ enum Chore {
     /// Compares counted runs with native ones and with independent counts
     #[command(subcommand)]
     Check(check::Command),
+    /// Measures timewise itself
+    #[command(subcommand)]
+    Bench(bench::Command),
 }
 
 /// The workspace's root folder.
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root()),
         Chore::Suite(command) => suite::run(&root(), command),
         Chore::Check(command) => check::run(&root(), command),
+        Chore::Bench(command) => bench::run(&root(), command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

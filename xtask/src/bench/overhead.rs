@@ -1,0 +1,193 @@
+//! One table of what sampling and counting cost, and how long `timewise run` takes.
+//!
+//! Each round runs a workload natively, under `timewise sample` and under `timewise count`, one after the
+//! other, and compares within the round: what the machine does besides changes from minute to minute. A
+//! program's CPU time under timewise is what the profile says of the run (the kernel's account of the program
+//! and its children); what the command needs beside it, to read symbols and to write the file, is in its own
+//! column, and in the wall time from Enter to the report.
+
+use super::statistics::{geomean, median, upper_bound};
+use crate::counter::target_folder;
+use crate::suite::{self, Executed, Expected, Size, Workload};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use suite::Kind;
+use timewise_profile::Profile;
+
+/// What to measure, and how.
+#[derive(Args)]
+pub struct Options {
+    /// Workloads; all of one thread that are neither servers nor process trees if none is named
+    names: Vec<String>,
+    /// Size of the input
+    #[arg(long, value_enum, default_value_t = Size::Train)]
+    size: Size,
+    /// Rounds; fewer than five give no upper bounds
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Seconds after which a workload is killed
+    #[arg(long, default_value_t = 600)]
+    limit: u32,
+}
+
+/// Ratios to native of one workload, a value a round.
+#[derive(Default)]
+struct Measured {
+    name: String,
+    native_s: Vec<f64>,
+    sampling: Vec<f64>,
+    counting: Vec<f64>,
+    /// CPU time of the whole counting command.
+    counting_command: Vec<f64>,
+    run_elapsed_s: f64,
+}
+
+/// Prints a row for each workload, then the geometric means of real programs and of kernels.
+///
+/// # Errors
+/// If a workload goes wrong under timewise, or cannot be run at all.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let timewise = build(root)?;
+    let work = suite::work_folder(root)?;
+    let mut expected = Expected::open(&work)?;
+    let mut workloads = suite::select(root, &options.names)?;
+    if options.names.is_empty() {
+        workloads.retain(Workload::is_single_threaded);
+    }
+    println!(
+        "CPU time against native at size {}, {} rounds: median (upper 95 % bound)",
+        options.size.word(),
+        options.rounds
+    );
+    println!(
+        "{:16} {:>8} {:>15} {:>15} {:>9} {:>8}",
+        "workload", "native s", "sampling", "counting", "command", "run s"
+    );
+    let mut all: [Vec<Measured>; 2] = [Vec::new(), Vec::new()];
+    let mut wrong = Vec::new();
+    for workload in &workloads {
+        let bench = Bench { workload, timewise: &timewise, work: &work, options };
+        match bench.measure(&mut expected) {
+            Ok(measured) => {
+                println!("{}", row(&measured));
+                all[workload.kind as usize].push(measured);
+            }
+            Err(error) => {
+                println!("{:16} {error:#}", workload.name);
+                wrong.push(workload.name.as_str());
+            }
+        }
+    }
+    for (kind, measured) in [Kind::Real, Kind::Kernel].into_iter().zip(&all) {
+        if !measured.is_empty() {
+            println!("{}", row(&mean(&format!("geomean {}", kind.word()), measured)));
+        }
+    }
+    ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
+    Ok(())
+}
+
+fn build(root: &Path) -> Result<PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--bin", "timewise"])
+        .current_dir(root)
+        .status()
+        .context("cargo")?;
+    ensure!(built.success(), "timewise does not build");
+    Ok(target_folder(root).join("release/timewise"))
+}
+
+struct Bench<'a> {
+    workload: &'a Workload,
+    timewise: &'a Path,
+    work: &'a Path,
+    options: &'a Options,
+}
+
+impl Bench<'_> {
+    fn measure(&self, expected: &mut Expected) -> Result<Measured> {
+        let mut measured = Measured { name: self.workload.name.clone(), ..Measured::default() };
+        for _ in 0..self.options.rounds {
+            let native = self.once(None, expected)?.0.cpu().as_secs_f64();
+            let (_, sampled_s) = self.once(Some("sample"), expected)?;
+            let (command, counted_s) = self.once(Some("count"), expected)?;
+            measured.native_s.push(native);
+            measured.sampling.push(sampled_s / native);
+            measured.counting.push(counted_s / native);
+            measured.counting_command.push(command.cpu().as_secs_f64() / native);
+        }
+        measured.run_elapsed_s = self.once(Some("run"), expected)?.0.elapsed.as_secs_f64();
+        Ok(measured)
+    }
+
+    /// One execution, under a command of timewise or natively, and the program's CPU time in seconds.
+    fn once(&self, command: Option<&str>, expected: &mut Expected) -> Result<(Executed, f64)> {
+        let file = self.work.join("out/overhead.tw");
+        let words = |command: &str| {
+            let [timewise, file] = [self.timewise, &file].map(|path| path.to_string_lossy().into_owned());
+            vec![timewise, command.to_string(), "-o".to_string(), file, "--".to_string()]
+        };
+        let prefix = command.map(words).unwrap_or_default();
+        let options = self.options;
+        let executed = suite::execute(self.workload, options.size, self.work, &prefix, options.limit)?;
+        let verdict = expected.judge(self.workload, options.size, &executed, command.is_none())?;
+        let under = command.map_or_else(|| "natively".to_string(), |command| format!("under {command}"));
+        ensure!(verdict.is_good(), "{under}: {verdict}\n{}", executed.last_words());
+        let cpu_s = match command {
+            None => executed.cpu().as_secs_f64(),
+            Some(_) => {
+                let profile = Profile::load(&file)?;
+                let run = profile.runs.first().context("a profile without a run")?;
+                (run.user_ns + run.kernel_ns) as f64 / 1e9
+            }
+        };
+        Ok((executed, cpu_s))
+    }
+}
+
+/// The geometric mean over workloads in each round: it has a median and a bound as a workload has.
+fn mean(name: &str, all: &[Measured]) -> Measured {
+    let over = |values: fn(&Measured) -> &Vec<f64>| -> Vec<f64> {
+        let rounds = all.iter().map(|m| values(m).len()).min().unwrap_or(0);
+        (0..rounds).map(|round| geomean(&all.iter().map(|m| values(m)[round]).collect::<Vec<_>>())).collect()
+    };
+    Measured {
+        name: name.to_string(),
+        native_s: over(|m| &m.native_s),
+        sampling: over(|m| &m.sampling),
+        counting: over(|m| &m.counting),
+        counting_command: over(|m| &m.counting_command),
+        run_elapsed_s: geomean(&all.iter().map(|m| m.run_elapsed_s).collect::<Vec<_>>()),
+    }
+}
+
+fn row(of: &Measured) -> String {
+    let ratio = |values: &[f64]| {
+        let bound = upper_bound(values).map_or("-".to_string(), |bound| format!("{bound:.2}"));
+        format!("{:.3} ({bound})", median(values))
+    };
+    format!(
+        "{:16} {:8.2} {:>15} {:>15} {:9.2} {:8.2}",
+        of.name,
+        median(&of.native_s),
+        ratio(&of.sampling),
+        ratio(&of.counting),
+        median(&of.counting_command),
+        of.run_elapsed_s
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_taken_in_each_round() {
+        let one = |ratios: [f64; 2]| Measured { counting: ratios.to_vec(), run_elapsed_s: 1.0, ..Measured::default() };
+        let mean = mean("geomean", &[one([2.0, 4.0]), one([8.0, 1.0])]);
+        assert!((mean.counting[0] - 4.0).abs() < 1e-12 && (mean.counting[1] - 2.0).abs() < 1e-12);
+        assert!(mean.sampling.is_empty());
+    }
+}
