@@ -185,7 +185,11 @@ mod tests {
 
     #[test]
     fn a_mean_is_taken_in_each_round() {
-        let one = |ratios: [f64; 2]| Measured { counting: ratios.to_vec(), run_elapsed_s: 1.0, ..Measured::default() };
+        let one = |ratios: [f64; 2]| Measured {
+            counting: ratios.to_vec(),
+            run_elapsed_s: 1.0,
+            ..Measured::default()
+        };
         let mean = mean("geomean", &[one([2.0, 4.0]), one([8.0, 1.0])]);
         assert!((mean.counting[0] - 4.0).abs() < 1e-12 && (mean.counting[1] - 2.0).abs() < 1e-12);
         assert!(mean.sampling.is_empty());

@@ -6,7 +6,7 @@ mod workload;
 
 pub use execute::{Executed, execute};
 pub use expected::Expected;
-pub use workload::{Size, Workload, load};
+pub use workload::{Kind, Size, Workload, load};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Subcommand;

@@ -11,8 +11,10 @@ pub struct Compared {
     pub instructions: usize,
     /// Their executions.
     pub executions: i64,
-    /// Executions of instructions left out because callgrind disagrees with itself about them.
+    /// Executions of the instructions in `variations`.
     pub varying: i64,
+    /// Where the counts differ, and callgrind's runs among themselves: ours, callgrind's least and most.
+    pub variations: Vec<(Place, i64, i64, i64)>,
     /// Executions of instructions left out because they repeat.
     pub repeating: i64,
     /// Instructions that were in flight at the end, which callgrind does not see.
@@ -29,7 +31,7 @@ impl Compared {
 }
 
 /// Compares the instructions of all `modules`. Left out are those that repeat by a prefix (callgrind
-/// counts iterations) and those about which the callgrind runs disagree.
+/// counts iterations); excused are those that differ and about which callgrind's runs disagree, too.
 pub fn compare(
     counted: &BTreeMap<Place, Executed>,
     callgrind: &[BTreeMap<Place, i64>],
@@ -40,11 +42,13 @@ pub fn compare(
     for place in places.into_iter().filter(|(module, _)| modules.contains(module)) {
         let ours = counted.get(place).map_or(0, |e| e.times);
         let runs = || callgrind.iter().map(|run| run.get(place).copied().unwrap_or(0));
-        let (theirs, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+        let (least, most) = (runs().min().unwrap_or(0), runs().max().unwrap_or(0));
+        let theirs = runs().next().unwrap_or(0);
         if counted.get(place).is_some_and(Executed::repeats) {
             compared.repeating += ours;
-        } else if theirs != most {
+        } else if ours != theirs && least != most {
             compared.varying += most;
+            compared.variations.push((place.clone(), ours, least, most));
         } else {
             compared.instructions += 1;
             compared.executions += theirs;

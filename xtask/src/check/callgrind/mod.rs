@@ -32,6 +32,9 @@ pub struct Options {
     /// Differences to show of each program
     #[arg(long, default_value_t = 10)]
     show: usize,
+    /// List the instructions that are excused because callgrind's own runs disagree about them
+    #[arg(long)]
+    varying: bool,
 }
 
 /// Most that callgrind may disagree with itself, as a share of executions.
@@ -78,6 +81,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         );
         for ((module, offset), ours, theirs) in compared.differences.iter().take(options.show) {
             println!("    {module} {offset:#x}: counted {ours}, callgrind {theirs}");
+        }
+        for ((module, offset), ours, least, most) in compared.variations.iter().filter(|_| options.varying) {
+            println!("    {module} {offset:#x}: counted {ours}, callgrind {least} to {most}");
         }
         if !equal || compared.varying_share() > VARYING_LIMIT {
             bad.push(program.name);
