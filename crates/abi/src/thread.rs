@@ -96,6 +96,8 @@ pub struct ThreadArea {
     pub sharing: u32,
     /// Keeps the layout free of implicit padding.
     pub reserved: u32,
+    /// The program's base of the `gs` segment.
+    pub gs_base: u64,
     /// The program's stack for handlers; the kernel knows the runtime's instead.
     pub handler_stack: Stack,
     /// Address of the [`Actions`] in force for this thread.

@@ -1,6 +1,7 @@
 //! Decoding one instruction into what translation and control-flow analysis need of it.
 
 use crate::flags::FlagSet;
+use crate::segment::uses_gs;
 use iced_x86::{Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 
 /// Longest x86-64 instruction, in bytes.
@@ -80,6 +81,8 @@ pub struct Instruction {
     /// Position of the 32-bit displacement and the address it refers to, if an operand is relative to
     /// the program counter.
     pub relative_operand: Option<(u8, u64)>,
+    /// True if what it does depends on the base of the `gs` segment.
+    pub uses_gs: bool,
     /// True if it repeats by a prefix (`rep movsb` and the like): one execution, many iterations.
     pub repeats: bool,
 }
@@ -124,6 +127,7 @@ pub fn decode(bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
         flags_read: FlagSet::from_library(decoded.rflags_read()),
         flags_written: written,
         relative_operand,
+        uses_gs: uses_gs(&decoded),
         repeats: repeats(&decoded),
     })
 }

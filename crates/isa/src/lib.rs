@@ -8,11 +8,13 @@
 pub mod decode;
 pub mod flags;
 pub mod registers;
+pub mod segment;
 pub mod text;
 pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
 pub use registers::unused_registers;
+pub use segment::{GsOperand, GsUse, gs_use};
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

@@ -33,7 +33,7 @@ fn based_on(instruction: &[u8], at: usize, register: u8) -> Option<Vec<u8>> {
 
 /// Clears the bit of a prefix that would extend the number of a base register. It means nothing for an
 /// operand relative to the program counter, so compilers may leave it set.
-fn extend_nothing(bytes: &mut [u8]) -> Option<()> {
+pub fn extend_nothing(bytes: &mut [u8]) -> Option<()> {
     let legacy = |byte: &u8| {
         matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
     };

@@ -23,6 +23,7 @@ pub mod link;
 pub mod marks;
 pub mod range_map;
 pub mod retire;
+pub mod segment;
 mod signal;
 pub mod state;
 pub mod sys;

@@ -13,6 +13,7 @@ use crate::entry;
 use crate::indirect;
 use crate::marks::Mark;
 use crate::retire;
+use crate::segment;
 use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
 use crate::unit::{self, Unit};
 use alloc::vec::Vec;
@@ -284,6 +285,9 @@ impl Translation<'_> {
             let place = instruction.address + (constant - offset) as u64;
             check::load_constant(&mut self.code, bytes, place);
             return Ok(self.code.bytes.len());
+        }
+        if instruction.uses_gs {
+            return segment::emit(&mut self.code, bytes).ok_or(Failure::Unsupported);
         }
         let Some((displacement, target)) = self.unit.instructions[at].relative_operand else {
             self.code.raw(bytes);

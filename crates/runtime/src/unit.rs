@@ -6,7 +6,7 @@
 use crate::forest::{Forest, Vertex};
 use alloc::vec::Vec;
 use core::ops::Range;
-use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode, stores};
+use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode, gs_use, stores};
 
 /// Most instructions of a unit: what lies further on is translated when control gets there.
 pub const MAX_INSTRUCTIONS: usize = 96;
@@ -89,11 +89,17 @@ pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     Some(unit)
 }
 
+/// Whether an instruction is of a kind that is followed.
+fn is_followed(instruction: &Instruction, bytes: &[u8]) -> bool {
+    let gs_is_usual = || instruction.control == Control::Next && gs_use(bytes).is_some();
+    instruction.control != Control::Unsupported && (!instruction.uses_gs || gs_is_usual())
+}
+
 /// Whether there is an instruction at `address`, but of a kind that is not followed.
 pub fn is_unsupported(world: &mut impl World, address: u64) -> bool {
     let mut buffer = [0; MAX_LENGTH];
     let readable = world.read(address, &mut buffer);
-    decode(&buffer[..readable], address).is_ok_and(|i| i.control == Control::Unsupported)
+    decode(&buffer[..readable], address).is_ok_and(|i| !is_followed(&i, &buffer[..readable]))
 }
 
 fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<Instruction>, Vec<u8>)> {
@@ -114,7 +120,7 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
             may_change = world.may_change(start);
         }
         let other_page = (address ^ start) >> 12 != 0;
-        if instruction.control == Control::Unsupported
+        if !is_followed(&instruction, &buffer[..readable])
             || (other_page && world.may_change(address) != may_change)
         {
             break;

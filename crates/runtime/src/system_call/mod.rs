@@ -6,6 +6,7 @@
 mod execute;
 mod memory;
 mod process;
+mod segment;
 mod signal;
 
 pub use execute::failed as withdraw;
@@ -34,6 +35,7 @@ pub fn handle(area: &mut ThreadArea) {
         number::RSEQ => answer(area, Err(Errno(ENOSYS))),
         number::EXIT | number::EXIT_GROUP => process::end(area),
         number::FORK | number::VFORK | number::CLONE | number::CLONE3 => process::create(area),
+        number::ARCH_PRCTL => segment::change(area),
         number::MMAP
         | number::MUNMAP
         | number::MREMAP

@@ -59,6 +59,7 @@ pub fn create(area: &mut ThreadArea) {
         (*child).registers = area.registers;
         (*child).returned = kind;
         (*child).mask = area.mask;
+        (*child).gs_base = area.gs_base;
         (*child).sharing =
             u32::from(kind == returned::SHARING || (kind == returned::THREAD && area.sharing == 1));
     }
