@@ -1,9 +1,10 @@
 //! Counts a program and writes executions of every instruction: `executions FILE PROGRAM ARGUMENTS…`.
 //!
-//! For the checks of `cargo xtask check`: it prints nothing of its own and ends as the program ended. Each
-//! line of FILE holds process id, link-time address, code bytes, executions and the path of the module,
-//! separated by tabs; address and code are hexadecimal. Code that was written at run time has its version,
-//! if that is not 0, after its module's name.
+//! For the checks of `cargo xtask check`: it prints nothing of its own and ends as the program ended. The
+//! first line of FILE says by how much flow into and out of blocks differs; each other holds process id,
+//! link-time address, code bytes, executions and the path of the module, separated by tabs; address and code
+//! are hexadecimal. Code that was written at run time has its version, if that is not 0, after its module's
+//! name.
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,13 +34,11 @@ fn run(
     launch.arguments = arguments;
     let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    writeln!(out, "imbalance {}", counted.imbalance)?;
     write(&counted.profile, &mut out)?;
     out.flush()?;
     if let Some(failure) = counted.failure {
         return Err(format!("counts are incomplete: {failure:?}").into());
-    }
-    if counted.imbalance > 0 {
-        return Err(format!("counts do not balance by {}", counted.imbalance).into());
     }
     Ok(counted.ended.wait_status)
 }

@@ -38,7 +38,8 @@ pub fn read(file: &Path) -> Result<BTreeMap<Place, Executed>> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let mut all: BTreeMap<Place, Executed> = BTreeMap::new();
     let mut process = None;
-    for line in text.lines() {
+    ensure!(imbalance(&text)? == 0, "{}: flow into and out of blocks differs", file.display());
+    for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [pid, offset, code, times, path] = fields[..] else {
             anyhow::bail!("{}: not five fields: {line}", file.display());
@@ -53,6 +54,15 @@ pub fn read(file: &Path) -> Result<BTreeMap<Place, Executed>> {
         executed.code = bytes(code)?;
     }
     Ok(all)
+}
+
+/// By how much flow into and out of blocks differs: executions whose place is not known for certain.
+///
+/// # Errors
+/// If the text is not what the counting command writes.
+pub fn imbalance(text: &str) -> Result<u64> {
+    let number = text.lines().next().and_then(|line| line.strip_prefix("imbalance "));
+    number.context("counts without their imbalance")?.parse().context("imbalance is no number")
 }
 
 fn bytes(code: &str) -> Result<Vec<u8>> {

@@ -2,7 +2,8 @@
 //!
 //! The comment at a program's top may hold lines that say how to build it and how it must end:
 //! `build: FLAGS`, `ends: exit N` (0 if unsaid) or `ends: signal N`; and for a program with several cases,
-//! each named by its argument, `case: ARGUMENT exit N` or `case: ARGUMENT signal N`.
+//! each named by its argument, `case: ARGUMENT exit N` or `case: ARGUMENT signal N`. `open: WHY` says that
+//! counting is known to change the program so far.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
@@ -18,6 +19,8 @@ pub struct Case {
     pub name: String,
     /// How it must end, as [`describe`] says it.
     pub ends: String,
+    /// Why counting is known to change it, if it is.
+    pub open: Option<String>,
     source: PathBuf,
     flags: Vec<String>,
     argument: Option<String>,
@@ -69,6 +72,7 @@ fn parse(source: &Path, text: &str) -> Result<Vec<Case>> {
         Ok(Case {
             name: argument.map_or_else(|| stem.clone(), |argument| format!("{stem}:{argument}")),
             ends: ends.to_string(),
+            open: said("open:").next().map(str::to_string),
             source: source.to_path_buf(),
             flags: flags.clone(),
             argument: argument.map(str::to_string),

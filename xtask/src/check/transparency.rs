@@ -1,5 +1,7 @@
-//! Each torture program and workload natively and under count: output and end must be the same.
+//! Each torture program and workload natively and under count: output and end must be the same. The table also
+//! says by how much flow into and out of blocks differs; where threads or processes are killed, a few.
 
+use super::executions;
 use super::torture::{self, Case, Outcome};
 use crate::counter::{Counter, target_folder};
 use crate::suite::{self, Size, Workload};
@@ -34,10 +36,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let (cases, workloads) = select(root, options)?;
     let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
-    println!("{:24} {:10} {:10}", "program", "native", "counted");
+    println!("{:24} {:10} {:10} {:>9}", "program", "native", "counted", "imbalance");
     let mut bad = Vec::new();
     for case in &cases {
-        if !check_case(case, &counter, &scratch, options)? {
+        if !check_case(case, &counter, &scratch, options)? && case.open.is_none() {
             bad.push(case.name.as_str());
         }
     }
@@ -48,7 +50,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     let checked = cases.len() + workloads.len();
     ensure!(bad.is_empty(), "{} of {checked} programs are changed by counting: {}", bad.len(), bad.join(" "));
-    println!("{checked} programs, none changed by counting");
+    println!("{checked} programs, none changed by counting that is not known to be");
     Ok(())
 }
 
@@ -87,7 +89,8 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
     if native.ended != case.ends || !native.errors.is_empty() {
         faults.push(format!("natively: expected {}, found {}", case.ends, outcome(&native)));
     }
-    let prefix = counter.prefix(&scratch.join("counts"));
+    let file = scratch.join("counts");
+    let prefix = counter.prefix(&file);
     let mut ended = native.ended.clone();
     for _ in 0..options.repeat {
         let counted = run(&prefix)?;
@@ -97,7 +100,12 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
             break;
         }
     }
-    Ok(row(&case.name, &native.ended, &ended, &faults))
+    let verdict = match &case.open {
+        _ if faults.is_empty() => "same".to_string(),
+        Some(why) => format!("open: {why}"),
+        None => "DIFFERENT".to_string(),
+    };
+    Ok(row(&case.name, [&native.ended, &ended], &file, &verdict, &faults))
 }
 
 fn check_workload(
@@ -120,7 +128,8 @@ fn check_workload(
         })
     };
     let native = outcome_of(&[])?;
-    let prefix = counter.prefix(&scratch.join("counts"));
+    let file = scratch.join("counts");
+    let prefix = counter.prefix(&file);
     let mut faults = Vec::new();
     let mut ended = native.ended.clone();
     for _ in 0..options.repeat {
@@ -131,7 +140,8 @@ fn check_workload(
             break;
         }
     }
-    Ok(row(&workload.name, &native.ended, &ended, &faults))
+    let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
+    Ok(row(&workload.name, [&native.ended, &ended], &file, verdict, &faults))
 }
 
 /// Workloads write times and numbers of timer ticks to standard error: only the words must agree.
@@ -156,8 +166,10 @@ fn outcome(of: &Outcome) -> String {
     format!("{}\n        output: {}\n        errors: {}", of.ended, text(&of.output), text(&of.errors))
 }
 
-fn row(name: &str, native: &str, counted: &str, faults: &[String]) -> bool {
-    println!("{name:24} {native:10} {counted:10} {}", if faults.is_empty() { "same" } else { "DIFFERENT" });
+fn row(name: &str, [native, counted]: [&str; 2], counts: &Path, verdict: &str, faults: &[String]) -> bool {
+    let text = std::fs::read_to_string(counts).unwrap_or_default();
+    let imbalance = executions::imbalance(&text).map_or("none".to_string(), |number| number.to_string());
+    println!("{name:24} {native:10} {counted:10} {imbalance:>9} {verdict}");
     for fault in faults {
         println!("    {fault}");
     }
