@@ -11,11 +11,14 @@ use timewise_report::annotate;
 
 /// Show a function's instructions with their source, executions and cost
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "timewise annotate [OPTIONS] [FILE] FUNCTION",
+    after_help = "\
 Examples:
   timewise annotate hash_lookup
   timewise annotate old.tw libc.so.6+0x9d5c0
-  timewise annotate main --format json")]
+  timewise annotate main --format json"
+)]
 pub struct Arguments {
     /// The profile, if it is not profile.tw, and the function: its name, or module and offset
     #[arg(num_args = 1..=2, required = true, value_names = ["[FILE] FUNCTION"])]

@@ -10,7 +10,7 @@ use crate::number::{count, figure, percent, times};
 use crate::origin;
 use crate::rows::{InstructionRow, instructions};
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table, cut};
+use crate::table::{Column, Table, UNKNOWN, cut};
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
 use timewise_isa::Control;
@@ -89,7 +89,10 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
         return Ok(analysis.owner[block.index()]);
     }
     let wanted = name.to_lowercase();
-    let resembles = |known: &String| known.to_lowercase().contains(&wanted);
+    let resembles = |known: &String| {
+        let known = known.to_lowercase();
+        known.contains(&wanted) || (known.len() > 3 && wanted.contains(&known))
+    };
     let mut similar: Vec<String> = all().map(|id| analysis.name_of(id)).filter(resembles).take(3).collect();
     similar.dedup();
     Err(AnnotateError::Unknown { name: name.into(), similar })
@@ -120,17 +123,18 @@ pub fn text(
     let name = analysis.name_of(routine);
     let mut out = origin::head(analysis, style);
     out += &format!(
-        "\n{} ({}): {} of the time, CPI {}, called {}\n\n",
+        "\n{} ({}): {} of {}, CPI {}, called {}\n\n",
         style.paint(Tone::Heading, &name),
         labels::declared(analysis, routine),
         figures.share_cell(&cost),
+        if figures.is_sampled() { "the time" } else { "all instructions" },
         figures.cpi_cell(&cost),
         times(analysis.calls_of(routine)),
     );
     let body = listing.render(routine, source, style);
     out += &body;
     if body.contains(FEW) {
-        out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
+        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
     }
     out
 }
@@ -186,7 +190,11 @@ impl Listing<'_> {
 
     fn columns(&self) -> Vec<Column> {
         let mut columns = vec![Column::number("offset"), Column::name("instruction"), Column::name("")];
-        columns.extend([Column::number("executions"), Column::detail("samples"), Column::number("time")]);
+        columns.extend([
+            Column::number("executions"),
+            Column::detail("samples"),
+            self.figures.share_column("time"),
+        ]);
         columns.extend(self.figures.each_columns("each"));
         columns
     }
@@ -194,9 +202,13 @@ impl Listing<'_> {
     fn cells(&self, id: InstructionId, place: Place) -> Vec<String> {
         let cost = self.costs[id.index()];
         let mut cells = vec![format!("{:#x}", place.offset.0), self.text.of(id), self.taken(id)];
-        cells.extend([count(cost.instructions), figure(cost.weight.samples), self.figures.share_cell(&cost)]);
+        cells.extend([count(cost.instructions), self.samples(&cost), self.figures.share_cell(&cost)]);
         cells.extend(self.figures.each_cells(&cost, cost.instructions));
         cells
+    }
+
+    fn samples(&self, cost: &timewise_flow::Cost) -> String {
+        if self.figures.is_sampled() { figure(cost.weight.samples) } else { UNKNOWN.into() }
     }
 
     /// Which way a conditional branch jumps, and how often.

@@ -3,7 +3,7 @@
 
 use crate::number::{figure, percent};
 use crate::style::Tone;
-use crate::table::Column;
+use crate::table::{Column, UNKNOWN};
 use timewise_flow::cost::ENOUGH_SAMPLES;
 use timewise_flow::{Analysis, Cost, Estimate};
 
@@ -14,9 +14,6 @@ pub const FEW: &str = "?";
 pub const FEW_EXPLAINED: &str =
     "? rests on fewer than 10 samples: the interval spans more than a factor of three";
 
-/// Stands where nothing is known.
-pub const UNKNOWN: &str = "–";
-
 /// Above this share of the time a row is shown as hot.
 const HOT: f64 = 0.1;
 
@@ -25,12 +22,15 @@ const HOT: f64 = 0.1;
 pub struct Figures<'a> {
     analysis: &'a Analysis<'a>,
     whole_cycles: f64,
+    whole_instructions: u64,
 }
 
 impl<'a> Figures<'a> {
     /// Figures of one analysis.
     pub fn new(analysis: &'a Analysis<'a>) -> Figures<'a> {
-        Figures { analysis, whole_cycles: analysis.whole().weight.cycles }
+        let whole = analysis.whole();
+        let (whole_cycles, whole_instructions) = (whole.weight.cycles, whole.instructions);
+        Figures { analysis, whole_cycles, whole_instructions }
     }
 
     /// Whether samples measure time, so that cycles are only estimated from it.
@@ -53,10 +53,22 @@ impl<'a> Figures<'a> {
         if self.is_sampled() { cost.weight.cycles / self.whole_cycles } else { 0.0 }
     }
 
-    /// The share as a cell.
+    /// Heading of [`Figures::share_cell`]: `title`, or that it is a share of instructions.
+    pub fn share_column(&self, title: &str) -> Column {
+        match (self.is_sampled(), title) {
+            (true, _) => Column::number(title),
+            (false, "time") => Column::number("of instructions"),
+            (false, _) => Column::number(&format!("{title} (instructions)")),
+        }
+    }
+
+    /// The share of time as a cell; where time was not sampled, the share of executed instructions.
     pub fn share_cell(&self, cost: &Cost) -> String {
         match self.is_sampled() {
             true => percent(self.share(cost)) + mark(cost),
+            false if self.whole_instructions > 0 => {
+                percent(cost.instructions as f64 / self.whole_instructions as f64)
+            }
             false => UNKNOWN.into(),
         }
     }

@@ -1,12 +1,12 @@
 //! `timewise report`: one row for each function, loop, block, instruction or line, costliest first.
 
-use crate::figures::{FEW, FEW_EXPLAINED, Figures, UNKNOWN};
+use crate::figures::{FEW, FEW_EXPLAINED, Figures};
 use crate::labels;
 use crate::number::{count, figure};
 use crate::origin;
 use crate::rows;
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::Analysis;
 
 /// What a report has one row for.
@@ -51,17 +51,17 @@ pub fn report(analysis: &Analysis, by: By, limit: Option<usize>, style: Style) -
     let table = table.render(style);
     let mut out = format!("{}\n{table}", origin::head(analysis, style));
     if table.contains(FEW) {
-        out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
+        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
     }
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
-        out += &(style.paint(Tone::Faint, &rest) + "\n");
+        out += &style.wrap(Tone::Faint, &rest);
     }
     out
 }
 
 fn functions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![Column::number("self")];
+    let mut columns = vec![figures.share_column("self")];
     columns.push(Column::number("CPI"));
     columns.extend([Column::number("calls"), Column::detail("instr/call")]);
     columns.extend(figures.each_columns("a call"));
@@ -80,7 +80,8 @@ fn functions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usi
 }
 
 fn loops(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![Column::number("self"), Column::number("total"), Column::number("CPI")];
+    let mut columns =
+        vec![figures.share_column("self"), figures.share_column("total"), Column::number("CPI")];
     columns.extend([Column::number("entered"), Column::number("rounds each"), Column::detail("instr/round")]);
     columns.extend(figures.each_columns("a round"));
     columns.extend([Column::detail("depth"), Column::name("loop"), Column::name("function")]);
@@ -108,7 +109,7 @@ pub(crate) fn loop_name(analysis: &Analysis, row: &rows::LoopRow) -> String {
 }
 
 fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![Column::number("self"), Column::number("CPI"), Column::number("executions")];
+    let mut columns = vec![figures.share_column("self"), Column::number("CPI"), Column::number("executions")];
     columns.push(Column::detail("instr"));
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("offset"), Column::name("where"), Column::name("function")]);
@@ -126,14 +127,14 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
 }
 
 fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![Column::number("time"), Column::detail("samples")];
+    let mut columns = vec![figures.share_column("time"), Column::detail("samples")];
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("executions"), Column::number("offset")]);
     columns.extend([Column::name("instruction"), Column::name("where"), Column::name("function")]);
     let mut table = Table::new(columns);
     let rows = rows::instructions(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells = vec![figures.share_cell(&row.cost), figure(row.samples)];
+        let mut cells = vec![figures.share_cell(&row.cost), samples(figures, row.samples)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
         cells.extend([row.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.offset)]);
         let place = source(row.file.as_deref(), row.line, &row.module);
@@ -144,18 +145,23 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
 }
 
 fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![Column::number("time"), Column::detail("samples"), Column::number("CPI")];
+    let mut columns = vec![figures.share_column("time"), Column::detail("samples"), Column::number("CPI")];
     columns.extend([Column::number("instructions"), Column::name("line"), Column::name("module")]);
     let mut table = Table::new(columns);
     let rows = rows::lines(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells = vec![figures.share_cell(&row.cost), figure(row.samples), figures.cpi_cell(&row.cost)];
+        let mut cells =
+            vec![figures.share_cell(&row.cost), samples(figures, row.samples), figures.cpi_cell(&row.cost)];
         cells.push(row.instructions.map_or(UNKNOWN.into(), count));
         let place = source(Some(&row.file), Some(row.line), &row.module);
         cells.extend([place, labels::file_name(&row.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, rows.len())
+}
+
+fn samples(figures: Figures, samples: f64) -> String {
+    if figures.is_sampled() { figure(samples) } else { UNKNOWN.into() }
 }
 
 fn source(file: Option<&str>, line: Option<u32>, module: &str) -> String {

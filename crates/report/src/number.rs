@@ -31,6 +31,11 @@ pub fn figure(value: f64) -> String {
     }
 }
 
+/// A number of samples.
+pub fn samples(value: u64) -> String {
+    format!("{} {}", grouped(value), if value == 1 { "sample" } else { "samples" })
+}
+
 /// How often something happened, as in `3 times`.
 pub fn times(value: u64) -> String {
     if value == 1 { "once".into() } else { format!("{} times", count(value)) }

@@ -1,6 +1,6 @@
 //! Where the figures come from and how far to trust them.
 
-use crate::number::{count, percent};
+use crate::number::{count, percent, samples};
 use crate::rows::compact;
 use crate::style::{Style, Tone};
 use serde::Serialize;
@@ -103,7 +103,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     let mut facts = Vec::new();
     if quality.sampling_runs > 0 {
         let dropped = format!("{} lost", count(quality.lost_samples));
-        facts.push(format!("time sampled: {} samples, {dropped}", count(quality.samples)));
+        facts.push(format!("time sampled: {}, {dropped}", samples(quality.samples)));
     } else {
         facts.push("time not sampled".into());
     }
@@ -128,8 +128,8 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
 pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
     let clock = analysis.quality.clock.as_ref()?;
     let charged = match analysis.policy {
-        Policy::Sampled => "samples charged where they fell",
-        Policy::Predecessor => "samples charged to the instruction before",
+        Policy::Sampled => "charged where it fell",
+        Policy::Predecessor => "charged to the instruction before",
     };
     let event = &clock.event;
     Some(if clock.counts_cycles {
@@ -137,7 +137,7 @@ pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
     } else {
         let ghz = |hz: f64| format!("{:.2}", hz / 1e9);
         format!(
-            "clock: {event}, time; cycles are estimated at {} GHz ({} to {} seen) · {charged}",
+            "clock: {event}, time; cycles estimated at {} GHz ({} to {} seen) · {charged}",
             ghz(clock.core_hz),
             ghz(clock.core_hz_low),
             ghz(clock.core_hz_high),

@@ -1,13 +1,13 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
-use crate::figures::{FEW, FEW_EXPLAINED, Figures, UNKNOWN};
+use crate::figures::{FEW, FEW_EXPLAINED, Figures};
 use crate::labels;
 use crate::listing::{loop_name, ratio};
-use crate::number::{count, duration, figure, grouped, percent};
+use crate::number::{count, duration, figure, grouped, percent, samples};
 use crate::origin;
 use crate::rows::{self, InstructionRow};
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::{Analysis, Estimate};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
@@ -42,7 +42,7 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
     }
     out.push('\n');
     if few {
-        out += &(style.paint(Tone::Faint, FEW_EXPLAINED) + "\n");
+        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
     }
     let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
     if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
@@ -79,9 +79,9 @@ fn native_run(analysis: &Analysis) -> String {
         threads => format!("{threads} threads"),
     };
     format!(
-        "{}: {times} · {} samples, {} lost · {threads}",
+        "{}: {times} · {}, {} lost · {threads}",
         command(analysis.profile),
-        grouped(quality.samples),
+        samples(quality.samples),
         grouped(quality.lost_samples)
     )
 }
@@ -128,7 +128,7 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
 fn functions(analysis: &Analysis, figures: Figures) -> Table {
     let names = [Column::name(""), Column::name("")];
     let mut columns = Vec::from(names);
-    columns.push(Column::number("self"));
+    columns.push(figures.share_column("self"));
     if figures.is_counted() {
         columns.extend(["CPI", "calls"].map(Column::number));
         columns.push(Column::detail("instr/call"));
@@ -151,7 +151,7 @@ fn functions(analysis: &Analysis, figures: Figures) -> Table {
 
 fn loops(analysis: &Analysis, figures: Figures) -> Table {
     let mut columns = vec![Column::name("")];
-    columns.extend([Column::number("self"), Column::number("total"), Column::number("CPI")]);
+    columns.extend([figures.share_column("self"), figures.share_column("total"), Column::number("CPI")]);
     columns.extend([Column::number("entered"), Column::number("rounds each")]);
     columns.extend(figures.each_columns("a round"));
     let mut table = Table::new(columns);
@@ -171,7 +171,7 @@ fn loops(analysis: &Analysis, figures: Figures) -> Table {
 
 fn instructions(analysis: &Analysis, figures: Figures) -> Table {
     let mut columns = vec![Column::name(""), Column::name("")];
-    columns.push(Column::number("time"));
+    columns.push(figures.share_column("time"));
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("executions"), Column::name("")]);
     let mut table = Table::new(columns);
@@ -201,7 +201,8 @@ fn kind(analysis: &Analysis, row: &InstructionRow) -> &'static str {
         (Control::Branch { .. } | Control::CountBranch { .. }, _) => "a slow branch",
         (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
         (_, Work::Division) => "a division",
-        (_, Work::Serial) => "a serialising instruction",
+        _ if step.repeats => "a string operation",
+        (_, Work::Serial) => "serialising",
         _ if step.loads => "a slow load",
         _ if step.stores => "a slow store",
         _ => "",

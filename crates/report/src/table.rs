@@ -40,7 +40,11 @@ pub struct Table {
 }
 
 /// Names are never cut below this.
-const SHORTEST_NAME: usize = 12;
+const SHORTEST_NAME: usize = 8;
+
+/// Stands where nothing is known.
+pub const UNKNOWN: &str = "–";
+
 const GAP: usize = 2;
 
 impl Table {
@@ -59,8 +63,14 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines of the table, each indented by two.
+    /// The lines of the table, each indented by two. A column of which nothing is known is left out.
     pub fn render(mut self, style: Style) -> String {
+        for at in (0..self.columns.len()).rev() {
+            let is_unknown = |(_, cells): &(Tone, Vec<String>)| cells[at].is_empty() || cells[at] == UNKNOWN;
+            if self.rows.iter().all(is_unknown) {
+                self.remove(at);
+            }
+        }
         let room = style.width.saturating_sub(GAP);
         let mut widths = self.natural_widths();
         while total(&widths) > room {
@@ -69,9 +79,8 @@ impl Table {
             let detail = self.columns.iter().rposition(|column| column.kind == Kind::Detail);
             match detail.filter(|_| can_shrink < excess) {
                 Some(at) => {
-                    self.columns.remove(at);
+                    self.remove(at);
                     widths.remove(at);
-                    self.rows.iter_mut().for_each(|(_, cells)| drop(cells.remove(at)));
                 }
                 None => {
                     let names: Vec<usize> = self.names().collect();
@@ -89,6 +98,11 @@ impl Table {
             out += &self.line(cells, &widths, style, *tone);
         }
         out
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.columns.remove(at);
+        self.rows.iter_mut().for_each(|(_, cells)| drop(cells.remove(at)));
     }
 
     fn names(&self) -> impl Iterator<Item = usize> {
@@ -166,10 +180,22 @@ mod tests {
         assert!(
             table(40).lines().nth(1).is_some_and(|line| line == "  a_rather_long_functio…  41.2 %  61.2 M")
         );
-        assert!(table(26).lines().nth(1).is_some_and(|line| line == "  a_rather_long_f…  41.2 %"));
+        assert!(table(25).lines().nth(1).is_some_and(|line| line == "  a_rather_long_…  41.2 %"));
         for width in 20..80 {
             assert!(table(width).lines().all(|line| line.chars().count() <= width.max(22)), "{width}");
         }
+    }
+
+    #[test]
+    fn columns_of_which_nothing_is_known_are_left_out() {
+        let mut table =
+            Table::new(vec![Column::name("function"), Column::number("time"), Column::number("calls")]);
+        table.row(Tone::Plain, vec!["main".into(), UNKNOWN.into(), "1".into()]);
+        table.row(Tone::Plain, vec!["exit".into(), String::new(), UNKNOWN.into()]);
+        assert_eq!(
+            table.render(Style::default()),
+            "  function  calls\n  main          1\n  exit          –\n"
+        );
     }
 
     #[test]

@@ -49,8 +49,7 @@ fn summary_of_figure_1() {
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
             counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
             0.25 ns an instruction: estimated CPI (cycles per instruction) 0.88 (0.81–0.95, the clock's drift included)
-            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
-              samples charged to the instruction before
+            clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
             Hottest functions
                                   self   CPI  calls  instr/call
@@ -78,8 +77,7 @@ fn loops_of_figure_1() {
         &listing::report(&Analysis::new(&profile, None), By::Loop, None, style()),
         expect![[r#"
             time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
-              samples charged to the instruction before
+            clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
                 self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
               66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
@@ -97,15 +95,16 @@ fn instructions_of_figure_1_on_a_narrow_screen() {
         expect![[r#"
             time sampled: 1,554 samples, 0 lost · executions exact
               100.0 % of the time joined
-            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40
-              to 3.60 seen) · samples charged to the instruction before
+            clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to
+              3.60 seen) · charged to the instruction before
 
-                time  ns each  executions  offset  instruction   where      function
-              66.6 %      259      1.00 M  0x1006  mov rsi,[rb…  fig1.c:24  main
-              33.2 %     0.50     256.0 M  0x1015  xor rcx,rax   fig1.c:26  main
-              0.2 %?    0.75?      1.00 M  0x1027  add rdi,1     fig1.c:23  main
-               0.0 %        0     256.0 M  0x1012  mov rcx,rsi   fig1.c:26  main
-            ? rests on fewer than 10 samples: the interval spans more than a factor of three
+                time  ns each  executions  offset  instruc…  where     function
+              66.6 %      259      1.00 M  0x1006  mov rsi…  fig1.c:…  main
+              33.2 %     0.50     256.0 M  0x1015  xor rcx…  fig1.c:…  main
+              0.2 %?    0.75?      1.00 M  0x1027  add rdi…  fig1.c:…  main
+               0.0 %        0     256.0 M  0x1012  mov rcx…  fig1.c:…  main
+            ? rests on fewer than 10 samples: the interval spans more than a
+              factor of three
             … and 9 more: --limit 0 shows all
         "#]],
     );
@@ -121,12 +120,12 @@ fn functions_of_figure_1_with_hardware_cycles() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Function, None, style()),
         expect![[r#"
-        time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-        clock: cycles:upp, hardware cycles · samples charged where they fell
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            clock: cycles:upp, hardware cycles · charged where it fell
 
-             self   CPI  calls  instr/call  cycles a call           (95 %)  function  where
-          100.0 %  0.88      1      1.54 G         1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
-    "#]],
+                 self   CPI  calls  instr/call  cycles a call           (95 %)  function  where
+              100.0 %  0.88      1      1.54 G         1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
+        "#]],
     );
 }
 
@@ -140,8 +139,7 @@ fn annotation_of_figure_1() {
         &annotate::text(&analysis, routine, &source, style()),
         expect![[r#"
             time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
-            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
-              samples charged to the instruction before
+            clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
             main (fig1.c:14): 100.0 % of the time, CPI 0.88, called once
 
@@ -189,8 +187,7 @@ fn samples_without_counts_show_shares_only() {
         &summary::summary(&Analysis::new(&profile, None), style()),
         expect![[r#"
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
-            clock: cpu-clock:u, time; cycles are estimated at 3.50 GHz (3.40 to 3.60 seen)
-              samples charged to the instruction before
+            clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
             Hottest functions
                              self
@@ -198,5 +195,35 @@ fn samples_without_counts_show_shares_only() {
               cool  a.c:9  30.0 %
 
         "#]],
+    );
+}
+
+#[test]
+fn counts_without_samples_show_shares_of_instructions() {
+    let mut profile = figure_1();
+    profile.samples.clear();
+    profile.runs[0].kind = timewise_profile::RunKind::Counting;
+    profile.runs[0].clock = None;
+    let report = |by| listing::report(&Analysis::new(&profile, None), by, Some(3), style());
+    check(
+        &(report(By::Function) + &report(By::Loop) + &report(By::Instruction)),
+        expect![[r#"
+        time not sampled · executions exact
+
+          self (instructions)  calls  instr/call  function  where
+                      100.0 %      1     771.5 M  main      fig1.c:14
+        time not sampled · executions exact
+
+          self (instructions)  total (instructions)  entered  rounds each  instr/round  depth  loop          function
+                       99.5 %                99.5 %  500.0 k          256         6.00      2  fig1.c:26     main
+                        0.5 %               100.0 %        1      500.0 k         7.00      1  fig1.c:23-26  main
+        time not sampled · executions exact
+
+          of instructions  executions  offset  instruction  where      function
+                   16.6 %     128.0 M  0x1012  mov rcx,rsi  fig1.c:26  main
+                   16.6 %     128.0 M  0x1015  xor rcx,rax  fig1.c:26  main
+                   16.6 %     128.0 M  0x1018  add rdx,rcx  fig1.c:26  main
+        … and 10 more: --limit 0 shows all
+    "#]],
     );
 }
