@@ -126,6 +126,8 @@ pub mod state {
     pub const RUNNING: u32 = 1;
     /// Its thread is in a system call.
     pub const IN_SYSTEM_CALL: u32 = 2;
+    /// Its thread has stopped for good, and its last position is recorded.
+    pub const STOPPED: u32 = 3;
 }
 
 const _: () = assert!(size_of::<ThreadArea>() <= RETURN_FRAME as usize);

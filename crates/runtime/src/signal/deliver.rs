@@ -4,7 +4,7 @@ use super::action::{self, DEFAULT, IGNORE, NODEFER, RESETHAND};
 use super::frame::{Frame, Info, SS_AUTODISARM, SS_DISABLE};
 use super::receive::send_again;
 use super::recover::Origin;
-use super::{actions, bit};
+use super::{actions, bit, stop};
 use crate::dispatch::{enter, external, go_native};
 use crate::state::Process;
 use crate::sys::{memory, number};
@@ -13,11 +13,13 @@ use timewise_abi::NONE;
 use timewise_abi::process::state::ENDED;
 use timewise_abi::signal::{Action, Stack};
 use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::view::Shared;
 
 const SEGMENTATION_FAULT: usize = 11;
 
 /// Arranges that the thread goes on with what the program wants done about `signal`. The frame is the
-/// kernel's, its registers the program's; `mask` is what was blocked at the interruption.
+/// kernel's, its registers the program's; `mask` is what was blocked at the interruption. Returns the
+/// signal that is to end the process, if one is: see [`end`].
 pub fn deliver(
     process: &mut Process,
     area: &mut ThreadArea,
@@ -25,17 +27,23 @@ pub fn deliver(
     frame: &mut Frame,
     origin: Origin,
     mask: u64,
-) {
+) -> Option<usize> {
+    leave(process, area, origin);
+    let action = actions(area).get(signal);
+    match action.handler {
+        DEFAULT if action::ends_by_default(signal) => return Some(signal),
+        // Another thread changed the action while the signal was on its way.
+        DEFAULT | IGNORE => go_on(process, area, frame),
+        _ => return handle(process, area, signal, action, frame, mask),
+    }
+    None
+}
+
+/// Counts that the thread leaves the program.
+pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin) {
     if origin.from != NONE {
         // Out of room for a record is noted where it happens.
         let _ = external(process, area, origin.from, origin.executed, NONE);
-    }
-    let action = actions(area).get(signal);
-    match action.handler {
-        DEFAULT if action::ends_by_default(signal) => end(process, area, signal, frame),
-        // Another thread changed the action while the signal was on its way.
-        DEFAULT | IGNORE => go_on(process, area, frame),
-        _ => handle(process, area, signal, action, frame, mask),
     }
 }
 
@@ -47,7 +55,7 @@ fn handle(
     action: Action,
     frame: &mut Frame,
     mask: u64,
-) {
+) -> Option<usize> {
     const DIRECTION_TRAP_RESUME: u64 = 1 << 10 | 1 << 8 | 1 << 16;
     if action.flags & RESETHAND != 0 {
         actions(area).set(signal, Action { handler: DEFAULT, ..action });
@@ -56,7 +64,7 @@ fn handle(
     // SAFETY: the kernel's frame with the program's registers.
     let Some(place) = (unsafe { frame.put(area, action) }) else {
         frame.info = Info::of_kernel(SEGMENTATION_FAULT);
-        return end(process, area, SEGMENTATION_FAULT, frame);
+        return Some(SEGMENTATION_FAULT);
     };
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
         area.handler_stack = Stack { flags: SS_DISABLE, ..Stack::default() };
@@ -74,6 +82,7 @@ fn handle(
     // SAFETY: the kernel's frame.
     unsafe { frame.reset_vectors() };
     go_on(process, area, frame);
+    None
 }
 
 /// The thread goes on in the program where the frame says.
@@ -87,12 +96,16 @@ fn go_on(process: &mut Process, area: &mut ThreadArea, frame: &mut Frame) {
     };
 }
 
-/// The signal ends the process: again, by the kernel's hand, with the program's own registers.
-fn end(process: &mut Process, area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
+/// The signal ends the process: again, by the kernel's hand, with the program's own registers. Not under
+/// the process lock.
+pub fn end(area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
+    area.state.store(state::STOPPED, Ordering::Release);
     if area.sharing == 0 {
-        process.record.state.store(ENDED, Ordering::Release);
+        stop::others(area);
+        // SAFETY: the shared file is mapped where the area says.
+        let shared = unsafe { Shared::at(area.shared) };
+        shared.process(area.process).state.store(ENDED, Ordering::Release);
     }
-    area.state.store(state::FREE, Ordering::Release);
     action::give_up(signal);
     send_again(signal, &frame.info);
     frame.mask &= !bit(signal);

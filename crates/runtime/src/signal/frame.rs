@@ -58,7 +58,12 @@ impl Info {
     /// Of a signal that the kernel itself sends for no further reason.
     pub fn of_kernel(signal: usize) -> Info {
         const SI_KERNEL: i32 = 0x80;
-        Info { signal: signal as i32, errno: 0, code: SI_KERNEL, padding: 0, address: 0, rest: [0; 13] }
+        Info::of(signal, SI_KERNEL)
+    }
+
+    /// Of a signal of which only its reason is known.
+    pub fn of(signal: usize, code: i32) -> Info {
+        Info { signal: signal as i32, errno: 0, code, padding: 0, address: 0, rest: [0; 13] }
     }
 
     /// Whether the instruction at the interruption raised it.

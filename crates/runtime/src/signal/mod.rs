@@ -11,6 +11,7 @@ mod deliver;
 mod frame;
 mod receive;
 mod recover;
+pub mod stop;
 
 pub use action::{CLEARED, change, clear, set_up};
 pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack, vectors_size};

@@ -1,9 +1,9 @@
 //! The handler that the kernel knows: where a signal arrives.
 
 use super::action;
-use super::deliver;
 use super::frame::{Frame, Info};
 use super::recover::{OUTSIDE, Origin, recover};
+use super::{deliver, stop};
 use crate::entry::{self, Own};
 use crate::state::{PROCESS, Process};
 use crate::sys::{call, number};
@@ -50,6 +50,10 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     }
     // SAFETY: the thread is in none of the code that holds a reference to its area.
     let area = unsafe { &mut *area };
+    let stops = stop::is_asked_for(signal, &frame.info);
+    if stops && area.state.load(Ordering::Relaxed) == state::IN_SYSTEM_CALL {
+        stop::here(area);
+    }
     if resuming {
         frame.registers = area.registers;
         if place.is_none() {
@@ -65,18 +69,29 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     if place == Some(Own::AfterCall) && frame.registers.rax == INTERRUPTED {
         handler_mask = deliver::waiting_mask(area, frame);
     }
-    PROCESS.with(|process| {
+    let ends = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before signals were");
         let origin = match place {
             Some(place) => in_call(process, area, frame, place),
             None => recover(process, area, &mut frame.registers),
         };
+        if stops {
+            deliver::leave(process, area, origin);
+            area.state.store(state::STOPPED, Ordering::Release);
+            return None;
+        }
         area.state.store(state::RUNNING, Ordering::Relaxed);
         if fault && frame.info.address == interrupted {
             frame.info.address = frame.registers.rip;
         }
-        deliver::deliver(process, area, signal, frame, origin, handler_mask);
+        deliver::deliver(process, area, signal, frame, origin, handler_mask)
     });
+    if stops {
+        stop::here(area);
+    }
+    if let Some(signal) = ends {
+        deliver::end(area, signal, frame);
+    }
 }
 
 fn this() -> *mut ThreadArea {

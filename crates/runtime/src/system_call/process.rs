@@ -235,12 +235,11 @@ pub fn end(area: &mut ThreadArea) {
     if signals::block(area).is_none() {
         return;
     }
-    PROCESS.with(|process| {
-        let process = expect(process);
-        last_position(process, area);
-        if area.registers.rax == number::EXIT_GROUP && area.sharing == 0 {
-            process.record.state.store(ENDED, Ordering::Release);
-        }
-    });
+    PROCESS.with(|process| last_position(expect(process), area));
+    if area.registers.rax == number::EXIT_GROUP && area.sharing == 0 {
+        area.state.store(state::STOPPED, Ordering::Release);
+        signals::stop::others(area);
+        PROCESS.with(|process| expect(process).record.state.store(ENDED, Ordering::Release));
+    }
     area.resume = entry::last_system_call as *const () as u64;
 }
