@@ -42,6 +42,8 @@ pub struct SharedHeader {
     pub version: u32,
     /// Set once something went wrong that makes counts incomplete: a [`Failure`]; runtime.
     pub failure: AtomicU32,
+    /// Address in the program where a thread first went on uncounted, 0 if none did; runtime.
+    pub failure_address: AtomicU64,
     /// Size of the shared file, bytes; host, once.
     pub size: u64,
     /// Offset of the first byte never handed out; both.

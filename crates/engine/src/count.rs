@@ -8,6 +8,7 @@ use crate::inject::inject;
 use crate::payload;
 use crate::warnings;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use timewise_abi::Failure;
 use timewise_profile::{Exit, Machine, Profile, Run, RunKind};
@@ -118,7 +119,8 @@ fn harvest(arena: &Arena, options: &Options, uncounted: &[Uncounted], ended: End
     }
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
-    let warnings = warnings::of(failure, &converter, uncounted);
+    let address = shared.header().failure_address.load(Ordering::Relaxed);
+    let warnings = warnings::of(failure.map(|failure| (failure, address)), &converter, uncounted);
     let mut profile = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;

@@ -5,17 +5,23 @@ use crate::follow::Uncounted;
 use timewise_abi::Failure;
 
 /// One sentence for each thing that is not as it should be.
-pub fn of(failure: Option<Failure>, converter: &Converter, uncounted: &[Uncounted]) -> Vec<String> {
+///
+/// A failure comes with the address where a thread first went on uncounted, 0 if none did.
+pub fn of(failure: Option<(Failure, u64)>, converter: &Converter, uncounted: &[Uncounted]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let failure = failure.map(|failure| match failure {
-        Failure::SharedFull => "the memory for counts was full",
-        Failure::CountersFull => "a process had too many branches for its counters",
-        Failure::CacheFull => "there was no room for translated code near the program's",
-        Failure::Unsupported => "the program did something that counting does not know",
-        Failure::None | Failure::Internal => "the runtime in the program contradicted itself",
-    });
-    if let Some(failure) = failure {
-        warnings.push(format!("counts are incomplete: {failure}; from then on threads ran uncounted"));
+    if let Some((failure, address)) = failure {
+        let failure = match failure {
+            Failure::SharedFull => "the memory for counts was full",
+            Failure::CountersFull => "a process had too many branches for its counters",
+            Failure::CacheFull => "there was no room for translated code",
+            Failure::Unsupported => "the program did something that counting does not know",
+            Failure::None | Failure::Internal => "the runtime in the program contradicted itself",
+        };
+        let place = match address {
+            0 => "some code ran uncounted".to_string(),
+            _ => format!("a thread ran uncounted from address {address:#x} on"),
+        };
+        warnings.push(format!("counts are incomplete: {failure}; {place}"));
     }
     let Balance { images, unbalanced, imbalance, unknown_ends } = converter.balance;
     if unbalanced > 0 {

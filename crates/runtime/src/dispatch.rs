@@ -10,6 +10,7 @@ use crate::state::{Exit, PROCESS, Process};
 use crate::system_call;
 use crate::translate::translate;
 use crate::unit::MAX_INSTRUCTIONS;
+use core::sync::atomic::Ordering;
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::thread::{ThreadArea, state};
 use timewise_abi::view::{Shared, count};
@@ -51,7 +52,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
                 (target, follow_indirect(process, area, index as u32, target))
             }
             _ => {
-                area.state.store(state::RUNNING, core::sync::atomic::Ordering::Relaxed);
+                area.state.store(state::RUNNING, Ordering::Relaxed);
                 (area.registers.rip, enter(process, area, area.registers.rip))
             }
         }
@@ -69,6 +70,9 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure) -> u64 {
     // SAFETY: the shared file is mapped where the area lies.
     let shared = unsafe { Shared::at(area.shared) };
     shared.fail(failure);
+    // The first place is the one that is told.
+    let place = &shared.header().failure_address;
+    let _ = place.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
     address
 }
 
@@ -129,8 +133,10 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
     if kind == edge_kind::REPLACED {
         retire::changed(process, from);
     }
-    let Some(to) = block_at(process, target)? else {
-        return outside(process, area, from, executed);
+    let found = block_at(process, target);
+    let Ok(Some(to)) = found else {
+        outside(process, area, from, executed)?;
+        return found.map(|_| None);
     };
     link::exit(process, number, to).map(Some)
 }
@@ -142,9 +148,14 @@ fn follow_indirect(
     target: u64,
 ) -> Result<Option<u64>, Failure> {
     let table = area.exit as u32;
-    let Some(to) = block_at(process, target)? else {
+    let found = block_at(process, target);
+    let Ok(Some(to)) = found else {
         let from = process.sites[indirect::site_of(table, index, target) as usize].from;
         let executed = process.blocks[from as usize].instructions;
+        if found.is_err() {
+            outside(process, area, from, executed)?;
+            return found.map(|_| None);
+        }
         let Some(branch) = astray::take_back(process, from, target, &mut area.registers) else {
             return outside(process, area, from, executed);
         };
