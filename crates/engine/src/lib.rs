@@ -13,6 +13,7 @@ mod harvest;
 mod inject;
 mod payload;
 mod solve;
+mod unseen;
 mod warnings;
 
 pub use count::{CountError, Counted, Options, count, record};

@@ -27,7 +27,7 @@ pub struct Remainder {
 
 /// A point that control flows through. A block without a counter of its own is one point, else two:
 /// before its counter and after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point(u32);
 
 impl Point {
@@ -117,6 +117,15 @@ impl<'a> Equations<'a> {
     fn ends(&self, edge: &EdgeRecord) -> (Option<Point>, Option<Point>) {
         let from = (edge.from != NONE).then(|| Point::left(edge.from, edge.executed, self.blocks));
         (from, (edge.to != NONE).then(|| Point::start(edge.to)))
+    }
+
+    /// The edges without a counter that join two points: number, source and destination.
+    pub fn uncounted(&self) -> impl Iterator<Item = (u32, Point, Point)> {
+        self.order.iter().filter_map(|step| {
+            let other = step.other?;
+            let (from, to) = if step.leaves { (step.by, other) } else { (other, step.by) };
+            Some((step.edge, from, to))
+        })
     }
 
     /// Solves for all edges, given the value of each counter and the points where threads came to rest.

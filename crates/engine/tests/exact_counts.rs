@@ -176,3 +176,79 @@ fn killed_in_a_system_call() {
     assert_eq!(calls, [1], "the second never returned");
     assert!(!profile.edge_counts.iter().any(|edge| edge.kind == Jump));
 }
+
+/// A handler comes and goes without a trace in the code that it interrupted.
+#[test]
+fn a_signal_that_returns() {
+    let kernel = Kernel::count(
+        "_start:  mov eax, 13           # rt_sigaction
+                  mov edi, 10           # SIGUSR1
+                  lea rsi, action[rip]
+                  xor edx, edx
+                  mov r10d, 8
+                  syscall
+         ask:     mov eax, 39           # getpid
+                  syscall
+         itself:  mov ebx, 5
+         again:   mov edi, eax
+                  mov r12d, eax
+                  mov esi, 10
+                  mov eax, 62           # kill
+                  syscall
+         after:   mov eax, r12d
+                  dec ebx
+                  jnz again
+         leave:   xor edi, edi
+                  mov eax, 60
+                  syscall
+                  ud2
+         handler: ret
+         restore: mov eax, 15           # rt_sigreturn
+                  syscall
+                  .data
+         action:  .quad handler, 0x4000000, restore, 0",
+    );
+    let counts = ["again", "after", "handler", "restore"].map(|label| kernel.counts(label, 0));
+    assert_eq!(counts, [(5, 5), (3, 5), (1, 5), (2, 5)]);
+    let profile = kernel.profile();
+    let [after, handler, restore] = ["after", "handler", "restore"].map(|label| Some(kernel.block(label)));
+    let into = |block| profile.edge_counts.iter().filter(move |edge| edge.to == block);
+    assert_eq!(into(after).map(|e| (e.kind, e.count)).collect::<Vec<_>>(), [(SystemCall, 5)]);
+    assert_eq!(into(handler).map(|e| (e.kind, e.count)).collect::<Vec<_>>(), [(External, 5)]);
+    let last = profile.edge_counts.iter().filter(|edge| edge.from == restore);
+    assert_eq!(last.map(|e| (e.to, e.kind, e.count)).collect::<Vec<_>>(), [(None, External, 5)]);
+}
+
+/// Nobody sees where a program is that is killed from outside: the counts say so, and still add up.
+#[test]
+fn killed_in_its_own_code() {
+    let kernel = Kernel::count(
+        "_start:  mov eax, 57           # fork
+                  syscall
+         both:    test eax, eax
+                  jnz parent
+         child:   mov ebx, 100000000
+         delay:   dec ebx
+                  jnz delay
+                  mov eax, 110          # getppid
+                  syscall
+         murder:  mov edi, eax
+                  mov esi, 9
+                  mov eax, 62           # kill
+                  syscall
+         leave:   xor edi, edi
+                  mov eax, 60
+                  syscall
+         parent:  mov ebx, 1000
+         inner:   dec ebx
+                  jnz inner
+                  jmp parent",
+    );
+    let processes = &kernel.profile().processes;
+    assert_eq!(processes[0].exit, Exit::Signal(9));
+    assert_eq!(processes[0].count_uncertainty, 1);
+    let ((_, rounds), (_, inner)) = (kernel.counts("parent", 0), kernel.counts("inner", 0));
+    assert!(rounds > 1000 && rounds * 1000 - inner < 1000, "{rounds} {inner}");
+    let stopped = kernel.profile().edge_counts.iter().filter(|edge| edge.to.is_none() && edge.process.0 == 0);
+    assert_eq!(stopped.map(|edge| edge.count).sum::<u64>(), 1);
+}

@@ -25,6 +25,13 @@ impl Flow {
     pub fn early(&self, pieces: &Pieces) -> Option<(PieceId, u16)> {
         self.from.filter(|&(piece, executed)| executed < pieces.get(piece).instructions)
     }
+
+    /// Whether it leaves a piece before its first instruction and comes back to that very instruction: a
+    /// way round through outside, and none through the program.
+    pub fn stays(&self, pieces: &Pieces) -> bool {
+        let (Some((from, 0)), Some(to)) = (self.from, self.to) else { return false };
+        pieces.get(from).place == pieces.get(to).place
+    }
 }
 
 /// The model's word for a kind of edge.
@@ -58,7 +65,8 @@ pub fn merge(flows: &mut Vec<Flow>) {
 
 /// Joins what left to outside with what came from outside at the next instruction: a signal was handled
 /// there, and the code went on as if nothing had happened. Blocks are then not split at the places where
-/// signals arrived by chance.
+/// signals arrived by chance. (A thread that ends right before the first instruction of another thread or
+/// of a handler looks the same; counts are right in any case.)
 pub fn rejoin(pieces: &Pieces, flows: &mut Vec<Flow>) {
     let mut arrivals: HashMap<Place, Vec<usize>> = HashMap::new();
     for (number, flow) in flows.iter().enumerate() {
@@ -110,7 +118,7 @@ pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
     for _ in 0..8 {
         let mut departures: BTreeMap<PieceId, Vec<usize>> = BTreeMap::new();
         for (number, flow) in flows.iter().enumerate() {
-            if let Some((piece, 0)) = flow.early(pieces) {
+            if let Some((piece, 0)) = flow.early(pieces).filter(|_| !flow.stays(pieces)) {
                 departures.entry(piece).or_default().push(number);
             }
         }
@@ -119,7 +127,8 @@ pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
         }
         let mut arrivals: BTreeMap<PieceId, Vec<usize>> = BTreeMap::new();
         for (number, flow) in flows.iter().enumerate() {
-            if let Some(to) = flow.to.filter(|to| departures.contains_key(to)) {
+            let moves = |to: &PieceId| departures.contains_key(to) && !flow.stays(pieces);
+            if let Some(to) = flow.to.filter(moves) {
                 arrivals.entry(to).or_default().push(number);
             }
         }
@@ -143,5 +152,85 @@ pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
         }
         flows.retain(|flow| flow.count > 0);
         flows.extend(moved.into_iter().filter(|flow| flow.count > 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pieces::Found;
+    use super::*;
+    use crate::code::Modules;
+
+    /// Three pieces: five `nop`s; the last two of these, translated for themselves; `ret` behind them.
+    fn pieces() -> (Pieces, [PieceId; 3]) {
+        let (mut pieces, mut modules) = (Pieces::default(), Modules::default());
+        let module = modules.unmapped();
+        let mut add = |offset, code: &[u8]| {
+            let found = Found {
+                owner: 1,
+                module,
+                offset: Offset(offset),
+                version: 0,
+                instructions: code.len() as u16,
+                code,
+            };
+            pieces.add(&modules, &found)
+        };
+        let ids = [add(0x10, &[0x90; 5]), add(0x13, &[0x90; 2]), add(0x15, &[0xc3])];
+        (pieces, ids)
+    }
+
+    fn flow(from: Option<(PieceId, u16)>, to: Option<PieceId>, kind: EdgeKind, count: u64) -> Flow {
+        Flow { from, to, kind, count }
+    }
+
+    #[test]
+    fn a_signal_that_returned_is_no_way_out() {
+        let (pieces, [all, rest, _]) = pieces();
+        let mut flows = vec![
+            flow(None, Some(all), EdgeKind::External, 10),
+            flow(Some((all, 3)), None, EdgeKind::External, 4),
+            flow(None, Some(rest), EdgeKind::External, 3),
+        ];
+        rejoin(&pieces, &mut flows);
+        merge(&mut flows);
+        let expected = [
+            flow(None, Some(all), EdgeKind::External, 10),
+            flow(Some((all, 3)), None, EdgeKind::External, 1),
+            flow(Some((all, 3)), Some(rest), EdgeKind::Fallthrough, 3),
+        ];
+        assert_eq!(flows, expected);
+    }
+
+    #[test]
+    fn what_left_before_its_first_instruction_never_arrived() {
+        let (pieces, [all, _, last]) = pieces();
+        let mut flows = vec![
+            flow(None, Some(all), EdgeKind::External, 1),
+            flow(Some((last, 1)), Some(all), EdgeKind::Return, 9),
+            flow(Some((all, 0)), None, EdgeKind::External, 3),
+            flow(Some((all, 5)), Some(last), EdgeKind::Fallthrough, 7),
+        ];
+        take_back(&pieces, &mut flows);
+        merge(&mut flows);
+        let expected = [
+            flow(Some((all, 5)), Some(last), EdgeKind::Fallthrough, 7),
+            flow(Some((last, 1)), None, EdgeKind::External, 2),
+            flow(Some((last, 1)), Some(all), EdgeKind::Return, 7),
+        ];
+        assert_eq!(flows, expected);
+    }
+
+    #[test]
+    fn a_restarted_system_call_stays_where_it_is() {
+        let (pieces, [all, ..]) = pieces();
+        let mut flows = vec![
+            flow(None, Some(all), EdgeKind::External, 6),
+            flow(Some((all, 0)), None, EdgeKind::External, 5),
+        ];
+        rejoin(&pieces, &mut flows);
+        take_back(&pieces, &mut flows);
+        assert!(flows.iter().any(|flow| flow.stays(&pieces) && flow.count == 5), "{flows:?}");
+        assert!(flows.contains(&flow(None, Some(all), EdgeKind::External, 1)), "{flows:?}");
     }
 }

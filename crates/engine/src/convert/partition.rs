@@ -155,6 +155,9 @@ impl Stream {
 
     /// Marks where a flow arrives, and what stands behind an early departure, unless control just went on.
     fn mark_leaders(&mut self, pieces: &Pieces, flow: &Flow) {
+        if flow.stays(pieces) {
+            return;
+        }
         let last = flow.from.and_then(|(piece, executed)| {
             let span = self.spans[piece.index()]?;
             match flow.early(pieces) {

@@ -7,6 +7,7 @@ use crate::arena::Arena;
 use crate::code::{AddressSpace, Modules};
 use crate::harvest::{self, Image, Images};
 use crate::solve::{Equations, Point};
+use crate::unseen;
 use std::collections::HashMap;
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
@@ -136,7 +137,9 @@ impl Converter {
         let rests: Vec<u32> = areas.iter().filter_map(harvest::Area::in_system_call).filter(known).collect();
         let points: Vec<Point> = rests.iter().filter_map(|&position| rest(position)).collect();
         let equations = Equations::new(blocks, edges);
-        let solution = equations.solve(|n| sums[n as usize], &points);
+        let mut solution = equations.solve(|n| sums[n as usize], &points);
+        let running = areas.iter().filter(|area| area.was_running()).count();
+        let unseen = unseen::place(&equations, &mut solution, running);
 
         let leave = |block: u32, executed: u16, count: u64| Flow {
             from: Some((pieces[block as usize], executed)),
@@ -156,18 +159,13 @@ impl Converter {
             });
         }
         flows.extend(rests.iter().map(|&block| leave(block, blocks[block as usize].instructions, 1)));
-        let mut unknown_ends = 0;
-        for remainder in &solution.remainders {
-            imbalance += remainder.surplus.min(0).unsigned_abs();
-            let count = remainder.surplus.max(0) as u64;
-            unknown_ends += count;
-            let block = remainder.at.block();
-            let all = blocks[block as usize].instructions;
-            let executed = if remainder.at.before_counter(blocks) { 0 } else { all };
-            flows.push(leave(block, executed, count));
+        // Whatever else does not leave, nobody can account for.
+        imbalance += solution.remainders.iter().map(|r| r.surplus.unsigned_abs()).sum::<u64>();
+        for point in &unseen {
+            let all = blocks[point.block() as usize].instructions;
+            let executed = if point.before_counter(blocks) { 0 } else { all };
+            flows.push(leave(point.block(), executed, 1));
         }
-        let running = areas.iter().filter(|area| area.was_running()).count() as u64;
-        imbalance += unknown_ends.saturating_sub(running);
         flow::merge(&mut flows);
         flow::rejoin(&self.pieces, &mut flows);
         flow::take_back(&self.pieces, &mut flows);
@@ -184,7 +182,7 @@ impl Converter {
             executable: image.executable(),
             threads: areas.iter().map(executed).collect(),
             flows,
-            unknown_ends: unknown_ends.min(running) as u32,
+            unknown_ends: unseen.len() as u32,
             imbalance,
         }
     }

@@ -120,6 +120,9 @@ impl Counter<'_> {
 
     /// The edge between blocks that a flow is, unless it stays within one.
     fn edge(&self, flow: &Flow) -> Option<Edge> {
+        if flow.stays(self.pieces) {
+            return None;
+        }
         let from = flow.from.filter(|&(_, executed)| executed > 0).and_then(|(piece, executed)| {
             let segments = self.partition.segments(piece);
             let after = segments.partition_point(|segment| segment.first < executed);
