@@ -65,6 +65,17 @@ pub fn imbalance(text: &str) -> Result<u64> {
     number.context("counts without their imbalance")?.parse().context("imbalance is no number")
 }
 
+/// The sum of all executions, of all processes and of code without a file, too.
+///
+/// # Errors
+/// If the text is not what the counting command writes.
+pub fn total(text: &str) -> Result<u64> {
+    let times = |line: &str| line.split('\t').nth(3).and_then(|times| times.parse::<u64>().ok());
+    let all = text.lines().skip(1).map(|line| times(line).context("a line without executions"));
+    ensure!(!text.is_empty(), "no counts");
+    all.sum()
+}
+
 fn bytes(code: &str) -> Result<Vec<u8>> {
     let pair = |at: usize| code.get(at..at + 2).context("half a byte of code");
     (0..code.len()).step_by(2).map(|at| Ok(u8::from_str_radix(pair(at)?, 16)?)).collect()
