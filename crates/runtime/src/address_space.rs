@@ -3,6 +3,11 @@
 //! Learned from the kernel when code is first translated from a place, and forgotten when a system call
 //! changes the place: so nothing has to be followed that no code comes from, and what a call really did
 //! need not be guessed.
+//!
+//! Code that the program can write to, there or through another mapping of the same memory, is checked
+//! whenever it is entered. Not seen are changes that come neither by a store of the program nor by a
+//! change of its mappings: a debugger's, those through `/proc/self/mem`, and those to a file that is
+//! mapped privately.
 
 use crate::range_map::RangeMap;
 use crate::sys::maps::{self, Line};

@@ -3,7 +3,7 @@
 
 use crate::entry;
 use crate::sys::Errno;
-use crate::sys::memory::map_at;
+use crate::sys::memory::{leave_out_of_dumps, map_at};
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::ptr;
@@ -194,6 +194,7 @@ impl Region {
             match map_at(start, size, true) {
                 Ok(()) => {
                     let end = start + size;
+                    leave_out_of_dumps(start..end);
                     return Some(Region {
                         start,
                         end,

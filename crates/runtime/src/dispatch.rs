@@ -1,12 +1,13 @@
 //! Deciding where a thread goes on when it left translated code.
 
 use crate::astray;
-use crate::entry::reason;
+use crate::entry::{HIGH, reason};
 use crate::indirect;
 use crate::link;
 use crate::retire;
 use crate::signal;
 use crate::state::{Exit, PROCESS, Process};
+use crate::sys::memory;
 use crate::system_call;
 use crate::translate::translate;
 use crate::unit::MAX_INSTRUCTIONS;
@@ -170,6 +171,7 @@ fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     // SAFETY: the shared file is mapped where the area says, for as long as the process lives.
     let shared = unsafe { Shared::at(area.shared) };
     crate::entry::prepare()?;
+    memory::leave_out_of_dumps(HIGH);
     PROCESS.with(|process| *process = Some(Process::new(shared, shared.process(area.process))));
     signal::set_up(area);
     Ok(())

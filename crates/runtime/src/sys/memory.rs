@@ -1,6 +1,7 @@
 //! Memory of the runtime's own, away from the program's.
 
 use super::{Errno, call, number};
+use core::ops::Range;
 
 const READ_WRITE: u64 = 3;
 const READ_WRITE_EXECUTE: u64 = 7;
@@ -23,6 +24,14 @@ pub fn map_at(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
     // SAFETY: unmaps what was just mapped and is known to nobody.
     let _ = unsafe { call(number::MUNMAP, [got, size, 0, 0, 0, 0]) };
     Err(Errno(17))
+}
+
+/// Keeps what is mapped in `range` out of the program's core dumps, which would otherwise hold every page
+/// that is reserved there.
+pub fn leave_out_of_dumps(range: Range<u64>) {
+    const DONT_DUMP: u64 = 16;
+    // SAFETY: changes nothing but what a dump holds. Holes in the range are reported and do no harm.
+    let _ = unsafe { call(number::MADVISE, [range.start, range.end - range.start, DONT_DUMP, 0, 0, 0]) };
 }
 
 /// Copies readable memory of the program; stops, without a fault, where it ends.
