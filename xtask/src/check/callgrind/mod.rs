@@ -118,11 +118,17 @@ fn check(program: &Program, counter: &Counter, scratch: &Path) -> Result<Compare
 /// then is single-stepped instead.
 fn steps_to_main(program: &Program, environment: &[String]) -> Result<BTreeMap<Place, Steps>> {
     let words: Vec<&str> = program.command.split(' ').collect();
-    let main = symbols(Path::new(words[0]))?.into_iter().find(|(name, _)| name == "main");
+    let main = symbols(&program.folder.join(words[0]))?.into_iter().find(|(name, _)| name == "main");
     let (_, main) = main.with_context(|| format!("{}: no symbol main", program.name))?;
     let mut command = Command::new(words[0]);
     let variables = environment[1..].iter().filter_map(|variable| variable.split_once('='));
-    command.args(&words[1..]).env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+        .args(&words[1..])
+        .current_dir(&program.folder)
+        .env_clear()
+        .envs(variables)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     stepper::run(&mut command, Some(main.start))
 }
 

@@ -22,19 +22,19 @@ pub struct Program {
 
 /// Programs that are installed anyway, with inputs of a second or two under callgrind.
 const SMALL: [(&str, &str); 7] = [
-    ("bzip2", "bzip2 -c Cargo.lock"),
-    ("xz", "xz -T1 -1 -c Cargo.lock"),
-    ("perl", "perl suite/scripts/perlbench.pl ARCHITECTURE.md 1"),
+    ("small-bzip2", "bzip2 -c Cargo.lock"),
+    ("small-xz", "xz -T1 -1 -c Cargo.lock"),
+    ("small-perl", "perl suite/scripts/perlbench.pl ARCHITECTURE.md 1"),
     (
-        "sqlite3",
+        "small-sqlite3",
         "sqlite3 -batch :memory: \"with recursive n(i) as (select 1 union all select i+1 from n where i<3000) select sum(i*i%7), count(distinct i%97) from n;\"",
     ),
     (
-        "gnugo",
+        "small-gnugo",
         "/usr/games/gnugo --mode gtp --seed 1 --level 1 <<< $'boardsize 5\ngenmove black\ngenmove white\nshowboard\nquit'",
     ),
-    ("static", "$STATIC"),
-    ("sort", "sort -k2 Cargo.lock"),
+    ("small-static", "$STATIC"),
+    ("small-sort", "sort -k2 Cargo.lock"),
 ];
 
 /// The programs named, or all small ones if `names` is empty.
@@ -70,7 +70,7 @@ fn small(root: &Path, scratch: &Path, name: &str, command: &str) -> Result<Progr
     }
     let environment = [("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")];
     let environment = environment.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
-    let is_static = name == "static";
+    let is_static = name == "small-static";
     Ok(Program { name: name.to_string(), command, folder: root.to_path_buf(), environment, is_static })
 }
 
