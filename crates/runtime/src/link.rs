@@ -65,7 +65,8 @@ pub fn indirect(
 ) -> Result<u64, Failure> {
     let site = indirect::site_of(table, index, address);
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
-    let known = targets(process, to).find(|&n| process.targets[n as usize].place == place);
+    let withdrawn = process.withdrawn.remove(&(place, to));
+    let known = chain(process, place).find(|&n| process.targets[n as usize].to == to).or(withdrawn);
     let counter = match known {
         Some(known) => {
             if process.targets[known as usize].live || enter_again(process, known) {
@@ -121,30 +122,25 @@ pub fn indirect(
 fn enter_again(process: &mut Process, number: u32) -> bool {
     let Target { place, code, switch, on, after, .. } = process.targets[number as usize];
     let head = process.heads.get(&place).copied().unwrap_or(NONE);
-    let mut in_chain = head;
-    while in_chain != number
-        && let Some(target) = process.targets.get(in_chain as usize)
-    {
-        in_chain = target.after;
-    }
-    if in_chain != number && head != after {
+    let in_chain = chain(process, place).any(|n| n == number);
+    if !in_chain && head != after {
         return false;
     }
     cache::write(switch, &[on]);
     process.targets[number as usize].live = true;
-    if in_chain != number {
+    if !in_chain {
         cache::set_entry(place, code);
         process.heads.insert(place, number);
     }
     true
 }
 
-/// The targets that lead, or led, to a block.
-fn targets(process: &Process, block: u32) -> impl Iterator<Item = u32> + '_ {
-    let mut next = process.blocks[block as usize].targets;
+/// The targets whose stubs a table's entry leads to, one after the other.
+fn chain(process: &Process, place: u64) -> impl Iterator<Item = u32> + '_ {
+    let mut next = process.heads.get(&place).copied().unwrap_or(NONE);
     core::iter::from_fn(move || {
         let number = next;
-        next = process.targets.get(number as usize)?.next;
+        next = process.targets.get(number as usize)?.after;
         Some(number)
     })
 }
@@ -166,6 +162,7 @@ pub fn undo(process: &mut Process, block: u32) {
         let Target { place, next, .. } = *target;
         if core::mem::replace(&mut target.live, false) {
             cache::write(target.switch, &[0]);
+            process.withdrawn.insert((place, block), number);
             shorten(process, place);
         }
         number = next;

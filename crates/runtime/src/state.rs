@@ -181,6 +181,8 @@ pub struct Process {
     pub heads: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Where the instructions of fragments are done.
     pub marks: Marks,
+    /// Targets that were taken out of their tables, by their entry and block.
+    pub withdrawn: HashMap<(u64, u32), u32, BuildHasherDefault<AddressHasher>>,
     /// Units in the cache by number.
     pub fragments: Vec<Fragment>,
     /// Pages that code was translated from.
@@ -241,6 +243,7 @@ impl Process {
             sites: Vec::new(),
             targets: Vec::new(),
             heads: HashMap::default(),
+            withdrawn: HashMap::default(),
             marks: Marks::default(),
             fragments: Vec::new(),
             pages: HashMap::default(),
