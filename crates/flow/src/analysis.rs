@@ -167,7 +167,10 @@ impl<'p> Analysis<'p> {
                 let path = &self.profile.modules[routine.place.module.index()].path;
                 let path = String::from_utf8_lossy(path);
                 let file = path.rsplit('/').next().unwrap_or(&path);
-                format!("{file}+{:#x}", routine.place.offset.0)
+                let Place { version, offset, .. } = routine.place;
+                // Code that the program rewrote stands at the same offset each time.
+                let version = if version.0 > 1 { format!("#{}", version.0) } else { String::new() };
+                format!("{file}+{:#x}{version}", offset.0)
             }
         }
     }

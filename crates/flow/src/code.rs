@@ -93,7 +93,7 @@ impl Code {
             let id = BlockId(index as u32);
             let steps = walk(&block.code, block.place.offset.0);
             code.instructions.extend(steps.map(|step| Instruction { block: id, step }));
-            let end = Offset(block.place.offset.0 + block.code.len() as u64);
+            let end = Offset(block.place.offset.0.saturating_add(block.code.len() as u64));
             let length = code.instructions.len() as u32 - first.0;
             code.blocks.push(ExecutedBlock {
                 place: block.place,

@@ -30,6 +30,8 @@ pub struct Quality {
     pub kernel_ns: f64,
     /// Nanoseconds from start to end of a counting run.
     pub counting_elapsed_ns: f64,
+    /// Processes of the sampling runs.
+    pub processes: usize,
     /// Threads of the sampling runs.
     pub threads: usize,
     /// Whether standard output of the sampling and the counting runs was the same; `None` if it was
@@ -69,6 +71,7 @@ impl Quality {
             user_ns: mean(RunKind::Sampling, |run| run.user_ns),
             kernel_ns: mean(RunKind::Sampling, |run| run.kernel_ns),
             counting_elapsed_ns: mean(RunKind::Counting, |run| run.elapsed_ns),
+            processes: profile.processes.iter().map(|process| &process.run).filter(in_sampling).count(),
             threads: thread_runs.filter(in_sampling).count(),
             same_output: same_output(profile),
             warnings: profile.runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect(),

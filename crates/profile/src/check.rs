@@ -23,6 +23,12 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
+    /// A block holds no code.
+    #[error("row {row} of blocks holds no code")]
+    EmptyBlock {
+        /// The row.
+        row: usize,
+    },
     /// Lines are not in order of place.
     #[error("row {row} of lines is out of order")]
     LineOrder {
@@ -32,8 +38,8 @@ pub enum Inconsistency {
 }
 
 impl Profile {
-    /// Checks that every id refers to a row, that callers stand before the frames they called, and
-    /// that lines are sorted without repetition.
+    /// Checks that every id refers to a row, that callers stand before the frames they called,
+    /// that blocks hold code and lines are sorted without repetition.
     ///
     /// # Errors
     /// The first [`Inconsistency`] found.
@@ -72,6 +78,9 @@ impl Profile {
         }
         for (row, block) in self.blocks.iter().enumerate() {
             check("blocks", row, block.place, None)?;
+            if block.code.is_empty() {
+                return Err(Inconsistency::EmptyBlock { row });
+            }
         }
         match self.lines.windows(2).position(|pair| pair[0].place >= pair[1].place) {
             Some(before) => Err(Inconsistency::LineOrder { row: before + 1 }),

@@ -74,9 +74,10 @@ fn native_run(analysis: &Analysis) -> String {
         ),
         _ => format!("{} s elapsed, CPU {user} s user + {kernel} s kernel", seconds(quality.elapsed_ns)),
     };
-    let threads = match quality.threads {
-        1 => "1 thread".into(),
-        threads => format!("{threads} threads"),
+    let threads = match (quality.processes, quality.threads) {
+        (_, 1) => "1 thread".into(),
+        (1, threads) => format!("{threads} threads"),
+        (processes, threads) => format!("{processes} processes, {threads} threads"),
     };
     format!(
         "{}: {times} · {}, {} lost · {threads}",

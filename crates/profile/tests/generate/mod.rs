@@ -233,7 +233,7 @@ fn line() -> impl Strategy<Value = RawLine> {
 }
 
 fn block() -> impl Strategy<Value = RawBlock> {
-    (raw_place(), any::<u32>(), vec(any::<u8>(), 0..30))
+    (raw_place(), any::<u32>(), vec(any::<u8>(), 1..30))
 }
 
 fn stack_node() -> impl Strategy<Value = RawNode> {
