@@ -117,8 +117,8 @@ pub fn set_up(area: &mut ThreadArea) {
 /// The kernel's.
 pub fn change(area: &ThreadArea, signal: usize, wish: Option<Action>) -> Result<Action, Errno> {
     const EINVAL: Errno = Errno(22);
-    let changeable = (1..=SIGNALS).contains(&signal) && signal != KILL && signal != STOP;
-    if wish.is_some() && !changeable {
+    let changeable = signal != KILL && signal != STOP;
+    if !(1..=SIGNALS).contains(&signal) || (wish.is_some() && !changeable) {
         return Err(EINVAL);
     }
     PROCESS.with(|_| {
