@@ -50,6 +50,11 @@ pub struct SharedHeader {
     pub next_free: AtomicU64,
     /// Where the shared file is mapped in every process under count; host, once.
     pub base: u64,
+    /// Bytes that logs may take in all, so that a program which never stops making new code does not use
+    /// up the machine's memory; host, once.
+    pub log_limit: u64,
+    /// Bytes that logs take; runtime.
+    pub log_bytes: AtomicU64,
     /// Bytes of a [`thread::ThreadArea`] with its counters; host, once.
     pub thread_area_size: u64,
     /// Latest registered [`process::ProcessRecord`]; both, linked through `previous`.

@@ -34,7 +34,17 @@ pub struct ProcessRecord {
     pub translation_ns: AtomicU64,
     /// What the program asked to be done about signals; runtime.
     pub actions: Actions,
+    /// The limits on its address space, soft and hard, as the program knows them: the kernel's are higher
+    /// by what the runtime takes; host at the start, then runtime.
+    pub address_limits: [AtomicU64; 2],
 }
+
+/// No limit, in [`ProcessRecord::address_limits`].
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// How much higher the kernel's hard limit on the address space is than the program's: more than the
+/// runtime ever takes, so that it can move the soft limit as it takes more.
+pub const HARD_LIMIT_ROOM: u64 = 16 << 40;
 
 /// Values of [`ProcessRecord::state`].
 pub mod state {

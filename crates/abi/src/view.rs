@@ -78,6 +78,11 @@ impl Shared {
         let full = last == 0
             || self.segment(last).used.load(Ordering::Relaxed) as usize + size > SEGMENT_SIZE as usize;
         if full {
+            let header = self.header();
+            if header.log_bytes.fetch_add(SEGMENT_SIZE, Ordering::Relaxed) >= header.log_limit {
+                self.fail(Failure::SharedFull);
+                return Err(Failure::SharedFull);
+            }
             let fresh = self.allocate(SEGMENT_SIZE)?;
             self.segment(fresh).used.store(size_of::<Segment>() as u32, Ordering::Relaxed);
             let link: &AtomicU64 = if last == 0 { &log.first } else { &self.segment(last).next };

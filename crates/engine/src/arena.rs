@@ -1,5 +1,6 @@
 //! The memory that the host shares with every process under count.
 
+use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
 use crate::payload::Payload;
 use std::fs::File;
@@ -15,16 +16,25 @@ use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 pub const BASE: u64 = 0x2000_0000_0000;
 
 /// Addresses reserved for it; memory is used only where something is written.
-const SIZE: u64 = 2 << 40;
+const SIZE: u64 = 6 << 40;
 
-/// Addresses reserved for a thread's counters.
-const THREAD_AREA_SIZE: u64 = 64 << 20;
+/// Addresses reserved for a thread's counters: two million.
+const THREAD_AREA_SIZE: u64 = 16 << 20;
+
+/// Under a limit on the address space that we may not raise, the part of it that is reserved instead, and
+/// the thread areas that find room in that.
+const SHARE_OF_LIMIT: u64 = 4;
+const THREADS_UNDER_LIMIT: u64 = 32;
+
+/// The part of the machine's memory that records of translated code may take.
+const LOG_SHARE: u64 = 4;
 
 /// The shared file, mapped into the host.
 #[derive(Debug)]
 pub struct Arena {
     file: File,
     mapping: *mut u8,
+    size: u64,
     image_offset: u64,
 }
 
@@ -48,15 +58,22 @@ impl Arena {
             }
             File::from_raw_fd(fd)
         };
-        file.set_len(SIZE).map_err(system("reserve shared memory"))?;
+        // The program has been launched with the limit that it is to see: this one is ours alone.
+        let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
+        let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
+        let thread_area_size = THREAD_AREA_SIZE.min((size / THREADS_UNDER_LIMIT) & !(GRANULE - 1));
+        file.set_len(size).map_err(system("reserve shared memory"))?;
         // SAFETY: a fresh mapping, where the kernel finds room.
         let mapping = unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            libc::mmap(std::ptr::null_mut(), SIZE as usize, protection, flags, file.as_raw_fd(), 0)
+            libc::mmap(std::ptr::null_mut(), size as usize, protection, flags, file.as_raw_fd(), 0)
         };
         if mapping == libc::MAP_FAILED {
-            return Err(system("map shared memory")(io::Error::last_os_error()));
+            return match limit {
+                UNLIMITED => Err(system("map shared memory")(io::Error::last_os_error())),
+                _ => Err(CountError::AddressLimit(limit)),
+            };
         }
         let image_offset = (size_of::<SharedHeader>() as u64).next_multiple_of(GRANULE);
         file.write_all_at(&payload.image, image_offset).map_err(system("write shared memory"))?;
@@ -65,14 +82,15 @@ impl Arena {
         let header = unsafe { &mut *mapping.cast::<SharedHeader>() };
         header.magic = MAGIC;
         header.version = VERSION;
-        header.size = SIZE;
-        header.thread_area_size = THREAD_AREA_SIZE;
+        header.size = size;
+        header.log_limit = memory_of_the_machine() / LOG_SHARE;
+        header.thread_area_size = thread_area_size;
         header.base = BASE;
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
         header.user_gs = u32::from(user_gs());
         let free = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         header.next_free.store(free, Ordering::Relaxed);
-        Ok(Arena { file, mapping, image_offset })
+        Ok(Arena { file, mapping, size, image_offset })
     }
 
     /// Its contents.
@@ -119,7 +137,7 @@ impl Arena {
 
     /// Size in addresses.
     pub fn size(&self) -> u64 {
-        SIZE
+        self.size
     }
 
     /// Registers a process image with its first thread: the offsets of both.
@@ -137,6 +155,14 @@ impl Arena {
     }
 }
 
+/// Bytes.
+fn memory_of_the_machine() -> u64 {
+    // SAFETY: these pass no memory.
+    let [pages, size] =
+        [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|n| unsafe { libc::sysconf(n) } as u64);
+    pages * size
+}
+
 /// Whether programs may write `%gs`'s base: the kernel says so in the second word of capabilities.
 fn user_gs() -> bool {
     const FSGSBASE: libc::c_ulong = 1 << 1;
@@ -147,6 +173,6 @@ fn user_gs() -> bool {
 impl Drop for Arena {
     fn drop(&mut self) {
         // SAFETY: unmaps the arena's own mapping.
-        unsafe { libc::munmap(self.mapping.cast(), SIZE as usize) };
+        unsafe { libc::munmap(self.mapping.cast(), self.size as usize) };
     }
 }

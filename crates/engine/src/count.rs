@@ -30,6 +30,12 @@ pub enum CountError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A limit on the address space leaves no room, and cannot be raised.
+    #[error(
+        "cannot count under a limit of {0} bytes on the address space: counting reserves more addresses; \
+         raise it with: ulimit -v unlimited"
+    )]
+    AddressLimit(u64),
     /// Shared memory is full.
     #[error("cannot count: the memory shared with the program is full; count a shorter run")]
     Full,

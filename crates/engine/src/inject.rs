@@ -1,5 +1,6 @@
 //! Putting the runtime into a program that is stopped at its first instruction.
 
+use crate::address_limit;
 use crate::arena::{self, Arena};
 use crate::count::CountError;
 use crate::payload::{self, Payload};
@@ -18,6 +19,7 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let tracee = Tracee::new(pid);
     let before = tracee.registers().map_err(system("read registers"))?;
     let (process, thread) = arena.register(pid as u32, parent)?;
+    address_limit::make_room(arena, process, parent, pid)?;
     record_mappings(arena, process, pid).map_err(system("read memory maps"))?;
     map_all(arena, payload, tracee, before.rsp).map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.

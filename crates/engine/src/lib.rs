@@ -4,6 +4,7 @@
 //! [`count()`] launches a program and gives a profile with one counting run. `docs/counting.md` says what
 //! is counted, and how exactly.
 
+mod address_limit;
 mod arena;
 mod code;
 mod convert;

@@ -96,6 +96,11 @@ impl Cache {
         Ok(self.regions.len() - 1)
     }
 
+    /// Addresses taken for regions, bytes.
+    pub fn reserved(&self) -> u64 {
+        self.regions.iter().map(|r| r.end - r.start).sum()
+    }
+
     /// A region by number.
     pub fn region(&mut self, number: usize) -> &mut Region {
         &mut self.regions[number]

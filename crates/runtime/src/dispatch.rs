@@ -172,7 +172,10 @@ fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     let shared = unsafe { Shared::at(area.shared) };
     crate::entry::prepare()?;
     memory::leave_out_of_dumps(HIGH);
-    PROCESS.with(|process| *process = Some(Process::new(shared, shared.process(area.process))));
+    PROCESS.with(|process| {
+        let process = process.insert(Process::new(shared, shared.process(area.process)));
+        system_call::limit::set_up(process);
+    });
     signal::set_up(area);
     Ok(())
 }

@@ -60,10 +60,12 @@ pub mod number {
     pub const SHMDT: u64 = 67;
     pub const READLINK: u64 = 89;
     pub const GETTIMEOFDAY: u64 = 96;
+    pub const GETRLIMIT: u64 = 97;
     pub const RT_SIGSUSPEND: u64 = 130;
     pub const SIGALTSTACK: u64 = 131;
     pub const MLOCKALL: u64 = 151;
     pub const ARCH_PRCTL: u64 = 158;
+    pub const SETRLIMIT: u64 = 160;
     pub const GETTID: u64 = 186;
     pub const TIME: u64 = 201;
     pub const FUTEX: u64 = 202;
@@ -75,6 +77,7 @@ pub mod number {
     pub const PPOLL: u64 = 271;
     pub const EPOLL_PWAIT: u64 = 281;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub const PRLIMIT64: u64 = 302;
     pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const PROCESS_VM_WRITEV: u64 = 311;

@@ -1,6 +1,6 @@
 //! Memory of the runtime's own, away from the program's.
 
-use super::{Errno, call, number};
+use super::{Errno, call, limit, number};
 use core::ops::Range;
 
 const READ_WRITE: u64 = 3;
@@ -15,6 +15,7 @@ const FIXED_NOREPLACE: u64 = 0x10_0000;
 pub fn map_at(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
     let protection = if executable { READ_WRITE_EXECUTE } else { READ_WRITE };
     let flags = PRIVATE_ANONYMOUS_NORESERVE | FIXED_NOREPLACE;
+    limit::make_room(size);
     // SAFETY: takes the place of no mapping.
     let got = unsafe { call(number::MMAP, [address, size, protection, flags, u64::MAX, 0]) }?;
     if got == address {

@@ -2,6 +2,7 @@
 //! through the system calls that are named.
 
 mod call;
+pub mod limit;
 pub mod lock;
 pub mod maps;
 pub mod memory;

@@ -4,6 +4,7 @@
 //! each.
 
 mod execute;
+pub mod limit;
 mod memory;
 mod process;
 mod segment;
@@ -47,6 +48,7 @@ pub fn handle(area: &mut ThreadArea) {
         | number::SHMAT
         | number::SHMDT
         | number::REMAP_FILE_PAGES => memory::change(area),
+        number::PRLIMIT64 | number::GETRLIMIT | number::SETRLIMIT => limit::limit(area),
         number::RT_SIGACTION => signal::action(area),
         number::SIGALTSTACK => signal::handler_stack(area),
         number::RT_SIGRETURN => signal::sigreturn(area),

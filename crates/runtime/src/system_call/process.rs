@@ -103,6 +103,9 @@ fn fork(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Fai
         let count = inherited.load(Ordering::Relaxed) + log.count.load(Ordering::Relaxed);
         mine.store(count, Ordering::Relaxed);
     }
+    for (mine, inherited) in record.address_limits.iter().zip(&process.record.address_limits) {
+        mine.store(inherited.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
     record.counters.store(process.record.counters.load(Ordering::Relaxed), Ordering::Relaxed);
     shared.register_thread(offset).map(|child| (area.shared + child) as *mut ThreadArea)
 }

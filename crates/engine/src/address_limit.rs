@@ -1,0 +1,75 @@
+//! The kernel's limit on a process's address space (`ulimit -v`), which counting would exceed by what it
+//! reserves.
+
+use crate::arena::Arena;
+use crate::count::CountError;
+use std::io;
+use std::sync::atomic::Ordering;
+use timewise_abi::process::HARD_LIMIT_ROOM;
+pub use timewise_abi::process::UNLIMITED;
+
+/// Addresses that the runtime takes at once beside the shared file: its image, its tables, its heap and its
+/// first regions of translated code. The runtime then makes the limit exact.
+const TAKEN_AT_ONCE: u64 = 1 << 30;
+
+/// The least limit that the program and the runtime can share.
+const LEAST_UNDER_LIMIT: u64 = 1 << 30;
+
+/// Raises our own soft limit by `size`, as far as we may. Returns the limit, if `size` may not be had, else
+/// [`UNLIMITED`].
+///
+/// # Errors
+/// The system's, if the limit cannot be read.
+pub fn raise_own(size: u64) -> io::Result<u64> {
+    let [soft, hard] = exchange(0, None)?;
+    if soft == UNLIMITED || exchange(0, Some([plus(soft, size), plus(hard, size)])).is_ok() {
+        return Ok(UNLIMITED);
+    }
+    if hard >= plus(soft, size) && exchange(0, Some([plus(soft, size), hard])).is_ok() {
+        return Ok(UNLIMITED);
+    }
+    Ok(soft)
+}
+
+/// Raises the kernel's limits for a program that is about to start by what the runtime takes, and notes in
+/// its record the ones that it is to see. `parent` is the record of the image that called `execve`, or 0.
+///
+/// # Errors
+/// [`CountError::AddressLimit`] if that is not allowed, and the limit is too low to share.
+pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(), CountError> {
+    let shared = arena.shared();
+    let own = match parent {
+        0 => exchange(pid, None)
+            .map_err(|source| CountError::System { what: "read its limit on the address space", source })?,
+        _ => [0, 1].map(|n: usize| shared.process(parent).address_limits[n].load(Ordering::Relaxed)),
+    };
+    for (place, value) in shared.process(process).address_limits.iter().zip(own) {
+        place.store(value, Ordering::Relaxed);
+    }
+    let [soft, hard] = own;
+    if soft != UNLIMITED {
+        let new = [plus(soft, arena.size() + TAKEN_AT_ONCE), plus(hard, HARD_LIMIT_ROOM)];
+        let raised = exchange(pid, Some(new)).is_ok();
+        if !raised && soft < LEAST_UNDER_LIMIT {
+            return Err(CountError::AddressLimit(soft));
+        }
+    }
+    Ok(())
+}
+
+fn plus(limit: u64, size: u64) -> u64 {
+    // No limit is the greatest number, and stays.
+    limit.saturating_add(size)
+}
+
+/// Sets the limits if `new` says so: those before.
+fn exchange(pid: i32, new: Option<[u64; 2]>) -> io::Result<[u64; 2]> {
+    let new = new.map(|[rlim_cur, rlim_max]| libc::rlimit { rlim_cur, rlim_max });
+    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads one structure if there is one, and writes one.
+    if unsafe { libc::prlimit(pid, libc::RLIMIT_AS, new, &raw mut before) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok([before.rlim_cur, before.rlim_max])
+}
