@@ -88,19 +88,6 @@ enum Refusal {
 
 impl Follower<'_> {
     fn look(&mut self) {
-        let mailboxes = &self.arena.shared().header().mailboxes;
-        for (number, mailbox) in mailboxes.iter().enumerate() {
-            match mailbox.state.load(Ordering::Acquire) {
-                ASKED => self.answer(number, mailbox),
-                WITHDRAWN => {
-                    if let Some(following) = self.following.iter_mut().find(|f| f.mailbox == number) {
-                        following.seized.let_go();
-                    }
-                    mailbox.state.store(FREE, Ordering::Release);
-                }
-                _ => {}
-            }
-        }
         let mut at = 0;
         while at < self.following.len() {
             match self.following[at].seized.poll() {
@@ -113,6 +100,17 @@ impl Follower<'_> {
                 Err(_) => self.came_to_nothing(at),
             }
         }
+        let mailboxes = &self.arena.shared().header().mailboxes;
+        for (number, mailbox) in mailboxes.iter().enumerate() {
+            match mailbox.state.load(Ordering::Acquire) {
+                ASKED => self.answer(number, mailbox),
+                WITHDRAWN => match self.following.iter_mut().find(|f| f.mailbox == number) {
+                    Some(following) => following.seized.let_go(),
+                    None => mailbox.state.store(FREE, Ordering::Release),
+                },
+                _ => {}
+            }
+        }
     }
 
     fn came_to_nothing(&mut self, at: usize) {
@@ -122,6 +120,10 @@ impl Follower<'_> {
 
     fn answer(&mut self, number: usize, mailbox: &Mailbox) {
         let tid = mailbox.tid.load(Ordering::Relaxed) as i32;
+        // After a call that failed it may ask again before it was let go of: it waits until then.
+        if self.following.iter().any(|following| following.seized.tid() == tid) {
+            return;
+        }
         let path = path_of(tid, mailbox);
         let granted = check(&path).and_then(|()| {
             let refused = |error: io::Error| Refusal::Native(format!("it cannot be traced: {error}"));
@@ -146,9 +148,8 @@ impl Follower<'_> {
     fn came_to(&mut self, following: &Following, outcome: Outcome) {
         let mailbox = &self.arena.shared().header().mailboxes[following.mailbox];
         match outcome {
-            Outcome::LetGo => return,
             Outcome::Executed { process, pid } => self.executed(following, process, pid),
-            Outcome::Ended => {}
+            Outcome::LetGo | Outcome::Ended => {}
         }
         mailbox.state.store(FREE, Ordering::Release);
     }

@@ -42,9 +42,16 @@ impl Seized {
         Ok(Seized { tid, pid, own_child: pid == own_child, letting_go: false })
     }
 
+    /// Its number.
+    pub fn tid(&self) -> i32 {
+        self.tid
+    }
+
     /// Asks to trace it no longer; a later [`Seized::poll`] says when that is done.
     pub fn let_go(&mut self) {
-        self.letting_go = true;
+        if std::mem::replace(&mut self.letting_go, true) {
+            return;
+        }
         // A failure means that it is gone, as `poll` will find.
         let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
     }
@@ -71,6 +78,9 @@ impl Seized {
             // The call itself still has to end, or its result would overwrite ours.
             request(libc::PTRACE_SYSCALL, self.pid, 0)?;
             while stop_of(self.pid)?.is_none() {
+                if self.ended()? {
+                    return Ok(Some(Outcome::Ended));
+                }
                 std::thread::yield_now();
             }
             return Ok(Some(Outcome::Executed { process: Tracee::new(self.pid), pid: self.pid }));
@@ -92,6 +102,8 @@ impl Seized {
         for id in [self.tid, self.pid] {
             match wait(id, look) {
                 Ok(None) => return Ok(false),
+                // A traced thread's stops are told of whether asked for or not.
+                Ok(Some(change)) if !change.is_end => return Ok(false),
                 Ok(Some(_)) if self.own_child && id == self.pid => return Ok(true),
                 Ok(Some(_)) => {
                     // The parent learns of the end only once its tracer has.
@@ -118,11 +130,19 @@ fn process_of(tid: i32) -> io::Result<i32> {
 fn stop_of(id: libc::pid_t) -> io::Result<Option<i32>> {
     match wait(id, libc::WSTOPPED | libc::WNOHANG) {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
-        other => other,
+        other => Ok(other?.map(|change| change.status)),
     }
 }
 
-fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<i32>> {
+/// What a thread came to.
+struct Change {
+    /// It ended; otherwise it stopped.
+    is_end: bool,
+    /// The signal and event that it stopped with, or how it ended.
+    status: i32,
+}
+
+fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<Change>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the kernel fills the structure, which is zero before.
     let info = unsafe {
@@ -131,8 +151,10 @@ fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<i32>> {
         }
         info.assume_init()
     };
+    let is_end = matches!(info.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
     // SAFETY: the fields of a child's signal, or zero where there was none.
-    unsafe { Ok((info.si_pid() != 0).then(|| info.si_status())) }
+    let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    Ok((pid != 0).then_some(Change { is_end, status }))
 }
 
 fn request(request: libc::c_uint, tid: libc::pid_t, data: u64) -> io::Result<()> {
