@@ -1,5 +1,4 @@
 /* A program that uses %gs itself: by arch_prctl and by wrgsbase, kept across system calls and signals.
- * open: the runtime keeps its own area behind %gs
  * build: -mfsgsbase */
 #include "torture.h"
 #include <asm/prctl.h>

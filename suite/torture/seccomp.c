@@ -1,6 +1,5 @@
 /* System call filters: what was not allowed must not be called, code not run before must still run, and a
  * trapped call must look like the program's own.
- * open: the runtime makes system calls that the filter forbids
  * case: kill signal 31
  * case: errno exit 0
  * case: trap exit 0

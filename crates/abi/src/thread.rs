@@ -116,6 +116,8 @@ pub mod returned {
     pub const FORK: u32 = 2;
     /// An `execve` failed.
     pub const EXEC: u32 = 3;
+    /// System calls may have been restricted.
+    pub const FILTER: u32 = 4;
 }
 
 /// Values of [`ThreadArea::state`].

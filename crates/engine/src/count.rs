@@ -126,7 +126,8 @@ fn harvest(arena: &Arena, options: &Options, uncounted: &[Uncounted], ended: End
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
     let address = shared.header().failure_address.load(Ordering::Relaxed);
-    let warnings = warnings::of(failure.map(|failure| (failure, address)), &converter, uncounted);
+    let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
+    let warnings = warnings::of(failure.map(|failure| (failure, address)), &converter, uncounted, unfollowed);
     let mut profile = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;

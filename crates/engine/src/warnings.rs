@@ -6,8 +6,14 @@ use timewise_abi::Failure;
 
 /// One sentence for each thing that is not as it should be.
 ///
-/// A failure comes with the address where a thread first went on uncounted, 0 if none did.
-pub fn of(failure: Option<(Failure, u64)>, converter: &Converter, uncounted: &[Uncounted]) -> Vec<String> {
+/// A failure comes with the address where a thread first went on uncounted, 0 if none did. `unfollowed` are
+/// programs executed that the host was not asked to follow.
+pub fn of(
+    failure: Option<(Failure, u64)>,
+    converter: &Converter,
+    uncounted: &[Uncounted],
+    unfollowed: u32,
+) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some((failure, address)) = failure {
         let failure = match failure {
@@ -46,6 +52,12 @@ pub fn of(failure: Option<(Failure, u64)>, converter: &Converter, uncounted: &[U
         let path = String::from_utf8_lossy(path);
         warnings
             .push(format!("{path} was gone when its headers were read: its offsets are those of the file"));
+    }
+    if unfollowed > 0 {
+        warnings.push(format!(
+            "up to {unfollowed} programs were executed by processes that had restricted their system calls \
+             (seccomp), and were not counted"
+        ));
     }
     for program in uncounted {
         let path = program.path.display();

@@ -18,6 +18,7 @@ pub mod dispatch;
 pub mod emit;
 pub mod entry;
 pub mod forest;
+pub mod heap;
 pub mod indirect;
 pub mod link;
 pub mod marks;

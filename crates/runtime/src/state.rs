@@ -6,7 +6,7 @@ use crate::forest::Forest;
 use crate::marks::Marks;
 use crate::retire::CodePage;
 use crate::sys::lock::Lock;
-use crate::sys::memory;
+use crate::sys::{is_confined, memory};
 use crate::unit::World;
 use crate::vsyscall;
 use alloc::vec::Vec;
@@ -272,10 +272,12 @@ impl Process {
                 continue;
             }
             let at = page << 12;
-            if !self.space.is_executable(at) && memory::read(at, &mut [0]) == 1 {
+            // Once confined, what is executable has been learned, and can be read.
+            let is_readable = || is_confined() || memory::read(at, &mut [0]) == 1;
+            if !self.space.is_executable(at) && !is_confined() && is_readable() {
                 self.space.learn(at, self.shared, &self.record.mappings)?;
             }
-            if self.space.is_executable(at) && memory::read(at, &mut [0]) == 1 {
+            if self.space.is_executable(at) && is_readable() {
                 self.readable.insert(page);
             }
         }

@@ -4,14 +4,30 @@
 
 extern crate alloc;
 
-mod heap;
 mod memory;
 
+use core::alloc::{GlobalAlloc, Layout};
 use core::arch::naked_asm;
+use timewise_runtime::heap::HEAP;
 use timewise_runtime::sys::{call, number};
 
+struct Allocator;
+
+// SAFETY: the runtime's heap keeps the contract.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as promised by the caller.
+        unsafe { HEAP.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as promised by the caller.
+        unsafe { HEAP.dealloc(block, layout) }
+    }
+}
+
 #[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
+static ALLOCATOR: Allocator = Allocator;
 
 /// Where the host sets the program counter: registers and `%gs` are as it prepared them.
 #[unsafe(naked)]

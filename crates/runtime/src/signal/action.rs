@@ -6,7 +6,7 @@
 use super::receive::receive;
 use crate::entry;
 use crate::state::PROCESS;
-use crate::sys::{Errno, call, number};
+use crate::sys::{Errno, call_for_program, number};
 use timewise_abi::signal::{Action, Actions, SIGNALS};
 use timewise_abi::thread::ThreadArea;
 
@@ -81,7 +81,7 @@ fn kernel(signal: usize, new: Option<Action>) -> Result<Action, Errno> {
     let mut old = Action::default();
     let new = new.as_ref().map_or(0, |new| (new as *const Action) as u64);
     // SAFETY: the runtime's handler takes care of what it is called for.
-    unsafe { call(number::RT_SIGACTION, [signal as u64, new, (&raw mut old) as u64, 8, 0, 0]) }?;
+    unsafe { call_for_program(number::RT_SIGACTION, [signal as u64, new, (&raw mut old) as u64, 8, 0, 0]) }?;
     Ok(old)
 }
 

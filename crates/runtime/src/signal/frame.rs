@@ -66,6 +66,13 @@ impl Info {
         Info { signal: signal as i32, errno: 0, code, padding: 0, address: 0, rest: [0; 13] }
     }
 
+    /// Whether a filter of system calls sent it.
+    pub fn is_filtered_call(&self) -> bool {
+        const SIGSYS: i32 = 31;
+        const BY_FILTER: i32 = 1;
+        self.signal == SIGSYS && self.code == BY_FILTER
+    }
+
     /// Whether the instruction at the interruption raised it.
     pub fn is_fault(&self) -> bool {
         const SIGILL: i32 = 4;

@@ -81,7 +81,8 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
             return None;
         }
         area.state.store(state::RUNNING, Ordering::Relaxed);
-        if fault && frame.info.address == interrupted {
+        // Also what a system call filter says of where the call was made.
+        if (fault || frame.info.is_filtered_call()) && frame.info.address == interrupted {
             frame.info.address = frame.registers.rip;
         }
         deliver::deliver(process, area, signal, frame, origin, handler_mask)

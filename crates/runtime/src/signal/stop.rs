@@ -6,7 +6,7 @@
 
 use super::frame::Info;
 use crate::state::PROCESS;
-use crate::sys::{Errno, call, number};
+use crate::sys::{Errno, call, is_confined, number};
 use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::thread::{ThreadArea, state};
 use timewise_abi::view::Shared;
@@ -32,6 +32,9 @@ pub fn is_asked_for(signal: usize, info: &Info) -> bool {
 /// Stops all other threads of the process, as far as they can be within a moment. The calling thread is
 /// past its last position, and holds no lock.
 pub fn others(area: &ThreadArea) {
+    if is_confined() {
+        return;
+    }
     // SAFETY: the shared file is mapped where the area says.
     let shared = unsafe { Shared::at(area.shared) };
     let Some(latest) = PROCESS.with(|process| {

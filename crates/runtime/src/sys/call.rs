@@ -1,19 +1,50 @@
 //! One raw system call, and the numbers of those that the runtime knows by name.
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// An error number of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Errno(pub i32);
 
-/// Makes a system call.
+/// Whether the program restricted the system calls that its process may make.
+static CONFINED: AtomicBool = AtomicBool::new(false);
+
+/// From now on the runtime makes no system call that the program did not ask for: the filter that the
+/// program installed might end it for that.
+pub fn confine() {
+    CONFINED.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`call`] makes no calls.
+pub fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
+}
+
+/// Makes a system call of the runtime's own.
+///
+/// # Errors
+/// The kernel's error number; `ENOSYS` once the program is confined.
+///
+/// # Safety
+/// The call must not change memory, mappings or signal state that anything else relies on.
+pub unsafe fn call(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
+    const ENOSYS: Errno = Errno(38);
+    if is_confined() {
+        return Err(ENOSYS);
+    }
+    // SAFETY: as promised.
+    unsafe { call_for_program(number, arguments) }
+}
+
+/// Makes a system call that the program asked for, if in other words.
 ///
 /// # Errors
 /// The kernel's error number.
 ///
 /// # Safety
-/// The call must not change memory, mappings or signal state that anything else relies on.
-pub unsafe fn call(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
+/// As for [`call`].
+pub unsafe fn call_for_program(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
     let [a, b, c, d, e, f] = arguments;
     let result: u64;
     // SAFETY: the registers are those of the kernel's convention; the caller vouches for the effect.
@@ -64,6 +95,7 @@ pub mod number {
     pub const RT_SIGSUSPEND: u64 = 130;
     pub const SIGALTSTACK: u64 = 131;
     pub const MLOCKALL: u64 = 151;
+    pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const SETRLIMIT: u64 = 160;
     pub const GETTID: u64 = 186;
@@ -81,6 +113,7 @@ pub mod number {
     pub const GETCPU: u64 = 309;
     pub const PROCESS_VM_READV: u64 = 310;
     pub const PROCESS_VM_WRITEV: u64 = 311;
+    pub const SECCOMP: u64 = 317;
     pub const EXECVEAT: u64 = 322;
     pub const PKEY_MPROTECT: u64 = 329;
     pub const IO_PGETEVENTS: u64 = 333;

@@ -1,6 +1,6 @@
 //! The kernel's limit on the address space of this process.
 
-use super::{Errno, call, number};
+use super::{Errno, call, call_for_program, number};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The number of the limit among all limits.
@@ -35,7 +35,7 @@ pub fn get() -> Option<[u64; 2]> {
 pub fn set(limits: [u64; 2]) -> Result<(), Errno> {
     let arguments = [0, ADDRESS_SPACE, limits.as_ptr() as u64, 0, 0, 0];
     // SAFETY: reads two words. A limit changes no memory.
-    unsafe { call(number::PRLIMIT64, arguments) }.map(drop)
+    unsafe { call_for_program(number::PRLIMIT64, arguments) }.map(drop)
 }
 
 /// Moves the soft limit up by what the runtime is about to take, so that the program keeps its room.

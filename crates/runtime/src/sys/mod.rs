@@ -8,4 +8,4 @@ pub mod maps;
 pub mod memory;
 pub mod signal;
 
-pub use call::{Errno, call, number};
+pub use call::{Errno, call, call_for_program, confine, is_confined, number};

@@ -4,7 +4,7 @@
 //! puts the runtime into it. A call that fails only makes the host let go.
 
 use crate::entry;
-use crate::sys::{call, number};
+use crate::sys::{call, is_confined, number};
 use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, TAKEN, WITHDRAWN};
 use timewise_abi::thread::{ThreadArea, returned, state};
@@ -22,6 +22,11 @@ const PATIENCE_NS: u64 = 100_000_000;
 pub fn execute(area: &mut ThreadArea) {
     // SAFETY: the shared file is mapped where the area says.
     let header = unsafe { Shared::at(area.shared) }.header();
+    if is_confined() {
+        // Should the call fail, this says too much.
+        header.unfollowed.fetch_add(1, Ordering::Relaxed);
+        return super::native(area);
+    }
     let Some(number) = take(header) else { return super::native(area) };
     let mailbox = &header.mailboxes[number];
     ask(header, mailbox, area);

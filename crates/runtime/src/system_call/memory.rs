@@ -7,7 +7,7 @@
 use super::{answer, arguments, native};
 use crate::retire;
 use crate::state::{PROCESS, Process};
-use crate::sys::{Errno, call, number};
+use crate::sys::{Errno, call, call_for_program, number};
 use core::ops::Range;
 use timewise_abi::Failure;
 use timewise_abi::thread::ThreadArea;
@@ -67,7 +67,7 @@ pub fn change(area: &mut ThreadArea) {
 fn perform(process: &mut Process, number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
     let changes = changes(process, number, arguments);
     // SAFETY: the program's own call; what it means for the runtime follows.
-    let result = unsafe { call(number, arguments) };
+    let result = unsafe { call_for_program(number, arguments) };
     for (range, effect) in changes.into_iter().flatten() {
         // Out of room for a record is noted where it happens.
         let _ = apply(process, range, effect);
@@ -146,7 +146,7 @@ fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option
             // What the runtime reserved must not be filled: lock pages as they come into use.
             let arguments = [a | MCL_ONFAULT, b, c, d, e, 0];
             // SAFETY: locks pages, which changes nothing that is relied on.
-            Some(unsafe { call(number, arguments) })
+            Some(unsafe { call_for_program(number, arguments) })
         }
         number::MMAP if own(process, range(a, b)) => Some(match d {
             _ if d & MAP_FIXED_NOREPLACE != 0 => Err(EEXIST),

@@ -3,6 +3,7 @@
 //! Those that change what the runtime relies on are handled in the files of this folder, one concern
 //! each.
 
+mod confine;
 mod execute;
 pub mod limit;
 mod memory;
@@ -52,6 +53,7 @@ pub fn handle(area: &mut ThreadArea) {
         number::RT_SIGACTION => signal::action(area),
         number::SIGALTSTACK => signal::handler_stack(area),
         number::RT_SIGRETURN => signal::sigreturn(area),
+        number::PRCTL | number::SECCOMP => confine::confine(area),
         number::EXECVE | number::EXECVEAT => execute::execute(area),
         _ => native(area),
     }
@@ -61,6 +63,7 @@ pub fn handle(area: &mut ThreadArea) {
 pub fn returned(area: &mut ThreadArea) {
     match area.returned {
         returned::EXEC => execute::failed(area),
+        returned::FILTER => confine::confined(area),
         _ => process::created(area),
     }
     area.state.store(state::RUNNING, Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! The runtime's heap: power-of-two classes over chunks from the kernel. Used under the process lock only,
 //! so it needs none of its own.
 
+use crate::sys::{call, number};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
-use timewise_runtime::sys::{call, number};
 
 /// Classes from 16 bytes (2^4) to 2^31.
 const CLASSES: usize = 32;
@@ -15,11 +15,20 @@ const CHUNK: usize = 1 << 20;
 /// Allocations of this and more get mappings of their own.
 const LARGE: usize = 256 << 10;
 
+/// Bytes kept in store for a process that may ask the kernel for no more; less if that is refused.
+const STORE: usize = 1 << 30;
+const LEAST_STORE: usize = 16 << 20;
+
 struct State {
+    /// Nothing more is asked of the kernel, and nothing given back.
+    closed: bool,
     free: [*mut u8; CLASSES],
     next: *mut u8,
     end: *mut u8,
 }
+
+/// The runtime's allocator; the freestanding program that carries the runtime makes it the global one.
+pub static HEAP: Heap = Heap::new();
 
 /// The allocator.
 pub struct Heap(UnsafeCell<State>);
@@ -29,9 +38,25 @@ unsafe impl Sync for Heap {}
 
 impl Heap {
     /// An empty heap.
-    pub const fn new() -> Heap {
+    const fn new() -> Heap {
         let none = core::ptr::null_mut();
-        Heap(UnsafeCell::new(State { free: [none; CLASSES], next: none, end: none }))
+        Heap(UnsafeCell::new(State { closed: false, free: [none; CLASSES], next: none, end: none }))
+    }
+
+    /// Takes what will ever be needed from the kernel, which is then asked no more. Under the process lock.
+    pub fn keep_in_store(&self) {
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &mut *self.0.get() };
+        let mut size = STORE;
+        while size >= LEAST_STORE && !state.closed {
+            let store = map(size);
+            if !store.is_null() {
+                state.next = store;
+                state.end = store.wrapping_add(size);
+                state.closed = true;
+            }
+            size /= 4;
+        }
     }
 }
 
@@ -56,11 +81,11 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let class = class(layout);
         let size = 1usize << class;
-        if size >= LARGE {
-            return map(size);
-        }
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
+        if size >= LARGE && !state.closed {
+            return map(size);
+        }
         let head = state.free[class as usize];
         if !head.is_null() {
             // SAFETY: a free block starts with the address of the next.
@@ -69,7 +94,7 @@ unsafe impl GlobalAlloc for Heap {
         }
         let aligned = (state.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
         if aligned.is_null() || (state.end as usize).saturating_sub(aligned as usize) < size {
-            let chunk = map(CHUNK);
+            let chunk = if state.closed { core::ptr::null_mut() } else { map(CHUNK) };
             if chunk.is_null() {
                 return chunk;
             }
@@ -84,7 +109,9 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let class = class(layout);
         let size = 1usize << class;
-        if size >= LARGE {
+        // SAFETY: as in `alloc`.
+        let closed = unsafe { (*self.0.get()).closed };
+        if size >= LARGE && !closed {
             // SAFETY: unmaps the block's own mapping.
             let _ = unsafe { call(number::MUNMAP, [block as u64, size as u64, 0, 0, 0, 0]) };
             return;
