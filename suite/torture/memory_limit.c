@@ -1,5 +1,5 @@
 /* A limit on the address space, set by the program and inherited by one that it executes: allocations fail at
- * the limit as natively, and new code still runs.
+ * the limit as natively, and new code still runs. */
 #include "torture.h"
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -31,7 +31,7 @@ impl Program {
 #[derive(clap::Args)]
 pub struct Sampling {
     /// Samples per second of CPU time [default: 4000, or fewer where a sample costs so much that
-    /// they would slow the program by more than 1.25 %]
+    /// they would slow the program by more than 0.8 %]
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
     /// Sample the kernel as well, when it works for the program

@@ -29,7 +29,7 @@ pub struct Options {
 
 /// What a profile with counts costs is two orders of magnitude more; and what the program does must
 /// not look different for being watched.
-const COST_LIMIT: f64 = 0.0125;
+const COST_LIMIT: f64 = 0.008;
 
 impl Default for Options {
     fn default() -> Options {
