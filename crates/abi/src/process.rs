@@ -28,10 +28,6 @@ pub struct ProcessRecord {
     pub counters: AtomicU32,
     /// Latest [`crate::thread::ThreadArea`], 0 for none; linked through its `previous`; runtime.
     pub latest_thread: AtomicU64,
-    /// Bytes of application code that were translated; runtime.
-    pub translated_bytes: AtomicU64,
-    /// Nanoseconds spent in the runtime's translator; runtime.
-    pub translation_ns: AtomicU64,
     /// What the program asked to be done about signals; runtime.
     pub actions: Actions,
     /// The limits on its address space, soft and hard, as the program knows them: the kernel's are higher

@@ -124,16 +124,6 @@ impl Shared {
         }
     }
 
-    /// Adds the counters of a thread area to `sums`.
-    pub fn add_counters(self, thread: u64, sums: &mut [u64]) {
-        let first = (self.base + thread + u64::from(COUNTERS)) as *const u64;
-        for (number, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: the area has room for all counters that were handed out. Volatile: the thread may
-            // be running.
-            *sum += unsafe { first.add(number).read_volatile() };
-        }
-    }
-
     /// The thread area registered before this one, 0 for none.
     pub fn previous_thread(self, thread: u64) -> u64 {
         // SAFETY: written before the area was registered.

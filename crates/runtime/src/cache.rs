@@ -170,11 +170,6 @@ impl Cache {
         }
         true
     }
-
-    /// Bytes of translated code.
-    pub fn used(&self) -> u64 {
-        self.regions.iter().map(|r| (r.hot - r.start) + (r.end - r.cold)).sum()
-    }
 }
 
 /// Where a region for code at `address` may start, the best places first.
