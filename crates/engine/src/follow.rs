@@ -5,9 +5,11 @@ use crate::arena::Arena;
 use crate::count::CountError;
 use crate::inject::inject;
 use crate::payload::Payload;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
@@ -203,8 +205,8 @@ fn path_of(tid: i32, mailbox: &Mailbox) -> PathBuf {
     if path.is_empty() && flags & libc::AT_EMPTY_PATH as u64 != 0 {
         return proc.join(format!("fd/{directory}"));
     }
-    if let Some(below) = path.strip_prefix('/') {
-        return proc.join("root").join(below);
+    if let Some(below) = path.as_bytes().strip_prefix(b"/") {
+        return proc.join("root").join(OsStr::from_bytes(below));
     }
     match directory {
         libc::AT_FDCWD => proc.join("cwd").join(path),
@@ -213,10 +215,10 @@ fn path_of(tid: i32, mailbox: &Mailbox) -> PathBuf {
 }
 
 /// The string at an address of a thread's memory, empty if there is none.
-fn string_at(tid: i32, address: u64) -> String {
+fn string_at(tid: i32, address: u64) -> OsString {
     use std::os::unix::fs::FileExt;
     let mut text = Vec::new();
-    let Ok(memory) = std::fs::File::open(format!("/proc/{tid}/mem")) else { return String::new() };
+    let Ok(memory) = std::fs::File::open(format!("/proc/{tid}/mem")) else { return OsString::new() };
     while text.len() < libc::PATH_MAX as usize {
         let mut bytes = [0; 64];
         // Up to the next multiple of the buffer's size, so that no read crosses into a page that is not there.
@@ -229,16 +231,16 @@ fn string_at(tid: i32, address: u64) -> String {
             break;
         }
     }
-    String::from_utf8_lossy(&text).into_owned()
+    OsString::from_vec(text)
 }
 
 /// The path as the program itself would name it.
-fn name_of(path: &std::path::Path) -> PathBuf {
+fn name_of(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// Whether the program in a file can be counted.
-fn check(path: &std::path::Path) -> Result<(), Refusal> {
+fn check(path: &Path) -> Result<(), Refusal> {
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
     let will_fail = |_| Refusal::WillFail;
@@ -267,8 +269,7 @@ fn check(path: &std::path::Path) -> Result<(), Refusal> {
     }
 }
 
-fn has_capabilities(path: &std::path::Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
+fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: both names are C strings; no value is asked for, only its size.
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }

@@ -7,6 +7,7 @@ use crate::payload::{self, Payload};
 use std::io;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
+use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 
 /// Maps the runtime into the program and points it there. `parent` is the record of the image that it
@@ -83,51 +84,11 @@ fn map_all(arena: &Arena, payload: &Payload, tracee: Tracee, stack: u64) -> io::
 /// Writes what is mapped executable before the first instruction into the process's log.
 fn record_mappings(arena: &Arena, process: u64, pid: i32) -> io::Result<()> {
     let shared = arena.shared();
-    for line in std::fs::read_to_string(format!("/proc/{pid}/maps"))?.lines() {
-        let Some((record, path)) = parse(line) else { continue };
-        let log = &shared.process(process).mappings;
-        shared
-            .append(log, &record, path.as_bytes())
-            .map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    let log = &shared.process(process).mappings;
+    for Mapped { start, end, file_offset, device, inode, path } in maps::executable(pid)? {
+        let path_length = path.len() as u32;
+        let record = MappingRecord { start, end, file_offset, device, inode, mapped: 1, path_length };
+        shared.append(log, &record, &path).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     }
     Ok(())
-}
-
-/// A line of `/proc/PID/maps` that maps something executable.
-fn parse(line: &str) -> Option<(MappingRecord, &str)> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    if !fields.next()?.contains('x') {
-        return None;
-    }
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let file_offset = hex(fields.next()?)?;
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let inode = fields.next()?.parse().ok()?;
-    let path = fields.next().unwrap_or("").trim_start();
-    let device = libc::makedev(hex(major)? as u32, hex(minor)? as u32);
-    let record = MappingRecord {
-        start: hex(start)?,
-        end: hex(end)?,
-        file_offset,
-        device,
-        inode,
-        mapped: 1,
-        path_length: path.len() as u32,
-    };
-    Some((record, path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn maps_lines() {
-        let line = "555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a b";
-        let (record, path) = parse(line).unwrap();
-        assert_eq!((record.start, record.file_offset, record.inode), (0x5555_5555_8000, 0x4000, 1234));
-        assert_eq!(path, "/usr/bin/a b");
-        assert!(parse("555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a").is_none());
-    }
 }

@@ -71,7 +71,7 @@ impl Image {
         if header.e_machine(endian) != EM_X86_64 {
             return Err(foreign("for another processor"));
         }
-        let segments = Segments::read(header, &data).ok_or_else(|| damaged("no program headers".into()))?;
+        let segments = Segments::read(header, &*data).ok_or_else(|| damaged("no program headers".into()))?;
         let elf = Elf::parse(&*data).map_err(|error| damaged(error.to_string()))?;
         let build_id = elf.build_id().ok().flatten().unwrap_or_default().to_vec();
         Ok(Image { path: path.to_owned(), segments, build_id, data })

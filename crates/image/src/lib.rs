@@ -1,8 +1,8 @@
 //! Modules of a process: the files that hold code, and what they say of it.
 //!
 //! [`Image`] is one opened ELF file (or the vDSO): its build id, its segments (file offset ↔
-//! link-time offset) and the bytes of its code. [`Symboliser`] answers the questions that reports ask,
-//! each computed when first asked: which function holds an offset, which source line, through which
+//! link-time offset) and the bytes of its code; [`Headers`] are the part of it that can be read alone.
+//! [`Symboliser`] answers the questions that reports ask, each computed when first asked: which function holds an offset, which source line, through which
 //! inlined calls. Offsets are link-time virtual addresses throughout.
 //!
 //! Files are read whole and never mapped, so one that changes while it is read can give wrong answers
@@ -15,6 +15,7 @@ mod disassembly;
 mod dwarf;
 mod error;
 mod functions;
+mod headers;
 mod image;
 mod linkage;
 mod segments;
@@ -28,6 +29,7 @@ pub use disassembly::Disassembled;
 pub use dwarf::{Frame, LineRow};
 pub use error::ImageError;
 pub use functions::{Function, Functions, Origin};
+pub use headers::Headers;
 pub use image::Image;
 pub use segments::{Segment, Segments};
 pub use symboliser::Symboliser;

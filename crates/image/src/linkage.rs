@@ -43,10 +43,11 @@ pub fn of(elf: &Elf, symbols: &[Named]) -> (Vec<Range<u64>>, Vec<Stub>) {
             if step.control != Control::IndirectJump {
                 continue;
             }
-            let code = &data[(step.offset - start) as usize..];
+            let within = step.offset.wrapping_sub(start);
+            let code = &data[within as usize..];
             let slot = timewise_isa::decode(code, step.offset).ok().and_then(|i| i.relative_operand);
             let Some(name) = slot.and_then(|(_, slot)| slots.get(&slot)) else { continue };
-            let offset = start + (step.offset - start) / size * size;
+            let offset = start.wrapping_add(within / size * size);
             stubs.push(Stub { offset, size, name: format!("{name}@plt") });
         }
     }

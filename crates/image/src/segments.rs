@@ -1,8 +1,8 @@
 //! Program headers: which bytes of a file lie at which link-time offset.
 
-use object::Endianness;
 use object::elf::{FileHeader64, PF_X, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadRef};
 use std::ops::Range;
 
 /// Mappings begin on pages, segments anywhere within their first page.
@@ -30,7 +30,10 @@ pub struct Segments {
 
 impl Segments {
     /// Reads the program headers; `None` if they do not lie within the file.
-    pub(crate) fn read(header: &FileHeader64<Endianness>, data: &[u8]) -> Option<Segments> {
+    pub(crate) fn read<'data>(
+        header: &FileHeader64<Endianness>,
+        data: impl ReadRef<'data>,
+    ) -> Option<Segments> {
         let endian = header.endian().ok()?;
         let mut all = Vec::new();
         for entry in header.program_headers(endian, data).ok()? {

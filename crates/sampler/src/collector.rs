@@ -1,15 +1,16 @@
 //! From records in order of time to the tables of a profile: who ran, in which code, with which
 //! callers.
 
-use crate::address_space::AddressSpace;
 use crate::modules::Modules;
 use crate::options::Progress;
 use crate::record::{RawMapping, RawSample, Record};
+use crate::root::Root;
 use crate::stacks::Stacks;
 use crate::thinning::Samples;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{Exit, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
+use timewise_target::address_space::AddressSpace;
 
 /// What the kernel gives as thread while it does the last of its work for one that it has already
 /// taken off its books. That work counts as the first thread's.
@@ -58,19 +59,6 @@ struct Tracked {
     executable_follows: bool,
 }
 
-/// The process that a recording begins with.
-#[derive(Debug)]
-pub struct Root {
-    /// Its id.
-    pub pid: u32,
-    /// Path of its executable.
-    pub executable: Vec<u8>,
-    /// Name of its only thread.
-    pub name: String,
-    /// What it has mapped so far.
-    pub mappings: Vec<RawMapping>,
-}
-
 impl Collector {
     /// A recording that begins at `started_ns` with one process; descendants follow by `fork`.
     pub fn new(
@@ -113,10 +101,7 @@ impl Collector {
             Record::Name { pid, tid, name, exec } => self.name(pid, tid, name, exec),
             Record::Fork { pid, tid, parent_pid } => self.fork(pid, tid, parent_pid),
             Record::Exit { pid, tid } => self.exit(pid, tid),
-            Record::Lost { count } => {
-                self.lost += count;
-                self.progress.missed(count);
-            }
+            Record::Lost { count } => self.lost += count,
             Record::Untracked { count } => self.untracked += count,
             Record::Throttled => self.throttled += 1,
         }

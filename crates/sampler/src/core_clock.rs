@@ -85,7 +85,8 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs the chain and says how long it took. The loop's own counter and branch hide beside it: they depend on nothing in it.
+/// Runs the chain and says how long it took. The loop's own counter and branch hide beside it: they
+/// depend on nothing in it.
 pub(crate) fn run_chain(rounds: u64) -> Duration {
     let started = Instant::now();
     // SAFETY: changes the named registers and flags only, touches no memory, and ends after

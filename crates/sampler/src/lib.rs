@@ -9,7 +9,6 @@
 //!
 //! What this crate does not do: read symbols, or judge what the samples say.
 
-mod address_space;
 mod channels;
 mod collector;
 pub mod core_clock;
@@ -22,10 +21,9 @@ mod period;
 mod record;
 mod recording;
 mod refusal;
-mod segments;
+mod root;
 mod source;
 mod stacks;
-mod subject;
 mod thinning;
 mod warnings;
 

@@ -1,22 +1,23 @@
 //! The modules of a recording: names and build ids of what was mapped, each once.
 
-use crate::address_space::{AddressSpace, Mapping};
 use crate::record::{FileIdentity, RawMapping};
-use crate::segments::Segments;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use timewise_image::Headers;
 use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place};
+use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
+use timewise_target::maps::{self, Mapped};
 
 /// Modules by identity, and the program headers of those that are files.
 #[derive(Debug, Default)]
 pub struct Modules {
     all: Vec<Module>,
     ids: HashMap<Module, ModuleId>,
-    segments: HashMap<ModuleId, Segments>,
+    headers: HashMap<ModuleId, Headers>,
     files: HashMap<(Vec<u8>, IdentityKey), ModuleId>,
     /// Paths whose file was gone or another one by the time that it was looked at.
     pub unreadable: Vec<Vec<u8>>,
@@ -31,8 +32,8 @@ impl Modules {
         let mapping = match kind_of(&raw.path) {
             ModuleKind::File => {
                 let module = self.file(raw);
-                let offset = match self.segments.get(&module) {
-                    Some(segments) => segments.virtual_address(raw.file_offset),
+                let offset = match self.headers.get(&module) {
+                    Some(headers) => headers.virtual_address(raw.file_offset),
                     None => raw.file_offset,
                 };
                 Mapping { end, module, bias: raw.address.wrapping_sub(offset) }
@@ -55,7 +56,7 @@ impl Modules {
         kind: ModuleKind,
         end: u64,
     ) -> Mapping {
-        let known = space.touching(raw.address, end).map(|(_, mapping)| mapping);
+        let known = space.touching(raw.address, end);
         let known = known.filter(|m| self.all[m.module.index()].kind == kind && m.bias <= raw.address);
         if let Some(region) = known {
             return Mapping { end, ..region };
@@ -73,17 +74,17 @@ impl Modules {
         if let Some(&id) = self.files.get(&(raw.path.clone(), key.clone())) {
             return id;
         }
-        let segments = find_file(raw).and_then(|path| Segments::of_file(&path));
-        if segments.is_none() {
+        let headers = find_file(raw).and_then(|path| Headers::of_file(&path));
+        if headers.is_none() {
             self.unreadable.push(raw.path.clone());
         }
-        let segments = segments.unwrap_or_default();
+        let headers = headers.unwrap_or_default();
         let build_id = match &raw.identity {
             FileIdentity::BuildId(id) => id.clone(),
-            FileIdentity::Inode(_) => segments.build_id.clone(),
+            FileIdentity::Inode(_) => headers.build_id.clone(),
         };
         let id = self.intern(Module { kind: ModuleKind::File, path: raw.path.clone(), build_id });
-        self.segments.insert(id, segments);
+        self.headers.insert(id, headers);
         self.files.insert((raw.path.clone(), key), id);
         id
     }
@@ -108,18 +109,6 @@ impl Modules {
     }
 }
 
-/// What a mapping's name in `/proc/PID/maps` or in a record says of its kind.
-fn kind_of(path: &[u8]) -> ModuleKind {
-    match path {
-        b"[vdso]" => ModuleKind::Vdso,
-        b"" | b"//anon" | b"[heap]" | b"[stack]" | b"//toolong" => ModuleKind::Jit,
-        _ if path.starts_with(b"[anon") || path.starts_with(b"/memfd:") => ModuleKind::Jit,
-        _ if path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV") => ModuleKind::Jit,
-        _ if path.starts_with(b"/") => ModuleKind::File,
-        _ => ModuleKind::Unknown,
-    }
-}
-
 /// The file that was mapped, at its path as we see it or as the process sees it. A build id must
 /// agree. An inode number need not (overlay file systems show two for one file), unless the file
 /// is known to be gone from its path.
@@ -133,9 +122,9 @@ fn find_file(raw: &RawMapping) -> Option<PathBuf> {
             let exact = candidates.iter().find(|path| same_inode(path, *inode));
             exact.or_else(|| candidates.iter().find(|path| path.is_file()))
         }
-        FileIdentity::BuildId(id) => {
-            candidates.iter().find(|path| Segments::of_file(path).is_some_and(|s| s.build_id == *id))
-        }
+        FileIdentity::BuildId(id) => candidates
+            .iter()
+            .find(|path| Headers::of_file(path).is_some_and(|headers| headers.build_id == *id)),
     };
     found.cloned()
 }
@@ -145,30 +134,15 @@ fn find_file(raw: &RawMapping) -> Option<PathBuf> {
 /// # Errors
 /// The system's, if the process is gone or hidden.
 pub fn present_mappings(pid: u32) -> std::io::Result<Vec<RawMapping>> {
-    let text = fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_map_line(pid, line)).collect())
-}
-
-/// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`
-fn parse_map_line(pid: u32, line: &[u8]) -> Option<RawMapping> {
-    let mut rest = line;
-    let mut field = || {
-        let end = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
-        let (field, after) = rest.split_at(end);
-        rest = after.trim_ascii_start();
-        std::str::from_utf8(field).ok()
-    };
-    let (range, protection, file_offset, _device, inode) = (field()?, field()?, field()?, field()?, field()?);
-    let (start, end) = range.split_once('-')?;
-    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-    protection.contains('x').then_some(RawMapping {
+    let raw = |Mapped { start, end, file_offset, inode, path, .. }: Mapped| RawMapping {
         pid,
         address: start,
-        length: end.checked_sub(start)?,
-        file_offset: u64::from_str_radix(file_offset, 16).ok()?,
-        identity: FileIdentity::Inode(inode.parse().ok()?),
-        path: rest.to_vec(),
-    })
+        length: end.saturating_sub(start),
+        file_offset,
+        identity: FileIdentity::Inode(inode),
+        path,
+    };
+    Ok(maps::executable(pid as i32)?.into_iter().map(raw).collect())
 }
 
 #[cfg(test)]

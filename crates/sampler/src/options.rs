@@ -63,7 +63,6 @@ pub enum Scope {
 #[derive(Debug, Default)]
 pub struct Progress {
     samples: AtomicU64,
-    lost: AtomicU64,
     last_processor: AtomicU32,
 }
 
@@ -71,11 +70,6 @@ impl Progress {
     /// Samples taken so far.
     pub fn samples(&self) -> u64 {
         self.samples.load(Ordering::Relaxed)
-    }
-
-    /// Records lost so far.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
     }
 
     /// Processor of the newest sample.
@@ -86,9 +80,5 @@ impl Progress {
     pub(crate) fn sampled(&self, cpu: u32) {
         self.samples.fetch_add(1, Ordering::Relaxed);
         self.last_processor.store(cpu, Ordering::Relaxed);
-    }
-
-    pub(crate) fn missed(&self, records: u64) {
-        self.lost.fetch_add(records, Ordering::Relaxed);
     }
 }

@@ -7,8 +7,8 @@ use crate::core_clock::Probe;
 use crate::cost;
 use crate::options::Options;
 use crate::order::Queue;
+use crate::root::Root;
 use crate::source::{Source, choose};
-use crate::subject::Subject;
 use crate::warnings;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Clock, Exit, Machine, Profile, Run, RunKind};
 use timewise_target::launch::{Ended, Running, Stopped};
 use timewise_target::machine;
+use timewise_target::subject::Subject;
 
 /// However large the rings are, progress is told and memory is kept small at this pace.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -32,16 +33,17 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// [`SampleError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleError> {
     let pid = stopped.pid();
-    let Prepared { source, frequency_hz, subject, mut channels, probe, end } = match prepare(pid, options) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            stopped.kill();
-            return Err(error);
-        }
-    };
+    let Prepared { source, frequency_hz, subject, root, mut channels, probe, end } =
+        match prepare(pid, options) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                stopped.kill();
+                return Err(error);
+            }
+        };
     let started_unix_ns = unix_ns();
     let started_ns = monotonic_ns();
-    let Subject { command, directory, environment, randomised_addresses, root } = subject;
+    let Subject { command, directory, environment, randomised_addresses } = subject;
     let progress = Arc::clone(&options.progress);
     let mut collector =
         Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
@@ -99,6 +101,7 @@ struct Prepared {
     source: Source,
     frequency_hz: u32,
     subject: Subject,
+    root: Root,
     channels: Channels,
     probe: Probe,
     /// Becomes readable when the program ends.
@@ -111,12 +114,14 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
     let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
     let frequency_hz = cost::affordable_hz(options, cost);
     source.set_frequency(frequency_hz);
-    let subject = Subject::of(pid as u32).map_err(failed("read what the program is (/proc/PID)"))?;
+    let unknown = "read what the program is (/proc/PID)";
+    let subject = Subject::of(pid as u32).map_err(failed(unknown))?;
+    let root = Root::of(pid as u32).map_err(failed(unknown))?;
     let channels = Channels::open(&source, pid, options.ring_bytes)?;
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
     let end = pid_descriptor(pid).map_err(failed("watch the program"))?;
     channels.enable().map_err(failed("start sampling"))?;
-    Ok(Prepared { source, frequency_hz, subject, channels, probe, end })
+    Ok(Prepared { source, frequency_hz, subject, root, channels, probe, end })
 }
 
 /// Collects until the program ends; also says how many of its descendants still ran then.

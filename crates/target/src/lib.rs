@@ -1,9 +1,11 @@
-//! A process under our care: launching, `ptrace`, and what the kernel says of it.
+//! A process under our care: launching, `ptrace`, what the kernel says of it, and what its addresses mean.
 //!
 //! Start reading at [`launch::Launch`].
 
+pub mod address_space;
 pub mod launch;
 pub mod machine;
+pub mod maps;
 pub mod perf;
 pub mod program;
 pub mod seize;

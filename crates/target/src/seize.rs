@@ -120,7 +120,9 @@ impl Seized {
 
 /// The process that a thread belongs to.
 fn process_of(tid: i32) -> io::Result<i32> {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status"))?;
+    // The name in it may be of any bytes.
+    let status = std::fs::read(format!("/proc/{tid}/status"))?;
+    let status = String::from_utf8_lossy(&status);
     let line = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
     let unreadable = || io::Error::other("no process number in its status");
     line.and_then(|v| v.trim().parse().ok()).ok_or_else(unreadable)

@@ -1,14 +1,14 @@
 //! The modules of all processes: names and build ids of what was mapped, each once.
 
-use super::address_space::{AddressSpace, Mapping};
-use super::segments::Segments;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use timewise_abi::log::MappingRecord;
+use timewise_image::Headers;
 use timewise_profile::{Module, ModuleId, ModuleKind};
+use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 
 /// A change of a process's address space.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Mapped {
 #[derive(Debug, Default)]
 pub struct Modules {
     all: Vec<Module>,
-    files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Segments)>,
+    files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
     others: HashMap<(u64, Module), ModuleId>,
     /// Paths of files that were gone or other ones by the time that they were looked at.
     pub unreadable: Vec<Vec<u8>>,
@@ -40,8 +40,8 @@ impl Modules {
         }
         let (module, bias) = match kind_of(&mapped.path) {
             ModuleKind::File => {
-                let (module, segments) = self.file(mapped);
-                (module, record.start.wrapping_sub(segments.virtual_address(record.file_offset)))
+                let (module, headers) = self.file(mapped);
+                (module, record.start.wrapping_sub(headers.virtual_address(record.file_offset)))
             }
             ModuleKind::Jit => self.written_code(space, owner, record),
             // The same in all processes, at addresses of their own.
@@ -66,19 +66,19 @@ impl Modules {
         (self.other(owner, module), record.start)
     }
 
-    fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Segments) {
+    fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
         let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
         let (all, unreadable) = (&mut self.all, &mut self.unreadable);
-        let (id, segments) = self.files.entry(key).or_insert_with(|| {
-            let segments = read(mapped).unwrap_or_else(|| {
+        let (id, headers) = self.files.entry(key).or_insert_with(|| {
+            let headers = read(mapped).unwrap_or_else(|| {
                 unreadable.push(mapped.path.clone());
-                Segments::default()
+                Headers::default()
             });
-            let build_id = segments.build_id.clone();
+            let build_id = headers.build_id.clone();
             all.push(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id });
-            (ModuleId(all.len() as u32 - 1), segments)
+            (ModuleId(all.len() as u32 - 1), headers)
         });
-        (*id, segments)
+        (*id, headers)
     }
 
     fn other(&mut self, owner: u64, module: Module) -> ModuleId {
@@ -105,31 +105,23 @@ impl Modules {
     }
 }
 
-/// What a mapping's name says of its kind.
-fn kind_of(path: &[u8]) -> ModuleKind {
-    match path {
-        b"[vdso]" => ModuleKind::Vdso,
-        b"" | b"//anon" | b"[heap]" | b"[stack]" => ModuleKind::Jit,
-        _ if path.starts_with(b"[anon") || path.starts_with(b"/memfd:") => ModuleKind::Jit,
-        _ if path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV") => ModuleKind::Jit,
-        _ if path.starts_with(b"/") => ModuleKind::File,
-        _ => ModuleKind::Unknown,
-    }
-}
-
 /// The headers of the file that was mapped, if it still stands at its path. Overlay file systems show two
 /// numbers for one file, so only a file that is gone from its path is known to be another one.
-fn read(mapped: &Mapped) -> Option<Segments> {
+fn read(mapped: &Mapped) -> Option<Headers> {
     let path = Path::new(OsStr::from_bytes(&mapped.path));
     let deleted = mapped.path.ends_with(b" (deleted)");
     let exact = path.metadata().is_ok_and(|m| m.ino() == mapped.record.inode);
-    if deleted && !exact { None } else { Segments::of_file(path) }
+    if deleted && !exact { None } else { Headers::of_file(path) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use timewise_profile::Offset;
+
+    fn found(space: &AddressSpace, address: u64) -> Option<(ModuleId, Offset)> {
+        space.place(address).map(|place| (place.module, place.offset))
+    }
 
     fn mapped(start: u64, end: u64, path: &str, inode: u64) -> Mapped {
         let path_length = path.len() as u32;
@@ -143,12 +135,12 @@ mod tests {
         for (start, end) in [(0x10000, 0x11000), (0x11000, 0x12000), (0x10000, 0x13000), (0x90000, 0x91000)] {
             modules.apply(&mut space, 1, &mapped(start, end, "", 0));
         }
-        assert_eq!(space.find(0x12345), Some((ModuleId(0), Offset(0x2345))));
+        assert_eq!(found(&space, 0x12345), Some((ModuleId(0), Offset(0x2345))));
         assert_eq!(modules.all.len(), 2);
         assert_eq!(modules.all[1].path, b"[jit 0x90000]");
         let mut stranger = AddressSpace::default();
         modules.apply(&mut stranger, 2, &mapped(0x10000, 0x11000, "", 0));
-        assert_eq!(stranger.find(0x10000), Some((ModuleId(2), Offset(0))));
+        assert_eq!(found(&stranger, 0x10000), Some((ModuleId(2), Offset(0))));
     }
 
     #[test]
@@ -158,7 +150,7 @@ mod tests {
         let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
         let path = program.to_str().unwrap();
         modules.apply(&mut space, 1, &mapped(0x5000_0000, 0x5000_1000, path, inode));
-        assert_eq!(space.find(0x5000_0010), Some((ModuleId(0), Offset(0x10))));
+        assert_eq!(found(&space, 0x5000_0010), Some((ModuleId(0), Offset(0x10))));
         assert_eq!(modules.kind(ModuleId(0)), ModuleKind::File);
         modules.apply(&mut space, 1, &mapped(0x6000_0000, 0x6000_1000, "/gone (deleted)", 1));
         assert_eq!(modules.unreadable, [b"/gone (deleted)"]);

@@ -4,7 +4,7 @@ use super::flow::{self, Flow};
 use super::pieces::{Found, PieceId, Pieces};
 use super::rows::{ImageFlow, Rows};
 use crate::arena::Arena;
-use crate::code::{AddressSpace, Modules};
+use crate::code::Modules;
 use crate::harvest::{self, Image, Images};
 use crate::solve::{Equations, Point};
 use crate::unseen;
@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
 use timewise_profile::{EdgeKind, Offset};
+use timewise_target::address_space::AddressSpace;
 
 /// Everything that was counted so far.
 #[derive(Debug)]
@@ -95,8 +96,9 @@ impl Converter {
                 self.modules.apply(&mut space, owner, change);
                 applied += 1;
             }
+            let place = space.place(block.address).map(|place| (place.module, place.offset));
             let nowhere = || (self.modules.unmapped(), Offset(block.address));
-            let (module, offset) = space.find(block.address).unwrap_or_else(nowhere);
+            let (module, offset) = place.unwrap_or_else(nowhere);
             let found = Found {
                 owner: image.record,
                 module,

@@ -1,7 +1,7 @@
-//! The executable memory of a process at a moment.
+//! The executable memory of a process at a moment: from an address to a place in a module.
 
 use std::collections::BTreeMap;
-use timewise_profile::{ModuleId, Offset};
+use timewise_profile::{CodeVersion, ModuleId, ModuleKind, Offset, Place};
 
 /// The executable mappings of one process, none of which overlap.
 #[derive(Clone, Debug, Default)]
@@ -47,10 +47,26 @@ impl AddressSpace {
         (last.end >= start).then_some(last)
     }
 
-    /// Module and offset of an address; `None` outside of all mappings.
-    pub fn find(&self, address: u64) -> Option<(ModuleId, Offset)> {
+    /// The place of an address, in the first version of the code there; `None` outside of all mappings.
+    pub fn place(&self, address: u64) -> Option<Place> {
         let (_, mapping) = self.by_start.range(..=address).next_back()?;
-        (address < mapping.end).then(|| (mapping.module, Offset(address.wrapping_sub(mapping.bias))))
+        (address < mapping.end).then(|| Place {
+            module: mapping.module,
+            version: CodeVersion::default(),
+            offset: Offset(address.wrapping_sub(mapping.bias)),
+        })
+    }
+}
+
+/// What the name of a mapping, as `/proc/PID/maps` or a record of the kernel has it, says of its kind.
+pub fn kind_of(name: &[u8]) -> ModuleKind {
+    match name {
+        b"[vdso]" => ModuleKind::Vdso,
+        b"" | b"//anon" | b"[heap]" | b"[stack]" | b"//toolong" => ModuleKind::Jit,
+        _ if name.starts_with(b"[anon") || name.starts_with(b"/memfd:") => ModuleKind::Jit,
+        _ if name.starts_with(b"/dev/zero") || name.starts_with(b"/SYSV") => ModuleKind::Jit,
+        _ if name.starts_with(b"/") => ModuleKind::File,
+        _ => ModuleKind::Unknown,
     }
 }
 
@@ -83,8 +99,19 @@ mod tests {
                 }
             }
             for (address, expected) in table.iter().enumerate() {
-                assert_eq!(space.find(address as u64), *expected, "at {address}");
+                let found = space.place(address as u64).map(|place| (place.module, place.offset));
+                assert_eq!(found, *expected, "at {address}");
             }
         }
+    }
+
+    #[test]
+    fn neighbours_touch() {
+        let mut space = AddressSpace::default();
+        for (module, (start, end)) in (0..).zip([(10, 20), (30, 40)]) {
+            space.map(start, Mapping { end, module: ModuleId(module), bias: start });
+        }
+        let touching = |start, end| space.touching(start, end).map(|mapping| mapping.module.0);
+        assert_eq!([touching(20, 25), touching(25, 30), touching(21, 29)], [Some(0), Some(1), None]);
     }
 }

@@ -1,0 +1,81 @@
+//! What the headers of an ELF file say, read without the rest of the file: enough to place what is mapped
+//! from it, as often as anything is mapped.
+
+use crate::segments::Segments;
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache, ReadRef};
+use std::fs::File;
+use std::path::Path;
+
+/// What mapping and naming a module needs of its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Program headers.
+    pub segments: Segments,
+    /// Build id; empty if the file has none.
+    pub build_id: Vec<u8>,
+}
+
+impl Headers {
+    /// Reads a file's headers; `None` if it is no 64-bit ELF file or cannot be read.
+    pub fn of_file(path: &Path) -> Option<Headers> {
+        Headers::read(&ReadCache::new(File::open(path).ok()?))
+    }
+
+    fn read<'data>(data: impl ReadRef<'data>) -> Option<Headers> {
+        let header = FileHeader64::<Endianness>::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let mut headers = Headers { segments: Segments::read(header, data)?, build_id: Vec::new() };
+        for program_header in header.program_headers(endian, data).ok()? {
+            let Ok(Some(mut notes)) = program_header.notes(endian, data) else { continue };
+            while let Ok(Some(note)) = notes.next() {
+                if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+                    headers.build_id = note.desc().to_vec();
+                }
+            }
+        }
+        Some(headers)
+    }
+
+    /// Link-time address of the byte at `file_offset`; outside all segments the offset stands for itself.
+    pub fn virtual_address(&self, file_offset: u64) -> u64 {
+        self.segments.offset_of_file_offset(file_offset).unwrap_or(file_offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// `readelf` is the independent witness of headers and build id.
+    #[test]
+    fn agrees_with_readelf() {
+        let program = std::env::current_exe().unwrap();
+        let headers = Headers::of_file(&program).unwrap();
+        let output = Command::new("readelf").args(["--wide", "--segments", "--notes"]).arg(&program).output();
+        let text = String::from_utf8(output.expect("readelf (package binutils) runs").stdout).unwrap();
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+        let mut code_segments = 0;
+        for line in text.lines().filter(|line| line.trim_start().starts_with("LOAD") && line.contains(" E "))
+        {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let (offset, address) = (number(fields[1]), number(fields[2]));
+            assert_eq!(headers.virtual_address(offset), address);
+            assert_eq!(headers.virtual_address(offset + 77), address + 77);
+            code_segments += 1;
+        }
+        assert!(code_segments > 0, "{text}");
+        let build_id: String = headers.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = text.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1.trim()));
+        assert_eq!(build_id, expected.unwrap_or_default());
+    }
+
+    #[test]
+    fn other_files_are_none() {
+        assert_eq!(Headers::of_file(Path::new("/etc/passwd")), None);
+        assert_eq!(Headers::of_file(Path::new("/etc")), None);
+        assert_eq!(Headers::of_file(Path::new("/no/such/file")), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! What a process has mapped now, as the kernel lists it.
+
+use std::io;
+
+/// An executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// First address.
+    pub start: u64,
+    /// Address after the last byte.
+    pub end: u64,
+    /// Offset in the file of the first byte.
+    pub file_offset: u64,
+    /// Device of the file, as `stat` gives it; 0 for memory without a file.
+    pub device: u64,
+    /// File number; 0 for memory without a file.
+    pub inode: u64,
+    /// Path of the file, a name in brackets, or nothing.
+    pub path: Vec<u8>,
+}
+
+/// The executable mappings of process `pid`, in order.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden.
+pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+}
+
+/// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`; the path may be of any bytes.
+fn parse(line: &[u8]) -> Option<Mapped> {
+    let mut fields = line.splitn(6, |&byte| byte == b' ');
+    let mut field = || fields.next().and_then(|field| str::from_utf8(field).ok());
+    let (start, end) = field()?.split_once('-')?;
+    if !field()?.contains('x') {
+        return None;
+    }
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let file_offset = hex(field()?)?;
+    let (major, minor) = field()?.split_once(':')?;
+    let inode = field()?.parse().ok()?;
+    Some(Mapped {
+        start: hex(start)?,
+        end: hex(end)?,
+        file_offset,
+        device: libc::makedev(hex(major)? as u32, hex(minor)? as u32),
+        inode,
+        path: fields.next().unwrap_or_default().trim_ascii_start().to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_data_is_left_out() {
+        let line =
+            b"555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a \xff";
+        let mapped = parse(line).unwrap();
+        assert_eq!((mapped.start, mapped.end), (0x5555_5555_8000, 0x5555_5555_9000));
+        assert_eq!((mapped.file_offset, mapped.device, mapped.inode), (0x4000, 0xfe01, 1234));
+        assert_eq!(mapped.path, b"/usr/bin/a \xff");
+        assert_eq!(parse(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
+        assert_eq!(parse(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
+        assert_eq!(parse(b""), None);
+    }
+
+    #[test]
+    fn our_own_code_is_mapped() {
+        let here = our_own_code_is_mapped as *const () as u64;
+        let all = executable(std::process::id() as i32).unwrap();
+        let holding = all.iter().find(|mapped| (mapped.start..mapped.end).contains(&here)).unwrap();
+        use std::os::unix::ffi::OsStrExt;
+        assert_eq!(holding.path, std::env::current_exe().unwrap().as_os_str().as_bytes());
+    }
+}
