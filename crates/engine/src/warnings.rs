@@ -29,16 +29,12 @@ pub fn of(
         };
         warnings.push(format!("counts are incomplete: {failure}; {place}"));
     }
-    let Balance { images, unbalanced, imbalance, unknown_ends } = converter.balance;
+    // Ends that nobody saw stand at their processes, for each reader to judge.
+    let Balance { images, unbalanced, imbalance } = converter.balance;
     if unbalanced > 0 {
         warnings.push(format!(
             "counts do not balance in {unbalanced} of {images} programs executed, by {imbalance} in all: \
              some may be wrong by as much"
-        ));
-    }
-    if unknown_ends > 0 {
-        warnings.push(format!(
-            "{unknown_ends} threads were stopped where nobody saw: counts may be wrong by one for each"
         ));
     }
     let (rows, beyond) = (converter.rows.all.len(), converter.rows.beyond_limit);

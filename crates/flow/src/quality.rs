@@ -3,7 +3,7 @@
 use crate::samples::{Samples, clock};
 use timewise_profile::{Clock, Exit, Profile, Run, RunKind};
 
-/// Facts about the measurement as a whole. Times and counts are those of an average run.
+/// Facts about the measurement as a whole. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Default)]
 pub struct Quality {
     /// Clock of the samples; `None` without a sampling run.
@@ -44,9 +44,6 @@ pub struct Quality {
 /// Below this share of samples on counted code the join is worth a warning.
 const JOINED_ENOUGH: f64 = 0.95;
 
-/// Above this share of lost samples a warning is due.
-const LOST_TOO_MANY: f64 = 0.01;
-
 impl Quality {
     /// Judges the measurement of a profile.
     pub fn new(profile: &Profile, samples: &Samples) -> Quality {
@@ -78,7 +75,7 @@ impl Quality {
         };
         quality.warn_of_differing_runs(profile);
         quality.warn_of_missing_samples();
-        quality.warn_of_killed_processes(profile);
+        quality.warn_of_unseen_ends(profile);
         quality
     }
 
@@ -106,27 +103,22 @@ impl Quality {
         }
     }
 
+    /// That there are none at all, or that some were lost, is among the run's own warnings.
     fn warn_of_missing_samples(&mut self) {
-        if self.sampling_runs > 0 && self.samples == 0 {
-            let why =
-                "no sample in user mode: the program used too little CPU time; try a higher --frequency";
+        if self.sampling_runs > 0 && self.samples == 0 && self.kernel_samples > 0 {
+            let why = "all samples are in the kernel: the program itself used too little CPU time; \
+                       try a higher --frequency";
             self.warnings.push(why.into());
-        }
-        let all = self.samples + self.kernel_samples + self.lost_samples;
-        if self.lost_samples as f64 > LOST_TOO_MANY * all as f64 {
-            let share = 100.0 * self.lost_samples as f64 / all as f64;
-            self.warnings.push(format!(
-                "{} samples ({share:.1} %) were lost: busy code is under-represented; try a lower --frequency",
-                self.lost_samples
-            ));
         }
     }
 
-    fn warn_of_killed_processes(&mut self, profile: &Profile) {
-        let unsure = profile.processes.iter().map(|process| process.count_uncertainty).sum::<u32>();
-        if unsure > 0 {
-            self.warnings
-                .push(format!("a process was killed while it ran: executions are exact to within {unsure}"));
+    fn warn_of_unseen_ends(&mut self, profile: &Profile) {
+        let unseen = profile.processes.iter().map(|process| process.count_uncertainty).sum::<u32>();
+        if unseen > 0 {
+            let threads = if unseen == 1 { "1 thread was" } else { &format!("{unseen} threads were") };
+            self.warnings.push(format!(
+                "{threads} stopped where nobody saw: executions of a block are exact to within {unseen}"
+            ));
         }
     }
 }

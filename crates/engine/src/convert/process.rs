@@ -38,8 +38,6 @@ pub struct Balance {
     pub unbalanced: u32,
     /// By how much, in all.
     pub imbalance: u64,
-    /// Threads of which nobody knows where they stopped.
-    pub unknown_ends: u32,
 }
 
 impl Converter {
@@ -76,7 +74,6 @@ impl Converter {
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);
         self.balance.imbalance += flow.imbalance;
-        self.balance.unknown_ends += flow.unknown_ends;
         self.rows.add(flow);
     }
 
