@@ -168,8 +168,8 @@ impl<'p> Analysis<'p> {
                 let path = String::from_utf8_lossy(path);
                 let file = path.rsplit('/').next().unwrap_or(&path);
                 let Place { version, offset, .. } = routine.place;
-                // Code that the program rewrote stands at the same offset each time.
-                let version = if version.0 > 1 { format!("#{}", version.0) } else { String::new() };
+                // Code that the program rewrote stands at the same offset each time; the first is 0.
+                let version = if version.0 > 0 { format!("#{}", version.0) } else { String::new() };
                 format!("{file}+{:#x}{version}", offset.0)
             }
         }
