@@ -1,5 +1,6 @@
 //! `timewise annotate`: one function, instruction by instruction, between its source lines.
 
+use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
 use crate::{exit_status, screen};
 use std::cell::RefCell;
@@ -41,7 +42,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
     let (file, name) = match &arguments.words[..] {
         [file, name] => (file.as_str(), name.as_str()),
-        [name] => ("profile.tw", name.as_str()),
+        [name] => (DEFAULT_FILE, name.as_str()),
         _ => anyhow::bail!("say which function: timewise annotate FUNCTION"),
     };
     let profile = reading::load(Path::new(file))?;

@@ -53,10 +53,13 @@ impl Sampling {
     }
 }
 
+/// Where profiles go and are looked for unless something else is said.
+pub const DEFAULT_FILE: &str = "profile.tw";
+
 /// Where a profile goes.
 #[derive(clap::Args)]
 pub struct Output {
     /// Where to save the profile; a former file is kept with .old added
-    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "profile.tw")]
+    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = DEFAULT_FILE)]
     pub path: PathBuf,
 }

@@ -1,5 +1,6 @@
 //! `timewise report`: what a profile says, one row for each function, loop, block, instruction or line.
 
+use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
 use crate::{exit_status, screen};
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ Examples:
 JSON and CSV hold all rows. The fields are described in docs/reports.md.")]
 pub struct Arguments {
     /// The profile
-    #[arg(default_value = "profile.tw")]
+    #[arg(default_value = DEFAULT_FILE)]
     file: PathBuf,
     /// What to show one row for
     #[arg(long, value_enum, default_value_t)]

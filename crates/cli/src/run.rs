@@ -1,11 +1,11 @@
 //! `timewise run`: the whole job. The program runs natively under sampling and again under counting, and
 //! what both tell of the same code is joined.
 
-use crate::arguments::{Output, Program, Sampling};
+use crate::arguments::{DEFAULT_FILE, Output, Program, Sampling};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
 use crate::{count, exit_status, output_file, prepare, progress, signals, symbolise};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use timewise_flow::Analysis;
@@ -137,11 +137,15 @@ fn finish(profile: &mut Profile, arguments: &Arguments) -> anyhow::Result<()> {
     profile.runs[0].warnings.extend(unknown);
     if profile.samples.is_empty() && profile.blocks.is_empty() {
         let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
-        bail!("nothing to save: {}", reasons.join("; "));
+        // The program did its work, so its status stands, as does a former profile.
+        eprintln!("timewise: nothing to save: {}", reasons.join("; "));
+        return Ok(());
     }
     profile.save(&arguments.output.path)?;
     let style = screen::style(&std::io::stderr(), arguments.color);
-    eprint!("{}", summary(&Analysis::new(profile, None), style));
-    eprintln!("saved as {}", arguments.output.path.display());
+    let path = arguments.output.path.display().to_string();
+    let elsewhere = Some(path.as_str()).filter(|&path| path != DEFAULT_FILE);
+    eprint!("{}", summary(&Analysis::new(profile, None), elsewhere, style));
+    eprintln!("saved as {path}");
     Ok(())
 }

@@ -30,7 +30,7 @@ pub struct ClockFacts {
     pub attribution: &'static str,
 }
 
-/// How much was measured, in JSON. Times are those of an average run.
+/// How much was measured, in JSON. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     /// Sampling runs in the profile.
@@ -49,7 +49,7 @@ pub struct Measurement {
     pub kernel_samples: u64,
     /// Samples that the system dropped.
     pub lost_samples: u64,
-    /// Share of the user time on code that was counted, 0 to 1; null without both runs.
+    /// Share of the user time on code that was counted, 0 to 1; null unless there are samples and counts.
     pub joined_share: Option<f64>,
     /// Share of the user time outside all known modules, 0 to 1.
     pub unresolved_share: f64,
@@ -80,7 +80,7 @@ pub fn clock(analysis: &Analysis) -> Option<ClockFacts> {
 /// The measurement behind an analysis.
 pub fn measurement(analysis: &Analysis) -> Measurement {
     let quality = &analysis.quality;
-    let both = quality.sampling_runs > 0 && quality.counting_runs > 0;
+    let both = quality.samples > 0 && quality.counting_runs > 0;
     Measurement {
         sampling_runs: quality.sampling_runs,
         counting_runs: quality.counting_runs,
@@ -111,7 +111,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
         0 => facts.push("executions not counted".into()),
         _ => facts.push("executions exact".into()),
     }
-    if quality.sampling_runs > 0 && quality.counting_runs > 0 {
+    if quality.samples > 0 && quality.counting_runs > 0 {
         facts.push(format!("{} of the time joined", percent(quality.joined_share)));
     }
     if quality.unresolved_share >= 0.0005 {

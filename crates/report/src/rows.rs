@@ -31,8 +31,9 @@ fn counted(analysis: &Analysis, value: u64) -> Option<u64> {
     (analysis.quality.counting_runs > 0).then_some(value)
 }
 
+/// A run without samples is no measurement: that nothing costs anything does not follow from it.
 fn is_sampled(analysis: &Analysis) -> bool {
-    analysis.quality.sampling_runs > 0
+    analysis.samples.user.cycles > 0.0
 }
 
 /// Orders rows by cost, then by what was executed, then by the key.

@@ -21,8 +21,8 @@ const WORTH_SHOWING: f64 = 0.005;
 /// Below this many cycles an instruction is not slow.
 const SLOW_CYCLES: f64 = 8.0;
 
-/// The whole screen.
-pub fn summary(analysis: &Analysis, style: Style) -> String {
+/// The whole screen. `file` is where the profile was saved, if not where all commands look for it.
+pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String {
     let figures = Figures::new(analysis);
     let mut out = runs(analysis, style);
     out += &origin::warnings(analysis, style);
@@ -46,7 +46,8 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
     }
     let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
     if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
-        out += &format!("Next: timewise annotate {}\n", quoted(&hottest.function));
+        let file = file.map_or(String::new(), |file| quoted(file) + " ");
+        out += &format!("Next: timewise annotate {file}{}\n", quoted(&hottest.function));
     }
     out
 }
@@ -97,7 +98,7 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
         facts += &format!(" ({:.2}x)", quality.counting_elapsed_ns / quality.elapsed_ns);
     }
     facts += &format!(", {} instructions exact", count(analysis.whole().instructions));
-    if quality.sampling_runs > 0 {
+    if quality.samples > 0 {
         facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
     }
     facts += match quality.same_output {
@@ -224,7 +225,7 @@ fn seconds(ns: f64) -> String {
     format!("{:.2}", ns / 1e9)
 }
 
-/// A name as a shell takes it.
+/// A word as a shell takes it.
 fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.:+-@/".contains(c));
     if plain { name.to_string() } else { format!("'{}'", name.replace('\'', "'\\''")) }

@@ -141,6 +141,12 @@ fn without_samples_costs_are_null_and_without_counts_executions_are() {
     assert_eq!(document(&profile, By::Instruction)["clock"], Value::Null);
 
     let mut profile = program();
+    profile.samples.clear();
+    let row = &document(&profile, By::Instruction)["rows"][0];
+    let unknown = (&row["cycles"], &row["cpi"], &row["cpi_high"]);
+    assert_eq!(unknown, (&Value::Null, &Value::Null, &Value::Null), "a run that met nothing");
+
+    let mut profile = program();
     profile.blocks.clear();
     profile.block_counts.clear();
     profile.edge_counts.clear();

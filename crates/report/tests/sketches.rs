@@ -44,7 +44,7 @@ fn style() -> Style {
 fn summary_of_figure_1() {
     let profile = figure_1();
     check(
-        &summary::summary(&Analysis::new(&profile, None), style()),
+        &summary::summary(&Analysis::new(&profile, None), None, style()),
         expect![[r#"
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
             counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
@@ -184,7 +184,7 @@ fn samples_without_counts_show_shares_only() {
     })
     .unwrap();
     check(
-        &summary::summary(&Analysis::new(&profile, None), style()),
+        &summary::summary(&Analysis::new(&profile, None), None, style()),
         expect![[r#"
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before

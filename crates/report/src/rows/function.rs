@@ -24,7 +24,7 @@ pub struct FunctionRow {
     pub instructions_self: Option<u64>,
     /// Instructions executed in it and its callees; not measured yet.
     pub instructions_total: Option<u64>,
-    /// Cycles in it, without callees; null without a sampling run.
+    /// Cycles in it, without callees; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles_self: Option<f64>,
     /// Cycles in it and its callees; not measured yet.

@@ -28,7 +28,7 @@ pub struct InstructionRow {
     /// Samples charged to it; a fraction where samples were divided.
     #[serde(serialize_with = "compact")]
     pub samples: f64,
-    /// Cycles charged to it; null without a sampling run.
+    /// Cycles charged to it; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles: Option<f64>,
     /// Cycles of one execution; null if it was not executed.

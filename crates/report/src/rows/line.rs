@@ -19,7 +19,7 @@ pub struct LineRow {
     /// Samples charged to it.
     #[serde(serialize_with = "compact")]
     pub samples: f64,
-    /// Cycles charged to it; null without a sampling run.
+    /// Cycles charged to it; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles: Option<f64>,
     /// Cycles per instruction; null if it was not executed.

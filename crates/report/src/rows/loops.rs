@@ -27,7 +27,7 @@ pub struct LoopRow {
     /// Instructions executed in the loop with its inner loops; null if it calls, because callees
     /// belong to it and are not known.
     pub instructions_total: Option<u64>,
-    /// Cycles of `instructions_self`; null without a sampling run.
+    /// Cycles of `instructions_self`; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles_self: Option<f64>,
     /// Cycles of `instructions_total`.
