@@ -3,6 +3,8 @@
 mod abilities;
 mod text;
 
+use crate::exit_status::MISUSED;
+use std::io::Write;
 use std::process::ExitCode;
 use timewise_sampler::core_clock::CoreFrequency;
 use timewise_target::machine;
@@ -90,12 +92,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         true => serde_json::to_string_pretty(&diagnosis).unwrap_or_default() + "\n",
         false => text::render(&diagnosis),
     };
-    use std::io::Write;
     match std::io::stdout().write_all(printed.as_bytes()) {
         // Whoever closed the pipe has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             eprintln!("timewise: cannot write the diagnosis: {error}");
-            ExitCode::from(2)
+            ExitCode::from(MISUSED)
         }
         _ => ExitCode::SUCCESS,
     }

@@ -21,10 +21,11 @@ const RUNNING: [&str; 3] = ["run", "sample", "count"];
 pub fn misused(error: &clap::Error) -> ExitCode {
     // Whoever closed our standard error does not want to know.
     let _ = error.print();
-    let command = std::env::args().nth(1).unwrap_or_default();
+    // Of any bytes: `args` would panic on what is not text.
+    let command = std::env::args_os().nth(1).unwrap_or_default();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if RUNNING.contains(&command.as_str()) => ExitCode::from(OURS),
+        _ if RUNNING.iter().any(|running| command == *running) => ExitCode::from(OURS),
         _ => ExitCode::from(MISUSED),
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::arguments::{Output, Program, Sampling};
 use crate::{exit_status, output_file, signals, symbolise};
-use anyhow::bail;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use timewise_profile::{Clock, Exit, Profile, Run};
@@ -50,7 +49,9 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
         eprintln!("warning: {warning}");
     }
     if profile.samples.is_empty() {
-        bail!("nothing to save: no samples were taken");
+        // The program did its work, so its status stands, as does a former profile.
+        eprintln!("timewise: nothing to save: no samples were taken");
+        return Ok(run.exit);
     }
     profile.save(&arguments.output.path)?;
     eprintln!("saved as {}", arguments.output.path.display());

@@ -159,3 +159,9 @@ fn bad_usage() {
         assert!(command.is_empty() || outcome.stdout.contains("Examples:\n  timewise"), "{}", outcome.stdout);
     }
 }
+
+#[test]
+fn an_argument_that_is_no_text() {
+    let outcome = Place::new().shell("timewise \"$(printf '\\377')\"");
+    assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
+}

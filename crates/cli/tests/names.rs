@@ -10,7 +10,7 @@ static int step(int n) {
 }
 int main(int argc, char **argv) {
     volatile int n = 0;
-    for (int i = 0; i < 1000000; i++)
+    for (int i = 0; i < 50000000; i++)
         n = step(n);
     if (argc > 1)
         unlink(argv[0]);
@@ -50,11 +50,26 @@ fn a_program_that_deletes_itself() {
     let outcome = place.shell(&format!("{build} && timewise count -- ./busy delete"));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("busy' was deleted after it ran"), "{}", outcome.stderr);
-    let million = place.profile().block_counts.iter().any(|count| count.executions >= 999_999);
-    assert!(million, "counts need no file");
+    let all = place.profile().block_counts.iter().any(|count| count.executions >= 49_999_999);
+    assert!(all, "counts need no file");
     let outcome = place.shell(&format!("{build} && timewise run -- ./busy delete"));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("./busy: not found"), "{}", outcome.stderr);
     let outcome = place.shell(&format!("timewise run --prepare '{build}' -- ./busy delete"));
     assert_eq!((outcome.status, place.profile().runs.len()), (Some(0), 2), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_program_whose_name_is_no_text() {
+    let place = Place::new();
+    let outcome = place.shell(
+        "name=./$(printf 'a\\377'); cp /bin/true \"$name\";
+         timewise count -- sh -c '\"$0\"; exit 3' \"$name\"",
+    );
+    assert_eq!(outcome.status, Some(3), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("was not counted"), "{}", outcome.stderr);
+    let profile = place.profile();
+    let started = profile.processes.iter().position(|process| process.executable.ends_with(b"/a\xff"));
+    let started = started.expect("the program is followed");
+    assert!(profile.block_counts.iter().any(|count| count.process.index() == started));
 }

@@ -133,9 +133,21 @@ fn a_preparation_that_fails() {
 #[test]
 fn once_is_once() {
     let place = Place::new();
-    let outcome = place.shell("timewise run --once -- bash -c 'echo ran >> file'");
+    let outcome =
+        place.shell("timewise run --once -- bash -c 'echo ran >> file; for i in {1..100000}; do :; done'");
     assert_eq!((outcome.status, place.read("file").as_str()), (Some(0), "ran\n"), "{}", outcome.stderr);
     assert_eq!(place.profile().runs.len(), 1);
+}
+
+#[test]
+fn a_program_too_short_to_be_sampled_ends_as_it_would() {
+    let place = Place::new();
+    place.write("profile.tw", "former");
+    for verb in ["sample", "run --once"] {
+        let outcome = place.shell(&format!("timewise {verb} -F 1 -- bash -c 'exit 3'"));
+        assert_eq!((outcome.status, place.read("profile.tw").as_str()), (Some(3), "former"));
+        assert!(outcome.stderr.contains("timewise: nothing to save: "), "{}", outcome.stderr);
+    }
 }
 
 #[test]

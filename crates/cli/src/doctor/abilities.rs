@@ -146,21 +146,14 @@ fn trace_events() -> Ability {
 }
 
 /// Programs bring their own debug information or not; what a machine can have is that of its
-/// libraries, installed or fetched.
+/// libraries. Only what is installed counts: nothing is fetched from servers.
 fn debug_information() -> Ability {
     let name = "library debug info";
     let installed =
         fs::read_dir("/usr/lib/debug/.build-id").is_ok_and(|mut entries| entries.next().is_some());
-    let servers = std::env::var("DEBUGINFOD_URLS").is_ok_and(|urls| !urls.trim().is_empty());
-    match (installed, servers) {
-        (true, true) => yes(name, "installed in /usr/lib/debug; DEBUGINFOD_URLS is set"),
-        (true, false) => yes(name, "installed in /usr/lib/debug"),
-        (false, true) => yes(name, "DEBUGINFOD_URLS is set"),
-        (false, false) => {
-            let note =
-                "functions of libraries are named from their symbol tables, without source lines".into();
-            let cause = "none in /usr/lib/debug, and DEBUGINFOD_URLS is not set";
-            Ability { note, ..no(name, cause, Some("sudo apt-get install libc6-dbg")) }
-        }
+    if installed {
+        return yes(name, "installed in /usr/lib/debug");
     }
+    let note = "functions of libraries are named from their symbol tables, without source lines".into();
+    Ability { note, ..no(name, "none in /usr/lib/debug", Some("sudo apt-get install libc6-dbg")) }
 }

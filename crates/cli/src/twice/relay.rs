@@ -2,6 +2,7 @@
 
 use super::fingerprint::Fingerprint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -11,6 +12,10 @@ use std::thread;
 
 /// How long a relay waits for output before it looks whether the program has ended.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// At least what a pipe or terminal holds unless root enlarged it: what comes after that much, counted from
+/// the program's end, was written by others.
+const MOST_UNREAD: u64 = 1 << 20;
 
 /// A thread that reads what the program writes.
 #[derive(Debug)]
@@ -54,23 +59,24 @@ impl Relay {
     }
 }
 
-/// Passes on all that `source` gives, and tells what it was when the program has ended and nothing is
-/// left, or at the end of the source. Processes that the program leaves behind may write on: that is
+/// Passes on all that `source` gives, and tells what it was when the program has ended and nothing of its
+/// own is left, or at the end of the source. Processes that the program leaves behind may write on: that is
 /// passed on too, for as long as we live.
 fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Relayed>) {
     let mut relayed = Relayed::default();
     let mut told = false;
+    let mut since_end = 0;
     let mut buffer = vec![0; 1 << 16];
     while !relayed.cut {
         let over = ended.load(Ordering::Acquire);
         let patience = if over && !told { Timespec { tv_sec: 0, tv_nsec: 0 } } else { PATIENCE };
         let ready = poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&patience));
-        if ready == Ok(0) {
-            if over && !told {
-                // Nobody may want to know.
-                let _ = result.send(relayed);
-                told = true;
-            }
+        if over && !told && (ready == Ok(0) || since_end >= MOST_UNREAD) {
+            // Nobody may want to know.
+            let _ = result.send(relayed);
+            told = true;
+        }
+        if matches!(ready, Ok(0) | Err(Errno::INTR)) {
             continue;
         }
         let room = match then {
@@ -83,6 +89,7 @@ fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Re
             Ok(length) => &buffer[..length],
         };
         relayed.fingerprint.add(bytes);
+        since_end += if over { bytes.len() as u64 } else { 0 };
         relayed.cut = match &mut then {
             Then::Show(real) => show(real, bytes).is_err(),
             Then::Forget(limit) => *limit == Some(relayed.fingerprint.length),
@@ -100,7 +107,10 @@ fn show(shown: &mut File, mut bytes: &[u8]) -> io::Result<()> {
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                poll(&mut [PollFd::new(shown, PollFlags::OUT)], None)?;
+                match poll(&mut [PollFd::new(shown, PollFlags::OUT)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
             Err(error) => return Err(error),
         }
@@ -134,6 +144,22 @@ mod tests {
         let mut shown = [0; 6];
         user.read_exact(&mut shown).unwrap();
         assert_eq!(&shown, b" again");
+    }
+
+    #[test]
+    fn a_process_left_behind_that_never_pauses_is_not_waited_for() {
+        let (source, mut program) = pipe();
+        let relay = Relay::start(source, Then::Forget(None));
+        let enough = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&enough);
+        let writer = thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                program.write_all(&[0; 4096]).unwrap();
+            }
+        });
+        assert!(relay.finish().is_some());
+        enough.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
     }
 
     #[test]
