@@ -185,7 +185,7 @@ pub struct Process {
     /// How it ended.
     pub exit: Exit,
     /// Counts are exact to within this many executions of any block: 0 normally, one for each
-    /// thread whose last position is unknown because the process was killed.
+    /// thread whose last position is unknown because somebody else ended it.
     pub count_uncertainty: u32,
 }
 
@@ -279,7 +279,7 @@ pub struct Sample {
     pub thread: ThreadId,
     /// Nanoseconds from the start of the run.
     pub time_ns: u64,
-    /// CPU time of the thread since its previous sample.
+    /// CPU time of the thread since its previous sample; 0 when the clock counts cycles instead.
     pub weight_ns: u64,
     /// User cycles since the previous sample, when the clock counts cycles.
     pub weight_cycles: Option<u64>,

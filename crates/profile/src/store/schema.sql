@@ -118,7 +118,7 @@ CREATE TABLE stack_nodes (                      -- callers of samples, as a tree
 CREATE TABLE samples (                          -- in order of time within each run
     thread_id INTEGER NOT NULL REFERENCES threads,
     time_ns INTEGER NOT NULL,                   -- from the start of the run
-    weight_ns INTEGER NOT NULL,                 -- CPU time since the thread's previous sample
+    weight_ns INTEGER NOT NULL,                 -- CPU time since the thread's previous sample; 0 with cycles
     weight_cycles INTEGER,                      -- cycles since then; NULL if the clock counts none
     module_id INTEGER REFERENCES modules,       -- NULL, like the next two, outside known code
     code_version INTEGER,
