@@ -108,7 +108,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError
     };
     let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as i64);
     let running = stopped.release().map_err(system("release the program"))?;
-    let uncounted = follow(&arena, &payload, &running)?;
+    let uncounted = follow(&arena, &payload, &running);
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = run_of(subject, &ended, started_unix_ns);
     Ok(harvest(&arena, options, &uncounted, ended, run))

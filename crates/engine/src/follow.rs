@@ -2,12 +2,10 @@
 //! program is brought under count as well.
 
 use crate::arena::Arena;
-use crate::count::CountError;
 use crate::inject::inject;
 use crate::payload::Payload;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -33,18 +31,14 @@ pub struct Uncounted {
 }
 
 /// Follows `running` and its descendants until it ends. Programs that could not be followed ran natively.
-///
-/// # Errors
-/// [`CountError::System`] if the system does not tell us of its end.
-pub fn follow(arena: &Arena, payload: &Payload, running: &Running) -> Result<Vec<Uncounted>, CountError> {
+pub fn follow(arena: &Arena, payload: &Payload, running: &Running) -> Vec<Uncounted> {
     let header = arena.shared().header();
     let own_child = running.pid();
     let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
-    let end = end_of(own_child).map_err(|source| CountError::System { what: "pidfd_open", source })?;
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for(&end);
+            wait_for(own_child);
             ended.store(true, Ordering::Release);
             header.requests.fetch_add(1, Ordering::Release);
             wake(&header.requests);
@@ -60,7 +54,7 @@ pub fn follow(arena: &Arena, payload: &Payload, running: &Running) -> Result<Vec
         }
         follower.close(header);
     });
-    Ok(follower.uncounted)
+    follower.uncounted
 }
 
 struct Follower<'a> {
@@ -244,7 +238,10 @@ fn check(path: &Path) -> Result<(), Refusal> {
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
     let will_fail = |_| Refusal::WillFail;
-    let metadata = path.metadata().map_err(will_fail)?;
+    let metadata = path.metadata().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Refusal::Native("its file cannot be examined".to_string()),
+        _ => Refusal::WillFail,
+    })?;
     if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
         return Err(Refusal::WillFail);
     }
@@ -275,19 +272,15 @@ fn has_capabilities(path: &Path) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
-/// A descriptor that becomes readable when process `pid` ends.
-fn end_of(pid: i32) -> io::Result<OwnedFd> {
-    // SAFETY: passes no memory; the descriptor that results is ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd as i32)) }
-    }
-}
-
-fn wait_for(end: &OwnedFd) {
-    let mut poll = libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one structure, as its count says. Interrupted, it is called again.
-    while unsafe { libc::poll(&mut poll, 1, -1) } < 1 {}
+/// Waits until a child of ours has ended, and leaves it to be waited for.
+fn wait_for(child: i32) {
+    let options = libc::WEXITED | libc::WNOWAIT;
+    let ended = || {
+        // SAFETY: the result is not asked for. A call that was interrupted is made again.
+        let result = unsafe { libc::waitid(libc::P_PID, child as libc::id_t, std::ptr::null_mut(), options) };
+        result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted
+    };
+    while !ended() {}
 }
 
 fn wake(word: &AtomicU32) {
