@@ -3,7 +3,7 @@
 //! Valgrind shows the program another processor, without AVX-512, and no vDSO. So the C library is told on both
 //! sides what to choose; the dynamic loader, which looks at both, is left out, and of a static program what it
 //! does before `main` is compared with single steps instead. Both sides run at fixed addresses with the same
-//! variables. What depends on the layout is found by two more callgrind runs in larger environments; it
+//! variables. What depends on the layout is found by further callgrind runs in larger environments; it
 //! may be no more than 1 % of all executions.
 
 mod compare;
@@ -51,6 +51,10 @@ const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX5
 /// Makes the later environments larger, and so the stack lie elsewhere, with as many variables and without
 /// another size of allocation for them.
 const PADDING: [&str; 3] = ["PADDING=1", "PADDING=12345678901234", "PADDING=123456789012345678901"];
+
+/// Further sizes, for what still differs: string functions take another way where a string ends near the end
+/// of a page, and only a larger step moves the variables there, or away.
+const LARGE_PADDING: [usize; 6] = [500, 1100, 1700, 2300, 2900, 3500];
 
 /// Prints a row for each program, and below it the instructions whose counts differ.
 ///
@@ -104,9 +108,24 @@ fn check(program: &Program, counter: &Counter, scratch: &Path) -> Result<Compare
         let executed = counted.entry(place).or_default();
         executed.times -= if executed.repeats() { steps.arrivals } else { steps.all };
     }
-    let dumps =
-        (0..PADDING.len()).map(|which| callgrind(program, scratch, which)).collect::<Result<Vec<_>>>()?;
-    let mut compared = compare::compare(&counted, &dumps, &modules(&counted, &dumps[0]));
+    let mut dumps = Vec::new();
+    for padding in &PADDING {
+        dumps.push(callgrind(program, scratch, padding)?);
+    }
+    let mut compared = compare_known(&counted, &dumps)?;
+    for size in LARGE_PADDING {
+        if compared.differences.is_empty() {
+            break;
+        }
+        dumps.push(callgrind(program, scratch, &format!("PADDING={}", "x".repeat(size)))?);
+        compared = compare_known(&counted, &dumps)?;
+    }
+    Ok(compared)
+}
+
+/// Compares, and leaves out where Valgrind steers the program another way.
+fn compare_known(counted: &BTreeMap<Place, Executed>, dumps: &[BTreeMap<Place, i64>]) -> Result<Compared> {
+    let mut compared = compare::compare(counted, dumps, &modules(counted, &dumps[0]));
     let steered = steered_by_valgrind(&compared)?;
     compared.differences.retain(|((module, offset), ..)| {
         !steered.iter().any(|(library, range)| library == module && range.contains(offset))
@@ -166,7 +185,7 @@ fn symbols(file: &Path) -> Result<Vec<(String, Range<u64>)>> {
 /// The variables that a program finds under Valgrind, which adds its own: what reads the environment, as perl
 /// and the dynamic loader do, would do other work without them.
 fn environment_under_valgrind(program: &Program) -> Result<Vec<String>> {
-    let mut prefix = environment(program, 0);
+    let mut prefix = environment(program, PADDING[0]);
     prefix
         .extend(["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"].map(str::to_string));
     let printer = Program { command: "env -0".to_string(), ..program.clone() };
@@ -183,9 +202,9 @@ fn environment_under_valgrind(program: &Program) -> Result<Vec<String>> {
 }
 
 /// What `env` is to set, and nothing else, in one of callgrind's runs.
-fn environment(program: &Program, which: usize) -> Vec<String> {
-    let path = format!("PATH={}", std::env::var("PATH").unwrap_or_default());
-    let fixed = ["-i", "LC_ALL=C", "TZ=UTC", "OUT=/tmp", TUNABLES, PADDING[which], &path];
+fn environment(program: &Program, padding: &str) -> Vec<String> {
+    let path = "PATH=/usr/local/bin:/usr/bin:/bin";
+    let fixed = ["-i", "LC_ALL=C", "TZ=UTC", "OUT=/tmp", TUNABLES, padding, path];
     let mut all = fixed.map(str::to_string).to_vec();
     all.extend(program.environment.iter().map(|(name, value)| format!("{name}={value}")));
     all
@@ -199,9 +218,10 @@ fn modules(counted: &BTreeMap<Place, Executed>, callgrind: &BTreeMap<Place, i64>
     both.filter(|module| !module.contains("/ld-linux")).cloned().collect()
 }
 
-fn callgrind(program: &Program, scratch: &Path, which: usize) -> Result<BTreeMap<Place, i64>> {
-    let [dump, log] = ["dump", "log"].map(|kind| scratch.join(format!("{}.{kind}{which}", program.name)));
-    let mut prefix = environment(program, which);
+fn callgrind(program: &Program, scratch: &Path, padding: &str) -> Result<BTreeMap<Place, i64>> {
+    let size = padding.len();
+    let [dump, log] = ["dump", "log"].map(|kind| scratch.join(format!("{}.{kind}{size}", program.name)));
+    let mut prefix = environment(program, padding);
     let options = "valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
                    --run-libc-freeres=no --run-cxx-freeres=no --skip-plt=no --trace-symtab=yes";
     prefix.extend(options.split_whitespace().map(str::to_string));
