@@ -202,8 +202,18 @@ fn counts_of_a_killed_program_are_kept() {
 fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> command::Outcome {
     use std::os::unix::process::CommandExt;
     let busy = "i=0; echo begin; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_timewise"));
-    command.args(["run", "--", "bash", "-c", busy]).current_dir(place.path()).process_group(0);
+    // Whoever runs the tests in the background may ignore interrupts, and the program would do likewise.
+    let mut command = std::process::Command::new("env");
+    command.args([
+        "--default-signal=INT,TERM",
+        env!("CARGO_BIN_EXE_timewise"),
+        "run",
+        "--",
+        "bash",
+        "-c",
+        busy,
+    ]);
+    command.current_dir(place.path()).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut begin = [0; 6];
