@@ -8,7 +8,7 @@ use crate::labels;
 use crate::listing::By;
 use crate::number::{count, figure, percent, times};
 use crate::origin;
-use crate::rows::{InstructionRow, instructions};
+use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN, cut};
 use timewise_flow::lines::{SourceLine, line_at};
@@ -278,12 +278,12 @@ pub fn json(analysis: &Analysis, routine: RoutineId) -> Result<String, serde_jso
 /// # Errors
 /// None in practice.
 pub fn csv(analysis: &Analysis, routine: RoutineId) -> Result<String, csv::Error> {
-    table(&rows_of(analysis, routine))
+    table(rows_of(analysis, routine).iter().map(Costed::parts))
 }
 
-fn rows_of(analysis: &Analysis, routine: RoutineId) -> Vec<InstructionRow> {
-    let mut rows: Vec<InstructionRow> =
-        instructions(analysis).into_iter().filter(|row| row.routine == routine).collect();
-    rows.sort_by_key(|row| row.offset);
+fn rows_of(analysis: &Analysis, routine: RoutineId) -> Vec<Costed<InstructionRow>> {
+    let mut rows = instructions(analysis);
+    rows.retain(|row| row.of.routine == routine);
+    rows.sort_by_key(|row| row.of.offset);
     rows
 }

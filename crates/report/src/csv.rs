@@ -2,7 +2,7 @@
 //! JSON rows in their order, an empty cell for null.
 
 use crate::listing::By;
-use crate::rows;
+use crate::rows::{self, Costed};
 use serde::Serialize;
 use timewise_flow::Analysis;
 
@@ -12,15 +12,15 @@ use timewise_flow::Analysis;
 /// None in practice: rows are flat and memory does not fail.
 pub fn report(analysis: &Analysis, by: By) -> Result<String, csv::Error> {
     match by {
-        By::Function => table(&rows::functions(analysis)),
-        By::Loop => table(&rows::loops(analysis)),
-        By::Block => table(&rows::blocks(analysis)),
-        By::Instruction => table(&rows::instructions(analysis)),
-        By::Line => table(&rows::lines(analysis)),
+        By::Function => table(rows::functions(analysis)),
+        By::Loop => table(rows::loops(analysis)),
+        By::Block => table(rows::blocks(analysis).iter().map(Costed::parts)),
+        By::Instruction => table(rows::instructions(analysis).iter().map(Costed::parts)),
+        By::Line => table(rows::lines(analysis).iter().map(Costed::parts)),
     }
 }
 
-pub(crate) fn table<R: Serialize>(rows: &[R]) -> Result<String, csv::Error> {
+pub(crate) fn table<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.serialize(row)?;

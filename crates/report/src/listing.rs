@@ -117,10 +117,10 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
     let rows = rows::blocks(analysis);
     for row in rows.iter().take(limit) {
         let mut cells = vec![figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)];
-        cells.extend([count(row.executions), row.instructions.to_string()]);
-        cells.extend(figures.each_cells(&row.cost, row.executions));
-        let place = source(row.file.as_deref(), row.line, &row.module);
-        cells.extend([format!("{:#x}", row.offset), place, row.function.clone()]);
+        cells.extend([count(row.of.executions), row.of.instructions.to_string()]);
+        cells.extend(figures.each_cells(&row.cost, row.of.executions));
+        let place = source(row.of.file.as_deref(), row.of.line, &row.of.module);
+        cells.extend([format!("{:#x}", row.of.offset), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, rows.len())
@@ -134,11 +134,11 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
     let mut table = Table::new(columns);
     let rows = rows::instructions(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells = vec![figures.share_cell(&row.cost), samples(figures, row.samples)];
+        let mut cells = vec![figures.share_cell(&row.cost), samples(figures, row.fields.samples)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
-        cells.extend([row.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.offset)]);
-        let place = source(row.file.as_deref(), row.line, &row.module);
-        cells.extend([row.text.clone(), place, row.function.clone()]);
+        cells.extend([row.of.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.of.offset)]);
+        let place = source(row.of.file.as_deref(), row.of.line, &row.of.module);
+        cells.extend([row.of.text.clone(), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, rows.len())
@@ -150,11 +150,14 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
     let mut table = Table::new(columns);
     let rows = rows::lines(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells =
-            vec![figures.share_cell(&row.cost), samples(figures, row.samples), figures.cpi_cell(&row.cost)];
-        cells.push(row.instructions.map_or(UNKNOWN.into(), count));
-        let place = source(Some(&row.file), Some(row.line), &row.module);
-        cells.extend([place, labels::file_name(&row.module).to_string()]);
+        let mut cells = vec![
+            figures.share_cell(&row.cost),
+            samples(figures, row.fields.samples),
+            figures.cpi_cell(&row.cost),
+        ];
+        cells.push(row.of.instructions.map_or(UNKNOWN.into(), count));
+        let place = source(Some(&row.of.file), Some(row.of.line), &row.of.module);
+        cells.extend([place, labels::file_name(&row.of.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, rows.len())

@@ -2,24 +2,21 @@
 //! the `timewise-report/1` contract (`docs/reports.md`).
 
 mod block;
+mod costed;
 mod function;
 mod instruction;
 mod line;
 mod loops;
 
 pub use block::{BlockRow, blocks};
+pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};
 pub use instruction::{InstructionRow, instructions};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 
 use serde::Serializer;
-use timewise_flow::{Analysis, Cost, Estimate};
-
-/// Cycles per instruction; nothing where nothing was executed or nothing sampled.
-fn cpi(analysis: &Analysis, cost: &Cost) -> Option<Estimate> {
-    is_sampled(analysis).then(|| analysis.ruler.cycles(cost).per(cost.instructions)).flatten()
-}
+use timewise_flow::{Analysis, Cost};
 
 /// Cycles; nothing where nothing was sampled.
 fn cycles(analysis: &Analysis, cost: &Cost) -> Option<f64> {

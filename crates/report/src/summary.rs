@@ -5,7 +5,7 @@ use crate::labels;
 use crate::listing::{loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
 use crate::origin;
-use crate::rows::{self, InstructionRow};
+use crate::rows::{self, Costed, InstructionRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::{Analysis, Estimate};
@@ -180,11 +180,11 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
     if !figures.is_sampled() || !figures.is_counted() {
         return table;
     }
-    let counted = rows::instructions(analysis).into_iter().filter(|row| row.id.is_some());
+    let counted = rows::instructions(analysis).into_iter().filter(|row| row.of.id.is_some());
     for row in counted.take(ROWS).take_while(|row| figures.share(&row.cost) >= WORTH_SHOWING) {
-        let id = row.id.map(|id| analysis.code.place(id));
+        let id = row.of.id.map(|id| analysis.code.place(id));
         let place = id.map_or(String::new(), |place| labels::place(analysis.profile, place));
-        let mut cells = vec![place, row.text.clone(), figures.share_cell(&row.cost)];
+        let mut cells = vec![place, row.of.text.clone(), figures.share_cell(&row.cost)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
         cells.extend([count(row.cost.instructions), kind(analysis, &row).to_string()]);
         table.row(figures.tone(&row.cost), cells);
@@ -193,9 +193,9 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
 }
 
 /// What a slow instruction does, which is as much as is known: why it is slow was not measured.
-fn kind(analysis: &Analysis, row: &InstructionRow) -> &'static str {
-    let slow = row.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
-    let Some(id) = row.id.filter(|_| slow) else { return "" };
+fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
+    let slow = row.fields.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
+    let Some(id) = row.of.id.filter(|_| slow) else { return "" };
     let step = &analysis.code.instructions[id.index()].step;
     match (step.control, step.work) {
         (Control::SystemCall, _) => "a system call",

@@ -1,6 +1,6 @@
 //! Rows of instructions.
 
-use super::{compact, compact_option, costliest_first, counted, cpi, cycles};
+use super::{Costed, costliest_first, counted};
 use crate::code_text::CodeText;
 use crate::labels;
 use serde::Serialize;
@@ -25,24 +25,6 @@ pub struct InstructionRow {
     pub text: String,
     /// How often it was executed; null without a counting run.
     pub executions: Option<u64>,
-    /// Samples charged to it; a fraction where samples were divided.
-    #[serde(serialize_with = "compact")]
-    pub samples: f64,
-    /// Cycles charged to it; null without samples.
-    #[serde(serialize_with = "compact_option")]
-    pub cycles: Option<f64>,
-    /// Cycles of one execution; null if it was not executed.
-    #[serde(serialize_with = "compact_option")]
-    pub cpi: Option<f64>,
-    /// Lower limit of the 95 % interval.
-    #[serde(serialize_with = "compact_option")]
-    pub cpi_low: Option<f64>,
-    /// Upper limit of the 95 % interval.
-    #[serde(serialize_with = "compact_option")]
-    pub cpi_high: Option<f64>,
-    /// What it cost.
-    #[serde(skip)]
-    pub cost: Cost,
     /// Which one it is; `None` for code that was sampled but not counted.
     #[serde(skip)]
     pub id: Option<InstructionId>,
@@ -52,26 +34,26 @@ pub struct InstructionRow {
 }
 
 /// All instructions that were executed or sampled.
-pub fn instructions(analysis: &Analysis) -> Vec<InstructionRow> {
+pub fn instructions(analysis: &Analysis) -> Vec<Costed<InstructionRow>> {
     let text = CodeText::new(analysis);
     let mut rows = Vec::new();
     for (index, cost) in analysis.by_instruction().into_iter().enumerate() {
         let id = InstructionId(index as u32);
         let routine = analysis.owner[analysis.code.instructions[index].block.index()];
-        let row = row(analysis, analysis.code.place(id), routine, cost);
-        rows.push(InstructionRow { text: text.of(id), id: Some(id), ..row });
+        let row = row(analysis, analysis.code.place(id), routine, &cost);
+        rows.push(Costed::new(analysis, InstructionRow { text: text.of(id), id: Some(id), ..row }, cost));
     }
     for (place, routine, weight) in analysis.strays() {
-        rows.push(row(analysis, place, routine, Cost { weight, ..Cost::default() }));
+        let cost = Cost { weight, ..Cost::default() };
+        rows.push(Costed::new(analysis, row(analysis, place, routine, &cost), cost));
     }
-    costliest_first(&mut rows, |row| row.cost, |row| (row.module.clone(), row.offset));
+    costliest_first(&mut rows, |row| row.cost, |row| (row.of.module.clone(), row.of.offset));
     rows
 }
 
-fn row(analysis: &Analysis, place: Place, routine: RoutineId, cost: Cost) -> InstructionRow {
+fn row(analysis: &Analysis, place: Place, routine: RoutineId, cost: &Cost) -> InstructionRow {
     let profile = analysis.profile;
     let line = line_at(profile, place);
-    let cpi = cpi(analysis, &cost);
     InstructionRow {
         module: labels::module_path(profile, place.module),
         offset: place.offset.0,
@@ -80,12 +62,6 @@ fn row(analysis: &Analysis, place: Place, routine: RoutineId, cost: Cost) -> Ins
         line: line.map(|line| line.line),
         text: String::new(),
         executions: counted(analysis, cost.instructions),
-        samples: cost.weight.samples,
-        cycles: cycles(analysis, &cost),
-        cpi: cpi.map(|cpi| cpi.value),
-        cpi_low: cpi.map(|cpi| cpi.low),
-        cpi_high: cpi.map(|cpi| cpi.high),
-        cost,
         id: None,
         routine,
     }

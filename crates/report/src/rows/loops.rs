@@ -3,7 +3,7 @@
 use super::{compact_option, costliest_first, cycles};
 use crate::labels;
 use serde::Serialize;
-use timewise_flow::{Analysis, Cost, LoopId, RoutineId};
+use timewise_flow::{Analysis, Cost, LoopId};
 
 /// A loop that was executed.
 #[derive(Clone, Debug, Serialize)]
@@ -46,9 +46,6 @@ pub struct LoopRow {
     /// Which one it is.
     #[serde(skip)]
     pub id: LoopId,
-    /// Its function.
-    #[serde(skip)]
-    pub routine: RoutineId,
 }
 
 /// All loops that were executed.
@@ -80,7 +77,6 @@ pub fn loops(analysis: &Analysis) -> Vec<LoopRow> {
             own,
             whole,
             id,
-            routine: one.routine,
         });
     }
     costliest_first(&mut rows, |row| row.own, |row| (row.module.clone(), row.header_offset, row.depth));
