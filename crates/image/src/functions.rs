@@ -3,11 +3,8 @@
 
 use crate::demangle::demangle;
 use crate::image::Elf;
-use crate::symbols::Named;
-use crate::{linkage, symbols, unwind_ranges};
-use object::elf::{SHF_ALLOC, SHF_EXECINSTR};
-use object::read::elf::SectionHeader;
-use object::{Object, ObjectSection};
+use crate::symbols::{Named, Standing};
+use crate::{labels, linkage, sections, symbols, unwind_ranges};
 use std::ops::Range;
 
 /// How a function is known.
@@ -54,20 +51,30 @@ impl Functions {
     /// Those of `elf`, which is called `module` where functions have no name. Symbols may stand in a
     /// file of their own, `debug`.
     pub(crate) fn of(module: &str, elf: &Elf, debug: Option<&Elf>, executable: Vec<Range<u64>>) -> Functions {
-        let sections = code_sections(elf);
-        let code = if sections.is_empty() { executable } else { sections };
+        let sections = sections::of(elf);
+        let code: Vec<Range<u64>> = match sections.is_empty() {
+            true => executable,
+            false => sections.iter().map(|section| section.offsets.clone()).collect(),
+        };
+        let unwind = unwind_ranges::of(elf);
         let mut named = symbols::of(elf, &code);
         named.extend(debug.into_iter().flat_map(|debug| symbols::of(debug, &code)));
-        let named = symbols::without_aliases(named);
-        let (linkage, stubs) = linkage::of(elf, &named);
-        let mut known: Vec<Function> = stubs
+        let mut named = symbols::without_aliases(named);
+        named.iter_mut().for_each(|symbol| complete(symbol, &unwind));
+        labels::drop_inner(&mut named, &unwind, &sections);
+        let mut known: Vec<Function> = linkage::of(elf, &sections, &named)
             .into_iter()
             .map(|s| Function { offset: s.offset, size: s.size, symbol: s.name, origin: Origin::Linkage })
             .collect();
-        let unwind = unwind_ranges::of(elf);
-        known.extend(named.into_iter().map(|symbol| sized(symbol, &unwind)));
+        known.extend(named.into_iter().map(|s| Function {
+            offset: s.offset,
+            size: s.size,
+            symbol: s.name.to_string(),
+            origin: Origin::Symbol,
+        }));
         // The unwind table describes all stubs of a section as one.
-        let outside = |range: &&Range<u64>| !linkage.iter().any(|section| section.contains(&range.start));
+        let linkage: Vec<_> = sections.iter().filter(|section| linkage::holds_stubs(section)).collect();
+        let outside = |range: &&Range<u64>| !linkage.iter().any(|s| s.offsets.contains(&range.start));
         let within = |range: &&Range<u64>| code.iter().any(|section| section.contains(&range.start));
         known.extend(unwind.iter().filter(outside).filter(within).map(|range| Function {
             offset: range.start,
@@ -98,21 +105,15 @@ impl Functions {
     }
 }
 
-fn code_sections(elf: &Elf) -> Vec<Range<u64>> {
-    let flags = SHF_ALLOC | SHF_EXECINSTR;
-    let sections = elf.sections().filter(|s| s.elf_section_header().sh_flags(elf.endian()) & flags == flags);
-    sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect()
-}
-
-/// A symbol without a size has that of its frame description, if one begins there.
-fn sized(symbol: Named, unwind: &[Range<u64>]) -> Function {
-    let mut size = symbol.size;
-    if size == 0
+/// A symbol without a size has that of its frame description, if one begins there, and whoever wrote that
+/// meant a function.
+fn complete(symbol: &mut Named, unwind: &[Range<u64>]) {
+    if symbol.size == 0
         && let Ok(at) = unwind.binary_search_by_key(&symbol.offset, |range| range.start)
     {
-        size = unwind[at].end - unwind[at].start;
+        symbol.size = unwind[at].end - unwind[at].start;
+        symbol.standing = Standing::Function;
     }
-    Function { offset: symbol.offset, size, symbol: symbol.name, origin: Origin::Symbol }
 }
 
 /// Sorts, ends what has no end, and resolves overlaps: what lies within an equally well known function is
@@ -138,7 +139,8 @@ fn arrange(mut known: Vec<Function>, code: &[Range<u64>]) -> Vec<Function> {
             let end = if candidate.size == 0 { following } else { candidate.end() }.min(section.end);
             if candidate.offset < covered {
                 let Some(last) = out[first..].last_mut() else { continue };
-                if end <= covered && last.origin <= candidate.origin {
+                let within = candidate.size == 0 || end <= covered;
+                if within && last.origin <= candidate.origin {
                     continue;
                 }
                 last.size = candidate.offset - last.offset;
@@ -184,7 +186,14 @@ mod tests {
     #[test]
     fn overlaps_are_resolved() {
         let want = [("outer", 100, 150), ("next", 150, 200)];
-        let got = arranged(&[("outer", 100, 60), ("inner", 120, 10), ("label", 130, 30), ("next", 150, 500)]);
+        let got = arranged(&[
+            ("outer", 100, 60),
+            ("inner", 120, 10),
+            ("entry", 125, 0),
+            ("label", 130, 30),
+            ("last entry", 145, 0),
+            ("next", 150, 500),
+        ]);
         assert_eq!(got, want.map(|(n, a, b)| (n.to_string(), a, b)));
     }
 

@@ -1,0 +1,123 @@
+//! Which labels of hand-written assembler begin a function.
+//!
+//! An assembler puts every label into the symbol table, those of functions and those of loops, and unless
+//! the programmer says so (`.type`, `.size`, frame directives), nothing tells them apart. What other files
+//! may refer to begins a function; so does what is called. Any other label is a place within the function
+//! before it.
+
+use crate::sections::CodeSection;
+use crate::symbols::{Named, Standing};
+use std::collections::HashSet;
+use std::ops::Range;
+use timewise_isa::Control;
+
+/// Drops the labels of `named`, which is sorted, that are places within functions. `unwind` are the
+/// sorted ranges of frame descriptions.
+pub fn drop_inner(named: &mut Vec<Named<'_>>, unwind: &[Range<u64>], sections: &[CodeSection]) {
+    let mut called = None;
+    let mut reach = Reach::default();
+    named.retain(|symbol| {
+        let inner = symbol.standing == Standing::Label
+            && (reach.holds(symbol.offset) || is_described_from_before(symbol.offset, unwind))
+            && !called.get_or_insert_with(|| call_targets(sections)).contains(&symbol.offset);
+        if !inner {
+            reach.extend(symbol, sections);
+        }
+        !inner
+    });
+}
+
+/// How far the functions so far reach.
+#[derive(Default)]
+struct Reach {
+    /// The end of what is known to belong to one.
+    covered: u64,
+    /// The end of the section in which the last one has no known end; 0 if it has one.
+    open: u64,
+}
+
+impl Reach {
+    fn holds(&self, offset: u64) -> bool {
+        offset < self.covered.max(self.open)
+    }
+
+    fn extend(&mut self, symbol: &Named, sections: &[CodeSection]) {
+        if symbol.size > 0 {
+            self.covered = self.covered.max(symbol.offset.saturating_add(symbol.size));
+            self.open = 0;
+        } else if symbol.offset >= self.covered {
+            let section = sections.iter().find(|section| section.offsets.contains(&symbol.offset));
+            self.open = section.map_or(0, |section| section.offsets.end);
+        }
+    }
+}
+
+fn is_described_from_before(offset: u64, unwind: &[Range<u64>]) -> bool {
+    let before = unwind.partition_point(|range| range.start < offset);
+    unwind[..before].last().is_some_and(|range| offset < range.end)
+}
+
+/// Where direct calls go. Bytes that are no instructions, data between functions, are stepped over.
+fn call_targets(sections: &[CodeSection]) -> HashSet<u64> {
+    let mut targets = HashSet::new();
+    for section in sections {
+        let mut at = 0;
+        while at < section.code.len() {
+            let offset = section.offsets.start.wrapping_add(at as u64);
+            for (length, control) in timewise_isa::boundaries(&section.code[at..], offset) {
+                at += usize::from(length);
+                if let Control::Call { target } = control {
+                    targets.insert(target);
+                }
+            }
+            at += 1;
+        }
+    }
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that are left of `named`, at 0x100 to 0x120, where 0x110 is called.
+    fn kept(named: &[(&'static str, u64, u64, Standing)], unwind: &[Range<u64>]) -> Vec<String> {
+        // call 0x110, behind two bytes that are no instruction
+        let mut code = [0x90; 0x20];
+        code[..7].copy_from_slice(&[0x06, 0x06, 0xe8, 0x09, 0, 0, 0]);
+        let section = CodeSection { name: ".text", offsets: 0x100..0x120, code: &code, entry_size: 0 };
+        let symbol = |&(name, offset, size, standing): &_| Named { name, offset, size, standing, binding: 0 };
+        let mut named: Vec<Named> = named.iter().map(symbol).collect();
+        drop_inner(&mut named, unwind, &[section]);
+        named.into_iter().map(|symbol| symbol.name.to_string()).collect()
+    }
+
+    #[test]
+    fn labels_behind_a_function_without_an_end_are_within_it() {
+        let named = [
+            ("start", 0x100, 0, Standing::Exported),
+            ("inner", 0x108, 0, Standing::Label),
+            ("called", 0x110, 0, Standing::Label),
+            ("last", 0x118, 0, Standing::Label),
+        ];
+        assert_eq!(kept(&named, &[]), ["start", "called"]);
+    }
+
+    #[test]
+    fn labels_behind_the_end_of_a_function_begin_one() {
+        let named = [
+            ("open", 0x100, 0, Standing::Function),
+            ("closed", 0x104, 8, Standing::Function),
+            ("within", 0x108, 0, Standing::Label),
+            ("behind", 0x10c, 0, Standing::Label),
+            ("last", 0x118, 0, Standing::Label),
+        ];
+        assert_eq!(kept(&named, &[]), ["open", "closed", "behind"]);
+    }
+
+    #[test]
+    fn labels_within_a_frame_description_are_no_functions() {
+        let named = [("first", 0x104, 0, Standing::Label), ("second", 0x10c, 0, Standing::Label)];
+        assert_eq!(kept(&named, std::slice::from_ref(&(0x102..0x10c))), ["second"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Hand-written assembler, whose symbols do not say which of them are functions.
+
+mod programs;
+
+use programs::run;
+use std::path::Path;
+use timewise_image::Symboliser;
+
+/// A loop in a loop, which calls a function that no other file knows.
+const LOOPS: &str = "
+start:
+    mov $1000, %edx
+l2: mov $1000, %ecx
+l1: dec %ecx
+    jnz l1
+    call helper
+    dec %edx
+    jnz l2
+    mov $60, %eax
+    xor %edi, %edi
+    syscall
+helper:
+    cmp $3, %edx
+    je l3
+    nop
+l3: ret
+";
+
+/// The named functions of a program made of `source`, with their ends, in order.
+fn functions(directory: &Path, source: &str) -> Vec<(String, u64)> {
+    let file = directory.join("source.s");
+    let program = directory.join("program");
+    std::fs::write(&file, source).unwrap();
+    let options = ["-nostdlib", "-static", "-Wl,-Ttext=0x1000", "-o"].map(str::as_ref);
+    run("cc", options.into_iter().chain([program.as_os_str(), file.as_os_str()]));
+    let symboliser = Symboliser::open(&program, &[]).unwrap();
+    let all = symboliser.functions().all().iter();
+    all.filter(|f| !f.symbol.is_empty()).map(|f| (f.symbol.clone(), f.end())).collect()
+}
+
+fn of_loops(before: &str, after: &str) -> Vec<(String, u64)> {
+    let directory = tempfile::tempdir().unwrap();
+    let loops = LOOPS.replace("start:", "_start:");
+    functions(directory.path(), &format!(".globl _start\n{before}\n{loops}\n{after}\n"))
+}
+
+fn named(functions: &[(&str, u64)]) -> Vec<(String, u64)> {
+    functions.iter().map(|&(name, end)| (name.to_string(), end)).collect()
+}
+
+#[test]
+fn loops_stay_in_their_function() {
+    assert_eq!(of_loops("", ""), named(&[("_start", 0x1020), ("helper", 0x1027)]));
+}
+
+#[test]
+fn types_and_frames_count_more_than_labels() {
+    let typed = of_loops(".type _start, @function", ".type after, @function\nafter: ret\nlabel: ret");
+    assert_eq!(typed, named(&[("_start", 0x1020), ("helper", 0x1027), ("after", 0x1029)]));
+    // All of it is one frame, which ends in front of a label that nothing refers to.
+    let described = of_loops(".cfi_startproc", ".cfi_endproc\nbehind: ret");
+    assert_eq!(described, named(&[("_start", 0x1027), ("behind", 0x1028)]));
+}
+
+#[test]
+fn exported_labels_are_functions() {
+    let two = of_loops(".globl l2", "");
+    assert_eq!(two, named(&[("_start", 0x1005), ("l2", 0x1020), ("helper", 0x1027)]));
+}
+
+#[test]
+fn code_that_exports_nothing_is_one_function_from_its_first_label() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = ".globl _start\n.type _start, @function\n_start: jmp start\n.size _start, . - _start\n";
+    let found = functions(directory.path(), &format!("{source}{LOOPS}"));
+    assert_eq!(found, named(&[("_start", 0x1002), ("start", 0x1022), ("helper", 0x1029)]));
+}
