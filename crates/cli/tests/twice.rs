@@ -202,20 +202,9 @@ fn counts_of_a_killed_program_are_kept() {
 fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> command::Outcome {
     use std::os::unix::process::CommandExt;
     let busy = "i=0; echo begin; while [ $i -lt 100000000 ]; do i=$((i+1)); done";
-    // Whoever runs the tests in the background may ignore interrupts, and the program would do likewise.
-    let mut command = std::process::Command::new("env");
-    command.args([
-        "--default-signal=INT,TERM",
-        env!("CARGO_BIN_EXE_timewise"),
-        "run",
-        "--",
-        "bash",
-        "-c",
-        busy,
-    ]);
-    command.current_dir(place.path()).process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let mut command = place.command(&format!("exec {timewise} run -- bash -c '{busy}'"));
+    let mut child = command.process_group(0).spawn().unwrap();
     let mut begin = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut begin).unwrap();
     std::thread::sleep(Duration::from_millis(300));

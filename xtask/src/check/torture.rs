@@ -122,12 +122,12 @@ impl Case {
     /// If it cannot be started.
     pub fn run(&self, program: &Path, prefix: &[String], scratch: &Path, limit: Duration) -> Result<Outcome> {
         let [output, errors] = ["stdout", "stderr"].map(|name| scratch.join(name));
-        let words: Vec<String> =
-            prefix.iter().cloned().chain([program.to_string_lossy().into_owned()]).collect();
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(&self.argument).stdin(Stdio::null()).process_group(0);
+        // Signals that whoever runs this ignores would be ignored by the program.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").args(prefix).arg(program).args(&self.argument);
+        command.stdin(Stdio::null()).process_group(0);
         command.stdout(File::create(&output)?).stderr(File::create(&errors)?);
-        let child = command.spawn().with_context(|| words[0].clone())?;
+        let child = command.spawn().context("env")?;
         let ended = wait_at_most(child, limit)?.map_or_else(|| format!("hung {limit:?}"), describe);
         Ok(Outcome { ended, output: std::fs::read(&output)?, errors: std::fs::read(&errors)? })
     }

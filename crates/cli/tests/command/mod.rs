@@ -51,9 +51,11 @@ impl Place {
 
     /// Likewise, to be started by the caller.
     pub fn command(&self, script: &str) -> Command {
-        let mut command = Command::new("bash");
+        // Whoever runs the tests may ignore signals, as a shell does for what it runs in the background;
+        // what it starts would do likewise.
+        let mut command = Command::new("env");
         let function = format!("timewise() {{ '{}' \"$@\"; }}\n", env!("CARGO_BIN_EXE_timewise"));
-        command.arg("-c").arg(function + script).current_dir(self.path());
+        command.args(["--default-signal", "bash", "-c"]).arg(function + script).current_dir(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
