@@ -2,11 +2,10 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
-use crate::{exit_status, screen};
+use crate::screen;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::ExitCode;
 use timewise_flow::Analysis;
 use timewise_report::annotate;
 
@@ -31,15 +30,8 @@ pub struct Arguments {
     reading: Reading,
 }
 
-/// Runs the command to its exit status.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    match try_run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit_status::refuse(&error),
-    }
-}
-
-fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
+/// Prints what was asked for.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (file, name) = match &arguments.words[..] {
         [file, name] => (file.as_str(), name.as_str()),
         [name] => (DEFAULT_FILE, name.as_str()),
@@ -57,7 +49,7 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Json => annotate::json(&analysis, routine)?,
         Format::Csv => annotate::csv(&analysis, routine)?,
     };
-    Ok(screen::show(&text)?)
+    screen::show(&text)
 }
 
 /// Source files, read when first asked for. One that cannot be read has no lines.

@@ -3,9 +3,7 @@
 mod abilities;
 mod text;
 
-use crate::exit_status::MISUSED;
-use std::io::Write;
-use std::process::ExitCode;
+use crate::screen;
 use timewise_sampler::core_clock::CoreFrequency;
 use timewise_target::machine;
 
@@ -66,7 +64,7 @@ struct Diagnosis {
 }
 
 /// Examines the machine and prints what was found.
-pub fn run(arguments: &Arguments) -> ExitCode {
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let facts = timewise_sampler::doctor::examine();
     let CoreFrequency { mean_hz, low_hz, high_hz } = facts.core;
     let diagnosis = Diagnosis {
@@ -92,12 +90,5 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         true => serde_json::to_string_pretty(&diagnosis).unwrap_or_default() + "\n",
         false => text::render(&diagnosis),
     };
-    match std::io::stdout().write_all(printed.as_bytes()) {
-        // Whoever closed the pipe has seen enough.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("timewise: cannot write the diagnosis: {error}");
-            ExitCode::from(MISUSED)
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    screen::show(&printed)
 }

@@ -1,6 +1,7 @@
 //! Exit statuses. Where a program runs, its own is ours; our own failures then are those of
 //! `timeout` and `env`.
 
+use crate::talk::say;
 use std::process::ExitCode;
 use timewise_profile::Exit;
 use timewise_target::launch::LaunchError;
@@ -30,15 +31,13 @@ pub fn misused(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Tells of bad input in one line and gives its status, where no program is run.
-pub fn refuse(error: &anyhow::Error) -> ExitCode {
-    eprintln!("timewise: {error:#}");
-    ExitCode::from(MISUSED)
-}
-
-/// Tells of a failure in one line and gives its status.
-pub fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("timewise: {error:#}");
+/// The status of a command that runs a program: the program's own, or why there is none, in one line.
+pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
+    let error = match result {
+        Ok(exit) => return like(exit),
+        Err(error) => error,
+    };
+    say(format_args!("timewise: {error:#}"));
     ExitCode::from(match error.downcast_ref::<LaunchError>() {
         Some(LaunchError::NotFound(_)) => NOT_FOUND,
         Some(LaunchError::NotExecutable { .. }) => NOT_EXECUTABLE,
@@ -46,8 +45,19 @@ pub fn fail(error: &anyhow::Error) -> ExitCode {
     })
 }
 
+/// The status of a command that runs none. What went wrong is told in one line.
+pub fn of_reading(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format_args!("timewise: {error:#}"));
+            ExitCode::from(MISUSED)
+        }
+    }
+}
+
 /// Ends as the program did: with its status, or by its signal.
-pub fn like(exit: Exit) -> ExitCode {
+fn like(exit: Exit) -> ExitCode {
     match exit {
         Exit::Code(code) => ExitCode::from(code as u8),
         Exit::Signal(signal) => {

@@ -9,12 +9,14 @@ mod output_file;
 mod prepare;
 mod progress;
 mod reading;
+mod recording;
 mod report;
 mod run;
 mod sample;
 mod screen;
 mod signals;
 mod symbolise;
+mod talk;
 mod twice;
 
 use clap::{Parser, Subcommand};
@@ -44,11 +46,11 @@ fn main() -> ExitCode {
         Err(error) => return exit_status::misused(&error),
     };
     match arguments.command {
-        Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Sample(arguments) => sample::run(&arguments),
-        Command::Count(arguments) => count::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Annotate(arguments) => annotate::run(&arguments),
+        Command::Doctor(arguments) => exit_status::of_reading(doctor::run(&arguments)),
+        Command::Run(arguments) => exit_status::of_running(run::run(&arguments)),
+        Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
+        Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
+        Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
+        Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
-use crate::{exit_status, screen};
+use crate::screen;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use timewise_flow::Analysis;
 use timewise_report::{By, csv, json, listing};
 
@@ -46,15 +45,8 @@ enum Rows {
     Line,
 }
 
-/// Runs the command to its exit status.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    match try_run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit_status::refuse(&error),
-    }
-}
-
-fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
+/// Prints what was asked for.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let profile = reading::load(&arguments.file)?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
     let by = match arguments.by {
@@ -73,5 +65,5 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Json => json::report(&analysis, by)?,
         Format::Csv => csv::report(&analysis, by)?,
     };
-    Ok(screen::show(&text)?)
+    screen::show(&text)
 }

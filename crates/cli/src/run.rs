@@ -4,10 +4,9 @@
 use crate::arguments::{DEFAULT_FILE, Output, Program, Sampling};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
-use crate::{count, exit_status, output_file, prepare, progress, signals, symbolise};
+use crate::{count, output_file, prepare, progress, recording, signals};
 use anyhow::Context;
 use std::ffi::OsString;
-use std::process::ExitCode;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile};
 use timewise_report::summary::summary;
@@ -45,15 +44,8 @@ pub struct Arguments {
     program: Program,
 }
 
-/// Runs the command to its exit status.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    match try_run(arguments) {
-        Ok(exit) => exit_status::like(exit),
-        Err(error) => exit_status::fail(&error),
-    }
-}
-
-fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
+/// Runs the command, to the end of the program.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     output_file::check(&arguments.output.path)?;
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
@@ -77,7 +69,12 @@ fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
             Err(error) => profile.runs[0].warnings.push(format!("{error:#}; there are samples only")),
         }
     }
-    finish(&mut profile, arguments)?;
+    recording::keep(profile, &arguments.output, |profile| {
+        let style = screen::style(&std::io::stderr(), arguments.color);
+        let path = arguments.output.path.to_string_lossy();
+        let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
+        summary(&Analysis::new(profile, None), elsewhere, style)
+    })?;
     Ok(exit)
 }
 
@@ -88,10 +85,8 @@ fn first_run(arguments: &Arguments, input: &Input, outputs: &Outputs) -> anyhow:
     let ends = outputs.first().context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     launch.stdin = input.first().context("cannot pass on standard input")?;
-    let stopped = launch.stopped()?;
-    signals::leave_to(stopped.pid());
-    let profile = timewise_sampler::record(stopped, &arguments.sampling.options());
-    signals::program_ended();
+    let options = arguments.sampling.options();
+    let profile = recording::record(launch, |stopped| timewise_sampler::record(stopped, &options));
     let written = ends.record.finish();
     let mut profile = profile?;
     profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash);
@@ -112,7 +107,7 @@ fn second_run(
     let ends = outputs.again(first).context("cannot capture the output of the counting run")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     let shown = progress::show("counting");
-    let counted = count::record(launch);
+    let counted = recording::record(launch, count::watch);
     let written = ends.record.finish();
     drop(shown);
     let mut profile = counted.context("the program could not be counted")?;
@@ -127,25 +122,4 @@ fn second_run(
         run.warnings.push("the runs differ: they wrote different messages to standard error".into());
     }
     Ok(profile)
-}
-
-/// Names what was measured, saves it, and says what it comes to.
-fn finish(profile: &mut Profile, arguments: &Arguments) -> anyhow::Result<()> {
-    let shown = progress::show("reading symbols");
-    let unknown = symbolise::symbolise(profile);
-    drop(shown);
-    profile.runs[0].warnings.extend(unknown);
-    if profile.samples.is_empty() && profile.blocks.is_empty() {
-        let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
-        // The program did its work, so its status stands, as does a former profile.
-        eprintln!("timewise: nothing to save: {}", reasons.join("; "));
-        return Ok(());
-    }
-    profile.save(&arguments.output.path)?;
-    let style = screen::style(&std::io::stderr(), arguments.color);
-    let path = arguments.output.path.display().to_string();
-    let elsewhere = Some(path.as_str()).filter(|&path| path != DEFAULT_FILE);
-    eprint!("{}", summary(&Analysis::new(profile, None), elsewhere, style));
-    eprintln!("saved as {path}");
-    Ok(())
 }

@@ -1,9 +1,8 @@
 //! `timewise sample`: the native half alone.
 
 use crate::arguments::{Output, Program, Sampling};
-use crate::{exit_status, output_file, signals, symbolise};
+use crate::{output_file, recording};
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use timewise_profile::{Clock, Exit, Profile, Run};
 use timewise_report::number::grouped;
 
@@ -25,40 +24,20 @@ pub struct Arguments {
     program: Program,
 }
 
-/// Runs the command to its exit status.
-pub fn run(arguments: &Arguments) -> ExitCode {
-    match try_run(arguments) {
-        Ok(exit) => exit_status::like(exit),
-        Err(error) => exit_status::fail(&error),
-    }
-}
-
-fn try_run(arguments: &Arguments) -> anyhow::Result<Exit> {
+/// Runs the command, to the end of the program.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     output_file::check(&arguments.output.path)?;
-    let launch = arguments.program.launch();
-    let stopped = launch.stopped()?;
-    signals::leave_to(stopped.pid());
-    let profile = timewise_sampler::record(stopped, &arguments.sampling.options());
-    signals::program_ended();
-    let mut profile = profile?;
-    let unknown = symbolise::symbolise(&mut profile);
-    profile.runs[0].warnings.extend(unknown);
-    let run = &profile.runs[0];
-    eprintln!("{}", summary(run, &profile));
-    for warning in &run.warnings {
-        eprintln!("warning: {warning}");
-    }
-    if profile.samples.is_empty() {
-        // The program did its work, so its status stands, as does a former profile.
-        eprintln!("timewise: nothing to save: no samples were taken");
-        return Ok(run.exit);
-    }
-    profile.save(&arguments.output.path)?;
-    eprintln!("saved as {}", arguments.output.path.display());
-    Ok(run.exit)
+    let options = arguments.sampling.options();
+    let profile =
+        recording::record(arguments.program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;
+    let exit = profile.runs[0].exit;
+    recording::keep(profile, &arguments.output, summary)?;
+    Ok(exit)
 }
 
-fn summary(run: &Run, profile: &Profile) -> String {
+/// What was sampled, in a few words, and what limits it.
+fn summary(profile: &Profile) -> String {
+    let run = &profile.runs[0];
     let command: Vec<_> = run.command.iter().map(|part| String::from_utf8_lossy(part)).collect();
     let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
     let mut text = format!(
@@ -75,7 +54,7 @@ fn summary(run: &Run, profile: &Profile) -> String {
     if let Some(clock) = &run.clock {
         text += &format!("\nclock: {}", describe(clock));
     }
-    text
+    recording::with_warnings(text, run)
 }
 
 /// One thread either works or waits. Several do both at once; how busy they were is then the better

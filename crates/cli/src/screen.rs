@@ -1,5 +1,6 @@
 //! What the reader sees through: width and colours of the terminal, and a pipe that may be closed.
 
+use anyhow::Context;
 use rustix::termios;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -44,10 +45,10 @@ pub fn style(stream: &(impl AsFd + IsTerminal), colour: Colour) -> Style {
 ///
 /// # Errors
 /// What writing met with, such as a full disk.
-pub fn show(text: &str) -> io::Result<()> {
+pub fn show(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        result => result.context("cannot write to standard output; send it to a file or pipe with room"),
     }
 }

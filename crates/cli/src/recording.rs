@@ -1,0 +1,53 @@
+//! What the commands that run a program have in common: the way into a recording, and the way out of it.
+
+use crate::arguments::Output;
+use crate::talk::say;
+use crate::{progress, signals, symbolise};
+use timewise_profile::{Profile, Run};
+use timewise_target::launch::{Launch, Stopped};
+
+/// Launches a program and has `watch` record it to its end. Signals that ask us to stop are the program's
+/// until then.
+///
+/// # Errors
+/// If it cannot be launched, or those of `watch`.
+pub fn record<E: Into<anyhow::Error>>(
+    launch: Launch,
+    watch: impl FnOnce(Stopped) -> Result<Profile, E>,
+) -> anyhow::Result<Profile> {
+    let stopped = launch.stopped()?;
+    signals::leave_to(stopped.pid());
+    let profile = watch(stopped);
+    signals::program_ended();
+    profile.map_err(Into::into)
+}
+
+/// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said:
+/// the program did its work, so its status stands, as does a former profile.
+///
+/// # Errors
+/// If it cannot be saved.
+pub fn keep(
+    mut profile: Profile,
+    output: &Output,
+    summary: impl FnOnce(&Profile) -> String,
+) -> anyhow::Result<()> {
+    let shown = progress::show("reading symbols");
+    let unknown = symbolise::symbolise(&mut profile);
+    drop(shown);
+    profile.runs[0].warnings.extend(unknown);
+    if profile.samples.is_empty() && profile.blocks.is_empty() {
+        let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
+        say(format_args!("timewise: nothing to save: {}", reasons.join("; ")));
+        return Ok(());
+    }
+    say(summary(&profile).trim_end());
+    profile.save(&output.path)?;
+    say(format_args!("saved as {}", output.path.display()));
+    Ok(())
+}
+
+/// The warnings of a run below `summary`, a line each.
+pub fn with_warnings(summary: String, run: &Run) -> String {
+    run.warnings.iter().fold(summary, |text, warning| text + "\nwarning: " + warning)
+}
