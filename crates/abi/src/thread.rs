@@ -7,9 +7,15 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// them lies the stack that the runtime uses on this thread.
 pub const COUNTERS: u32 = 0x2_0000;
 
+/// Where in a thread area the frame lies of a signal that waits, up to [`RETURN_FRAME`].
+pub const HELD_FRAME: u32 = 0x2000;
+
 /// Where in a thread area the frame lies by which the program returns from a signal, up to
 /// [`SIGNAL_STACK`].
-pub const RETURN_FRAME: u32 = 0x2000;
+pub const RETURN_FRAME: u32 = 0x5000;
+
+/// Bytes of the room for each of these frames.
+pub const FRAME_ROOM: u32 = SIGNAL_STACK - RETURN_FRAME;
 
 /// Where in a thread area the stack lies that signals arrive on, up to [`STACK`].
 pub const SIGNAL_STACK: u32 = 0x8000;
@@ -86,16 +92,18 @@ pub struct ThreadArea {
     pub state: AtomicU32,
     /// Block of the system call that the thread is in, while `state` says so.
     pub position: AtomicU32,
-    /// 1 if a signal arrived while the runtime ran: it waits, blocked like all others, until the thread
-    /// leaves the runtime.
-    pub deferred: AtomicU32,
-    /// The program's signal mask meanwhile.
-    pub deferred_mask: u64,
+    /// 1 if a signal arrived while the runtime ran: it waits at [`HELD_FRAME`], and all others are blocked,
+    /// until the thread leaves the runtime.
+    pub held: AtomicU32,
+    /// Address of the frame by which the thread goes on where `resume` says so.
+    pub frame: u64,
     /// 1 if the thread is a process of its own that shares this memory, as after `vfork`; whoever
     /// registers it.
     pub sharing: u32,
     /// Keeps the layout free of implicit padding.
     pub reserved: u32,
+    /// Address of the filter that the system call is to install.
+    pub filter: u64,
     /// The program's base of the `gs` segment.
     pub gs_base: u64,
     /// The program's stack for handlers; the kernel knows the runtime's instead.
@@ -132,4 +140,5 @@ pub mod state {
     pub const STOPPED: u32 = 3;
 }
 
-const _: () = assert!(size_of::<ThreadArea>() <= RETURN_FRAME as usize);
+const _: () =
+    assert!(size_of::<ThreadArea>() <= HELD_FRAME as usize && FRAME_ROOM == RETURN_FRAME - HELD_FRAME);

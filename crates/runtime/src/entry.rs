@@ -9,7 +9,7 @@ use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::ops::Range;
 use timewise_abi::Failure;
-use timewise_abi::thread::{RETURN_FRAME, Registers, ThreadArea, state};
+use timewise_abi::thread::{Registers, ThreadArea, state};
 
 /// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
 /// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
@@ -246,19 +246,15 @@ unsafe extern "C" fn save_and_dispatch() {
 
 /// Restores the program's registers and goes where the dispatcher said. In all of this code they stand
 /// complete in the thread area, so a signal that arrives here finds the program where it is about to be.
-/// One that arrived before is let in now. `rbx` holds the thread area, `rbp` the place of the vectors.
+/// One that arrived before is let in now. `rbx` holds the thread area, `rbp` the place of the vectors,
+/// `rsp` the top of the runtime's stack.
 #[unsafe(naked)]
 unsafe extern "C" fn resume() {
     naked_asm!(
-        "cmp dword ptr gs:[{deferred}], 0",
+        "cmp dword ptr gs:[{held}], 0",
         "je 2f",
-        "mov dword ptr gs:[{deferred}], 0",
-        "mov eax, {rt_sigprocmask}",
-        "mov edi, 2", // SIG_SETMASK
-        "lea rsi, [rbx + {deferred_mask}]",
-        "xor edx, edx",
-        "mov r10d, 8",
-        "syscall",
+        "mov rdi, rbx",
+        "call {let_in}",
         "2:",
         "movups xmm0, [rbp]",
         "movups xmm1, [rbp + 16]",
@@ -297,9 +293,8 @@ unsafe extern "C" fn resume() {
         "jmp gs:[{resume}]",
         ".globl timewise_resume_end",
         "timewise_resume_end:",
-        deferred = const field!(deferred),
-        deferred_mask = const field!(deferred_mask),
-        rt_sigprocmask = const number::RT_SIGPROCMASK,
+        held = const field!(held),
+        let_in = sym crate::signal::let_in,
         r8 = const register!(r8_to_r15),
         rdi = const register!(rdi),
         rsi = const register!(rsi),
@@ -411,21 +406,20 @@ pub unsafe extern "C" fn last_system_call() {
     )
 }
 
-/// Makes the system call by which a handler returns, with the frame that was put in the thread area.
+/// Makes the system call by which a handler returns, with the frame that the thread area names.
 ///
 /// # Safety
 /// Reached through `resume` alone, with signals blocked.
 #[unsafe(naked)]
 pub unsafe extern "C" fn return_from_signal() {
     naked_asm!(
-        "mov rsp, gs:[{this}]",
+        "mov rsp, gs:[{frame}]",
         // The kernel takes the frame's first word for popped.
-        "add rsp, {frame}",
+        "add rsp, 8",
         "mov eax, {rt_sigreturn}",
         "syscall",
         "ud2",
-        this = const field!(this),
-        frame = const RETURN_FRAME + 8,
+        frame = const field!(frame),
         rt_sigreturn = const number::RT_SIGRETURN,
     )
 }

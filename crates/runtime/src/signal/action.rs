@@ -1,11 +1,13 @@
 //! What the program wants done about each signal, and what the kernel is told.
 //!
 //! The kernel gets the runtime's handler also for signals that end the program by default, so that its
-//! last position is known. What is ignored, or stops the program, is the kernel's own business.
+//! last position is known; not once system calls are restricted, for the runtime may then not be allowed
+//! to end it. What is ignored, or stops the program, is the kernel's own business.
 
 use super::receive::receive;
 use crate::entry;
 use crate::state::PROCESS;
+use crate::sys::filter::is_confined;
 use crate::sys::{Errno, call_for_program, number};
 use timewise_abi::signal::{Action, Actions, SIGNALS};
 use timewise_abi::thread::ThreadArea;
@@ -55,20 +57,34 @@ pub fn ends_by_default(signal: usize) -> bool {
 /// # Errors
 /// The kernel's.
 pub fn install(signal: usize, wish: Action) -> Result<(), Errno> {
+    let confined = is_confined();
+    let by_kernel = if confined { RESETHAND } else { 0 };
     let action = match wish.handler {
         IGNORE => wish,
-        DEFAULT if !ends_by_default(signal) => wish,
+        DEFAULT if confined || !ends_by_default(signal) => wish,
         _ => Action {
             handler: receive as *const () as u64,
             flags: SIGINFO
                 | RESTORER
                 | ONSTACK
-                | wish.flags & (RESTART | NOCLDSTOP | NOCLDWAIT | EXPOSE_TAGBITS),
+                | wish.flags & (RESTART | NOCLDSTOP | NOCLDWAIT | EXPOSE_TAGBITS | by_kernel),
             restorer: entry::restorer as *const () as u64,
             mask: u64::MAX,
         },
     };
     kernel(signal, Some(action)).map(drop)
+}
+
+/// Tells the kernel anew about all signals, after it began, or ceased, to matter whether the process is
+/// confined. Under the process lock.
+pub fn renew(area: &ThreadArea) {
+    for signal in changeable() {
+        let _ = install(signal, super::actions(area).get(signal));
+    }
+}
+
+fn changeable() -> impl Iterator<Item = usize> {
+    (1..=SIGNALS).filter(|&signal| signal != KILL && signal != STOP)
 }
 
 /// Gives a signal back to the kernel's default.
@@ -101,7 +117,7 @@ pub fn set_up(area: &mut ThreadArea) {
         (&raw const process.record.actions) as u64
     });
     let actions = super::actions(area);
-    for signal in (1..=SIGNALS).filter(|&signal| signal != KILL && signal != STOP) {
+    for signal in changeable() {
         let Ok(action) = kernel(signal, None) else { continue };
         actions.set(signal, action);
         if action.handler == DEFAULT && ends_by_default(signal) {

@@ -2,12 +2,12 @@
 
 use super::action::{self, DEFAULT, IGNORE, NODEFER, RESETHAND};
 use super::frame::{Frame, Info, SS_AUTODISARM, SS_DISABLE};
-use super::receive::send_again;
 use super::recover::Origin;
 use super::{actions, bit, stop};
 use crate::dispatch::{enter, external, go_native};
 use crate::state::Process;
-use crate::sys::{memory, number};
+use crate::sys::filter::is_confined;
+use crate::sys::{call, memory, number};
 use core::sync::atomic::Ordering;
 use timewise_abi::NONE;
 use timewise_abi::process::state::ENDED;
@@ -17,18 +17,18 @@ use timewise_abi::view::Shared;
 
 const SEGMENTATION_FAULT: usize = 11;
 
-/// Arranges that the thread goes on with what the program wants done about `signal`. The frame is the
+/// Arranges that the thread goes on with what the program wants done about the signal. The frame is the
 /// kernel's, its registers the program's; `mask` is what was blocked at the interruption. Returns the
 /// signal that is to end the process, if one is: see [`end`].
 pub fn deliver(
     process: &mut Process,
     area: &mut ThreadArea,
-    signal: usize,
     frame: &mut Frame,
     origin: Origin,
     mask: u64,
 ) -> Option<usize> {
     leave(process, area, origin);
+    let signal = frame.info.signal();
     let action = actions(area).get(signal);
     match action.handler {
         DEFAULT if action::ends_by_default(signal) => return Some(signal),
@@ -59,7 +59,10 @@ fn handle(
     const DIRECTION_TRAP_RESUME: u64 = 1 << 10 | 1 << 8 | 1 << 16;
     if action.flags & RESETHAND != 0 {
         actions(area).set(signal, Action { handler: DEFAULT, ..action });
-        let _ = action::install(signal, Action { handler: DEFAULT, ..action });
+        // Confined, the kernel did that itself.
+        if !is_confined() {
+            let _ = action::install(signal, Action { handler: DEFAULT, ..action });
+        }
     }
     // SAFETY: the kernel's frame with the program's registers.
     let Some(place) = (unsafe { frame.put(area, action) }) else {
@@ -109,6 +112,15 @@ pub fn end(area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
     action::give_up(signal);
     send_again(signal, &frame.info);
     frame.mask &= !bit(signal);
+}
+
+/// Sends the calling thread a signal that it has taken.
+fn send_again(signal: usize, info: &Info) {
+    // SAFETY: changes nothing.
+    let [process, thread] = [number::GETPID, number::GETTID].map(|n| unsafe { call(n, [0; 6]) }.unwrap_or(0));
+    let arguments = [process, thread, signal as u64, (&raw const *info) as u64, 0, 0];
+    // SAFETY: the signal is blocked, or meant to take effect.
+    let _ = unsafe { call(number::RT_TGSIGQUEUEINFO, arguments) };
 }
 
 /// The mask in force when a signal interrupted a system call that waits with a mask of its own.

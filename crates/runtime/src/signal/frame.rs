@@ -3,7 +3,7 @@
 use super::action::ONSTACK;
 use core::ptr;
 use timewise_abi::signal::{Action, Stack};
-use timewise_abi::thread::{Registers, ThreadArea};
+use timewise_abi::thread::{FRAME_ROOM, Registers, ThreadArea};
 
 /// A stack that handlers run on only as long as they stay on it.
 pub const SS_AUTODISARM: u32 = 1 << 31;
@@ -66,6 +66,11 @@ impl Info {
         Info { signal: signal as i32, errno: 0, code, padding: 0, address: 0, rest: [0; 13] }
     }
 
+    /// The signal's number.
+    pub fn signal(&self) -> usize {
+        self.signal as usize
+    }
+
     /// Whether a filter of system calls sent it.
     pub fn is_filtered_call(&self) -> bool {
         const SIGSYS: i32 = 31;
@@ -105,6 +110,30 @@ pub unsafe fn vectors_size(vectors: u64) -> usize {
 }
 
 impl Frame {
+    /// Copies the frame, and the other registers that belong to it, to room of the calling thread's area.
+    ///
+    /// # Safety
+    /// `offset` must be that of room of [`FRAME_ROOM`] bytes of which nothing else is made; what the frame
+    /// points to must be readable.
+    pub unsafe fn keep<'a>(&self, area: &ThreadArea, offset: u32) -> &'a mut Frame {
+        let place = area.this + u64::from(offset);
+        let end = place + u64::from(FRAME_ROOM);
+        let mut copy = *self;
+        if copy.vectors != 0 {
+            copy.vectors = (place + size_of::<Frame>() as u64).next_multiple_of(64);
+            // SAFETY: as promised.
+            unsafe {
+                let size = vectors_size(self.vectors).min((end - copy.vectors) as usize);
+                ptr::copy_nonoverlapping(self.vectors as *const u8, copy.vectors as *mut u8, size);
+            }
+        }
+        // SAFETY: as promised.
+        unsafe {
+            (place as *mut Frame).write(copy);
+            &mut *(place as *mut Frame)
+        }
+    }
+
     /// Sets `xmm0` to `xmm15`.
     ///
     /// # Safety

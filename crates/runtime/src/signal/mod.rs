@@ -2,8 +2,8 @@
 //! finds out where the program was ([`recover`]), and sends it to its own handler ([`deliver`]) with the
 //! frame that the kernel would have put on its stack ([`frame`]).
 //!
-//! A signal that arrives while the runtime itself runs waits, blocked like all others, until the thread is
-//! on its way back to the program: see [`crate::entry`].
+//! A signal that arrives while the runtime itself runs waits, and all others are blocked, until the thread
+//! is on its way back to the program: see [`receive::let_in`].
 
 mod action;
 mod added;
@@ -13,8 +13,9 @@ mod receive;
 mod recover;
 pub mod stop;
 
-pub use action::{CLEARED, change, clear, set_up};
-pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack, vectors_size};
+pub use action::{CLEARED, change, clear, renew, set_up};
+pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
+pub use receive::let_in;
 
 use crate::sys::{call, number, signal};
 use crate::system_call;
@@ -37,7 +38,7 @@ pub fn actions(area: &ThreadArea) -> &'static Actions {
 /// back to before the program's system call, so that the signal comes first.
 pub fn block(area: &mut ThreadArea) -> Option<u64> {
     let before = signal::block_all();
-    if area.deferred.load(Ordering::Relaxed) == 0 {
+    if area.held.load(Ordering::Relaxed) == 0 {
         return Some(before);
     }
     system_call::again(area);

@@ -6,11 +6,10 @@ use super::recover::{OUTSIDE, Origin, recover};
 use super::{deliver, stop};
 use crate::entry::{self, Own};
 use crate::state::{PROCESS, Process};
-use crate::sys::{call, number};
-use crate::system_call;
+use crate::system_call::{self, return_by};
 use core::arch::asm;
 use core::sync::atomic::Ordering;
-use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::thread::{HELD_FRAME, ThreadArea, state};
 
 /// The length of the `syscall` instruction.
 const SYSCALL: u64 = 2;
@@ -26,41 +25,83 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     // The kernel leaves the program's wish that unaligned accesses fault in force.
     // SAFETY: the flags that the compiler relies on are undefined here, or as the kernel left them.
     unsafe { asm!("push 2", "popfq") };
-    let signal = signal as usize;
     // SAFETY: the kernel's frame, of which the context begins at its second word.
     let frame = unsafe { &mut *((context - 8) as *mut Frame) };
     let area = this();
-    let fault = frame.info.is_fault();
-    let interrupted = frame.registers.rip;
-    let mut place = entry::own(interrupted);
-    let resuming = place == Some(Own::Resuming);
-    if resuming {
-        // SAFETY: the thread is past all of the runtime that writes to these.
-        place = entry::own(unsafe { (*area).resume });
-    }
-    if matches!(place, Some(Own::Other | Own::Resuming)) {
-        if fault {
-            // The runtime's own fault: it ends the process where it happened.
-            action::give_up(signal);
-        } else {
-            // SAFETY: the thread's own area.
-            unsafe { defer(area, signal, frame) };
+    let place = entry::own(frame.registers.rip);
+    // SAFETY: a thread that is resuming is past all of the runtime that writes to these.
+    let resuming = place == Some(Own::Resuming) && unsafe { is_at_program((*area).resume) };
+    if resuming || matches!(place, None | Some(Own::BeforeCall | Own::AfterCall | Own::BeforeExecute)) {
+        // SAFETY: the thread is in none of the code that holds a reference to its area.
+        let area = unsafe { &mut *area };
+        let interrupted = frame.registers.rip;
+        let place = if resuming { take_up(area, frame) } else { place };
+        arrive(area, frame, place, interrupted);
+    } else if frame.info.is_fault() {
+        // The runtime's own fault: it ends the process where it happened.
+        action::give_up(signal as usize);
+    } else {
+        // SAFETY: the thread's own area; the interrupted code reads these at points that expect a change,
+        // and the room is this one's alone until all signals are let in again.
+        unsafe {
+            frame.keep(&*area, HELD_FRAME);
+            (*area).held.store(1, Ordering::Relaxed);
         }
-        return;
+        frame.mask = u64::MAX;
     }
-    // SAFETY: the thread is in none of the code that holds a reference to its area.
+}
+
+/// A signal that waited until the thread leaves the runtime is let in, by way of the frame that the kernel
+/// made for it.
+///
+/// # Safety
+/// For the entry code alone, when the thread is about to go on where `area.resume` says; `area` must be its
+/// own.
+pub unsafe extern "C" fn let_in(area: *mut ThreadArea) {
+    // SAFETY: as promised.
     let area = unsafe { &mut *area };
+    // SAFETY: `receive` put it there.
+    let held = unsafe { &mut *((area.this + u64::from(HELD_FRAME)) as *mut Frame) };
+    if area.resume == entry::return_from_signal as *const () as u64 {
+        // Where a filter keeps the runtime from blocking signals.
+        // SAFETY: `return_by` set it to a frame in the area.
+        let frame = unsafe { &mut *(area.frame as *mut Frame) };
+        frame.info = held.info;
+        area.held.store(0, Ordering::Relaxed);
+        arrive(area, frame, None, frame.registers.rip);
+    } else if is_at_program(area.resume) {
+        let place = take_up(area, held);
+        area.held.store(0, Ordering::Relaxed);
+        arrive(area, held, place, held.registers.rip);
+        return_by(area, held);
+    }
+}
+
+/// Whether going on at `resume` brings the thread back to the program, or to a system call as the program
+/// makes it.
+fn is_at_program(resume: u64) -> bool {
+    !matches!(entry::own(resume), Some(Own::Other | Own::Resuming))
+}
+
+/// Gives a frame the registers of a thread that is about to go on with those in its area: where it is then.
+fn take_up(area: &ThreadArea, frame: &mut Frame) -> Option<Own> {
+    let place = entry::own(area.resume);
+    frame.registers = area.registers;
+    if place.is_none() {
+        frame.registers.rip = area.resume;
+    }
+    // SAFETY: the frame is the kernel's, or its copy.
+    unsafe { frame.set_vectors(&area.vectors) };
+    place
+}
+
+/// A signal finds the thread at the program, or at a system call of the program's. The frame's registers
+/// say where; the kernel interrupted it at `interrupted`.
+fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrupted: u64) {
+    let signal = frame.info.signal();
     let stops = stop::is_asked_for(signal, &frame.info);
     if stops && area.state.load(Ordering::Relaxed) == state::IN_SYSTEM_CALL {
         stop::here(area);
-    }
-    if resuming {
-        frame.registers = area.registers;
-        if place.is_none() {
-            frame.registers.rip = area.resume;
-        }
-        // SAFETY: the kernel's frame.
-        unsafe { frame.set_vectors(&area.vectors) };
     }
     if place == Some(Own::BeforeExecute) {
         system_call::withdraw(area);
@@ -82,10 +123,10 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
         }
         area.state.store(state::RUNNING, Ordering::Relaxed);
         // Also what a system call filter says of where the call was made.
-        if (fault || frame.info.is_filtered_call()) && frame.info.address == interrupted {
+        if (frame.info.is_fault() || frame.info.is_filtered_call()) && frame.info.address == interrupted {
             frame.info.address = frame.registers.rip;
         }
-        deliver::deliver(process, area, signal, frame, origin, handler_mask)
+        deliver::deliver(process, area, frame, origin, handler_mask)
     });
     if stops {
         stop::here(area);
@@ -100,31 +141,6 @@ fn this() -> *mut ThreadArea {
     // SAFETY: the area begins with its own address.
     unsafe { asm!("mov {}, gs:[0]", out(reg) area, options(nostack, readonly, preserves_flags)) };
     area as *mut ThreadArea
-}
-
-/// The signal waits until the thread leaves the runtime, and all others with it.
-///
-/// # Safety
-/// `area` must be the calling thread's.
-unsafe fn defer(area: *mut ThreadArea, signal: usize, frame: &mut Frame) {
-    // SAFETY: as promised; the interrupted code reads these fields at points that expect a change.
-    unsafe {
-        if (*area).deferred.load(Ordering::Relaxed) == 0 {
-            (&raw mut (*area).deferred_mask).write_volatile(frame.mask);
-            (*area).deferred.store(1, Ordering::Relaxed);
-        }
-    }
-    frame.mask = u64::MAX;
-    send_again(signal, &frame.info);
-}
-
-/// Sends the calling thread a signal that it has taken.
-pub fn send_again(signal: usize, info: &Info) {
-    // SAFETY: changes nothing.
-    let [process, thread] = [number::GETPID, number::GETTID].map(|n| unsafe { call(n, [0; 6]) }.unwrap_or(0));
-    let arguments = [process, thread, signal as u64, (info as *const Info) as u64, 0, 0];
-    // SAFETY: the signal is blocked, or meant to take effect.
-    let _ = unsafe { call(number::RT_TGSIGQUEUEINFO, arguments) };
 }
 
 /// The thread is at a system call of the program's, at the end of a block.

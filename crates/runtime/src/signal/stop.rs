@@ -6,7 +6,8 @@
 
 use super::frame::Info;
 use crate::state::PROCESS;
-use crate::sys::{Errno, call, is_confined, number};
+use crate::sys::filter::is_confined;
+use crate::sys::{Errno, call, number};
 use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::thread::{ThreadArea, state};
 use timewise_abi::view::Shared;

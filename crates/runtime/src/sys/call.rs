@@ -1,36 +1,22 @@
 //! One raw system call, and the numbers of those that the runtime knows by name.
 
+use super::filter;
 use core::arch::asm;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 /// An error number of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Errno(pub i32);
 
-/// Whether the program restricted the system calls that its process may make.
-static CONFINED: AtomicBool = AtomicBool::new(false);
-
-/// From now on the runtime makes no system call that the program did not ask for: the filter that the
-/// program installed might end it for that.
-pub fn confine() {
-    CONFINED.store(true, Ordering::Relaxed);
-}
-
-/// Whether [`call`] makes no calls.
-pub fn is_confined() -> bool {
-    CONFINED.load(Ordering::Relaxed)
-}
-
 /// Makes a system call of the runtime's own.
 ///
 /// # Errors
-/// The kernel's error number; `ENOSYS` once the program is confined.
+/// The kernel's error number; `ENOSYS` if a filter that the program installed does not let it pass.
 ///
 /// # Safety
 /// The call must not change memory, mappings or signal state that anything else relies on.
 pub unsafe fn call(number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
     const ENOSYS: Errno = Errno(38);
-    if is_confined() {
+    if !filter::allows(number, &arguments) {
         return Err(ENOSYS);
     }
     // SAFETY: as promised.

@@ -1,6 +1,6 @@
 //! Memory of the runtime's own, away from the program's.
 
-use super::{Errno, call, is_confined, limit, number};
+use super::{Errno, call, filter, limit, number};
 use core::ops::Range;
 
 const READ_WRITE: u64 = 3;
@@ -55,7 +55,10 @@ pub fn write(address: u64, bytes: &[u8]) -> bool {
 /// # Safety
 /// The caller vouches for what is written to.
 unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> usize {
-    if is_confined() {
+    let local = [buffer as u64, count as u64];
+    let remote = [address, count as u64];
+    let arguments = [pid(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+    if !filter::allows(number, &arguments) || !filter::allows(number::GETPID, &[0; 6]) {
         // The kernel cannot be asked: the program's pointers are taken as good.
         let (from, to) = match number {
             number::PROCESS_VM_READV => (address as *const u8, buffer),
@@ -65,9 +68,6 @@ unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> 
         unsafe { core::ptr::copy(from, to, count) };
         return count;
     }
-    let local = [buffer as u64, count as u64];
-    let remote = [address, count as u64];
-    let arguments = [pid(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
     // SAFETY: as promised.
     unsafe { call(number, arguments) }.map_or(0, |n| n as usize)
 }

@@ -2,10 +2,11 @@
 //! through the system calls that are named.
 
 mod call;
+pub mod filter;
 pub mod limit;
 pub mod lock;
 pub mod maps;
 pub mod memory;
 pub mod signal;
 
-pub use call::{Errno, call, call_for_program, confine, is_confined, number};
+pub use call::{Errno, call, call_for_program, number};

@@ -4,7 +4,8 @@
 //! puts the runtime into it. A call that fails only makes the host let go.
 
 use crate::entry;
-use crate::sys::{call, is_confined, number};
+use crate::sys::filter::is_confined;
+use crate::sys::{call, number};
 use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, TAKEN, WITHDRAWN};
 use timewise_abi::thread::{ThreadArea, returned, state};

@@ -13,6 +13,7 @@ mod signal;
 
 pub use execute::failed as withdraw;
 pub use process::{again, begin};
+pub use signal::return_by;
 
 use crate::entry;
 use crate::state::PROCESS;

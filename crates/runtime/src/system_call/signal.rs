@@ -3,14 +3,13 @@
 
 use super::{answer, process};
 use crate::dispatch::{enter, external, go_native};
-use crate::signal::{self, Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack, vectors_size};
+use crate::signal::{self, Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
 use crate::state::PROCESS;
 use crate::sys::{Errno, memory};
-use core::ptr;
 use core::sync::atomic::Ordering;
 use timewise_abi::NONE;
 use timewise_abi::signal::{Action, Stack};
-use timewise_abi::thread::{RETURN_FRAME, SIGNAL_STACK, ThreadArea};
+use timewise_abi::thread::{RETURN_FRAME, ThreadArea};
 
 const EPERM: Errno = Errno(1);
 const ENOMEM: Errno = Errno(12);
@@ -77,18 +76,8 @@ pub fn sigreturn(area: &mut ThreadArea) {
     if signal::block(area).is_none() {
         return;
     }
-    // SAFETY: if there is no frame the fault ends the process, as it would natively.
-    let mut frame = unsafe { *((area.registers.rsp - 8) as *const Frame) };
-    let place = area.this + u64::from(RETURN_FRAME);
-    let vectors = (place + size_of::<Frame>() as u64).next_multiple_of(64);
-    if frame.vectors != 0 {
-        // SAFETY: as above.
-        let size = unsafe { vectors_size(frame.vectors) };
-        let size = size.min((area.this + u64::from(SIGNAL_STACK) - vectors) as usize);
-        // SAFETY: as above; the room is the thread's own.
-        unsafe { ptr::copy_nonoverlapping(frame.vectors as *const u8, vectors as *mut u8, size) };
-        frame.vectors = vectors;
-    }
+    // SAFETY: if there is no frame, or what it points to, the fault ends the process, as it would natively.
+    let frame = unsafe { (*((area.registers.rsp - 8) as *const Frame)).keep(area, RETURN_FRAME) };
     let wish = core::mem::replace(&mut frame.stack, signal::own_stack(area));
     // The kernel does not mind either.
     let _ = set_handler_stack(area, wish, frame.registers.rsp);
@@ -106,8 +95,12 @@ pub fn sigreturn(area: &mut ThreadArea) {
         Ok(None) => address,
         Err(failure) => go_native(area, address, failure),
     };
-    // SAFETY: the room is the thread's own.
-    unsafe { (place as *mut Frame).write(frame) };
+    return_by(area, frame);
+}
+
+/// The thread goes on where the frame says.
+pub fn return_by(area: &mut ThreadArea, frame: &Frame) {
+    area.frame = (&raw const *frame) as u64;
     area.resume = crate::entry::return_from_signal as *const () as u64;
 }
 
