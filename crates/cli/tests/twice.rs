@@ -216,7 +216,7 @@ fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> command::Outcome {
 fn an_interrupt_ends_the_program_and_keeps_the_profile() {
     let place = Place::new();
     // As a terminal does: to all of the foreground.
-    let outcome = stopped_by(&place, |pid| assert_eq!(kill(-pid, "INT"), Some(0)));
+    let outcome = stopped_by(&place, |pid| kill(-pid, "INT"));
     assert_eq!(outcome.signal, Some(libc::SIGINT), "{}", outcome.stderr);
     let profile = place.profile();
     assert!(profile.runs.len() == 1 && profile.samples.len() > 50, "{}", outcome.stderr);
@@ -226,12 +226,12 @@ fn an_interrupt_ends_the_program_and_keeps_the_profile() {
 #[test]
 fn a_request_to_terminate_is_passed_on() {
     let place = Place::new();
-    let outcome = stopped_by(&place, |pid| assert_eq!(kill(pid, "TERM"), Some(0)));
+    let outcome = stopped_by(&place, |pid| kill(pid, "TERM"));
     assert_eq!(outcome.signal, Some(libc::SIGTERM), "{}", outcome.stderr);
     assert!(place.profile().samples.len() > 50);
 }
 
-fn kill(pid: i32, signal: &str) -> Option<i32> {
-    let arguments = ["-s", signal, "--", &pid.to_string()];
-    std::process::Command::new("kill").args(arguments).status().unwrap().code()
+fn kill(pid: i32, signal: &str) {
+    let script = format!("kill -s {signal} -- {pid}");
+    assert!(std::process::Command::new("bash").args(["-c", &script]).status().unwrap().success());
 }
