@@ -3,11 +3,16 @@
 use crate::image::Image;
 use object::Object;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where distributions install debug files.
 const SYSTEM: &str = "/usr/lib/debug";
+
+/// So many bytes of a file are summed at once.
+const PIECE: usize = 1 << 16;
 
 /// The debug file of `image`, by build id or else by name and checksum.
 pub fn of(image: &Image) -> Option<Image> {
@@ -38,8 +43,21 @@ fn by_link(image: &Image) -> Option<Image> {
     let directory = image.path().parent()?;
     let system = Path::new(SYSTEM).join(directory.strip_prefix("/").unwrap_or(directory));
     let candidates = [directory.join(name), directory.join(".debug").join(name), system.join(name)];
-    candidates.iter().filter(|path| *path != image.path()).find_map(|path| {
-        let found = Image::open(path).ok()?;
-        (crc32fast::hash(found.bytes()) == checksum).then_some(found)
-    })
+    let mut others = candidates.iter().filter(|path| *path != image.path());
+    let found = others.find(|path| checksum_of(path).is_ok_and(|found| found == checksum))?;
+    Image::open(found).ok()
+}
+
+fn checksum_of(path: &Path) -> io::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut file = BufReader::with_capacity(PIECE, File::open(path)?);
+    loop {
+        let piece = file.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(hasher.finalize());
+        }
+        hasher.update(piece);
+        let length = piece.len();
+        file.consume(length);
+    }
 }

@@ -6,7 +6,6 @@ use crate::image::Image;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, EndianRcSlice, LittleEndian, Reader as _, SectionId};
 use object::{Object, ObjectSection};
-use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -139,14 +138,32 @@ fn unit_of_object(wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>>
     Some(Arc::new(unit))
 }
 
+/// The tables of `image` that lines and inlined calls are found in, named by `name`.
 fn load(image: &Image, name: impl Fn(SectionId) -> Option<&'static str>) -> Option<Dwarf<Reader>> {
-    Dwarf::load(|id| Ok::<_, gimli::Error>(section(image, name(id)))).ok()
+    let needed = |id: &SectionId| !NOT_NEEDED.contains(id);
+    Dwarf::load(|id| Ok::<_, gimli::Error>(section(image, Some(id).filter(needed).and_then(&name)))).ok()
 }
+
+/// Tables that say where variables are and what macros mean: often a third of all.
+const NOT_NEEDED: [SectionId; 5] = [
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
+    SectionId::DebugMacinfo,
+    SectionId::DebugMacro,
+    SectionId::DebugNames,
+];
+
+/// No real section packs better. One that claims to is damaged, and unpacking it would take all memory.
+const MOST_PACKED: u64 = 1000;
 
 /// The section's data, unpacked; empty if it is not there or cannot be read.
 fn section(image: &Image, name: Option<&str>) -> Reader {
     let elf = image.elf();
-    let section = elf.as_ref().and_then(|elf| elf.section_by_name(name?));
-    let data = section.and_then(|section| section.uncompressed_data().ok()).unwrap_or(Cow::Borrowed(&[]));
-    Reader::new(Rc::from(data.as_ref()), LittleEndian)
+    let data = elf.as_ref().zip(name).and_then(|(elf, name)| {
+        let section = elf.section_by_name(name)?;
+        let packed = section.compressed_file_range().ok()?;
+        let possible = packed.uncompressed_size / MOST_PACKED <= packed.compressed_size;
+        possible.then(|| section.uncompressed_data().ok())?
+    });
+    Reader::new(Rc::from(data.unwrap_or_default()), LittleEndian)
 }

@@ -3,6 +3,7 @@
 
 use crate::demangle::demangle;
 use crate::image::Elf;
+use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use crate::{labels, linkage, sections, symbols, unwind_ranges};
 use std::ops::Range;
@@ -61,7 +62,8 @@ impl Functions {
         named.extend(debug.into_iter().flat_map(|debug| symbols::of(debug, &code)));
         let mut named = symbols::without_aliases(named);
         named.iter_mut().for_each(|symbol| complete(symbol, &unwind));
-        labels::drop_inner(&mut named, &unwind, &sections);
+        let called = |section: &CodeSection| labels::call_targets(section.code(), section.offsets.start);
+        labels::drop_inner(&mut named, &code, &unwind, || sections.iter().flat_map(called).collect());
         let mut known: Vec<Function> = linkage::of(elf, &sections, &named)
             .into_iter()
             .map(|s| Function { offset: s.offset, size: s.size, symbol: s.name, origin: Origin::Linkage })

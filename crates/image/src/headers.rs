@@ -1,6 +1,7 @@
 //! What the headers of an ELF file say, read without the rest of the file: enough to place what is mapped
 //! from it, as often as anything is mapped.
 
+use crate::contents::Contents;
 use crate::segments::Segments;
 use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -20,10 +21,10 @@ pub struct Headers {
 impl Headers {
     /// Reads a file's headers; `None` if it is no 64-bit ELF file or cannot be read.
     pub fn of_file(path: &Path) -> Option<Headers> {
-        Headers::read(&ReadCache::new(File::open(path).ok()?))
+        Headers::read(&ReadCache::new(Contents::of_file(File::open(path).ok()?).ok()?))
     }
 
-    fn read<'data>(data: impl ReadRef<'data>) -> Option<Headers> {
+    pub(crate) fn read<'data>(data: impl ReadRef<'data>) -> Option<Headers> {
         let header = FileHeader64::<Endianness>::parse(data).ok()?;
         let endian = header.endian().ok()?;
         let mut headers = Headers { segments: Segments::read(header, data)?, build_id: Vec::new() };

@@ -5,23 +5,28 @@
 //! may refer to begins a function; so does what is called. Any other label is a place within the function
 //! before it.
 
-use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use std::collections::HashSet;
 use std::ops::Range;
 use timewise_isa::Control;
 
-/// Drops the labels of `named`, which is sorted, that are places within functions. `unwind` are the
-/// sorted ranges of frame descriptions.
-pub fn drop_inner(named: &mut Vec<Named<'_>>, unwind: &[Range<u64>], sections: &[CodeSection]) {
+/// Drops the labels of `named`, which is sorted, that are places within functions. `code` are the ranges
+/// of sections, `unwind` the sorted ones of frame descriptions; where direct calls go is only asked for if
+/// there is a label of which nothing else tells.
+pub fn drop_inner(
+    named: &mut Vec<Named<'_>>,
+    code: &[Range<u64>],
+    unwind: &[Range<u64>],
+    call_targets: impl Fn() -> HashSet<u64>,
+) {
     let mut called = None;
     let mut reach = Reach::default();
     named.retain(|symbol| {
         let inner = symbol.standing == Standing::Label
             && (reach.holds(symbol.offset) || is_described_from_before(symbol.offset, unwind))
-            && !called.get_or_insert_with(|| call_targets(sections)).contains(&symbol.offset);
+            && !called.get_or_insert_with(&call_targets).contains(&symbol.offset);
         if !inner {
-            reach.extend(symbol, sections);
+            reach.extend(symbol, code);
         }
         !inner
     });
@@ -41,13 +46,13 @@ impl Reach {
         offset < self.covered.max(self.open)
     }
 
-    fn extend(&mut self, symbol: &Named, sections: &[CodeSection]) {
+    fn extend(&mut self, symbol: &Named, code: &[Range<u64>]) {
         if symbol.size > 0 {
             self.covered = self.covered.max(symbol.offset.saturating_add(symbol.size));
             self.open = 0;
         } else if symbol.offset >= self.covered {
-            let section = sections.iter().find(|section| section.offsets.contains(&symbol.offset));
-            self.open = section.map_or(0, |section| section.offsets.end);
+            let section = code.iter().find(|section| section.contains(&symbol.offset));
+            self.open = section.map_or(0, |section| section.end);
         }
     }
 }
@@ -57,21 +62,19 @@ fn is_described_from_before(offset: u64, unwind: &[Range<u64>]) -> bool {
     unwind[..before].last().is_some_and(|range| offset < range.end)
 }
 
-/// Where direct calls go. Bytes that are no instructions, data between functions, are stepped over.
-fn call_targets(sections: &[CodeSection]) -> HashSet<u64> {
-    let mut targets = HashSet::new();
-    for section in sections {
-        let mut at = 0;
-        while at < section.code.len() {
-            let offset = section.offsets.start.wrapping_add(at as u64);
-            for (length, control) in timewise_isa::boundaries(&section.code[at..], offset) {
-                at += usize::from(length);
-                if let Control::Call { target } = control {
-                    targets.insert(target);
-                }
+/// Where the direct calls in `code` go, which stands at `offset`. Bytes that are no instructions, data
+/// between functions, are stepped over.
+pub fn call_targets(code: &[u8], offset: u64) -> Vec<u64> {
+    let mut targets = Vec::new();
+    let mut at = 0;
+    while at < code.len() {
+        for (length, control) in timewise_isa::boundaries(&code[at..], offset.wrapping_add(at as u64)) {
+            at += usize::from(length);
+            if let Control::Call { target } = control {
+                targets.push(target);
             }
-            at += 1;
         }
+        at += 1;
     }
     targets
 }
@@ -82,14 +85,17 @@ mod tests {
 
     /// The names that are left of `named`, at 0x100 to 0x120, where 0x110 is called.
     fn kept(named: &[(&'static str, u64, u64, Standing)], unwind: &[Range<u64>]) -> Vec<String> {
-        // call 0x110, behind two bytes that are no instruction
-        let mut code = [0x90; 0x20];
-        code[..7].copy_from_slice(&[0x06, 0x06, 0xe8, 0x09, 0, 0, 0]);
-        let section = CodeSection { name: ".text", offsets: 0x100..0x120, code: &code, entry_size: 0 };
         let symbol = |&(name, offset, size, standing): &_| Named { name, offset, size, standing, binding: 0 };
         let mut named: Vec<Named> = named.iter().map(symbol).collect();
-        drop_inner(&mut named, unwind, &[section]);
+        drop_inner(&mut named, std::slice::from_ref(&(0x100..0x120)), unwind, || [0x110].into());
         named.into_iter().map(|symbol| symbol.name.to_string()).collect()
+    }
+
+    #[test]
+    fn calls_are_found_behind_bytes_that_are_no_instruction() {
+        // Two such bytes, call 0x110, nop.
+        let code = [0x06, 0x06, 0xe8, 0x09, 0, 0, 0, 0x90];
+        assert_eq!(call_targets(&code, 0x100), [0x110]);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! [`Symboliser`] answers the questions that reports ask, each computed when first asked: which function holds an offset, which source line, through which
 //! inlined calls. Offsets are link-time virtual addresses throughout.
 //!
-//! Files are read whole and never mapped, so one that changes while it is read can give wrong answers
-//! but never a crash; damaged files give an error or less detail, never a panic.
+//! Files are read piece by piece and never mapped, so one that changes while it is read can give wrong
+//! answers but never a crash; damaged files give an error or less detail, never a panic.
 #![forbid(unsafe_code)]
 
+mod contents;
 mod debug_file;
 mod demangle;
 mod disassembly;

@@ -2,10 +2,10 @@
 
 use crate::image::Elf;
 use crate::sections::CodeSection;
-use crate::symbols::Named;
-use object::elf::{R_X86_64_IRELATIVE, SHT_RELA};
+use crate::symbols::{Named, SymbolTable};
+use object::Object;
+use object::elf::{R_X86_64_IRELATIVE, SHT_DYNSYM, SHT_RELA};
 use object::read::elf::{Rela, SectionHeader};
-use object::{Object, ObjectSymbol, SymbolIndex};
 use std::collections::HashMap;
 use timewise_isa::Control;
 
@@ -32,13 +32,14 @@ pub fn of(elf: &Elf, sections: &[CodeSection], symbols: &[Named]) -> Vec<Stub> {
             size @ (8 | 16) => size,
             _ => 16,
         };
-        for step in timewise_isa::walk(section.code, start) {
+        let code = section.code();
+        for step in timewise_isa::walk(code, start) {
             if step.control != Control::IndirectJump {
                 continue;
             }
             let within = step.offset.wrapping_sub(start);
-            let code = &section.code[within as usize..];
-            let slot = timewise_isa::decode(code, step.offset).ok().and_then(|i| i.relative_operand);
+            let stub = &code[within as usize..];
+            let slot = timewise_isa::decode(stub, step.offset).ok().and_then(|i| i.relative_operand);
             let Some(name) = slot.and_then(|(_, slot)| slots.get(&slot)) else { continue };
             let offset = start.wrapping_add(within / size * size);
             stubs.push(Stub { offset, size, name: format!("{name}@plt") });
@@ -55,7 +56,7 @@ pub fn holds_stubs(section: &CodeSection) -> bool {
 /// The symbol whose address each relocated slot receives.
 fn slots_of<'data>(elf: &Elf<'data>, symbols: &[Named<'data>]) -> HashMap<u64, &'data str> {
     let endian = elf.endian();
-    let imported = elf.dynamic_symbol_table();
+    let imported = SymbolTable::of(elf, SHT_DYNSYM);
     let mut slots = HashMap::new();
     for section in elf.sections() {
         let header = section.elf_section_header();
@@ -68,12 +69,7 @@ fn slots_of<'data>(elf: &Elf<'data>, symbols: &[Named<'data>]) -> HashMap<u64, &
                 let resolver = relocation.r_addend(endian) as u64;
                 symbols.binary_search_by_key(&resolver, |s| s.offset).ok().map(|at| symbols[at].name)
             } else {
-                let index = SymbolIndex(relocation.r_sym(endian, false) as usize);
-                let symbol = imported.as_ref().and_then(|table| {
-                    use object::ObjectSymbolTable;
-                    table.symbol_by_index(index).ok()
-                });
-                symbol.and_then(|symbol| symbol.name().ok())
+                imported.as_ref().and_then(|table| table.name(relocation.r_sym(endian, false) as usize))
             };
             if let Some(name) = name.filter(|name| !name.is_empty()) {
                 slots.insert(relocation.r_offset(endian), name);

@@ -2,9 +2,12 @@
 
 use crate::demangle::without_version;
 use crate::image::Elf;
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
-use object::read::elf::ElfSymbol64;
-use object::{Endianness, Object, ObjectSymbol};
+use object::elf::{
+    SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    SectionType, Sym64,
+};
+use object::read::elf::{SectionHeader, Sym};
+use object::{Endianness, SectionIndex};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -36,22 +39,49 @@ pub enum Standing {
 
 /// All symbols of `elf` that name something within `code`, in no order.
 pub fn of<'data>(elf: &Elf<'data>, code: &[Range<u64>]) -> Vec<Named<'data>> {
-    let tables = elf.symbols().chain(elf.dynamic_symbols());
-    tables.filter_map(|symbol| named(&symbol, code)).collect()
+    let tables = [SHT_SYMTAB, SHT_DYNSYM].into_iter().filter_map(|kind| SymbolTable::of(elf, kind));
+    tables.flat_map(|table| (0..table.symbols.len()).filter_map(move |at| named(&table, at, code))).collect()
 }
 
-fn named<'data>(symbol: &ElfSymbol64<'data, '_, Endianness>, code: &[Range<u64>]) -> Option<Named<'data>> {
-    let raw = symbol.elf_symbol();
+/// One of the tables with its names, read as a whole.
+#[derive(Clone, Copy)]
+pub struct SymbolTable<'data> {
+    symbols: &'data [Sym64<Endianness>],
+    strings: &'data [u8],
+    endian: Endianness,
+}
+
+impl<'data> SymbolTable<'data> {
+    /// The first table of this kind, if there is one that can be read.
+    pub fn of(elf: &Elf<'data>, kind: SectionType) -> Option<SymbolTable<'data>> {
+        let (endian, sections) = (elf.endian(), elf.elf_section_table());
+        let table = sections.iter().find(|section| section.sh_type(endian) == kind)?;
+        let strings = sections.section(SectionIndex(table.sh_link(endian) as usize)).ok()?;
+        Some(SymbolTable {
+            symbols: table.data_as_array(endian, elf.data()).ok()?,
+            strings: strings.data(endian, elf.data()).ok()?,
+            endian,
+        })
+    }
+
+    /// The name of a symbol, with its version if that is part of it.
+    pub fn name(&self, index: usize) -> Option<&'data str> {
+        let start = self.symbols.get(index)?.st_name(self.endian) as usize;
+        let rest = self.strings.get(start..)?;
+        str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok()
+    }
+}
+
+fn named<'data>(table: &SymbolTable<'data>, index: usize, code: &[Range<u64>]) -> Option<Named<'data>> {
+    let raw = &table.symbols[index];
     let kind = raw.st_type();
     let typed = kind == STT_FUNC || kind == STT_GNU_IFUNC;
-    if !typed && kind != STT_NOTYPE || symbol.is_undefined() {
+    let defined = raw.st_shndx(table.endian) != SHN_UNDEF;
+    let offset = raw.st_value(table.endian);
+    if !typed && kind != STT_NOTYPE || !defined || !code.iter().any(|range| range.contains(&offset)) {
         return None;
     }
-    let offset = symbol.address();
-    if !code.iter().any(|range| range.contains(&offset)) {
-        return None;
-    }
-    let name = without_version(symbol.name().ok()?);
+    let name = without_version(table.name(index)?);
     // Names that assemblers make up begin with these.
     if name.is_empty() || name.starts_with(['$', '.']) && !typed {
         return None;
@@ -61,7 +91,7 @@ fn named<'data>(symbol: &ElfSymbol64<'data, '_, Endianness>, code: &[Range<u64>]
         STB_WEAK => 1,
         _ => 0,
     };
-    let size = symbol.size();
+    let size = raw.st_size(table.endian);
     let standing = match typed {
         true => Standing::Function,
         false if binding > 0 || size > 0 => Standing::Exported,

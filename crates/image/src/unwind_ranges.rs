@@ -1,8 +1,10 @@
 //! Where functions lie, as unwind tables tell: they stay when symbols are stripped.
 
 use crate::image::Elf;
-use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use gimli::{BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, LittleEndian, UnwindSection};
 use object::{Object, ObjectSection};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 /// The code ranges of all frame descriptions in `.eh_frame`, sorted; as many as can be read.
@@ -16,10 +18,16 @@ pub fn of(elf: &Elf) -> Vec<Range<u64>> {
         .set_got(address(".got"));
     let table = EhFrame::new(data, LittleEndian);
     let mut entries = table.entries(&bases);
+    // Most descriptions share a few common parts, which are read once each.
+    let mut common = HashMap::new();
     let mut ranges = Vec::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(description) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let parsed = partial.parse(|table, bases, offset| match common.entry(offset) {
+            Entry::Occupied(known) => Ok(CommonInformationEntry::clone(known.get())),
+            Entry::Vacant(new) => Ok(new.insert(table.cie_from_offset(bases, offset)?).clone()),
+        });
+        let Ok(description) = parsed else { continue };
         let start = description.initial_address();
         if description.len() > 0 {
             ranges.push(start..start.saturating_add(description.len()));
