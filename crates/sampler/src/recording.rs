@@ -13,10 +13,10 @@ use crate::warnings;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use timewise_profile::{Clock, Exit, Machine, Profile, Run, RunKind};
+use std::time::Duration;
+use timewise_profile::{Clock, Profile, RunKind};
 use timewise_target::launch::{Ended, Running, Stopped};
-use timewise_target::machine;
+use timewise_target::run;
 use timewise_target::subject::Subject;
 
 /// However large the rings are, progress is told and memory is kept small at this pace.
@@ -41,9 +41,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
                 return Err(error);
             }
         };
-    let started_unix_ns = unix_ns();
     let started_ns = monotonic_ns();
-    let Subject { command, directory, environment, randomised_addresses } = subject;
     let progress = Arc::clone(&options.progress);
     let mut collector =
         Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
@@ -53,35 +51,17 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let (ended, processes_left) = follow(running, &end, &mut channels, &mut collector, pause)?;
     let core = probe.finish();
 
-    let mut run = Run {
-        kind: RunKind::Sampling,
-        command,
-        directory,
-        environment,
-        started_unix_ns,
-        elapsed_ns: ended.elapsed.as_nanos() as u64,
-        user_ns: ended.user.as_nanos() as u64,
-        kernel_ns: ended.kernel.as_nanos() as u64,
-        exit: exit_of(ended.wait_status),
-        randomised_addresses,
-        stdout_hash: None,
-        machine: Machine {
-            processor: machine::processor_name(),
-            kernel: machine::kernel_release(),
-            cpus: machine::online_processors().len() as u32,
-        },
-        clock: Some(Clock {
-            event: source.event.clone(),
-            counts_cycles: source.counts_cycles,
-            precise_level: source.precise_level,
-            frequency_hz,
-            core_hz: core.mean_hz,
-            core_hz_low: core.low_hz,
-            core_hz_high: core.high_hz,
-        }),
-        lost_samples: collector.lost.max(channels.lost_samples()),
-        warnings: Vec::new(),
-    };
+    let mut run = run::row(RunKind::Sampling, subject, &ended);
+    run.clock = Some(Clock {
+        event: source.event.clone(),
+        counts_cycles: source.counts_cycles,
+        precise_level: source.precise_level,
+        frequency_hz,
+        core_hz: core.mean_hz,
+        core_hz_low: core.low_hz,
+        core_hz_high: core.high_hz,
+    });
+    run.lost_samples = collector.lost.max(channels.lost_samples());
     run.warnings = warnings::of(&run, &collector, processes_left, source.whole_processors);
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
@@ -148,20 +128,6 @@ fn follow(
     channels.drain(|stamped| queue.push(stamped));
     queue.release_all(|time_ns, record| collector.take(time_ns, record));
     Ok((ended, collector.alive()))
-}
-
-fn exit_of(wait_status: i32) -> Exit {
-    if libc::WIFEXITED(wait_status) {
-        Exit::Code(libc::WEXITSTATUS(wait_status))
-    } else if libc::WIFSIGNALED(wait_status) {
-        Exit::Signal(libc::WTERMSIG(wait_status))
-    } else {
-        Exit::Unknown
-    }
-}
-
-fn unix_ns() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64)
 }
 
 /// Now, on the clock that the records carry.

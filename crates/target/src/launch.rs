@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Why a program could not be launched.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,8 @@ pub struct Launch {
 pub struct Ended {
     /// Raw status as `waitpid` gives it.
     pub wait_status: i32,
+    /// When it was released, nanoseconds since the Unix epoch.
+    pub started_unix_ns: i64,
     /// From release to end: what is done to the stopped child is not its time.
     pub elapsed: Duration,
     /// User CPU time of it and its waited-for children.
@@ -79,6 +81,7 @@ pub struct Stopped {
 pub struct Running {
     pid: libc::pid_t,
     started: Instant,
+    started_unix_ns: i64,
 }
 
 impl Launch {
@@ -167,12 +170,14 @@ impl Stopped {
     /// # Errors
     /// The system's, if the child is gone or another thread launched it.
     pub fn release(self) -> io::Result<Running> {
+        let started_unix_ns =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
         let started = Instant::now();
         // SAFETY: detaching passes no memory.
         if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Running { pid: self.pid, started })
+        Ok(Running { pid: self.pid, started, started_unix_ns })
     }
 }
 
@@ -203,6 +208,7 @@ impl Running {
         let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
         Ok(Ended {
             wait_status: status,
+            started_unix_ns: self.started_unix_ns,
             elapsed: self.started.elapsed(),
             user: time(usage.ru_utime),
             kernel: time(usage.ru_stime),

@@ -8,6 +8,7 @@ pub mod machine;
 pub mod maps;
 pub mod perf;
 pub mod program;
+pub mod run;
 pub mod seize;
 pub mod subject;
 pub mod trace;
