@@ -5,19 +5,22 @@ use crate::process::ProcessRecord;
 use crate::thread::{COUNTERS, ThreadArea};
 use crate::{Failure, GRANULE, NONE, SharedHeader};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 /// The shared file, mapped whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     base: u64,
+    /// Bytes, as the header said when it was first looked at: a program may write to it later.
+    size: u64,
 }
 
 impl Shared {
     /// # Safety
     /// The shared file must be mapped at `base`, and stay.
     pub unsafe fn at(base: u64) -> Shared {
-        Shared { base }
+        // SAFETY: the file begins with the header.
+        Shared { base, size: unsafe { (*(base as *const SharedHeader)).size } }
     }
 
     /// Its first page.
@@ -52,13 +55,19 @@ impl Shared {
     /// # Errors
     /// [`Failure::SharedFull`].
     pub fn allocate(self, size: u64) -> Result<u64, Failure> {
-        let size = size.next_multiple_of(GRANULE);
+        let size = size.checked_next_multiple_of(GRANULE).ok_or(Failure::SharedFull)?;
         let offset = self.header().next_free.fetch_add(size, Ordering::Relaxed);
-        if offset + size > self.header().size {
-            self.fail(Failure::SharedFull);
-            return Err(Failure::SharedFull);
+        if self.holds(offset, size) {
+            return Ok(offset);
         }
-        Ok(offset)
+        self.fail(Failure::SharedFull);
+        Err(Failure::SharedFull)
+    }
+
+    /// Whether `size` bytes at `offset` lie in the file, where whatever is handed out begins.
+    pub fn holds(self, offset: u64, size: u64) -> bool {
+        let end = offset.checked_add(size);
+        offset >= GRANULE && offset.is_multiple_of(GRANULE) && end.is_some_and(|end| end <= self.size)
     }
 
     /// Records that counts are incomplete, and why. The first reason stays.
@@ -75,53 +84,32 @@ impl Shared {
         const { assert!(size_of::<T>().is_multiple_of(8), "records keep 8-byte alignment") };
         let size = size_of::<T>() + tail.len().next_multiple_of(8);
         let mut last = log.last.load(Ordering::Relaxed);
-        let full = last == 0
-            || self.segment(last).used.load(Ordering::Relaxed) as usize + size > SEGMENT_SIZE as usize;
-        if full {
+        let used = |segment| self.segment(segment).map_or(u32::MAX, |s| s.used.load(Ordering::Relaxed));
+        let mut at = used(last);
+        if at as usize + size > SEGMENT_SIZE as usize {
             let header = self.header();
             if header.log_bytes.fetch_add(SEGMENT_SIZE, Ordering::Relaxed) >= header.log_limit {
                 self.fail(Failure::SharedFull);
                 return Err(Failure::SharedFull);
             }
             let fresh = self.allocate(SEGMENT_SIZE)?;
-            self.segment(fresh).used.store(size_of::<Segment>() as u32, Ordering::Relaxed);
-            let link: &AtomicU64 = if last == 0 { &log.first } else { &self.segment(last).next };
+            at = size_of::<Segment>() as u32;
+            let link = self.segment(last).map_or(&log.first, |segment| &segment.next);
             link.store(fresh, Ordering::Release);
             log.last.store(fresh, Ordering::Relaxed);
             last = fresh;
         }
-        let used: &AtomicU32 = &self.segment(last).used;
-        let at = used.load(Ordering::Relaxed);
         let place = (self.base + last + u64::from(at)) as *mut u8;
         // SAFETY: the bytes from `used` to the segment's end are ours alone until `used` moves.
         unsafe {
             ptr::copy_nonoverlapping(ptr::from_ref(record).cast::<u8>(), place, size_of::<T>());
             ptr::copy_nonoverlapping(tail.as_ptr(), place.add(size_of::<T>()), tail.len());
         }
-        used.store(at + size as u32, Ordering::Release);
+        if let Some(segment) = self.segment(last) {
+            segment.used.store(at + size as u32, Ordering::Release);
+        }
         log.count.fetch_add(1, Ordering::Release);
         Ok(place as u64 + size_of::<T>() as u64)
-    }
-
-    /// Calls `each` with every record of a log and the bytes after it; `each` returns how many of those
-    /// belong to the record.
-    pub fn read<T: Copy>(self, log: &Log, mut each: impl FnMut(T, &[u8]) -> usize) {
-        let mut left = log.count.load(Ordering::Acquire);
-        let mut segment = log.first.load(Ordering::Acquire);
-        while segment != 0 {
-            let used = self.segment(segment).used.load(Ordering::Acquire) as usize;
-            // SAFETY: bytes below `used` are complete and never change.
-            let bytes = unsafe { core::slice::from_raw_parts((self.base + segment) as *const u8, used) };
-            let mut at = size_of::<Segment>();
-            while at < used && left > 0 {
-                // SAFETY: a record starts here; records are plain numbers, valid for any bytes.
-                let record = unsafe { bytes[at..].as_ptr().cast::<T>().read_unaligned() };
-                at += size_of::<T>();
-                at += each(record, &bytes[at..]).next_multiple_of(8);
-                left -= 1;
-            }
-            segment = self.segment(segment).next.load(Ordering::Acquire);
-        }
     }
 
     /// The thread area registered before this one, 0 for none.
@@ -130,9 +118,10 @@ impl Shared {
         unsafe { (*self.thread(thread)).previous.load(Ordering::Acquire) }
     }
 
-    fn segment(self, offset: u64) -> &'static Segment {
-        // SAFETY: segments are handed out once and never given back while the process lives.
-        unsafe { &*((self.base + offset) as *const Segment) }
+    /// A segment of a log, by its offset; `None` if none can be there.
+    pub fn segment(self, offset: u64) -> Option<&'static Segment> {
+        // SAFETY: within the file, aligned; all fields are atomic or never change.
+        self.holds(offset, SEGMENT_SIZE).then(|| unsafe { &*((self.base + offset) as *const Segment) })
     }
 
     /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more.

@@ -38,10 +38,10 @@ pub fn raise_own(size: u64) -> io::Result<u64> {
 /// [`CountError::AddressLimit`] if that is not allowed, and the limit is too low to share.
 pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(), CountError> {
     let shared = arena.shared();
-    let own = match parent {
-        0 => exchange(pid, None)
+    let own = match arena.process(parent) {
+        None => exchange(pid, None)
             .map_err(|source| CountError::System { what: "read its limit on the address space", source })?,
-        _ => [0, 1].map(|n: usize| shared.process(parent).address_limits[n].load(Ordering::Relaxed)),
+        Some(parent) => parent.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed)),
     };
     for (place, value) in shared.process(process).address_limits.iter().zip(own) {
         place.store(value, Ordering::Relaxed);

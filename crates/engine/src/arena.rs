@@ -9,6 +9,8 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::Ordering;
+use timewise_abi::process::ProcessRecord;
+use timewise_abi::thread::ThreadArea;
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 
@@ -34,8 +36,12 @@ const LOG_SHARE: u64 = 4;
 pub struct Arena {
     file: File,
     mapping: *mut u8,
+    /// What the host laid down is kept here: a program may write to the header.
+    shared: Shared,
     size: u64,
-    image_offset: u64,
+    thread_area_size: u64,
+    log_limit: u64,
+    image: Range<u64>,
 }
 
 // SAFETY: the mapping stays until the arena is dropped, and what lies in it is reached through atomics.
@@ -52,7 +58,7 @@ impl Arena {
         let system = |what| move |source| CountError::System { what, source };
         // SAFETY: the name is a C string; the descriptor that results is ours.
         let file = unsafe {
-            let fd = libc::memfd_create(c"timewise".as_ptr(), libc::MFD_CLOEXEC);
+            let fd = libc::memfd_create(c"timewise".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
             if fd < 0 {
                 return Err(system("memfd_create")(io::Error::last_os_error()));
             }
@@ -63,6 +69,8 @@ impl Arena {
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
         let thread_area_size = THREAD_AREA_SIZE.min((size / THREADS_UNDER_LIMIT) & !(GRANULE - 1));
         file.set_len(size).map_err(system("reserve shared memory"))?;
+        // A program that made it shorter would take our memory from under us.
+        seal(&file).map_err(system("seal shared memory"))?;
         // SAFETY: a fresh mapping, where the kernel finds room.
         let mapping = unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -88,20 +96,70 @@ impl Arena {
         header.base = BASE;
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
         header.user_gs = u32::from(user_gs());
-        let free = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
-        header.next_free.store(free, Ordering::Relaxed);
-        Ok(Arena { file, mapping, size, image_offset })
+        let log_limit = header.log_limit;
+        let image_end = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
+        header.next_free.store(image_end, Ordering::Relaxed);
+        // SAFETY: the mapping stays as long as the arena, which outlives all use of its contents.
+        let shared = unsafe { Shared::at(mapping as u64) };
+        let image = image_offset..image_end;
+        Ok(Arena { file, mapping, shared, size, thread_area_size, log_limit, image })
     }
 
     /// Its contents.
     pub fn shared(&self) -> Shared {
-        // SAFETY: the mapping stays as long as the arena, which outlives all use of its contents.
-        unsafe { Shared::at(self.mapping as u64) }
+        self.shared
     }
 
     /// Offset of the runtime's image.
     pub fn image_offset(&self) -> u64 {
-        self.image_offset
+        self.image.start
+    }
+
+    /// Where the runtime's image lies.
+    pub fn image(&self) -> Range<u64> {
+        self.image.clone()
+    }
+
+    /// Bytes of a thread area with its counters.
+    pub fn thread_area_size(&self) -> u64 {
+        self.thread_area_size
+    }
+
+    /// Bytes that logs may take in all.
+    pub fn log_limit(&self) -> u64 {
+        self.log_limit
+    }
+
+    /// A process record, by what a program says is its offset; `None` if none can be there.
+    pub fn process(&self, offset: u64) -> Option<&ProcessRecord> {
+        self.shared.holds(offset, size_of::<ProcessRecord>() as u64).then(|| self.shared.process(offset))
+    }
+
+    /// A thread area, likewise.
+    pub fn thread(&self, offset: u64) -> Option<*mut ThreadArea> {
+        self.shared.holds(offset, self.thread_area_size).then(|| self.shared.thread(offset))
+    }
+
+    /// Copies a part that lies in the file. A program may be writing it: what is read may make no sense.
+    pub fn copy(&self, part: Range<u64>) -> Vec<u8> {
+        assert!(part.start <= part.end && part.end <= self.size, "within the file");
+        let (offset, length) = (part.start, (part.end - part.start) as usize);
+        let mut bytes = Vec::with_capacity(length);
+        // SAFETY: the source lies within the mapping, the destination has room for as many bytes, and any
+        // bytes are valid.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.mapping.add(offset as usize), bytes.as_mut_ptr(), length);
+            bytes.set_len(length);
+        }
+        bytes
+    }
+
+    /// Gives memory back to the system; it reads as zero from then on.
+    pub fn release(&self, range: Range<u64>) {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let length = range.end - range.start;
+        // SAFETY: passes no memory. Where the system cannot, memory is given back at the end of the run.
+        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, range.start as i64, length as i64) };
     }
 
     /// A path by which other processes of this system can open it.
@@ -123,6 +181,22 @@ impl Arena {
         }
     }
 
+    /// A word as a program could read it.
+    #[cfg(test)]
+    pub fn read_word(&self, at: u64) -> u64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.size);
+        // SAFETY: within the mapping, aligned.
+        unsafe { self.mapping.add(at as usize).cast::<u64>().read_volatile() }
+    }
+
+    /// Writes a word as a program could.
+    #[cfg(test)]
+    pub fn write_word(&self, at: u64, value: u64) {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.size);
+        // SAFETY: within the mapping, aligned; whoever reads there takes any value.
+        unsafe { self.mapping.add(at as usize).cast::<u64>().write_volatile(value) };
+    }
+
     /// Memory in use, bytes.
     pub fn used(&self) -> u64 {
         self.file.metadata().map_or(0, |m| m.blocks() * 512)
@@ -140,18 +214,28 @@ impl Arena {
         self.size
     }
 
-    /// Registers a process image with its first thread: the offsets of both.
+    /// Registers a process image with its first thread: the offsets of both. Its process id is still
+    /// unknown, so that nobody takes it for complete.
     ///
     /// # Errors
     /// [`CountError::Full`].
-    pub fn register(&self, pid: u32, parent: u64) -> Result<(u64, u64), CountError> {
-        let shared = self.shared();
-        let process = shared.register_process(parent).map_err(|_| CountError::Full)?;
-        let thread = shared.register_thread(process).map_err(|_| CountError::Full)?;
-        shared.process(process).pid.store(pid, Ordering::Relaxed);
+    pub fn register(&self, tid: u32, parent: u64) -> Result<(u64, u64), CountError> {
+        let process = self.shared.register_process(parent).map_err(|_| CountError::Full)?;
+        let thread = self.shared.register_thread(process).map_err(|_| CountError::Full)?;
+        let area = self.thread(thread).ok_or(CountError::Full)?;
         // SAFETY: just registered; its thread does not run yet.
-        unsafe { (*shared.thread(thread)).tid.store(pid, Ordering::Relaxed) };
+        unsafe { (*area).tid.store(tid, Ordering::Relaxed) };
         Ok((process, thread))
+    }
+}
+
+/// Fixes the file's size.
+fn seal(file: &File) -> io::Result<()> {
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: passes no memory.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -1,19 +1,17 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::Arena;
-use crate::convert::Converter;
 use crate::follow::{Uncounted, follow};
-use crate::harvest::Images;
+use crate::harvest::Harvest;
 use crate::inject::inject;
 use crate::payload;
 use crate::warnings;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 use timewise_abi::Failure;
-use timewise_profile::{Exit, Machine, Profile, Run, RunKind};
+use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
-use timewise_target::machine;
+use timewise_target::run;
 use timewise_target::subject::Subject;
 
 /// Why a program could not be counted.
@@ -71,7 +69,8 @@ pub struct Counted {
     /// By how much the flow of control fails to balance in all processes together: 0 if every count is
     /// exact to within its process's uncertainty.
     pub imbalance: u64,
-    /// Bytes of memory that counters and records held at the end, of all processes together.
+    /// Bytes of memory that counters and records held at the end, of the processes that had not ended long
+    /// before.
     pub shared_bytes: u64,
 }
 
@@ -106,64 +105,29 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError
             return Err(error);
         }
     };
-    let started_unix_ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as i64);
     let running = stopped.release().map_err(system("release the program"))?;
-    let uncounted = follow(&arena, &payload, &running);
+    let mut harvest = Harvest::new(&arena, options.process_limit);
+    let uncounted = follow(&arena, &payload, &running, &mut harvest);
     let ended = running.wait().map_err(system("wait for the program"))?;
-    let run = run_of(subject, &ended, started_unix_ns);
-    Ok(harvest(&arena, options, &uncounted, ended, run))
+    let run = run::row(RunKind::Counting, subject, &ended);
+    Ok(conclude(&arena, harvest, &uncounted, ended, run))
 }
 
-/// Reads what was recorded.
-fn harvest(arena: &Arena, options: &Options, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
+/// What was counted, once the program has ended.
+fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
     let shared = arena.shared();
-    let images = Images::read(shared);
-    let mut converter = Converter::new(options.process_limit);
     let shared_bytes = arena.used();
-    for &record in &images.order {
-        converter.add(arena, &images, record);
-    }
+    let (converter, damage) = harvest.finish();
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
     let address = shared.header().failure_address.load(Ordering::Relaxed);
     let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
-    let warnings = warnings::of(failure.map(|failure| (failure, address)), &converter, uncounted, unfollowed);
+    let failed = failure.map(|failure| (failure, address));
+    let warnings = warnings::of(failed, &converter, damage, uncounted, unfollowed);
     let mut profile = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
     profile.runs.push(Run { warnings, ..run });
     Counted { ended, profile, failure, imbalance, shared_bytes }
-}
-
-fn run_of(subject: Subject, ended: &Ended, started_unix_ns: i64) -> Run {
-    let status = ended.wait_status;
-    let exit = if libc::WIFEXITED(status) {
-        Exit::Code(libc::WEXITSTATUS(status))
-    } else if libc::WIFSIGNALED(status) {
-        Exit::Signal(libc::WTERMSIG(status))
-    } else {
-        Exit::Unknown
-    };
-    Run {
-        kind: RunKind::Counting,
-        command: subject.command,
-        directory: subject.directory,
-        environment: subject.environment,
-        started_unix_ns,
-        elapsed_ns: ended.elapsed.as_nanos() as u64,
-        user_ns: ended.user.as_nanos() as u64,
-        kernel_ns: ended.kernel.as_nanos() as u64,
-        exit,
-        randomised_addresses: subject.randomised_addresses,
-        stdout_hash: None,
-        machine: Machine {
-            processor: machine::processor_name(),
-            kernel: machine::kernel_release(),
-            cpus: machine::online_processors().len() as u32,
-        },
-        clock: None,
-        lost_samples: 0,
-        warnings: Vec::new(),
-    }
 }

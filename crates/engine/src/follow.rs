@@ -2,15 +2,16 @@
 //! program is brought under count as well.
 
 use crate::arena::Arena;
+use crate::executable::{Refusal, check, name_of, path_of};
+use crate::harvest::Harvest;
 use crate::inject::inject;
 use crate::payload::Payload;
-use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
+use timewise_abi::thread::ThreadArea;
 use timewise_abi::{Mailbox, SharedHeader, process::state};
 use timewise_target::launch::Running;
 use timewise_target::seize::{Outcome, Seized};
@@ -19,29 +20,44 @@ use timewise_target::trace::Tracee;
 /// How often traced threads are looked at.
 const GLANCE: Duration = Duration::from_micros(100);
 
+/// How often processes that have ended are collected.
+const COLLECTION: Duration = Duration::from_millis(200);
+
 /// A program that a process of the tree became, and that ran without being counted.
 #[derive(Clone, Debug)]
 pub struct Uncounted {
-    /// Its process id.
+    /// The id of the first process that became it.
     pub pid: i32,
     /// Its path.
     pub path: PathBuf,
     /// Why it was not counted.
     pub why: String,
+    /// How many times it was executed.
+    pub times: u64,
 }
 
-/// Follows `running` and its descendants until it ends. Programs that could not be followed ran natively.
-pub fn follow(arena: &Arena, payload: &Payload, running: &Running) -> Vec<Uncounted> {
+/// Follows `running` and its descendants until it ends, and harvests those that end before. Programs that
+/// could not be followed ran natively.
+pub fn follow(arena: &Arena, payload: &Payload, running: &Running, harvest: &mut Harvest) -> Vec<Uncounted> {
     let header = arena.shared().header();
     let own_child = running.pid();
     let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let collector = scope.spawn(|| {
+            while !ended.load(Ordering::Acquire) {
+                harvest.collect();
+                std::thread::park_timeout(COLLECTION);
+            }
+        });
+        let collector = collector.thread().clone();
+        let ended = &ended;
+        scope.spawn(move || {
             wait_for(own_child);
             ended.store(true, Ordering::Release);
             header.requests.fetch_add(1, Ordering::Release);
             wake(&header.requests);
+            collector.unpark();
         });
         loop {
             let seen = header.requests.load(Ordering::Acquire);
@@ -72,14 +88,6 @@ struct Following {
     thread: u64,
     seized: Seized,
     path: PathBuf,
-}
-
-/// What is to be done about a request.
-enum Refusal {
-    /// The call will fail by itself.
-    WillFail,
-    /// The new program is not to be counted.
-    Native(String),
 }
 
 impl Follower<'_> {
@@ -133,7 +141,7 @@ impl Follower<'_> {
             }
             Err(Refusal::WillFail) => REFUSED,
             Err(Refusal::Native(why)) => {
-                self.uncounted.push(Uncounted { pid: tid, path: name_of(&path), why });
+                self.note_uncounted(tid, &path, why);
                 REFUSED
             }
         };
@@ -151,13 +159,10 @@ impl Follower<'_> {
     }
 
     fn executed(&mut self, following: &Following, tracee: Tracee, pid: i32) {
-        let shared = self.arena.shared();
-        let thread = shared.thread(following.thread);
-        // SAFETY: a registered area; both fields were written before the thread asked.
-        let (parent, sharing) = unsafe { ((*thread).process, (*thread).sharing) };
-        if sharing == 0 {
-            shared.process(parent).state.store(state::REPLACED, Ordering::Release);
-        }
+        // SAFETY: within the file; both fields were written before the thread asked.
+        let said = |area: *mut ThreadArea| unsafe { ((*area).process, (*area).sharing) };
+        let asked = self.arena.thread(following.thread).map(said);
+        let (parent, sharing) = asked.unwrap_or((0, 0));
         let image = PathBuf::from(format!("/proc/{pid}/exe"));
         let injected = match check(&image) {
             Ok(()) => inject(self.arena, self.payload, pid, parent).map_err(|e| e.to_string()),
@@ -165,10 +170,22 @@ impl Follower<'_> {
             Err(Refusal::Native(why)) => Err(why),
         };
         if let Err(why) = injected {
-            self.uncounted.push(Uncounted { pid, path: name_of(&following.path), why });
+            self.note_uncounted(pid, &following.path, why);
+        }
+        // Last: its memory is given back from now on.
+        if let Some(process) = self.arena.process(parent).filter(|_| sharing == 0) {
+            process.state.store(state::REPLACED, Ordering::Release);
         }
         // It may have been killed meanwhile.
         let _ = tracee.release();
+    }
+
+    fn note_uncounted(&mut self, pid: i32, path: &Path, why: String) {
+        let path = name_of(path);
+        match self.uncounted.iter_mut().find(|known| known.path == path && known.why == why) {
+            Some(known) => known.times += 1,
+            None => self.uncounted.push(Uncounted { pid, path, why, times: 1 }),
+        }
     }
 
     /// The program has ended. What still runs of its descendants goes on, and what it executes from now
@@ -188,88 +205,6 @@ impl Follower<'_> {
             std::thread::sleep(GLANCE);
         }
     }
-}
-
-/// A path by which we can open what thread `tid` asks to execute.
-fn path_of(tid: i32, mailbox: &Mailbox) -> PathBuf {
-    let [directory, address, flags] = [0, 1, 2].map(|n| mailbox.what[n].load(Ordering::Relaxed));
-    let path = string_at(tid, address);
-    let directory = directory as i32;
-    let proc = PathBuf::from(format!("/proc/{tid}"));
-    if path.is_empty() && flags & libc::AT_EMPTY_PATH as u64 != 0 {
-        return proc.join(format!("fd/{directory}"));
-    }
-    if let Some(below) = path.as_bytes().strip_prefix(b"/") {
-        return proc.join("root").join(OsStr::from_bytes(below));
-    }
-    match directory {
-        libc::AT_FDCWD => proc.join("cwd").join(path),
-        _ => proc.join(format!("fd/{directory}")).join(path),
-    }
-}
-
-/// The string at an address of a thread's memory, empty if there is none.
-fn string_at(tid: i32, address: u64) -> OsString {
-    use std::os::unix::fs::FileExt;
-    let mut text = Vec::new();
-    let Ok(memory) = std::fs::File::open(format!("/proc/{tid}/mem")) else { return OsString::new() };
-    while text.len() < libc::PATH_MAX as usize {
-        let mut bytes = [0; 64];
-        // Up to the next multiple of the buffer's size, so that no read crosses into a page that is not there.
-        let at = address + text.len() as u64;
-        let room = bytes.len() - (at % bytes.len() as u64) as usize;
-        let Ok(read @ 1..) = memory.read_at(&mut bytes[..room], at) else { break };
-        let end = bytes[..read].iter().position(|&b| b == 0);
-        text.extend_from_slice(&bytes[..end.unwrap_or(read)]);
-        if end.is_some() {
-            break;
-        }
-    }
-    OsString::from_vec(text)
-}
-
-/// The path as the program itself would name it.
-fn name_of(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// Whether the program in a file can be counted.
-fn check(path: &Path) -> Result<(), Refusal> {
-    use std::io::Read;
-    use std::os::unix::fs::MetadataExt;
-    let will_fail = |_| Refusal::WillFail;
-    let metadata = path.metadata().map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Refusal::Native("its file cannot be examined".to_string()),
-        _ => Refusal::WillFail,
-    })?;
-    if !metadata.is_file() || metadata.mode() & 0o111 == 0 {
-        return Err(Refusal::WillFail);
-    }
-    let native = |why: &str| Err(Refusal::Native(why.to_string()));
-    if metadata.mode() & (libc::S_ISUID | libc::S_ISGID) != 0 {
-        return native("it is setuid or setgid: tracing it would take its privileges");
-    }
-    if has_capabilities(path) {
-        return native("its file has capabilities: tracing it would take them");
-    }
-    let mut start = [0; 20];
-    // What may be executed but not read is not ours to look into.
-    let Ok(mut file) = std::fs::File::open(path) else { return native("its file cannot be read") };
-    let read = file.read(&mut start).map_err(will_fail)?;
-    const X86_64: u8 = 62;
-    match &start[..read] {
-        [0x7f, b'E', b'L', b'F', 1, ..] => native("it is a 32-bit program"),
-        [0x7f, b'E', b'L', b'F', ..] if read == start.len() && start[18] != X86_64 => {
-            native("it is a program for another processor")
-        }
-        _ => Ok(()),
-    }
-}
-
-fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both names are C strings; no value is asked for, only its size.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
 /// Waits until a child of ours has ended, and leaves it to be waited for.

@@ -5,26 +5,28 @@ use crate::arena::{self, Arena};
 use crate::count::CountError;
 use crate::payload::{self, Payload};
 use std::io;
+use std::sync::atomic::Ordering;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 
 /// Maps the runtime into the program and points it there. `parent` is the record of the image that it
-/// replaces or descends from, 0 for none. Returns the offset of its own record.
+/// replaces or descends from, 0 for none.
 ///
 /// # Errors
 /// What the system refused. The program can still be released to run natively.
-pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result<u64, CountError> {
+pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result<(), CountError> {
     let system = |what| move |source| CountError::System { what, source };
     let tracee = Tracee::new(pid);
     let before = tracee.registers().map_err(system("read registers"))?;
+    let shared = arena.shared();
     let (process, thread) = arena.register(pid as u32, parent)?;
     address_limit::make_room(arena, process, parent, pid)?;
     record_mappings(arena, process, pid).map_err(system("read memory maps"))?;
     map_all(arena, payload, tracee, before.rsp).map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.
-    unsafe { (*arena.shared().thread(thread)).registers = saved(&before) };
+    unsafe { (*shared.thread(thread)).registers = saved(&before) };
     let start = trace::Registers {
         rip: payload.entry,
         gs_base: arena::BASE + thread,
@@ -33,7 +35,9 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
         ..before
     };
     tracee.set_registers(&start).map_err(system("set registers"))?;
-    Ok(process)
+    // From now on the record is complete, for whoever looks at it meanwhile.
+    shared.process(process).pid.store(pid as u32, Ordering::Release);
+    Ok(())
 }
 
 fn saved(r: &trace::Registers) -> Registers {

@@ -9,6 +9,7 @@ mod arena;
 mod code;
 mod convert;
 mod count;
+mod executable;
 mod follow;
 mod harvest;
 mod inject;

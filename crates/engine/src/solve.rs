@@ -3,6 +3,9 @@
 //! At the start and the end of each block, what flows in flows out. Edges without a counter form a forest
 //! over these points, so a point with one unknown edge gives it, again and again, until all are known. One
 //! equation of each tree remains: it must hold, and says by how much if it does not.
+//!
+//! All arithmetic is modulo 2⁶⁴: no count that a program can reach comes near that, but what it wrote over
+//! its counters by accident may.
 
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
@@ -133,25 +136,25 @@ impl<'a> Equations<'a> {
         let mut surplus = vec![0i64; 2 * self.blocks.len()];
         let mut values = vec![0i64; self.edges.len()];
         for (block, record) in self.blocks.iter().enumerate().filter(|(_, b)| b.counter != NONE) {
-            let value = counter(record.counter) as i64;
-            surplus[2 * block] -= value;
-            surplus[2 * block + 1] += value;
+            let value = counter(record.counter).min(i64::MAX as u64) as i64;
+            add(&mut surplus, Point::start(block as u32), -value);
+            add(&mut surplus, Point(2 * block as u32 + 1), value);
         }
         for (number, edge) in self.edges.iter().enumerate().filter(|(_, edge)| edge.counter != NONE) {
-            let value = counter(edge.counter) as i64;
+            let value = counter(edge.counter).min(i64::MAX as u64) as i64;
             let (from, to) = self.ends(edge);
             values[number] = value;
-            from.inspect(|p| surplus[p.index()] -= value);
-            to.inspect(|p| surplus[p.index()] += value);
+            from.inspect(|&from| add(&mut surplus, from, -value));
+            to.inspect(|&to| add(&mut surplus, to, value));
         }
-        for point in rests {
-            surplus[point.index()] -= 1;
+        for &point in rests {
+            add(&mut surplus, point, -1);
         }
         for step in &self.order {
             // What flows in and not out so far must leave by this edge, or come in by it if it enters.
             let rest = std::mem::take(&mut surplus[step.by.index()]);
-            values[step.edge as usize] = if step.leaves { rest } else { -rest };
-            step.other.inspect(|p| surplus[p.index()] += rest);
+            values[step.edge as usize] = if step.leaves { rest } else { rest.wrapping_neg() };
+            step.other.inspect(|&other| add(&mut surplus, other, rest));
         }
         let remainders = surplus.iter().enumerate().filter(|(_, surplus)| **surplus != 0);
         let remainders = remainders.map(|(p, &surplus)| Remainder { at: Point(p as u32), surplus });
@@ -198,9 +201,17 @@ impl Weights {
     /// Instructions that a thread executed, from its own counters that are not zero and from where it came
     /// to rest.
     pub fn instructions(&self, counted: &[(u32, u64)], rest: Option<Point>) -> i64 {
-        let sum: i64 = counted.iter().map(|&(n, value)| self.counters[n as usize] * value as i64).sum();
-        sum - rest.map_or(0, |p| self.points[p.index()])
+        // A thread that still runs may count in code that came too late to be read.
+        let weight = |n: u32| self.counters.get(n as usize).copied().unwrap_or(0);
+        let products = counted.iter().map(|&(n, value)| weight(n).wrapping_mul(value as i64));
+        let sum = products.fold(0, i64::wrapping_add);
+        sum.wrapping_sub(rest.map_or(0, |p| self.points[p.index()]))
     }
+}
+
+fn add(surplus: &mut [i64], at: Point, value: i64) {
+    let surplus = &mut surplus[at.index()];
+    *surplus = surplus.wrapping_add(value);
 }
 
 #[cfg(test)]

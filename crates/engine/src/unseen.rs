@@ -11,8 +11,8 @@ use std::collections::HashMap;
 /// Places the ends of up to `limit` threads, and makes the solution agree with them; the points are taken
 /// off its remainders.
 pub fn place(equations: &Equations, solution: &mut Solution, limit: usize) -> Vec<Point> {
-    let missing: i64 = solution.remainders.iter().map(|remainder| remainder.surplus.max(0)).sum();
-    let missing = usize::try_from(missing).unwrap_or(0).min(limit);
+    let surplus = solution.remainders.iter().map(|remainder| remainder.surplus.max(0) as u64);
+    let missing = surplus.fold(0, u64::saturating_add).min(limit as u64) as usize;
     if missing == 0 {
         return Vec::new();
     }
@@ -79,7 +79,8 @@ impl Tree {
         let (_, _, place) = best;
         let mut at = place;
         while let Some(step) = steps.get(&at) {
-            edges[step.edge as usize] += if step.forwards { 1 } else { -1 };
+            let count = &mut edges[step.edge as usize];
+            *count = count.wrapping_add(if step.forwards { 1 } else { -1 });
             at = step.before;
         }
         place

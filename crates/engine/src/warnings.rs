@@ -6,11 +6,12 @@ use timewise_abi::Failure;
 
 /// One sentence for each thing that is not as it should be.
 ///
-/// A failure comes with the address where a thread first went on uncounted, 0 if none did. `unfollowed` are
-/// programs executed that the host was not asked to follow.
+/// A failure comes with the address where a thread first went on uncounted, 0 if none did. `damage` is how
+/// many records made no sense. `unfollowed` are programs executed that the host was not asked to follow.
 pub fn of(
     failure: Option<(Failure, u64)>,
     converter: &Converter,
+    damage: u64,
     uncounted: &[Uncounted],
     unfollowed: u32,
 ) -> Vec<String> {
@@ -28,6 +29,12 @@ pub fn of(
             _ => format!("a thread ran uncounted from address {address:#x} on"),
         };
         warnings.push(format!("counts are incomplete: {failure}; {place}"));
+    }
+    if damage > 0 {
+        warnings.push(format!(
+            "the program wrote over the memory that holds its counts: {damage} records make no sense and \
+             were left out, and others may be wrong; look for a wild write in it"
+        ));
     }
     // Ends that nobody saw stand at their processes, for each reader to judge.
     let Balance { images, unbalanced, imbalance } = converter.balance;
@@ -55,9 +62,12 @@ pub fn of(
              (seccomp), and were not counted"
         ));
     }
-    for program in uncounted {
-        let path = program.path.display();
-        warnings.push(format!("{path} (process {}) was not counted: {}", program.pid, program.why));
+    for Uncounted { pid, path, why, times } in uncounted {
+        let who = match times {
+            1 => format!("process {pid}"),
+            _ => format!("process {pid} and {} more", times - 1),
+        };
+        warnings.push(format!("{} ({who}) was not counted: {why}", path.display()));
     }
     warnings
 }

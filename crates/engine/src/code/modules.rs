@@ -34,6 +34,10 @@ impl Modules {
     /// file is the same only within one, and what descends from it.
     pub fn apply(&mut self, space: &mut AddressSpace, owner: u64, mapped: &Mapped) {
         let record = &mapped.record;
+        // Of no bytes, or of no sense.
+        if record.start >= record.end {
+            return;
+        }
         if record.mapped == 0 {
             space.unmap(record.start, record.end);
             return;

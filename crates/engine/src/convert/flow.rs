@@ -57,7 +57,7 @@ pub fn merge(flows: &mut Vec<Flow>) {
     flows.dedup_by(|next, sum| {
         let equal = (next.from, next.to, next.kind) == (sum.from, sum.to, sum.kind);
         if equal {
-            sum.count += next.count;
+            sum.count = sum.count.saturating_add(next.count);
         }
         equal
     });
@@ -99,7 +99,7 @@ fn next(pieces: &Pieces, (piece, executed): (PieceId, u16)) -> Option<(Place, Ed
     let mut offset = piece.place.offset.0;
     let mut control = Control::Next;
     for (length, leaves_by) in boundaries(&code, offset).take(usize::from(executed)) {
-        offset += u64::from(length);
+        offset = offset.wrapping_add(u64::from(length));
         control = leaves_by;
     }
     let kind = match control {

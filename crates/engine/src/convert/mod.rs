@@ -12,5 +12,6 @@ mod process;
 mod rows;
 mod tables;
 mod traffic;
+mod translated;
 
 pub use process::{Balance, Converter};

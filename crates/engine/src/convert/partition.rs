@@ -122,7 +122,7 @@ impl Stream {
             for (length, control) in boundaries(&code, place.offset.0).take(reached) {
                 let transfers = control != Control::Next;
                 instructions.push(Executed { place, length, transfers, leads: false });
-                place.offset.0 += u64::from(length);
+                place.offset.0 = place.offset.0.wrapping_add(u64::from(length));
             }
         }
         instructions.sort_unstable_by_key(|i| i.place);

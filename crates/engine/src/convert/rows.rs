@@ -2,6 +2,7 @@
 //! what comes after very many processes.
 
 use super::flow::{self, Flow};
+use crate::harvest::Image;
 use std::collections::HashMap;
 
 /// What one process image executed.
@@ -9,12 +10,6 @@ use std::collections::HashMap;
 pub struct ImageFlow {
     /// Offset of its record.
     pub record: u64,
-    /// Record of the image that forked it or called `execve`, 0 for none.
-    pub parent: u64,
-    /// Process id.
-    pub pid: u32,
-    /// Path of its executable, if it began with `execve`.
-    pub executable: Option<Vec<u8>>,
     /// Its threads' ids, and the instructions that each executed.
     pub threads: Vec<(u32, u64)>,
     /// Flow between pieces.
@@ -65,10 +60,15 @@ impl Rows {
         Rows { all: Vec::new(), limit, by_record: HashMap::new(), common: HashMap::new(), beyond_limit: 0 }
     }
 
-    /// Takes in an image. The one that it descends from must have been taken in before.
+    /// Finds a row for an image. The one that it descends from must have been admitted before.
+    pub fn admit(&mut self, image: &Image) {
+        let row = self.row_of(image.parent, image.pid, image.executable());
+        self.by_record.insert(image.record, (row, image.pid));
+    }
+
+    /// Adds what an admitted image executed.
     pub fn add(&mut self, mut image: ImageFlow) {
-        let number = self.row_of(&image);
-        self.by_record.insert(image.record, (number, image.pid));
+        let Some(&(number, _)) = self.by_record.get(&image.record) else { return };
         let row = &mut self.all[number];
         row.unknown_ends += image.unknown_ends;
         row.flows.append(&mut image.flows);
@@ -76,9 +76,9 @@ impl Rows {
             row.threads.append(&mut image.threads);
             return;
         }
-        let instructions: u64 = image.threads.iter().map(|thread| thread.1).sum();
+        let instructions = image.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.1));
         match row.threads.first_mut() {
-            Some(all) => all.1 += instructions,
+            Some(all) => all.1 = all.1.saturating_add(instructions),
             None => row.threads.push((0, instructions)),
         }
         // Added up whenever they have doubled, so that memory and time stay in proportion.
@@ -88,17 +88,17 @@ impl Rows {
         }
     }
 
-    fn row_of(&mut self, image: &ImageFlow) -> usize {
-        let before = self.by_record.get(&image.parent).copied();
+    fn row_of(&mut self, parent: u64, pid: u32, executable: Option<&[u8]>) -> usize {
+        let before = self.by_record.get(&parent).copied();
         let parent = before.map(|(row, _)| row);
         // A process stays the same through `execve`.
-        let same = before.is_some_and(|(_, pid)| pid == image.pid) && image.executable.is_some();
+        let same = before.is_some_and(|(_, before)| before == pid) && executable.is_some();
         if let Some(row) = parent.filter(|&row| same && self.all[row].pid != 0) {
-            self.all[row].executable = image.executable.clone().unwrap_or_default();
+            self.all[row].executable = executable.unwrap_or_default().to_vec();
             return row;
         }
         let inherited = || parent.map(|row| self.all[row].executable.clone());
-        let executable = image.executable.clone().or_else(inherited).unwrap_or_default();
+        let executable = executable.map(<[u8]>::to_vec).or_else(inherited).unwrap_or_default();
         let number = self.all.len();
         let single = number - self.common.len() < self.limit;
         if !single {
@@ -108,7 +108,7 @@ impl Rows {
             }
             self.common.insert(executable.clone(), number);
         }
-        let pid = if single { image.pid } else { 0 };
+        let pid = if single { pid } else { 0 };
         self.all.push(Row { pid, parent, executable, ..Row::default() });
         number
     }
@@ -118,33 +118,26 @@ impl Rows {
 mod tests {
     use super::*;
 
-    fn image(record: u64, parent: u64, pid: u32, executable: Option<&str>) -> ImageFlow {
-        let executable = executable.map(|path| path.as_bytes().to_vec());
-        let threads = vec![(pid, 10)];
-        ImageFlow {
-            record,
-            parent,
-            pid,
-            executable,
-            threads,
-            flows: Vec::new(),
-            unknown_ends: 0,
-            imbalance: 0,
-        }
-    }
-
     #[test]
     fn a_process_stays_one_through_exec_and_late_ones_share_rows() {
         let mut rows = Rows::new(2);
-        for image in [
-            image(1, 0, 100, Some("/sh")),
-            image(2, 1, 101, None),
-            image(3, 2, 101, Some("/ls")),
-            image(4, 1, 102, None),
-            image(5, 4, 102, Some("/ls")),
-            image(6, 1, 103, None),
+        for (record, parent, pid, executable) in [
+            (1, 0, 100, Some("/sh")),
+            (2, 1, 101, None),
+            (3, 2, 101, Some("/ls")),
+            (4, 1, 102, None),
+            (5, 4, 102, Some("/ls")),
+            (6, 1, 103, None),
         ] {
-            rows.add(image);
+            let row = rows.row_of(parent, pid, executable.map(str::as_bytes));
+            rows.by_record.insert(record, (row, pid));
+            rows.add(ImageFlow {
+                record,
+                threads: vec![(pid, 10)],
+                flows: Vec::new(),
+                unknown_ends: 0,
+                imbalance: 0,
+            });
         }
         let got: Vec<_> = rows.all.iter().map(|r| (r.pid, r.parent, r.executable.as_slice())).collect();
         let want: [(u32, Option<usize>, &[u8]); 4] =

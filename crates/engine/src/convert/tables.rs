@@ -91,7 +91,7 @@ impl Counter<'_> {
                 if *executions == 0 {
                     blocks.push(segment.block);
                 }
-                *executions += self.traffic.executions(piece, segment.first);
+                *executions = executions.saturating_add(self.traffic.executions(piece, segment.first));
             }
             for pair in segments.windows(2) {
                 let ends = (Some(pair[0].block), Some(pair[1].block), EdgeKind::Fallthrough);
@@ -110,7 +110,7 @@ impl Counter<'_> {
         edges.sort_unstable_by_key(|edge| edge.0);
         for equal in edges.chunk_by(|a, b| a.0 == b.0) {
             let ((from, to, kind), _) = equal[0];
-            let count = equal.iter().map(|edge| edge.1).sum();
+            let count = equal.iter().fold(0, |sum: u64, edge| sum.saturating_add(edge.1));
             if count > 0 {
                 let (from, to) = (from.map(BlockId), to.map(BlockId));
                 profile.edge_counts.push(EdgeCount { from, to, kind, process, count });

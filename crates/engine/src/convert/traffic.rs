@@ -23,7 +23,7 @@ impl Traffic {
                 if *entered == 0 {
                     self.touched.push(to);
                 }
-                *entered += flow.count;
+                *entered = entered.saturating_add(flow.count);
             }
             if let Some((piece, executed)) = flow.early(pieces) {
                 self.left.entry(piece).or_default().push((executed, flow.count));
@@ -51,7 +51,7 @@ impl Traffic {
             return entered;
         }
         let left = self.left.get(&piece).into_iter().flatten().filter(|(executed, _)| *executed <= at);
-        entered.saturating_sub(left.map(|(_, count)| count).sum())
+        left.fold(entered, |rest, (_, count)| rest.saturating_sub(*count))
     }
 
     /// How many instructions of a piece were ever executed.

@@ -1,0 +1,50 @@
+//! What each process image translated itself, as pieces.
+
+use super::pieces::{Found, PieceId, Pieces};
+use crate::code::Modules;
+use crate::harvest::Images;
+use timewise_profile::Offset;
+use timewise_target::address_space::AddressSpace;
+
+/// The pieces that an image's own blocks are, as far as they were logged when last looked at.
+#[derive(Debug, Default)]
+pub struct Translated {
+    /// In the order of its blocks.
+    pub pieces: Vec<PieceId>,
+    /// Its memory when it translated the last of them.
+    space: AddressSpace,
+    /// Changes, inherited ones first, that led to that.
+    applied: usize,
+}
+
+impl Translated {
+    /// Goes on with what was logged since.
+    pub fn extend(&mut self, modules: &mut Modules, pieces: &mut Pieces, images: &Images, record: u64) {
+        let Some(image) = images.get(record) else { return };
+        let parts = images.parts(record, 2);
+        let changes = parts.iter().flat_map(|(ancestor, range)| {
+            ancestor.mappings[range.clone()].iter().map(|change| (ancestor.record, change))
+        });
+        let mut changes = changes.skip(self.applied);
+        for (number, block) in image.blocks.iter().enumerate().skip(self.pieces.len()) {
+            while self.applied < block.mappings as usize
+                && let Some((owner, change)) = changes.next()
+            {
+                modules.apply(&mut self.space, owner, change);
+                self.applied += 1;
+            }
+            let place = self.space.place(block.address).map(|place| (place.module, place.offset));
+            let nowhere = || (modules.unmapped(), Offset(block.address));
+            let (module, offset) = place.unwrap_or_else(nowhere);
+            let found = Found {
+                owner: record,
+                module,
+                offset,
+                version: block.version,
+                instructions: block.instructions,
+                code: image.code(number),
+            };
+            self.pieces.push(pieces.add(modules, &found));
+        }
+    }
+}

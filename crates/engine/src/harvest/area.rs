@@ -1,0 +1,88 @@
+//! What the thread areas of a process say at its end.
+
+use super::claims::Claims;
+use crate::arena::Arena;
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use timewise_abi::process::ProcessRecord;
+use timewise_abi::thread::{self, COUNTERS};
+
+/// No thread counts this far: it would take years.
+const LARGEST_COUNT: u64 = 1 << 56;
+
+/// What one of them says.
+#[derive(Debug)]
+pub struct Area {
+    /// Thread id, of the last thread that used it.
+    pub tid: u32,
+    /// A [`timewise_abi::thread::state`].
+    pub state: u32,
+    /// Block of the system call that the thread is in, while `state` says so.
+    pub position: u32,
+    /// Counters that are not zero.
+    pub counters: Vec<(u32, u64)>,
+}
+
+/// The thread areas of the process whose record is at `record`, the first thread's first.
+pub fn all(arena: &Arena, claims: &mut Claims, record: u64, process: &ProcessRecord) -> Vec<Area> {
+    let counters = process.counters.load(Ordering::Acquire);
+    let (offsets, whole) = offsets(arena, process);
+    claims.damage += u64::from(!whole);
+    let mut areas = Vec::new();
+    for offset in offsets.into_iter().rev() {
+        match arena.thread(offset).filter(|_| claims.take_area(arena, record, offset)) {
+            Some(area) => areas.push(read(arena, claims, offset, area, counters)),
+            None => claims.damage += 1,
+        }
+    }
+    areas
+}
+
+/// Their offsets, the latest thread's first, and whether the list is whole.
+pub fn offsets(arena: &Arena, process: &ProcessRecord) -> (Vec<u64>, bool) {
+    let (mut offsets, mut seen) = (Vec::new(), HashSet::new());
+    let mut next = process.latest_thread.load(Ordering::Acquire);
+    while let Some(area) = arena.thread(next).filter(|_| seen.insert(next)) {
+        offsets.push(next);
+        // SAFETY: within the file; the field is atomic.
+        next = unsafe { &(*area).previous }.load(Ordering::Acquire);
+    }
+    (offsets, next == 0)
+}
+
+fn read(
+    arena: &Arena,
+    claims: &mut Claims,
+    offset: u64,
+    area: *mut thread::ThreadArea,
+    counters: u32,
+) -> Area {
+    let first = offset + u64::from(COUNTERS);
+    let room = arena.thread_area_size() - u64::from(COUNTERS);
+    let mut counted = Vec::new();
+    arena.each_word(first..first + room.min(8 * u64::from(counters)), |at, value| match value {
+        0 => {}
+        1..LARGEST_COUNT => counted.push((((at - first) / 8) as u32, value)),
+        _ => claims.damage += 1,
+    });
+    // SAFETY: within the file; these fields are atomic.
+    let (tid, state, position) = unsafe { (&(*area).tid, &(*area).state, &(*area).position) };
+    Area {
+        tid: tid.load(Ordering::Relaxed),
+        state: state.load(Ordering::Acquire),
+        position: position.load(Ordering::Relaxed),
+        counters: counted,
+    }
+}
+
+impl Area {
+    /// Whether a thread ran on it when the process ended, in its own code rather than in the kernel.
+    pub fn was_running(&self) -> bool {
+        self.state == thread::state::RUNNING
+    }
+
+    /// The block by whose system call its thread was in the kernel when the process ended.
+    pub fn in_system_call(&self) -> Option<u32> {
+        (self.state == thread::state::IN_SYSTEM_CALL).then_some(self.position)
+    }
+}
