@@ -207,20 +207,13 @@ fn edge_kind(name: &str) -> Option<EdgeKind> {
 
 fn new_run(kind: RunKind) -> Run {
     Run {
-        kind,
         command: vec![b"/bin/sketch".to_vec()],
         directory: b"/".to_vec(),
-        environment: Vec::new(),
-        started_unix_ns: 0,
         elapsed_ns: 1_000_000_000,
         user_ns: 900_000_000,
         kernel_ns: 50_000_000,
         exit: Exit::Code(0),
         randomised_addresses: true,
-        stdout_hash: None,
-        machine: Machine::default(),
-        clock: None,
-        lost_samples: 0,
-        warnings: Vec::new(),
+        ..Run::new(kind)
     }
 }

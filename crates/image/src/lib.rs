@@ -12,7 +12,6 @@
 mod contents;
 mod debug_file;
 mod demangle;
-mod disassembly;
 mod dwarf;
 mod error;
 mod functions;
@@ -28,7 +27,6 @@ mod unwind_ranges;
 mod vdso;
 
 pub use demangle::demangle;
-pub use disassembly::Disassembled;
 pub use dwarf::{Frame, LineRow};
 pub use error::ImageError;
 pub use functions::{Function, Functions, Origin};

@@ -2,7 +2,6 @@
 //! first needed.
 
 use crate::debug_file;
-use crate::disassembly::{self, Disassembled};
 use crate::dwarf::{Frame, LineRow, Lines};
 use crate::error::ImageError;
 use crate::functions::{Function, Functions};
@@ -14,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Functions, lines, inlined calls and code of one module. It belongs to one thread; several modules are
+/// Functions, lines and inlined calls of one module. It belongs to one thread; several modules are
 /// symbolised in parallel by one symboliser each.
 pub struct Symboliser {
     image: Image,
@@ -88,12 +87,6 @@ impl Symboliser {
     /// Source lines of the code in `range`, sorted, without overlap; what is in no row has no known line.
     pub fn lines_of(&self, range: Range<u64>) -> Vec<LineRow> {
         self.lines().map_or_else(Vec::new, |lines| lines.rows(range))
-    }
-
-    /// The instructions in `range`, as text, with the names of what they refer to.
-    pub fn disassemble(&self, range: Range<u64>) -> Vec<Disassembled> {
-        let code = self.image.code(range.clone()).unwrap_or_default();
-        disassembly::of(code, range.start, self.functions())
     }
 
     fn debug(&self) -> Option<&Image> {

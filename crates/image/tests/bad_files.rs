@@ -78,7 +78,7 @@ fn exhaust(data: Vec<u8>) {
         symboliser.function(function.offset);
         symboliser.frames(function.offset);
         symboliser.lines_of(range.clone());
-        symboliser.disassemble(range);
+        symboliser.image().code(range);
     }
 }
 

@@ -144,7 +144,7 @@ fn surely_written(decoded: &iced_x86::Instruction) -> FlagSet {
     }
 }
 
-fn repeats(decoded: &iced_x86::Instruction) -> bool {
+pub(crate) fn repeats(decoded: &iced_x86::Instruction) -> bool {
     (decoded.has_rep_prefix() || decoded.has_repne_prefix()) && decoded.is_string_instruction()
 }
 

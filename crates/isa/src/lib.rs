@@ -7,6 +7,7 @@
 
 pub mod decode;
 pub mod flags;
+mod operands;
 pub mod registers;
 pub mod segment;
 pub mod text;

@@ -1,5 +1,6 @@
 //! Instructions that use the `gs` segment, whose base the in-target runtime needs for itself.
 
+use crate::operands::in_replaceable_segment;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 /// How an instruction uses `gs`.
@@ -40,19 +41,7 @@ pub struct GsOperand {
 
 /// Whether an instruction's effect depends on the `gs` base.
 pub(crate) fn uses_gs(decoded: &Instruction) -> bool {
-    let in_segment = |n| {
-        matches!(
-            decoded.op_kind(n),
-            OpKind::Memory
-                | OpKind::MemorySegSI
-                | OpKind::MemorySegESI
-                | OpKind::MemorySegRSI
-                | OpKind::MemorySegDI
-                | OpKind::MemorySegEDI
-                | OpKind::MemorySegRDI
-        )
-    };
-    let in_memory = || (0..decoded.op_count()).any(in_segment);
+    let in_memory = || (0..decoded.op_count()).any(|n| in_replaceable_segment(decoded.op_kind(n)));
     matches!(decoded.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase)
         || (decoded.segment_prefix() == Register::GS && decoded.mnemonic() != Mnemonic::Lea && in_memory())
 }

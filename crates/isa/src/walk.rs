@@ -1,7 +1,8 @@
 //! Walking over code: where each instruction begins, how control leaves it, and what kind of
 //! work it does, which bounds how long it can hold up the instructions behind it.
 
-use crate::decode::{Control, control};
+use crate::decode::{Control, control, repeats};
+use crate::operands::in_memory;
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, InstructionInfoOptions, Mnemonic, OpAccess,
     OpKind, Register,
@@ -117,11 +118,6 @@ fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step
     }
 }
 
-fn repeats(instruction: &Instruction) -> bool {
-    let prefix = instruction.has_rep_prefix() || instruction.has_repne_prefix();
-    prefix && instruction.is_string_instruction()
-}
-
 /// Whether an explicit or string operand is read from and written to memory. The stack accesses of
 /// `push`, `pop`, `call` and `ret` are left out: they hit the store buffer or the first cache.
 fn data_accesses(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> (bool, bool) {
@@ -129,20 +125,7 @@ fn data_accesses(instruction: &Instruction, factory: &mut InstructionInfoFactory
     let info = factory.info_options(instruction, options);
     let (mut loads, mut stores) = (false, false);
     for operand in 0..instruction.op_count() {
-        let in_memory = matches!(
-            instruction.op_kind(operand),
-            OpKind::Memory
-                | OpKind::MemorySegSI
-                | OpKind::MemorySegESI
-                | OpKind::MemorySegRSI
-                | OpKind::MemorySegDI
-                | OpKind::MemorySegEDI
-                | OpKind::MemorySegRDI
-                | OpKind::MemoryESDI
-                | OpKind::MemoryESEDI
-                | OpKind::MemoryESRDI
-        );
-        if !in_memory {
+        if !in_memory(instruction.op_kind(operand)) {
             continue;
         }
         let access = info.op_access(operand);

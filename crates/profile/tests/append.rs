@@ -26,33 +26,13 @@ fn process(executable: &str) -> Process {
     }
 }
 
-fn run(kind: RunKind) -> Run {
-    Run {
-        kind,
-        command: vec![b"app".to_vec()],
-        directory: b"/".to_vec(),
-        environment: Vec::new(),
-        started_unix_ns: 0,
-        elapsed_ns: 1,
-        user_ns: 1,
-        kernel_ns: 0,
-        exit: Exit::Code(0),
-        randomised_addresses: true,
-        stdout_hash: None,
-        machine: Machine::default(),
-        clock: None,
-        lost_samples: 0,
-        warnings: Vec::new(),
-    }
-}
-
 /// A run of two processes whose second is a child of the first, with one thread each.
 fn skeleton(kind: RunKind) -> Profile {
     let child = Process { pid: 101, parent: Some(ProcessId(0)), ..process("child") };
     let thread =
         |of| Thread { process: ProcessId(of), tid: 100 + of, name: String::new(), instructions: None };
     Profile {
-        runs: vec![run(kind)],
+        runs: vec![Run::new(kind)],
         processes: vec![process("app"), child],
         threads: vec![thread(0), thread(1)],
         ..Profile::default()

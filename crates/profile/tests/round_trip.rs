@@ -70,31 +70,13 @@ fn a_core_frequency_that_is_not_a_number_survives() {
         core_hz_low: 1.0,
         core_hz_high: 2.0,
     };
-    Profile { runs: vec![sampling_run(Some(clock))], ..Profile::default() }.save(&path).unwrap();
+    Profile { runs: vec![Run { clock: Some(clock), ..Run::new(RunKind::Sampling) }], ..Profile::default() }
+        .save(&path)
+        .unwrap();
     let loaded = Profile::load(&path).unwrap();
     let clock = loaded.runs[0].clock.as_ref().unwrap();
     assert!(clock.core_hz.is_nan());
     assert_eq!((clock.core_hz_low, clock.core_hz_high), (1.0, 2.0));
-}
-
-fn sampling_run(clock: Option<Clock>) -> Run {
-    Run {
-        kind: RunKind::Sampling,
-        command: vec![b"true".to_vec()],
-        directory: b"/".to_vec(),
-        environment: Vec::new(),
-        started_unix_ns: 0,
-        elapsed_ns: 1,
-        user_ns: 1,
-        kernel_ns: 0,
-        exit: Exit::Code(0),
-        randomised_addresses: true,
-        stdout_hash: None,
-        machine: Machine::default(),
-        clock,
-        lost_samples: 0,
-        warnings: Vec::new(),
-    }
 }
 
 /// A profile of the size that a long recording of a large program gives.
@@ -105,7 +87,7 @@ fn large() -> Profile {
         offset: Offset(0x40_0000 + offset),
     };
     let mut profile = with_module("large");
-    profile.runs.push(sampling_run(None));
+    profile.runs.push(Run::new(RunKind::Sampling));
     profile.processes.push(Process {
         run: RunId(0),
         pid: 1,

@@ -1,4 +1,7 @@
 //! From offsets in mapped files to link-time addresses, by the program headers.
+//!
+//! `timewise-image` does the same, and what counting places by it is checked here: so that a fault there
+//! cannot hide itself, this is written anew, and shares no code with it on purpose.
 
 use anyhow::{Context, Result};
 use std::collections::HashMap;

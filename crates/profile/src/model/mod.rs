@@ -1,0 +1,42 @@
+//! The tables of a profile, as plain values. Ids are indexes into the table of their name.
+
+mod code;
+mod counts;
+mod ids;
+mod run;
+mod samples;
+
+pub use code::*;
+pub use counts::*;
+pub use ids::*;
+pub use run::*;
+pub use samples::*;
+
+/// Everything that one `.tw` file stores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// Executions of the program, in order.
+    pub runs: Vec<Run>,
+    /// Processes of all runs.
+    pub processes: Vec<Process>,
+    /// Threads of all processes.
+    pub threads: Vec<Thread>,
+    /// Files, JIT mappings and the vDSO that held executed code.
+    pub modules: Vec<Module>,
+    /// Source files named by line tables.
+    pub files: Vec<SourceFile>,
+    /// Functions that were sampled or executed.
+    pub functions: Vec<Function>,
+    /// Source lines of executed or sampled code, sorted by place; a row holds up to the next one.
+    pub lines: Vec<Line>,
+    /// Call stacks of samples, as a tree from the outermost caller.
+    pub stacks: Vec<StackNode>,
+    /// Samples in order of time within each run.
+    pub samples: Vec<Sample>,
+    /// Executed code as blocks in the compiler's sense: no two of one module and version overlap.
+    pub blocks: Vec<Block>,
+    /// Exact number of executions of each block by each process.
+    pub block_counts: Vec<BlockCount>,
+    /// Exact number of times control went from one block to another, by process.
+    pub edge_counts: Vec<EdgeCount>,
+}

@@ -1,0 +1,144 @@
+//! Executions of the program: how each went, on which machine, and its processes and threads.
+
+use super::{ProcessId, RunId};
+use serde::{Deserialize, Serialize};
+
+/// What a run collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunKind {
+    /// Native execution under sampling.
+    Sampling,
+    /// Execution under exact counting.
+    Counting,
+}
+
+/// How a program or process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// Returned or called `exit` with this status.
+    Code(i32),
+    /// Ended by this signal.
+    Signal(i32),
+    /// Still running when collection stopped, or its end was not seen.
+    Unknown,
+}
+
+/// One execution of the profiled program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// What was collected.
+    pub kind: RunKind,
+    /// Program and arguments, as bytes of the operating system.
+    pub command: Vec<Vec<u8>>,
+    /// Working directory.
+    pub directory: Vec<u8>,
+    /// The environment that the program was given.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: i64,
+    /// From start to end of the program.
+    pub elapsed_ns: u64,
+    /// CPU time in user mode, all threads and waited-for children.
+    pub user_ns: u64,
+    /// CPU time in the kernel, likewise.
+    pub kernel_ns: u64,
+    /// How the program ended.
+    pub exit: Exit,
+    /// Whether addresses were randomised.
+    pub randomised_addresses: bool,
+    /// SHA-256 or other stable hash of standard output, if it was captured.
+    pub stdout_hash: Option<u64>,
+    /// The machine.
+    pub machine: Machine,
+    /// The clock of the samples (sampling runs only).
+    pub clock: Option<Clock>,
+    /// Samples that the kernel dropped.
+    pub lost_samples: u64,
+    /// What a reader must know to trust the numbers, in words; empty if nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Run {
+    /// A run of which only the kind is known: all else is empty, zero or unknown.
+    pub fn new(kind: RunKind) -> Run {
+        Run {
+            kind,
+            command: Vec::new(),
+            directory: Vec::new(),
+            environment: Vec::new(),
+            started_unix_ns: 0,
+            elapsed_ns: 0,
+            user_ns: 0,
+            kernel_ns: 0,
+            exit: Exit::Unknown,
+            randomised_addresses: false,
+            stdout_hash: None,
+            machine: Machine::default(),
+            clock: None,
+            lost_samples: 0,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The machine of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// Processor name as the system gives it.
+    pub processor: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processors online.
+    pub cpus: u32,
+}
+
+/// What a sample's weight measures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Event name, such as `cycles:upp`, `cpu-clock:u` or `task-clock:u`.
+    pub event: String,
+    /// True when weights are hardware cycles; false when cycles are estimated from time.
+    pub counts_cycles: bool,
+    /// `precise_ip` level that the kernel granted.
+    pub precise_level: u8,
+    /// Requested samples per second of CPU time and thread.
+    pub frequency_hz: u32,
+    /// Core frequency during the run, from calibration or from cycles over time.
+    pub core_hz: f64,
+    /// Lowest core frequency seen.
+    pub core_hz_low: f64,
+    /// Highest core frequency seen.
+    pub core_hz_high: f64,
+}
+
+/// One process of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The run it belongs to.
+    pub run: RunId,
+    /// Its id in the system, the same after `exec`; 0 where one row stands for several processes of
+    /// one executable, because there were too many for rows of their own.
+    pub pid: u32,
+    /// The process that forked it, if that was profiled.
+    pub parent: Option<ProcessId>,
+    /// Path of its executable.
+    pub executable: Vec<u8>,
+    /// How it ended.
+    pub exit: Exit,
+    /// Counts are exact to within this many executions of any block: 0 normally, one for each
+    /// thread whose last position is unknown because somebody else ended it.
+    pub count_uncertainty: u32,
+}
+
+/// One thread. A counting slot that served several short threads in turn is one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Its id in the system; of the last one, where a slot served several.
+    pub tid: u32,
+    /// Its name, if known.
+    pub name: String,
+    /// Instructions executed (counting runs only).
+    pub instructions: Option<u64>,
+}
