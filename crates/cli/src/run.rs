@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
                     exit = Exit::Signal(signal);
                 }
             }
-            Err(error) => profile.runs[0].warnings.push(format!("{error:#}; there are samples only")),
+            Err(error) => profile.runs[0].warnings.push(format!("not counted: {error:#}")),
         }
     }
     recording::keep(profile, &arguments.output, |profile| {
@@ -110,7 +110,7 @@ fn second_run(
     let counted = recording::record(launch, count::watch);
     let written = ends.record.finish();
     drop(shown);
-    let mut profile = counted.context("the program could not be counted")?;
+    let mut profile = counted?;
     let run = &mut profile.runs[0];
     run.stdout_hash = written.stdout.map(|stdout| stdout.hash);
     run.warnings.extend(other_input);

@@ -40,7 +40,7 @@ pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(
     let shared = arena.shared();
     let own = match arena.process(parent) {
         None => exchange(pid, None)
-            .map_err(|source| CountError::System { what: "read its limit on the address space", source })?,
+            .map_err(|cause| CountError::System { what: "read its limit on the address space", cause })?,
         Some(parent) => parent.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed)),
     };
     for (place, value) in shared.process(process).address_limits.iter().zip(own) {

@@ -55,12 +55,12 @@ impl Arena {
     /// # Errors
     /// [`CountError::System`].
     pub fn new(payload: &Payload) -> Result<Arena, CountError> {
-        let system = |what| move |source| CountError::System { what, source };
+        let system = |what| move |cause| CountError::System { what, cause };
         // SAFETY: the name is a C string; the descriptor that results is ours.
         let file = unsafe {
             let fd = libc::memfd_create(c"timewise".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
             if fd < 0 {
-                return Err(system("memfd_create")(io::Error::last_os_error()));
+                return Err(system("make shared memory")(io::Error::last_os_error()));
             }
             File::from_raw_fd(fd)
         };

@@ -21,24 +21,30 @@ pub enum CountError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The system refused something that counting needs.
-    #[error("cannot count: {what}: {source}")]
+    #[error("cannot {what}: {cause}; timewise doctor says what this machine allows")]
     System {
         /// The operation.
         what: &'static str,
         /// The system's reason.
-        source: io::Error,
+        cause: io::Error,
     },
+    /// The first instruction is nowhere.
+    #[error(
+        "its first instruction, at address {0:#x}, is not in memory that can be executed: the file is cut \
+         short, or is a library; look at it with: readelf -hlW"
+    )]
+    NoFirstInstruction(u64),
     /// A limit on the address space leaves no room, and cannot be raised.
     #[error(
-        "cannot count under a limit of {0} bytes on the address space: counting reserves more addresses; \
-         raise it with: ulimit -v unlimited"
+        "counting reserves more addresses than the limit of {0} bytes allows; raise it with: \
+         ulimit -v unlimited"
     )]
     AddressLimit(u64),
     /// Shared memory is full.
-    #[error("cannot count: the memory shared with the program is full; count a shorter run")]
+    #[error("the memory shared with the program is full; count a shorter run")]
     Full,
     /// The runtime that goes into the program is unusable: a fault of the build.
-    #[error("cannot count: the in-target runtime is unusable: {0}; rebuild timewise")]
+    #[error("the in-target runtime is unusable: {0}; rebuild timewise")]
     Payload(String),
 }
 
@@ -90,7 +96,7 @@ pub fn count(launch: Launch, options: &Options) -> Result<Counted, CountError> {
 /// # Errors
 /// See [`CountError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError> {
-    let system = |what| move |source| CountError::System { what, source };
+    let system = |what| move |cause| CountError::System { what, cause };
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;

@@ -17,13 +17,19 @@ use timewise_target::trace::{self, Tracee};
 /// # Errors
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result<(), CountError> {
-    let system = |what| move |source| CountError::System { what, source };
+    let system = |what| move |cause| CountError::System { what, cause };
     let tracee = Tracee::new(pid);
     let before = tracee.registers().map_err(system("read registers"))?;
+    let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
+    // A file may be cut short within what is mapped of it: then there is nothing to read.
+    let begins_in = mappings.iter().find(|mapped| (mapped.start..mapped.end).contains(&before.rip));
+    if begins_in.is_none() || tracee.peek(before.rip).is_err() {
+        return Err(CountError::NoFirstInstruction(before.rip));
+    }
     let shared = arena.shared();
     let (process, thread) = arena.register(pid as u32, parent)?;
     address_limit::make_room(arena, process, parent, pid)?;
-    record_mappings(arena, process, pid).map_err(system("read memory maps"))?;
+    record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
     map_all(arena, payload, tracee, before.rsp).map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.
     unsafe { (*shared.thread(thread)).registers = saved(&before) };
@@ -86,10 +92,10 @@ fn map_all(arena: &Arena, payload: &Payload, tracee: Tracee, stack: u64) -> io::
 }
 
 /// Writes what is mapped executable before the first instruction into the process's log.
-fn record_mappings(arena: &Arena, process: u64, pid: i32) -> io::Result<()> {
+fn record_mappings(arena: &Arena, process: u64, mappings: Vec<Mapped>) -> io::Result<()> {
     let shared = arena.shared();
     let log = &shared.process(process).mappings;
-    for Mapped { start, end, file_offset, device, inode, path } in maps::executable(pid)? {
+    for Mapped { start, end, file_offset, device, inode, path } in mappings {
         let path_length = path.len() as u32;
         let record = MappingRecord { start, end, file_offset, device, inode, mapped: 1, path_length };
         shared.append(log, &record, &path).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;

@@ -10,12 +10,12 @@ pub enum ImageError {
     #[error("'{}' was deleted after it ran: its functions and lines are unknown; restore it or profile again", .0.display())]
     Missing(PathBuf),
     /// The system refuses to read it.
-    #[error("cannot read '{}': {source}; its functions and lines are unknown", path.display())]
+    #[error("cannot read '{}': {cause}; its functions and lines are unknown", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// The system's reason.
-        source: io::Error,
+        cause: io::Error,
     },
     /// It is another file than the one that ran.
     #[error(

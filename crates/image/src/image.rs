@@ -31,11 +31,11 @@ impl Image {
     /// See [`ImageError`].
     pub fn open(path: &Path) -> Result<Image, ImageError> {
         let contents =
-            File::open(path).and_then(Contents::of_file).map_err(|source| match source.kind() {
+            File::open(path).and_then(Contents::of_file).map_err(|cause| match cause.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                     ImageError::Missing(path.to_owned())
                 }
-                _ => ImageError::Unreadable { path: path.to_owned(), source },
+                _ => ImageError::Unreadable { path: path.to_owned(), cause },
             })?;
         Image::read(path, contents)
     }

@@ -17,7 +17,7 @@ impl Image {
     /// [`ImageError::Missing`] if the kernel maps none, [`ImageError::Unreadable`] without `/proc`.
     pub fn vdso() -> Result<Image, ImageError> {
         let path = Path::new(NAME);
-        let unreadable = |source| ImageError::Unreadable { path: path.to_owned(), source };
+        let unreadable = |cause| ImageError::Unreadable { path: path.to_owned(), cause };
         let maps = std::fs::read_to_string("/proc/self/maps").map_err(unreadable)?;
         let line = maps.lines().find(|line| line.ends_with(NAME));
         let range = line.and_then(address_range).ok_or_else(|| ImageError::Missing(path.to_owned()))?;

@@ -148,7 +148,7 @@ fn tracking_attributes(source: &Source) -> perf_event_attr {
 
 impl Channel {
     fn map(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, SampleError> {
-        let failed = |what: &'static str| move |source| SampleError::System { what, source };
+        let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
         let event =
             event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
         let mut refused = io::ErrorKind::OutOfMemory.into();

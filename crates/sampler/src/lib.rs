@@ -42,11 +42,11 @@ pub enum SampleError {
         reasons: String,
     },
     /// The system refused something that sampling needs.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}; timewise doctor says what this machine allows")]
     System {
         /// The operation.
         what: &'static str,
         /// The system's reason.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
 }

@@ -46,7 +46,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let mut collector =
         Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
     let running =
-        stopped.release().map_err(|source| SampleError::System { what: "release the program", source })?;
+        stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
     let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
     let (ended, processes_left) = follow(running, &end, &mut channels, &mut collector, pause)?;
     let core = probe.finish();
@@ -89,7 +89,7 @@ struct Prepared {
 }
 
 fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
-    let failed = |what| move |source| SampleError::System { what, source };
+    let failed = |what| move |cause| SampleError::System { what, cause };
     let (mut source, _refusals) = choose(options, Some(pid))?;
     let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
     let frequency_hz = cost::affordable_hz(options, cost);
@@ -112,7 +112,7 @@ fn follow(
     collector: &mut Collector,
     pause: Duration,
 ) -> Result<(Ended, usize), SampleError> {
-    let failed = |what| move |source| SampleError::System { what, source };
+    let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
         let over = readable_within(end, pause).map_err(failed("wait for the program"))?;

@@ -22,14 +22,14 @@ pub enum LaunchError {
         why: String,
     },
     /// The system refused something that launching needs.
-    #[error("cannot launch {path}: {what}: {source}")]
+    #[error("cannot launch {path}: {what}: {cause}; timewise doctor says what this machine allows")]
     System {
         /// What was asked for.
         path: String,
         /// The operation.
         what: &'static str,
         /// The system's reason.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -107,7 +107,7 @@ impl Launch {
         let file = program::resolve(&self.program)?;
         let system = |what| {
             let path = shown.clone();
-            move |source| LaunchError::System { path, what, source }
+            move |cause| LaunchError::System { path, what, cause }
         };
         let mut command = Command::new(&file);
         command.arg0(&self.program).args(&self.arguments).envs(self.environment);
@@ -127,12 +127,12 @@ impl Launch {
         };
         // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
         unsafe { command.pre_exec(before_exec) };
-        let child = command.spawn().map_err(|source| match source.raw_os_error() {
+        let child = command.spawn().map_err(|cause| match cause.raw_os_error() {
             Some(libc::ENOEXEC | libc::EACCES) => LaunchError::NotExecutable {
                 path: shown.clone(),
-                why: format!("the system refuses to execute it: {source}; check it with: file, ls -l"),
+                why: format!("the system refuses to execute it: {cause}; check it with: file, ls -l"),
             },
-            _ => LaunchError::System { path: shown.clone(), what: "exec", source },
+            _ => LaunchError::System { path: shown.clone(), what: "exec under ptrace", cause },
         })?;
         let pid = child.id() as libc::pid_t;
         let mut status = 0;

@@ -4,7 +4,7 @@ use super::Ability;
 use std::fs;
 use std::io;
 use timewise_sampler::doctor::Facts;
-use timewise_target::launch::Launch;
+use timewise_target::launch::{Launch, LaunchError};
 use timewise_target::machine;
 
 /// All of them, in the order in which they are shown.
@@ -35,7 +35,10 @@ fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Abi
 fn launching() -> Ability {
     let name = "launching (ptrace)";
     let tried = std::env::current_exe().map_err(|error| error.to_string()).and_then(|own| {
-        Launch::new(own).stopped().map(|stopped| stopped.kill()).map_err(|error| error.to_string())
+        Launch::new(own).stopped().map(|stopped| stopped.kill()).map_err(|error| match error {
+            LaunchError::System { what, cause, .. } => format!("{what}: {cause}"),
+            error => error.to_string(),
+        })
     });
     match (tried, machine::yama_ptrace_scope()) {
         (Ok(()), _) => yes(name, "programs stop for us before their first instruction"),

@@ -67,13 +67,19 @@ pub enum LoadCause {
     },
     /// Its contents are not what a whole file holds.
     #[error("it is damaged: {0}; copy it again or record anew")]
-    Damaged(#[from] rusqlite::Error),
+    Damaged(rusqlite::Error),
     /// Its rows contradict each other.
     #[error("it is damaged: {0}; copy it again or record anew")]
-    Inconsistent(#[from] Inconsistency),
+    Inconsistent(Inconsistency),
     /// The system refused for another reason.
-    #[error("{0}")]
+    #[error("{0}; name a .tw file that can be read")]
     System(io::Error),
+}
+
+impl From<rusqlite::Error> for LoadCause {
+    fn from(error: rusqlite::Error) -> LoadCause {
+        LoadCause::Damaged(error)
+    }
 }
 
 impl Profile {
@@ -89,7 +95,7 @@ impl Profile {
 
 fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     check_header(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => LoadCause::Missing,
+        ErrorKind::NotFound | ErrorKind::NotADirectory => LoadCause::Missing,
         ErrorKind::PermissionDenied => LoadCause::Permission,
         _ => LoadCause::System(error),
     })??;
@@ -105,7 +111,7 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     if let Some((table, noted, found)) = schema::wrong_row_count(&database)? {
         return Err(LoadCause::RowsMissing { table, noted, found });
     }
-    profile.check()?;
+    profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)
 }
 

@@ -43,7 +43,7 @@ pub enum SaveCause {
     Limit,
     /// The profile contradicts itself, which is a fault of this program.
     #[error("the profile is inconsistent: {0}; this is a fault in timewise, please report it")]
-    Inconsistent(#[from] Inconsistency),
+    Inconsistent(Inconsistency),
     /// The system refused for another reason.
     #[error("{0}; choose another path")]
     System(io::Error),
@@ -71,7 +71,7 @@ impl Profile {
     }
 
     fn try_save(&self, path: &Path) -> Result<(), SaveCause> {
-        self.check()?;
+        self.check().map_err(SaveCause::Inconsistent)?;
         if path.exists() && !path.is_file() {
             return Err(SaveCause::NotAFile);
         }
