@@ -1,7 +1,7 @@
 //! `timewise count`: the counting half alone.
 
 use crate::arguments::{Output, Program};
-use crate::{output_file, recording};
+use crate::recording;
 use timewise_engine::CountError;
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
@@ -25,7 +25,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    output_file::check(&arguments.output.path)?;
+    Profile::check_place(&arguments.output.path)?;
     let profile = recording::record(arguments.program.launch(), watch)?;
     let exit = profile.runs[0].exit;
     recording::keep(profile, &arguments.output, summary)?;

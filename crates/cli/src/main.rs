@@ -5,7 +5,6 @@ mod arguments;
 mod count;
 mod doctor;
 mod exit_status;
-mod output_file;
 mod prepare;
 mod progress;
 mod reading;
@@ -15,8 +14,10 @@ mod run;
 mod sample;
 mod screen;
 mod signals;
+mod standstill;
 mod symbolise;
 mod talk;
+mod ticker;
 mod twice;
 
 use clap::{Parser, Subcommand};

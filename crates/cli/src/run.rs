@@ -4,11 +4,12 @@
 use crate::arguments::{DEFAULT_FILE, Output, Program, Sampling};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
-use crate::{count, output_file, prepare, progress, recording, signals};
+use crate::{count, prepare, progress, recording, signals, standstill};
 use anyhow::Context;
 use std::ffi::OsString;
+use std::time::Duration;
 use timewise_flow::Analysis;
-use timewise_profile::{Exit, Profile};
+use timewise_profile::{Exit, Profile, Run};
 use timewise_report::summary::summary;
 
 /// Sample and count a program, and say where its cycles go and why
@@ -44,9 +45,12 @@ pub struct Arguments {
     program: Program,
 }
 
+const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \
+                           too high by as much as is missing";
+
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    output_file::check(&arguments.output.path)?;
+    Profile::check_place(&arguments.output.path)?;
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = first_run(arguments, &input, &outputs)?;
@@ -59,7 +63,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else if interrupted.is_some() {
         profile.runs[0].warnings.push("the program was interrupted, and not run again for counting".into());
     } else {
-        match second_run(arguments, &input, &outputs, &first) {
+        match second_run(arguments, &input, &outputs, (&profile.runs[0], &first)) {
             Ok(counted) => {
                 profile.append(counted);
                 if let Some(signal) = signals::interruption() {
@@ -93,21 +97,24 @@ fn first_run(arguments: &Arguments, input: &Input, outputs: &Outputs) -> anyhow:
     Ok((profile, written))
 }
 
-/// The run that counts. What differs from the first is among its warnings.
+/// The run that counts, after the first one, of which `first` tells what it wrote.
 fn second_run(
     arguments: &Arguments,
     input: &Input,
     outputs: &Outputs,
-    first: &Written,
+    first: (&Run, &Written),
 ) -> anyhow::Result<Profile> {
     prepare::run(arguments.prepare.as_deref())?;
     let mut launch = arguments.program.launch();
     let (stdin, other_input) = input.again()?;
     launch.stdin = stdin;
-    let ends = outputs.again(first).context("cannot capture the output of the counting run")?;
+    let ends = outputs.again(first.1).context("cannot capture the output of the counting run")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     let shown = progress::show("counting");
-    let counted = recording::record(launch, count::watch);
+    let counted = recording::record(launch, |stopped| {
+        let _watched = standstill::watch(stopped.pid(), Duration::from_nanos(first.0.elapsed_ns));
+        count::watch(stopped)
+    });
     let written = ends.record.finish();
     drop(shown);
     let mut profile = counted?;
@@ -117,9 +124,16 @@ fn second_run(
     if signals::interruption().is_some() {
         // Half an output tells nothing.
         run.stdout_hash = None;
-        run.warnings.push("counting was interrupted: counts are those up to then".into());
-    } else if written.stderr != first.stderr {
+        run.warnings.push(INTERRUPTED.into());
+    } else if only_messages_differ(first, (run, &written)) {
         run.warnings.push("the runs differ: they wrote different messages to standard error".into());
     }
     Ok(profile)
+}
+
+/// Whether two runs, each with what it wrote, did the same but for standard error. Of all other differences
+/// the profile itself tells.
+fn only_messages_differ(first: (&Run, &Written), second: (&Run, &Written)) -> bool {
+    let same_end = first.0.exit == second.0.exit && first.0.stdout_hash == second.0.stdout_hash;
+    same_end && first.1.stderr != second.1.stderr
 }

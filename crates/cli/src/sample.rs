@@ -1,7 +1,7 @@
 //! `timewise sample`: the native half alone.
 
 use crate::arguments::{Output, Program, Sampling};
-use crate::{output_file, recording};
+use crate::recording;
 use std::collections::BTreeSet;
 use timewise_profile::{Clock, Exit, Profile, Run};
 use timewise_report::number::grouped;
@@ -26,7 +26,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    output_file::check(&arguments.output.path)?;
+    Profile::check_place(&arguments.output.path)?;
     let options = arguments.sampling.options();
     let profile =
         recording::record(arguments.program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;

@@ -71,6 +71,73 @@ fn a_truncated_program() {
     assert_refused(&place, "./short", 126, "./short: is a truncated ELF file");
 }
 
+/// What ends natively before its first instruction.
+#[test]
+fn programs_without_a_first_instruction() {
+    let place = Place::new();
+    place.write("main.c", "int main(void) { return 0; }");
+    let build = "cc -static main.c -o whole && head -c 5000 whole > cut && \
+                 echo 'int f(void) { return 0; }' | cc -shared -fPIC -nostdlib -x c - -o library && chmod +x cut";
+    assert_eq!(place.shell(build).status, Some(0));
+    for program in ["./cut", "./library"] {
+        let outcome = place.shell(&format!("timewise count -- {program}"));
+        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("cut short, or is a library"), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        let natively = place.shell(&format!("exec {program}"));
+        let timewise = env!("CARGO_BIN_EXE_timewise");
+        let outcome = place.shell(&format!("exec {timewise} run -- {program}"));
+        assert!(natively.signal.is_some() && outcome.signal == natively.signal, "{}", outcome.stderr);
+        assert!(outcome.stderr.starts_with("timewise: nothing to save: no samples"), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("not counted: the program's first instruction"),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(!place.has("profile.tw"));
+    }
+}
+
+/// As in a container: the system call filter forbids `ptrace`.
+#[test]
+fn a_machine_that_forbids_to_observe_programs() {
+    let place = Place::new();
+    for verb in ["run", "sample", "count"] {
+        let mut command = place.command(&format!("timewise {verb} -- true"));
+        // SAFETY: the closure makes two system calls with memory of its own.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, forbid_ptrace) };
+        let outcome = command::Outcome::from(command.output().unwrap());
+        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("ptrace: Operation not permitted"), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.matches("not permitted").count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("timewise doctor"), "{}", outcome.stderr);
+    }
+}
+
+fn forbid_ptrace() -> std::io::Result<()> {
+    let statement = |code: u32, jumps: (u8, u8), k: u32| libc::sock_filter {
+        code: code as u16,
+        jt: jumps.0,
+        jf: jumps.1,
+        k,
+    };
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, (0, 0), 0),
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (0, 1), libc::SYS_ptrace as u32),
+        statement(libc::BPF_RET | libc::BPF_K, (0, 0), libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, (0, 0), libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program and its filter live until the calls return.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program, 0, 0) == 0
+    };
+    if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 #[test]
 fn an_interpreter_that_is_missing() {
     let place = Place::new();
@@ -81,7 +148,12 @@ fn an_interpreter_that_is_missing() {
 #[test]
 fn nowhere_to_save() {
     let place = Place::new();
-    for (file, says) in [("no/where.tw", "there is no directory 'no'"), ("/dev/null", "not a regular file")] {
+    for (file, says) in [
+        ("no/where.tw", "there is no directory 'no'"),
+        ("/dev/null", "not a regular file"),
+        ("/proc/x.tw", "'/proc' takes no files"),
+        ("/dev/null/x.tw", "'/dev/null' is not a directory"),
+    ] {
         for verb in ["run", "sample", "count"] {
             let outcome = place.shell(&format!("timewise {verb} -o {file} -- touch ran"));
             assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
@@ -164,4 +236,20 @@ fn bad_usage() {
 fn an_argument_that_is_no_text() {
     let outcome = Place::new().shell("timewise \"$(printf '\\377')\"");
     assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
+}
+
+#[test]
+fn outputs_that_take_nothing() {
+    let place = Place::new();
+    let outcome = place.shell("timewise count -- true 2> /dev/full");
+    assert_eq!((outcome.status, place.has("profile.tw")), (Some(0), true));
+    for command in ["report", "annotate main", "report --format json", "doctor"] {
+        let command = command.replace("main", &place.profile().functions[0].name);
+        let full = place.shell(&format!("timewise {command} > /dev/full"));
+        assert_eq!(full.status, Some(2), "{}", full.stderr);
+        assert!(full.stderr.starts_with("timewise: cannot write to standard output; "), "{}", full.stderr);
+        assert_eq!(full.stderr.lines().count(), 1, "{}", full.stderr);
+        let closed = place.shell(&format!("timewise {command} | true; exit ${{PIPESTATUS[0]}}"));
+        assert_eq!((closed.status, closed.stderr.as_str()), (Some(0), ""));
+    }
 }

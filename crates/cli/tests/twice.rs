@@ -235,3 +235,28 @@ fn kill(pid: i32, signal: &str) {
     let script = format!("kill -s {signal} -- {pid}");
     assert!(std::process::Command::new("bash").args(["-c", &script]).status().unwrap().success());
 }
+
+#[test]
+fn a_counting_run_that_waits_for_ever_says_so_and_can_be_interrupted() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new();
+    place.shell("mkfifo pipe; (echo once > pipe) > /dev/null 2>&1 &");
+    let program = "for i in {1..20000}; do :; done; read word < pipe; echo $word";
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let mut command = place.command(&format!("exec {timewise} run -- bash -c '{program}'"));
+    let mut child = command.process_group(0).spawn().unwrap();
+    let mut said = [0; 1];
+    child.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
+    kill(-(child.id() as i32), "INT");
+    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(
+        (outcome.stdout.as_str(), outcome.signal),
+        ("once\n", Some(libc::SIGINT)),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(outcome.stderr.matches("the counting run has waited for").count(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("counting was interrupted"), "{}", outcome.stderr);
+    let profile = place.profile();
+    assert!(profile.block_counts.iter().any(|count| count.executions >= 20_000), "{}", outcome.stderr);
+}

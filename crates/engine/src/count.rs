@@ -30,8 +30,8 @@ pub enum CountError {
     },
     /// The first instruction is nowhere.
     #[error(
-        "its first instruction, at address {0:#x}, is not in memory that can be executed: the file is cut \
-         short, or is a library; look at it with: readelf -hlW"
+        "the program's first instruction, at address {0:#x}, is not in memory that can be executed: its file is \
+         cut short, or is a library; look at it with: readelf -hlW"
     )]
     NoFirstInstruction(u64),
     /// A limit on the address space leaves no room, and cannot be raised.

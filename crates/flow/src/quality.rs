@@ -83,23 +83,29 @@ impl Quality {
         self.sampling_runs > 0 && self.counting_runs > 0
     }
 
+    /// One warning, of all that differs and of what follows from it.
     fn warn_of_differing_runs(&mut self, profile: &Profile) {
-        let effect = format!(
-            "{:.1} % of the sampled time fell on code that the counting run never executed, \
-             and costs per execution are off by as much as the counts differ",
-            100.0 * (1.0 - self.joined_share)
-        );
+        let mut differences = Vec::new();
         let status = |kind| profile.runs.iter().find(|run| run.kind == kind).map(|run| run.exit);
         if let (Some(sampled), Some(counted)) = (status(RunKind::Sampling), status(RunKind::Counting))
             && sampled != counted
         {
-            let (sampled, counted) = (ending(sampled), ending(counted));
-            self.warnings.push(format!("the runs differ: sampling {sampled}, counting {counted}; {effect}"));
+            differences.push(format!("sampling {}, counting {}", ending(sampled), ending(counted)));
         }
         if self.same_output == Some(false) {
-            self.warnings.push(format!("the runs differ: they printed different output; {effect}"));
-        } else if self.has_both() && self.samples > 0 && self.joined_share < JOINED_ENOUGH {
-            self.warnings.push(format!("the runs differ: {effect}"));
+            differences.push("they printed different output".into());
+        }
+        let comparable = self.has_both() && self.samples > 0;
+        let missed_percent = if comparable { 100.0 * (1.0 - self.joined_share) } else { 0.0 };
+        if missed_percent > 100.0 * (1.0 - JOINED_ENOUGH) || !differences.is_empty() && missed_percent >= 0.05
+        {
+            differences.push(format!(
+                "{missed_percent:.1} % of the sampled time fell on code that the counting run never executed, \
+                 and costs per execution are off by as much as the counts differ"
+            ));
+        }
+        if !differences.is_empty() {
+            self.warnings.push(format!("the runs differ: {}", differences.join("; ")));
         }
     }
 

@@ -30,13 +30,10 @@ impl Image {
     /// # Errors
     /// See [`ImageError`].
     pub fn open(path: &Path) -> Result<Image, ImageError> {
-        let contents =
-            File::open(path).and_then(Contents::of_file).map_err(|cause| match cause.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                    ImageError::Missing(path.to_owned())
-                }
-                _ => ImageError::Unreadable { path: path.to_owned(), cause },
-            })?;
+        let contents = File::open(path).and_then(Contents::of_file).map_err(|cause| match cause.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ImageError::Missing(path.to_owned()),
+            _ => ImageError::Unreadable { path: path.to_owned(), cause },
+        })?;
         Image::read(path, contents)
     }
 

@@ -87,7 +87,12 @@ fn places_that_are_no_files() {
     let directory = tempfile::tempdir().unwrap();
     for path in [directory.path(), Path::new("/dev/null")] {
         assert!(matches!(profile(1).save(path).unwrap_err().cause, SaveCause::NotAFile));
+        assert!(matches!(Profile::check_place(path).unwrap_err().cause, SaveCause::NotAFile));
+        let below = profile(1).save(&path.join("no/profile.tw")).unwrap_err();
+        assert!(matches!(below.cause, SaveCause::NoDirectory(_) | SaveCause::NotADirectory(_)), "{below}");
     }
+    Profile::check_place(&directory.path().join("profile.tw")).unwrap();
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0, "the check leaves nothing behind");
     assert!(!Path::new("/dev/null").is_file());
 }
 
@@ -95,7 +100,7 @@ fn places_that_are_no_files() {
 fn read_only_directory() {
     // procfs refuses new files even to root.
     let error = profile(1).save(Path::new("/proc/self/profile.tw")).unwrap_err();
-    assert!(matches!(error.cause, SaveCause::Permission(_) | SaveCause::NoDirectory(_)), "{error}");
+    assert!(matches!(error.cause, SaveCause::Permission(_) | SaveCause::NoFiles(_)), "{error}");
 }
 
 #[test]

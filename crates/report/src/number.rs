@@ -41,9 +41,9 @@ pub fn times(value: u64) -> String {
     if value == 1 { "once".into() } else { format!("{} times", count(value)) }
 }
 
-/// A share between 0 and 1 in per cent.
+/// A share between 0 and 1 in per cent. What rounding left below 0 is 0.
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+    format!("{:.1} %", if share > 0.0 { 100.0 * share } else { 0.0 })
 }
 
 /// A time, given in nanoseconds, in the unit that suits it.
@@ -83,6 +83,14 @@ mod tests {
     fn figures_have_three_digits() {
         let shown = [0.0, 0.004, 0.053, 0.91, 24.06, 279.4, 999.7, 12_345.6].map(figure);
         assert_eq!(shown, ["0", "<0.01", "0.05", "0.91", "24.1", "279", "1,000", "12,346"]);
+    }
+
+    #[test]
+    fn no_share_is_less_than_nothing() {
+        assert_eq!(
+            [0.9996, 0.0004, 0.0, -0.0, -1e-17].map(percent),
+            ["100.0 %", "0.0 %", "0.0 %", "0.0 %", "0.0 %"]
+        );
     }
 
     #[test]

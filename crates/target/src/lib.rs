@@ -3,6 +3,7 @@
 //! Start reading at [`launch::Launch`].
 
 pub mod address_space;
+pub mod family;
 pub mod launch;
 pub mod machine;
 pub mod maps;

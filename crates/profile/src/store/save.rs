@@ -30,6 +30,12 @@ pub enum SaveCause {
     /// The directory does not exist.
     #[error("there is no directory '{}'; create it or choose another path", .0.display())]
     NoDirectory(PathBuf),
+    /// What should be the directory is none.
+    #[error("'{}' is not a directory; choose another path", .0.display())]
+    NotADirectory(PathBuf),
+    /// The directory is no place for files.
+    #[error("'{}' takes no files; choose another path", .0.display())]
+    NoFiles(PathBuf),
     /// The directory must not be written to.
     #[error("no permission to write in '{}'; choose another path or allow writing there", .0.display())]
     Permission(PathBuf),
@@ -63,24 +69,24 @@ impl Profile {
     /// # Errors
     /// [`SaveError`] with what to do about it; the former file is intact then.
     pub fn save(&self, path: &Path) -> Result<(), SaveError> {
-        self.try_save(path).map_err(|cause| SaveError {
-            path: path.to_owned(),
-            cause,
-            former_kept: path.is_file(),
-        })
+        self.try_save(path).map_err(|cause| SaveError::of(path, cause))
+    }
+
+    /// Fails where saving as `path` would surely fail: to be known before the work that is to be saved.
+    ///
+    /// # Errors
+    /// The [`SaveError`] that saving would meet with.
+    pub fn check_place(path: &Path) -> Result<(), SaveError> {
+        begin(path).map(drop).map_err(|cause| SaveError::of(path, cause))
     }
 
     fn try_save(&self, path: &Path) -> Result<(), SaveCause> {
         self.check().map_err(SaveCause::Inconsistent)?;
-        if path.exists() && !path.is_file() {
-            return Err(SaveCause::NotAFile);
-        }
         let directory = replace::parent(path);
-        let system = |error: io::Error| from_system(error, directory);
-        let replacement = Replacement::begin(path).map_err(system)?;
+        let replacement = begin(path)?;
         self.write(replacement.temporary())
             .map_err(|error| from_database(error, replacement.temporary(), directory))?;
-        replacement.finish().map_err(system)
+        replacement.finish().map_err(|error| from_system(error, directory))
     }
 
     /// Writes the profile into the empty file `path`.
@@ -105,10 +111,27 @@ impl Profile {
     }
 }
 
+impl SaveError {
+    fn of(path: &Path, cause: SaveCause) -> SaveError {
+        SaveError { path: path.to_owned(), cause, former_kept: path.is_file() }
+    }
+}
+
+/// Makes the file that is to become `path`.
+fn begin(path: &Path) -> Result<Replacement, SaveCause> {
+    if path.exists() && !path.is_file() {
+        return Err(SaveCause::NotAFile);
+    }
+    Replacement::begin(path).map_err(|error| from_system(error, replace::parent(path)))
+}
+
 fn from_system(error: io::Error, directory: &Path) -> SaveCause {
     let directory = directory.to_owned();
     match error.kind() {
-        ErrorKind::NotFound => SaveCause::NoDirectory(directory),
+        ErrorKind::NotFound if !directory.exists() => SaveCause::NoDirectory(directory),
+        ErrorKind::NotADirectory => SaveCause::NotADirectory(directory),
+        // As in /proc.
+        ErrorKind::NotFound | ErrorKind::Unsupported => SaveCause::NoFiles(directory),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => SaveCause::Permission(directory),
         ErrorKind::StorageFull => SaveCause::Full(directory),
         ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => SaveCause::Limit,
