@@ -1,10 +1,11 @@
 //! One table of what sampling and counting cost, and how long `timewise run` takes.
 //!
-//! Each round runs a workload natively, under `timewise sample` and under `timewise count`, one after the
-//! other, and compares within the round: what the machine does besides changes from minute to minute. A
-//! program's CPU time under timewise is what the profile says of the run (the kernel's account of the program
-//! and its children); what the command needs beside it, to read symbols and to write the file, is in its own
-//! column, and in the wall time from Enter to the report.
+//! Each round runs a workload natively and under `timewise sample`, [`PAIRS`] times in turn, then under
+//! `timewise count`, and compares each run under timewise with the native one before it: what the machine
+//! does besides changes from minute to minute. A program's CPU time under timewise is what the profile says
+//! of the run (the kernel's account of the program and its children); what the command needs beside it, to
+//! read symbols and to write the file, is in a column of its own, and in the wall time from Enter to the
+//! report.
 
 use super::statistics::{geomean, median, upper_bound};
 use crate::counter::target_folder;
@@ -16,6 +17,10 @@ use std::process::Command;
 use suite::Kind;
 use timewise_profile::Profile;
 
+/// Native runs and runs under sampling in a round. What sampling costs is the smallest of the differences,
+/// and less than one run differs from the next: it takes more of them than counting does.
+const PAIRS: u32 = 3;
+
 /// What to measure, and how.
 #[derive(Args)]
 pub struct Options {
@@ -24,7 +29,7 @@ pub struct Options {
     /// Size of the input
     #[arg(long, value_enum, default_value_t = Size::Train)]
     size: Size,
-    /// Rounds; fewer than five give no upper bounds
+    /// Rounds; fewer than five give no upper bound of counting
     #[arg(long, default_value_t = 5)]
     rounds: u32,
     /// Seconds after which a workload is killed
@@ -32,14 +37,18 @@ pub struct Options {
     limit: u32,
 }
 
-/// Ratios to native of one workload, a value a round.
+/// What one workload takes; ratios are to native.
 #[derive(Default)]
 struct Measured {
     name: String,
+    /// One a pair, as are those of sampling.
     native_s: Vec<f64>,
     sampling: Vec<f64>,
+    /// CPU time of the whole command.
+    sampling_command: Vec<f64>,
+    /// One a round.
     counting: Vec<f64>,
-    /// CPU time of the whole counting command.
+    /// CPU time of the whole command.
     counting_command: Vec<f64>,
     run_elapsed_s: f64,
 }
@@ -57,13 +66,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         workloads.retain(Workload::is_single_threaded);
     }
     println!(
-        "CPU time against native at size {}, {} rounds: median (upper 95 % bound)",
+        "CPU time against native at size {}, {} rounds of {PAIRS} pairs of native and sampling and one count: \
+         median (upper 95 % bound)",
         options.size.word(),
         options.rounds
     );
     println!(
-        "{:16} {:>8} {:>15} {:>15} {:>9} {:>8}",
-        "workload", "native s", "sampling", "counting", "command", "run s"
+        "{:16} {:>8} {:>15} {:>14} {:>15} {:>13} {:>8}",
+        "workload", "native s", "sampling", "sample command", "counting", "count command", "run s"
     );
     let mut all: [Vec<Measured>; 2] = [Vec::new(), Vec::new()];
     let mut wrong = Vec::new();
@@ -110,11 +120,15 @@ impl Bench<'_> {
     fn measure(&self, expected: &mut Expected) -> Result<Measured> {
         let mut measured = Measured { name: self.workload.name.clone(), ..Measured::default() };
         for _ in 0..self.options.rounds {
-            let native = self.once(None, expected)?.0.cpu().as_secs_f64();
-            let (_, sampled_s) = self.once(Some("sample"), expected)?;
+            let mut native = f64::NAN;
+            for _ in 0..PAIRS {
+                native = self.once(None, expected)?.0.cpu().as_secs_f64();
+                let (command, sampled_s) = self.once(Some("sample"), expected)?;
+                measured.native_s.push(native);
+                measured.sampling.push(sampled_s / native);
+                measured.sampling_command.push(command.cpu().as_secs_f64() / native);
+            }
             let (command, counted_s) = self.once(Some("count"), expected)?;
-            measured.native_s.push(native);
-            measured.sampling.push(sampled_s / native);
             measured.counting.push(counted_s / native);
             measured.counting_command.push(command.cpu().as_secs_f64() / native);
         }
@@ -147,16 +161,18 @@ impl Bench<'_> {
     }
 }
 
-/// The geometric mean over workloads in each round: it has a median and a bound as a workload has.
+/// The geometric mean over workloads of their first values, their second values, and so on: it has a median
+/// and a bound as a workload has.
 fn mean(name: &str, all: &[Measured]) -> Measured {
     let over = |values: fn(&Measured) -> &Vec<f64>| -> Vec<f64> {
-        let rounds = all.iter().map(|m| values(m).len()).min().unwrap_or(0);
-        (0..rounds).map(|round| geomean(&all.iter().map(|m| values(m)[round]).collect::<Vec<_>>())).collect()
+        let length = all.iter().map(|m| values(m).len()).min().unwrap_or(0);
+        (0..length).map(|at| geomean(&all.iter().map(|m| values(m)[at]).collect::<Vec<_>>())).collect()
     };
     Measured {
         name: name.to_string(),
         native_s: over(|m| &m.native_s),
         sampling: over(|m| &m.sampling),
+        sampling_command: over(|m| &m.sampling_command),
         counting: over(|m| &m.counting),
         counting_command: over(|m| &m.counting_command),
         run_elapsed_s: geomean(&all.iter().map(|m| m.run_elapsed_s).collect::<Vec<_>>()),
@@ -169,10 +185,11 @@ fn row(of: &Measured) -> String {
         format!("{:.3} ({bound})", median(values))
     };
     format!(
-        "{:16} {:8.2} {:>15} {:>15} {:9.2} {:8.2}",
+        "{:16} {:8.2} {:>15} {:14.2} {:>15} {:13.2} {:8.2}",
         of.name,
         median(&of.native_s),
         ratio(&of.sampling),
+        median(&of.sampling_command),
         ratio(&of.counting),
         median(&of.counting_command),
         of.run_elapsed_s
@@ -184,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_is_taken_in_each_round() {
+    fn a_mean_is_taken_of_values_in_the_same_place() {
         let one = |ratios: [f64; 2]| Measured {
             counting: ratios.to_vec(),
             run_elapsed_s: 1.0,
