@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use timewise_profile::{CodeVersion, ModuleId, Place};
 
-const PAGE: usize = 4096;
+/// Few pages of a large program are executed, and of these not much: what is kept of them is in small parts.
+const PAGE: usize = 256;
 
 /// Bytes by place.
 #[derive(Debug, Default)]
@@ -14,7 +15,14 @@ pub struct KnownBytes {
 #[derive(Debug)]
 struct Page {
     bytes: [u8; PAGE],
-    known: [bool; PAGE],
+    /// One bit for each byte.
+    known: [u64; PAGE / 64],
+}
+
+impl Page {
+    fn knows(&self, at: usize) -> bool {
+        self.known[at / 64] >> (at % 64) & 1 == 1
+    }
 }
 
 impl KnownBytes {
@@ -22,9 +30,8 @@ impl KnownBytes {
     pub fn agrees(&self, place: Place, code: &[u8]) -> bool {
         chunks(place, code.len()).all(|(page, at, from, length)| {
             let Some(page) = self.pages.get(&(place.module, place.version, page)) else { return true };
-            let (bytes, known) = (&page.bytes[at..at + length], &page.known[at..at + length]);
-            let code = &code[from..from + length];
-            bytes == code || code.iter().zip(bytes).zip(known).all(|((a, b), known)| !known || a == b)
+            let (bytes, code) = (&page.bytes[at..at + length], &code[from..from + length]);
+            bytes == code || code.iter().zip(bytes).zip(at..).all(|((a, b), at)| a == b || !page.knows(at))
         })
     }
 
@@ -32,10 +39,12 @@ impl KnownBytes {
     pub fn learn(&mut self, place: Place, code: &[u8]) {
         for (page, at, from, length) in chunks(place, code.len()) {
             let key = (place.module, place.version, page);
-            let new = || Box::new(Page { bytes: [0; PAGE], known: [false; PAGE] });
+            let new = || Box::new(Page { bytes: [0; PAGE], known: [0; PAGE / 64] });
             let page = self.pages.entry(key).or_insert_with(new);
             page.bytes[at..at + length].copy_from_slice(&code[from..from + length]);
-            page.known[at..at + length].fill(true);
+            for at in at..at + length {
+                page.known[at / 64] |= 1 << (at % 64);
+            }
         }
     }
 
@@ -73,10 +82,11 @@ mod tests {
     fn code_across_pages_is_remembered_and_compared() {
         let mut known = KnownBytes::default();
         let place = |offset| Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(offset) };
-        known.learn(place(4094), &[1, 2, 3, 4]);
-        assert_eq!(known.read(place(4093), 6), [0, 1, 2, 3, 4, 0]);
-        assert!(known.agrees(place(4093), &[9, 1, 2]), "what is not known contradicts nothing");
-        assert!(!known.agrees(place(4096), &[3, 5]));
-        assert!(known.agrees(Place { version: CodeVersion(1), ..place(4096) }, &[3, 5]));
+        let end = 7 * PAGE as u64;
+        known.learn(place(end - 2), &[1, 2, 3, 4]);
+        assert_eq!(known.read(place(end - 3), 6), [0, 1, 2, 3, 4, 0]);
+        assert!(known.agrees(place(end - 3), &[9, 1, 2]), "what is not known contradicts nothing");
+        assert!(!known.agrees(place(end), &[3, 5]));
+        assert!(known.agrees(Place { version: CodeVersion(1), ..place(end) }, &[3, 5]));
     }
 }

@@ -113,22 +113,34 @@ struct Span {
 
 impl Stream {
     fn new(pieces: &Pieces, traffic: &Traffic) -> Stream {
-        let mut instructions = Vec::new();
-        for &id in traffic.pieces() {
+        let mut instructions: Vec<Executed> = Vec::new();
+        // In order, so that what follows finds its neighbours near by.
+        let mut ids = traffic.pieces().to_vec();
+        ids.sort_unstable_by_key(|&id| pieces.get(id).place);
+        let mut latest = 0;
+        for &id in &ids {
             let piece = pieces.get(id);
-            let code = pieces.code(piece.place, usize::from(piece.length));
             let mut place = piece.place;
             let reached = usize::from(traffic.reached(pieces, id));
+            // Often a piece is the end of the one before, into whose middle control came later.
+            let stretch = &instructions[latest..];
+            let same = stretch.binary_search_by_key(&place, |i| i.place);
+            if same.is_ok_and(|at| stretch.len() - at >= reached) {
+                continue;
+            }
+            latest = instructions.len();
+            let code = pieces.code(piece.place, usize::from(piece.length));
             for (length, control) in boundaries(&code, place.offset.0).take(reached) {
                 let transfers = control != Control::Next;
                 instructions.push(Executed { place, length, transfers, leads: false });
                 place.offset.0 = place.offset.0.wrapping_add(u64::from(length));
             }
         }
-        instructions.sort_unstable_by_key(|i| i.place);
+        // A stable sort makes use of the order that there is.
+        instructions.sort_by_key(|i| i.place);
         instructions.dedup();
         let mut stream = Stream { instructions, spans: vec![None; pieces.all().len()] };
-        for &id in traffic.pieces() {
+        for id in ids {
             stream.spans[id.index()] = stream.span(pieces.get(id).place, traffic.reached(pieces, id));
         }
         stream
