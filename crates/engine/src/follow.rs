@@ -209,13 +209,24 @@ impl Follower<'_> {
 
 /// Waits until a child of ours has ended, and leaves it to be waited for.
 fn wait_for(child: i32) {
+    while !has_ended(child) {
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// Waits for the child's end, or until it is stopped: the system tells of the stops of a process that we
+/// trace, as it calls `execve`, whether asked for or not.
+fn has_ended(child: i32) -> bool {
     let options = libc::WEXITED | libc::WNOWAIT;
-    let ended = || {
-        // SAFETY: the result is not asked for. A call that was interrupted is made again.
-        let result = unsafe { libc::waitid(libc::P_PID, child as libc::id_t, std::ptr::null_mut(), options) };
-        result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted
-    };
-    while !ended() {}
+    // SAFETY: all zero is a valid value.
+    let mut change: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the result points to a live local.
+    let result = unsafe { libc::waitid(libc::P_PID, child as libc::id_t, &raw mut change, options) };
+    match result {
+        0 => matches!(change.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED),
+        // A call that was interrupted is made again; any other error means that there is no such child.
+        _ => io::Error::last_os_error().kind() != io::ErrorKind::Interrupted,
+    }
 }
 
 fn wake(word: &AtomicU32) {

@@ -34,6 +34,17 @@ fn a_process_keeps_its_row_through_exec() {
     assert_eq!(threads, instructions(profile));
 }
 
+/// The stop of a process that is followed through its `execve` is not its end.
+#[test]
+fn what_is_executed_after_an_exec_is_followed() {
+    for round in 0..30 {
+        let counted = shell("exec /bin/sh -c '/bin/true; /bin/true; :'", &Options::default());
+        let executables =
+            counted.profile.processes.iter().map(|process| process.executable.ends_with(b"/true"));
+        assert_eq!(executables.collect::<Vec<_>>(), [false, true, true], "round {round}");
+    }
+}
+
 #[test]
 fn many_processes_share_rows_without_a_loss() {
     let script = "i=0; while [ $i -lt 6 ]; do (:); i=$((i+1)); done";
