@@ -3,9 +3,14 @@
 
 mod programs;
 
+use object::{Object, ObjectSection};
 use programs::build;
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::RngSeed;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 use timewise_image::{Image, ImageError, Symboliser};
@@ -54,11 +59,28 @@ fn another_build_is_noticed() {
 
 /// A small program with all that is read: symbols, stubs, unwind tables, lines.
 fn program() -> &'static [u8] {
-    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
+    &programs()[0]
+}
+
+/// The same with packed debug sections, and without any.
+fn programs() -> &'static [Vec<u8>] {
+    static PROGRAMS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
         let directory = tempfile::tempdir().unwrap();
-        fs::read(build(directory.path(), "program", &["-g", "-O2"])).unwrap()
+        let flags = [&["-g", "-O2"][..], &["-g", "-O2", "-gz=zlib"], &["-O2", "-s"]];
+        flags.map(|flags| fs::read(build(directory.path(), "program", flags)).unwrap()).into()
     })
+}
+
+/// Kilobytes of memory enough for any answer about a program of some kilobytes: what takes more takes
+/// whatever a damaged file asks for.
+const ENOUGH: u64 = 512 << 10;
+
+/// The most memory that this process has ever had, in kilobytes.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// Asks everything that can be asked.
@@ -80,10 +102,26 @@ fn exhaust(data: Vec<u8>) {
         symboliser.lines_of(range.clone());
         symboliser.image().code(range);
     }
+    assert!(peak_memory() < ENOUGH, "{} kilobytes", peak_memory());
+}
+
+/// Where one of a program's sections lies in the file, each as likely as any other.
+fn a_section(program: &[u8], choice: Index) -> Range<usize> {
+    let file = object::File::parse(program).unwrap();
+    let all: Vec<_> = file.sections().filter_map(|section| section.file_range()).collect();
+    let (start, size) = all[choice.index(all.len())];
+    start as usize..(start + size) as usize
+}
+
+/// Any byte, and those that make numbers large or end lists more often than by chance.
+fn byte() -> impl Strategy<Value = u8> {
+    prop_oneof![any::<u8>(), select(vec![0, 1, 0x7f, 0x80, 0xff])]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig {
+        cases: 2000, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn cut_short(length in 0..program().len()) {
@@ -91,17 +129,30 @@ proptest! {
     }
 
     #[test]
-    fn corrupt_anywhere(changes in prop::collection::vec((0..program().len(), any::<u8>()), 1..40)) {
-        let mut data = program().to_vec();
+    fn corrupt_anywhere(of in 0..3usize, changes in vec((any::<Index>(), byte()), 1..40)) {
+        let mut data = programs()[of].clone();
         for (at, byte) in changes {
+            let at = at.index(data.len());
             data[at] = byte;
         }
         exhaust(data);
     }
 
     #[test]
-    fn corrupt_headers(changes in prop::collection::vec((0..1024usize, any::<u8>()), 1..6), from_end in any::<bool>()) {
-        let mut data = program().to_vec();
+    fn corrupt_section(of in 0..3usize, choice: Index, changes in vec((any::<Index>(), byte()), 1..8)) {
+        let mut data = programs()[of].clone();
+        let section = a_section(&data, choice);
+        for (at, byte) in changes {
+            data[section.start + at.index(section.len())] = byte;
+        }
+        exhaust(data);
+    }
+
+    #[test]
+    fn corrupt_headers(
+        of in 0..3usize, changes in vec((0..1024usize, byte()), 1..6), from_end in any::<bool>()
+    ) {
+        let mut data = programs()[of].clone();
         for (at, byte) in changes {
             let at = if from_end { data.len() - 1 - at } else { at };
             data[at] = byte;
@@ -110,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn noise(data in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn noise(data in vec(any::<u8>(), 0..2000)) {
         let mut with_magic = b"\x7fELF\x02\x01\x01".to_vec();
         with_magic.extend(data);
         exhaust(with_magic);
