@@ -214,12 +214,13 @@ fn add(surplus: &mut [i64], at: Point, value: i64) {
     *surplus = surplus.wrapping_add(value);
 }
 
+/// Records as tests want them.
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use timewise_abi::log::edge_kind;
+pub mod sample {
+    use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
 
-    fn block(counter: u32) -> BlockRecord {
+    /// A block of four instructions.
+    pub fn block(counter: u32) -> BlockRecord {
         BlockRecord {
             address: 0,
             mappings: 0,
@@ -232,9 +233,16 @@ mod tests {
         }
     }
 
-    fn edge(from: u32, to: u32, counter: u32) -> EdgeRecord {
+    /// A jump behind the last of them.
+    pub fn edge(from: u32, to: u32, counter: u32) -> EdgeRecord {
         EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{block, edge};
+    use super::*;
 
     /// In from outside to 0; 0 to 1 (70 of 100) or 2; both to 3; back to 0 (99); out.
     const DIAMOND: [(u32, u32, u32); 7] =

@@ -95,24 +95,13 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::solve::sample::{block, edge};
     use timewise_abi::NONE;
-    use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
 
     /// 0, a loop of 1, then 2: whatever the solver takes as the last point, a thread that was stopped in
     /// the loop must not have taken the edge behind it, and one that was stopped behind must.
     #[test]
     fn counts_stay_possible() {
-        let block = |counter| BlockRecord {
-            address: 0,
-            mappings: 0,
-            version: 0,
-            counter,
-            counter_at: 0,
-            instructions: 4,
-            length: 8,
-            reserved: [0; 3],
-        };
-        let edge = |from, to, counter| EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP };
         let blocks = [block(NONE), block(1), block(NONE), block(NONE)];
         let edges = [
             edge(NONE, 0, 0),

@@ -136,6 +136,30 @@ fn modules_whose_code_differs_stay_apart() {
     assert_eq!(swapped.check(), Ok(()));
 }
 
+#[test]
+fn code_that_was_written_anew_is_its_runs_own() {
+    let written = |versions: &[u32]| {
+        let block = |&version| Block {
+            place: Place { version: CodeVersion(version), ..at(0, 0x10) },
+            instructions: 1,
+            code: vec![0x90, version as u8],
+        };
+        Profile {
+            modules: vec![Module { kind: ModuleKind::Jit, ..module("[jit 0x7000]", b"") }],
+            blocks: versions.iter().map(block).collect(),
+            ..Profile::default()
+        }
+    };
+    let modules = |one: &[u32], other: &[u32]| {
+        let mut joined = written(one);
+        joined.append(written(other));
+        joined.modules.len()
+    };
+    assert_eq!(modules(&[], &[0]), 1, "samples meet code that was written once");
+    assert_eq!(modules(&[], &[0, 1]), 2, "nothing tells which version the samples saw");
+    assert_eq!(modules(&[0, 1], &[]), 2);
+}
+
 /// A stretch of code: instructions of one to seven bytes, none of which branches.
 fn code() -> (Vec<u8>, Vec<u64>) {
     let kinds: [&[u8]; 5] =

@@ -9,7 +9,7 @@ use crate::stacks::Stacks;
 use crate::thinning::Samples;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use timewise_profile::{Exit, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
+use timewise_profile::{Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
 use timewise_target::address_space::AddressSpace;
 
 /// What the kernel gives as thread while it does the last of its work for one that it has already
@@ -37,6 +37,8 @@ pub struct Collector {
     pub lost: u64,
     /// Samples outside of all known code.
     pub unplaced: u64,
+    /// Samples in code that the program wrote at run time.
+    pub written: u64,
     /// Times that the kernel paused the clock.
     pub throttled: u64,
     /// Records of processes and mappings that went missing.
@@ -79,6 +81,7 @@ impl Collector {
             samples: Samples::with_limit(sample_limit),
             lost: 0,
             unplaced: 0,
+            written: 0,
             throttled: 0,
             untracked: 0,
             tracked: HashMap::new(),
@@ -168,6 +171,8 @@ impl Collector {
             false => process.space.place(raw.address),
         };
         self.unplaced += u64::from(place.is_none());
+        let written = place.is_some_and(|place| self.modules.kind(place.module) == ModuleKind::Jit);
+        self.written += u64::from(written);
         self.progress.sampled(raw.cpu);
         self.samples.push(Sample {
             thread,

@@ -103,6 +103,11 @@ impl Modules {
         Place { module, version: CodeVersion::default(), offset: Offset(address) }
     }
 
+    /// What a module is.
+    pub fn kind(&self, module: ModuleId) -> ModuleKind {
+        self.all[module.index()].kind
+    }
+
     /// All modules, in the order of their ids.
     pub fn into_vec(self) -> Vec<Module> {
         self.all

@@ -4,6 +4,9 @@ use crate::collector::Collector;
 use std::collections::BTreeSet;
 use timewise_profile::Run;
 
+/// The share of samples in code written at run time that is worth a word.
+const NOTABLE_SHARE: f64 = 0.01;
+
 /// All that went less than perfectly; `processes_left` descendants outlived the program. If
 /// `whole_processors` were watched, some of the lost samples may be those of other programs.
 pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_processors: bool) -> Vec<String> {
@@ -47,6 +50,14 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_process
     if collector.unplaced > 0 {
         let share = 100.0 * collector.unplaced as f64 / taken.max(1) as f64;
         warnings.push(format!("{} samples ({share:.1} %) lie outside of all known code", collector.unplaced));
+    }
+    let written = collector.written as f64 / taken.max(1) as f64;
+    if written >= NOTABLE_SHARE {
+        warnings.push(format!(
+            "{:.1} % of the samples lie in code that the program wrote at run time: they meet counts of another run \
+             only where both runs had it at the same addresses and never wrote it anew",
+            100.0 * written
+        ));
     }
     let unreadable: BTreeSet<_> = collector.modules.unreadable.iter().collect();
     for path in unreadable {

@@ -9,7 +9,6 @@ use timewise_profile::{Exit, Machine, Run, RunKind};
 pub fn row(kind: RunKind, subject: Subject, ended: &Ended) -> Run {
     let Subject { command, directory, environment, randomised_addresses } = subject;
     Run {
-        kind,
         command,
         directory,
         environment,
@@ -19,15 +18,12 @@ pub fn row(kind: RunKind, subject: Subject, ended: &Ended) -> Run {
         kernel_ns: ended.kernel.as_nanos() as u64,
         exit: exit_of(ended.wait_status),
         randomised_addresses,
-        stdout_hash: None,
         machine: Machine {
             processor: machine::processor_name(),
             kernel: machine::kernel_release(),
             cpus: machine::online_processors().len() as u32,
         },
-        clock: None,
-        lost_samples: 0,
-        warnings: Vec::new(),
+        ..Run::new(kind)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which modules of two profiles are the same.
 
-use crate::model::{Block, Module, ModuleId, Profile};
+use crate::model::{Block, CodeVersion, Module, ModuleId, ModuleKind, Profile};
 use std::collections::HashMap;
 
 /// Adds the modules of `other` that `profile` has not, and gives the new id of each of `other`'s.
@@ -17,7 +17,12 @@ pub fn join(profile: &mut Profile, other: &Profile) -> Vec<ModuleId> {
         // Each of ours stands for one of theirs at most: two equal ones of theirs are kept apart because
         // their code differs.
         let equal = candidates.get_mut(module).and_then(|candidates| {
-            let agrees = |candidate: &ModuleId| !contradict(&ours[candidate.index()], &theirs[id]);
+            let agrees = |candidate: &ModuleId| {
+                let (ours, theirs) = (&ours[candidate.index()], &theirs[id]);
+                let unclear =
+                    module.kind == ModuleKind::Jit && (was_rewritten(ours) || was_rewritten(theirs));
+                !unclear && !contradict(ours, theirs)
+            };
             let position = candidates.iter().position(agrees)?;
             Some(candidates.remove(position))
         });
@@ -40,6 +45,11 @@ fn by_module(profile: &Profile) -> Vec<Vec<&Block>> {
         blocks.sort_by_key(|block| (block.place.version, block.place.offset));
     }
     blocks
+}
+
+/// True if different code stood at one address in turn: nothing tells which of another run's it was.
+fn was_rewritten(blocks: &[&Block]) -> bool {
+    blocks.iter().any(|block| block.place.version != CodeVersion::default())
 }
 
 /// True if some byte of code differs: a file was replaced by another without a build id, or different

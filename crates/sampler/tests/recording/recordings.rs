@@ -128,6 +128,7 @@ fn written_code_is_a_module_of_its_own() {
     let offsets: BTreeSet<u64> = in_jit.map(|place| place.offset.0).collect();
     assert!(!offsets.is_empty() && offsets.iter().all(|offset| (10..=13).contains(offset)), "{offsets:?}");
     assert!(seconds(&profile, |s| s.place.is_some_and(is_jit)) > 0.9 * seconds(&profile, |_| true));
+    assert!(profile.runs[0].warnings.iter().any(|warning| warning.contains("wrote at run time")));
 }
 
 #[test]
