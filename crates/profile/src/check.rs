@@ -1,6 +1,6 @@
 //! What holds of every profile that is saved or loaded, so that no reader of one needs to doubt an id.
 
-use crate::model::{FileId, Place, Profile};
+use crate::model::{BlockCount, FileId, Place, Profile};
 
 /// A profile contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +29,18 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
+    /// A block ends behind the last address.
+    #[error("row {row} of blocks ends behind the last address")]
+    BlockEnd {
+        /// The row.
+        row: usize,
+    },
+    /// Numbers add up to more than any program can execute.
+    #[error("the {numbers} add up to more than any program can execute")]
+    TooLarge {
+        /// What they count.
+        numbers: &'static str,
+    },
     /// Lines are not in order of place.
     #[error("row {row} of lines is out of order")]
     LineOrder {
@@ -37,9 +49,13 @@ pub enum Inconsistency {
     },
 }
 
+/// No program executes so many instructions in a century, and sums of so many fit 64 bits, also when a few
+/// profiles are joined.
+const MOST: u128 = 1 << 61;
+
 impl Profile {
     /// Checks that every id refers to a row, that callers stand before the frames they called,
-    /// that blocks hold code and lines are sorted without repetition.
+    /// that blocks hold code and lines are sorted without repetition, and that no sum of counts overflows.
     ///
     /// # Errors
     /// The first [`Inconsistency`] found.
@@ -47,7 +63,8 @@ impl Profile {
         self.check_runs()?;
         self.check_code()?;
         self.check_samples()?;
-        self.check_counts()
+        self.check_counts()?;
+        self.check_sums()
     }
 
     fn check_runs(&self) -> Result<(), Inconsistency> {
@@ -80,6 +97,9 @@ impl Profile {
             check("blocks", row, block.place, None)?;
             if block.code.is_empty() {
                 return Err(Inconsistency::EmptyBlock { row });
+            }
+            if block.place.offset.0.checked_add(block.code.len() as u64).is_none() {
+                return Err(Inconsistency::BlockEnd { row });
             }
         }
         match self.lines.windows(2).position(|pair| pair[0].place >= pair[1].place) {
@@ -120,6 +140,25 @@ impl Profile {
         }
         Ok(())
     }
+
+    /// Expects that blocks are there that counts refer to.
+    fn check_sums(&self) -> Result<(), Inconsistency> {
+        // An instruction takes a byte at least.
+        let instructions = |count: &BlockCount| {
+            u128::from(count.executions) * self.blocks[count.block.index()].code.len() as u128
+        };
+        at_most("executions of instructions", self.block_counts.iter().map(instructions), MOST)?;
+        at_most("counts of edges", self.edge_counts.iter().map(|edge| edge.count.into()), MOST)?;
+        let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);
+        at_most("instructions of threads", of_threads.map(u128::from), MOST)?;
+        at_most("lost samples", self.runs.iter().map(|run| run.lost_samples.into()), MOST)?;
+        let uncertain = self.processes.iter().map(|process| process.count_uncertainty.into());
+        at_most("uncertainties of counts", uncertain, u32::MAX.into())
+    }
+}
+
+fn at_most(numbers: &'static str, all: impl Iterator<Item = u128>, most: u128) -> Result<(), Inconsistency> {
+    if all.fold(0, u128::saturating_add) <= most { Ok(()) } else { Err(Inconsistency::TooLarge { numbers }) }
 }
 
 /// A table that others refer to.

@@ -2,8 +2,9 @@
 
 mod generate;
 
+use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::Index;
+use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use rusqlite::Connection;
@@ -116,28 +117,76 @@ fn a_stack_cannot_be_its_own_caller() {
     assert!(odd.save(&path).is_err());
 }
 
-#[test]
-fn changed_bytes_never_panic() {
-    // Not in `proptest!`, so that one file serves all cases.
+/// So many profiles are saved, and so many changes made to the file of each.
+const PROFILES: usize = 25;
+const CHANGES: usize = 40;
+
+/// Saves random profiles and loads each after `change` was done to its file.
+/// (Not in `proptest!`, so that one file serves all cases.)
+fn load_after(change: impl Fn(&mut TestRunner, &Path, &[u8])) {
     let mut runner = TestRunner::deterministic();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("profile.tw");
-    let changes = proptest::collection::vec((any::<Index>(), any::<u8>()), 1..20);
-    for _ in 0..20 {
+    let mut loaded = 0;
+    for _ in 0..PROFILES {
         let profile = generate::profile().new_tree(&mut runner).unwrap().current();
         profile.save(&path).unwrap();
         let whole = fs::read(&path).unwrap();
-        // Empty pages fill most of a small file: change what is not zero, after the header.
-        let used: Vec<usize> = (100..whole.len()).filter(|at| whole[*at] != 0).collect();
-        for _ in 0..20 {
-            let mut bytes = whole.clone();
-            for (at, value) in changes.new_tree(&mut runner).unwrap().current() {
-                bytes[used[at.index(used.len())]] = value;
-            }
-            fs::write(&path, bytes).unwrap();
-            if let Ok(loaded) = Profile::load(&path) {
-                assert_eq!(loaded.check(), Ok(()));
+        for _ in 0..CHANGES {
+            fs::write(&path, &whole).unwrap();
+            change(&mut runner, &path, &whole);
+            if let Ok(mut odd) = Profile::load(&path) {
+                assert_eq!(odd.check(), Ok(()));
+                odd.append(odd.clone());
+                loaded += 1;
             }
         }
     }
+    // Else nothing but the first check of all was tried.
+    assert!(loaded >= PROFILES, "{loaded} were loaded");
+}
+
+#[test]
+fn changed_bytes_never_panic() {
+    let changes = vec((any::<Index>(), any::<u8>()), 1..6);
+    load_after(|runner, path, whole| {
+        // Empty pages fill most of a small file: change what is not zero, after the header.
+        let used: Vec<usize> = (100..whole.len()).filter(|at| whole[*at] != 0).collect();
+        let mut bytes = whole.to_vec();
+        for (at, value) in changes.new_tree(runner).unwrap().current() {
+            bytes[used[at.index(used.len())]] = value;
+        }
+        fs::write(path, bytes).unwrap();
+    });
+}
+
+#[test]
+fn any_number_may_be_any_other() {
+    let numbers = prop_oneof![
+        any::<i64>(),
+        -2..20i64,
+        select(vec![i64::MAX, i64::MIN, u32::MAX.into(), i64::from(u32::MAX) + 1, i32::MIN.into()]),
+    ];
+    let changes = (any::<Index>(), any::<Index>(), numbers);
+    load_after(|runner, path, _| {
+        let database = Connection::open(path).unwrap();
+        let query = "SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p
+                     WHERE m.type = 'table' AND p.type = 'INTEGER' AND m.name NOT IN ('format', 'row_counts')";
+        let mut columns = database.prepare(query).unwrap();
+        let columns: rusqlite::Result<Vec<(String, String)>> =
+            columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().collect();
+        let columns = columns.unwrap();
+        let (column, row, number) = changes.new_tree(runner).unwrap().current();
+        let (table, column) = &columns[column.index(columns.len())];
+        let rows: i64 =
+            database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
+        let row = if rows > 0 { row.index(rows as usize) } else { 0 };
+        let update = format!(
+            "UPDATE {table} SET {column} = {number}
+             WHERE rowid = (SELECT rowid FROM {table} LIMIT 1 OFFSET {row})"
+        );
+        // Some columns refuse some numbers.
+        let _ =
+            database.execute_batch(&format!("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; {update}"));
+    });
 }

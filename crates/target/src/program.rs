@@ -124,6 +124,8 @@ const SHARED: u16 = 3;
 const INTERPRETER_SEGMENT: u32 = 3;
 
 const HEADER_BYTES: usize = 64;
+/// The kernel executes nothing with another size of them.
+const PROGRAM_HEADER_BYTES: usize = 56;
 const TRUNCATED: &str = "is a truncated ELF file; build or install it again";
 
 fn unfit_elf(head: &[u8]) -> Option<String> {
@@ -168,13 +170,16 @@ fn machine_name(machine: u16) -> String {
 fn missing_loader(content: &mut File, head: &[u8]) -> Option<String> {
     let table = u64_at(head, 32)?;
     let (entry_size, entries) = (u16_at(head, 54)?, u16_at(head, 56)?);
-    let mut headers = vec![0; usize::from(entry_size) * usize::from(entries)];
+    if usize::from(entry_size) != PROGRAM_HEADER_BYTES {
+        return Some(TRUNCATED.into());
+    }
+    let mut headers = vec![0; PROGRAM_HEADER_BYTES * usize::from(entries)];
     content.seek(SeekFrom::Start(table)).ok()?;
     if content.read_exact(&mut headers).is_err() {
         return Some(TRUNCATED.into());
     }
     let interpreter = headers
-        .chunks_exact(usize::from(entry_size).max(1))
+        .chunks_exact(PROGRAM_HEADER_BYTES)
         .find(|header| u32_at(header, 0) == Some(INTERPRETER_SEGMENT))?;
     let (offset, size) = (u64_at(interpreter, 8)?, u64_at(interpreter, 32)?);
     let mut path = Vec::new();
@@ -202,6 +207,11 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
@@ -282,5 +292,27 @@ mod tests {
         let at = program.windows(loader.len()).position(|window| window == loader).unwrap();
         program[at..at + 4].copy_from_slice(b"/xyz");
         assert!(why(&program).unwrap().contains("/xyz64/ld-linux"));
+    }
+
+    #[test]
+    fn damaged_headers_give_an_answer() {
+        let program = fs::read("/bin/true").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("program");
+        let byte = prop_oneof![any::<u8>(), select(vec![0, 1, 0x7f, 0x80, 0xff])];
+        let changes = vec((0..1024usize, byte), 1..20);
+        let mut runner = TestRunner::deterministic();
+        for _ in 0..2000 {
+            let mut damaged = program[..4096].to_vec();
+            for (at, byte) in changes.new_tree(&mut runner).unwrap().current() {
+                damaged[at] = byte;
+            }
+            fs::write(&file, damaged).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            match resolve(file.as_os_str()) {
+                Ok(_) | Err(LaunchError::NotExecutable { .. }) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
     }
 }

@@ -19,8 +19,8 @@ pub fn profile() -> impl Strategy<Value = Profile> {
     let collected = (
         vec(stack_node(), 0..6),
         vec(sample(), 0..10),
-        vec((any::<Index>(), any::<Index>(), any::<u64>()), 0..8),
-        vec((opt(), opt(), edge_kind(), any::<Index>(), any::<u64>()), 0..8),
+        vec((any::<Index>(), any::<Index>(), count()), 0..8),
+        vec((opt(), opt(), edge_kind(), any::<Index>(), count()), 0..8),
     );
     (owners, code, collected).prop_map(|((runs, processes, threads), code, collected)| {
         let (modules, files, functions, lines, blocks) = code;
@@ -99,8 +99,9 @@ fn add_code(profile: &mut Profile, functions: Vec<RawFunction>, lines: Vec<RawLi
     profile.lines = lines.collect();
     profile.lines.sort_by_key(|line| line.place);
     profile.lines.dedup_by_key(|line| line.place);
-    let blocks = blocks.into_iter().map(|(at, instructions, code)| Block {
-        place: place(at, modules),
+    let blocks = blocks.into_iter().map(|((module, version, offset), instructions, code)| Block {
+        // A block ends at the last address at the latest.
+        place: place((module, version, offset.min(u64::MAX - code.len() as u64)), modules),
         instructions,
         code,
     });
@@ -148,6 +149,11 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![any::<String>().prop_map(String::into_bytes), vec(any::<u8>(), 0..12), Just(b"a\0b".to_vec())]
 }
 
+/// Sums of a few, for a block of a few bytes, are in bounds.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..10u64, 0..1u64 << 52]
+}
+
 fn exit() -> impl Strategy<Value = Exit> {
     prop_oneof![any::<i32>().prop_map(Exit::Code), any::<i32>().prop_map(Exit::Signal), Just(Exit::Unknown)]
 }
@@ -161,7 +167,7 @@ fn run() -> impl Strategy<Value = Run> {
         exit(),
         vec(any::<String>(), 0..3),
     );
-    let numbers = (any::<i64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
+    let numbers = (any::<i64>(), any::<u64>(), any::<u64>(), any::<u64>(), count());
     let machine = (any::<String>(), any::<String>(), any::<u32>());
     let rest = (any::<bool>(), option::of(any::<u64>()), option::of(clock()));
     (what, numbers, machine, rest).prop_map(|(what, numbers, machine, rest)| {
@@ -195,21 +201,21 @@ fn clock() -> impl Strategy<Value = Clock> {
 }
 
 fn process() -> impl Strategy<Value = (Process, Index, Option<Index>)> {
-    let process = (any::<u32>(), bytes(), exit(), any::<u32>()).prop_map(
+    let process = (any::<u32>(), bytes(), exit(), any::<u16>()).prop_map(
         |(pid, executable, exit, count_uncertainty)| Process {
             run: RunId(0),
             pid,
             parent: None,
             executable,
             exit,
-            count_uncertainty,
+            count_uncertainty: count_uncertainty.into(),
         },
     );
     (process, any::<Index>(), opt())
 }
 
 fn thread() -> impl Strategy<Value = (Thread, Index)> {
-    let thread = (any::<u32>(), any::<String>(), option::of(any::<u64>()))
+    let thread = (any::<u32>(), any::<String>(), option::of(count()))
         .prop_map(|(tid, name, instructions)| Thread { process: ProcessId(0), tid, name, instructions });
     (thread, any::<Index>())
 }
