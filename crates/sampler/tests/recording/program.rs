@@ -1,8 +1,9 @@
 //! The program under test: built once, its functions found by `nm`.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use timewise_profile::{Profile, Sample};
 use timewise_sampler::{Options, record};
 use timewise_target::launch::Launch;
@@ -13,6 +14,13 @@ pub fn path() -> &'static Path {
     BUILT.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording/work.c");
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("work");
+        // Another test, of another process, may be building or running it.
+        let _lock = lock("building");
+        let age = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+        if age(&built) > age(&source) {
+            return built;
+        }
+        let new = built.with_extension("new");
         let mut compiler = Command::new("cc");
         compiler.args([
             "-O1",
@@ -22,7 +30,8 @@ pub fn path() -> &'static Path {
             "-pthread",
             "-o",
         ]);
-        assert!(compiler.arg(&built).arg(source).status().expect("cc runs").success());
+        assert!(compiler.arg(&new).arg(source).status().expect("cc runs").success());
+        std::fs::rename(new, &built).unwrap();
         built
     })
 }
@@ -34,9 +43,15 @@ pub fn options(frequency_hz: u32) -> Options {
 
 /// Waits for other recordings to end. Each interrupts every processor thousands of times a second, and
 /// a dozen at once would measure each other.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn alone() -> File {
+    lock("recording")
+}
+
+/// A lock between all tests, of this process and others, until it is dropped.
+fn lock(name: &str) -> File {
+    let file = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)).unwrap();
+    file.lock().unwrap();
+    file
 }
 
 /// A recording of the program in `mode`; `None`, with a remark, where sampling is refused.
