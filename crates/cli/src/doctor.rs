@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         abilities: abilities::all(&facts),
     };
     let printed = match arguments.json {
-        true => serde_json::to_string_pretty(&diagnosis).unwrap_or_default() + "\n",
+        true => serde_json::to_string_pretty(&diagnosis)? + "\n",
         false => text::render(&diagnosis),
     };
     screen::show(&printed)

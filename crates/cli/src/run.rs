@@ -17,7 +17,8 @@ use timewise_report::summary::summary;
 #[command(after_help = "\
 The program runs twice. Standard input is read once and given to it twice, unless it is a terminal:
 then the second run has none. Only what the first run writes is shown. What the program itself
-changes must be put back before the second run: --prepare.
+changes or uses up must be put back before the second run: --prepare. What cannot be, such as what
+came through a FIFO or a socket that it opened itself, needs --once.
 
 Examples:
   timewise run -- ./app input

@@ -1,6 +1,6 @@
 //! What the reader sees through: width and colours of the terminal, and a pipe that may be closed.
 
-use anyhow::Context;
+use anyhow::anyhow;
 use rustix::termios;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -49,6 +49,8 @@ pub fn show(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output; send it to a file or pipe with room"),
+        result => {
+            result.map_err(|error| anyhow!("cannot write to standard output: {error}; send it elsewhere"))
+        }
     }
 }

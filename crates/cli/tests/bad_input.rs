@@ -247,7 +247,11 @@ fn outputs_that_take_nothing() {
         let command = command.replace("main", &place.profile().functions[0].name);
         let full = place.shell(&format!("timewise {command} > /dev/full"));
         assert_eq!(full.status, Some(2), "{}", full.stderr);
-        assert!(full.stderr.starts_with("timewise: cannot write to standard output; "), "{}", full.stderr);
+        assert!(
+            full.stderr.starts_with("timewise: cannot write to standard output: No space"),
+            "{}",
+            full.stderr
+        );
         assert_eq!(full.stderr.lines().count(), 1, "{}", full.stderr);
         let closed = place.shell(&format!("timewise {command} | true; exit ${{PIPESTATUS[0]}}"));
         assert_eq!((closed.status, closed.stderr.as_str()), (Some(0), ""));

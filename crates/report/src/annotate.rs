@@ -2,15 +2,15 @@
 
 use crate::code_text::CodeText;
 use crate::csv::table;
-use crate::figures::{FEW, FEW_EXPLAINED, Figures};
+use crate::figures::{self, Figures};
 use crate::json::document;
 use crate::labels;
 use crate::listing::By;
-use crate::number::{count, figure, percent, times};
+use crate::number::{count, percent, times};
 use crate::origin;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table, UNKNOWN, cut};
+use crate::table::{Column, Table, cut};
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
 use timewise_isa::Control;
@@ -131,11 +131,9 @@ pub fn text(
         figures.cpi_cell(&cost),
         times(analysis.calls_of(routine)),
     );
-    let body = listing.render(routine, source, style);
+    let (body, has_mark) = listing.render(routine, source, style);
     out += &body;
-    if body.contains(FEW) {
-        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
-    }
+    out += &figures::explanation(has_mark || figures::is_marked(&cost), style);
     out
 }
 
@@ -147,13 +145,14 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// All instructions in one table, so that columns align, cut apart by source lines and gaps.
+    /// All instructions in one table, so that columns align, cut apart by source lines and gaps; and whether
+    /// any figure is marked.
     fn render(
         &self,
         routine: RoutineId,
         source: &dyn Fn(&str, u32) -> Option<String>,
         style: Style,
-    ) -> String {
+    ) -> (String, bool) {
         let mut table = Table::new(self.columns());
         let mut between: Vec<String> = Vec::new();
         let mut above = String::new();
@@ -177,6 +176,7 @@ impl Listing<'_> {
                 table.row(self.figures.tone(&self.costs[id.index()]), self.cells(id, place));
             }
         }
+        let has_mark = figures::has_mark(&table);
         let rendered = table.render(style);
         let mut lines = rendered.lines();
         let mut out = lines.next().map_or(String::new(), |heading| format!("{heading}\n"));
@@ -185,7 +185,7 @@ impl Listing<'_> {
             out += line;
             out.push('\n');
         }
-        out
+        (out, has_mark)
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -202,13 +202,13 @@ impl Listing<'_> {
     fn cells(&self, id: InstructionId, place: Place) -> Vec<String> {
         let cost = self.costs[id.index()];
         let mut cells = vec![format!("{:#x}", place.offset.0), self.text.of(id), self.taken(id)];
-        cells.extend([count(cost.instructions), self.samples(&cost), self.figures.share_cell(&cost)]);
+        cells.extend([
+            count(cost.instructions),
+            self.figures.samples_cell(&cost),
+            self.figures.share_cell(&cost),
+        ]);
         cells.extend(self.figures.each_cells(&cost, cost.instructions));
         cells
-    }
-
-    fn samples(&self, cost: &timewise_flow::Cost) -> String {
-        if self.figures.is_sampled() { figure(cost.weight.samples) } else { UNKNOWN.into() }
     }
 
     /// Which way a conditional branch jumps, and how often.

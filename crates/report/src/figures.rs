@@ -2,17 +2,21 @@
 //! rest on few samples marked.
 
 use crate::number::{figure, percent};
-use crate::style::Tone;
-use crate::table::{Column, UNKNOWN};
+use crate::style::{Style, Tone};
+use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::cost::ENOUGH_SAMPLES;
 use timewise_flow::{Analysis, Cost, Estimate};
 
 /// Stands behind a value that rests on few samples.
-pub const FEW: &str = "?";
+const FEW: &str = "?";
 
-/// Explains the mark.
-pub const FEW_EXPLAINED: &str =
+const FEW_EXPLAINED: &str =
     "? rests on fewer than 10 samples: the interval spans more than a factor of three";
+
+/// Explains the mark, if it stands anywhere.
+pub fn explanation(is_marked: bool, style: Style) -> String {
+    if is_marked { style.wrap(Tone::Faint, FEW_EXPLAINED) } else { String::new() }
+}
 
 /// Above this share of the time a row is shown as hot.
 const HOT: f64 = 0.1;
@@ -73,6 +77,11 @@ impl<'a> Figures<'a> {
         }
     }
 
+    /// The samples as a cell.
+    pub fn samples_cell(&self, cost: &Cost) -> String {
+        if self.is_sampled() { figure(cost.weight.samples) } else { UNKNOWN.into() }
+    }
+
     /// How a row of this cost looks.
     pub fn tone(&self, cost: &Cost) -> Tone {
         match self.share(cost) {
@@ -128,8 +137,19 @@ impl<'a> Figures<'a> {
     }
 }
 
-/// The mark of few samples; nothing where there are enough, or none at all and the value is zero.
+/// The mark of few samples.
 fn mark(cost: &Cost) -> &'static str {
+    if is_marked(cost) { FEW } else { "" }
+}
+
+/// Whether figures of this cost carry the mark: not where there are enough samples, nor where there are none
+/// at all and the value is zero.
+pub fn is_marked(cost: &Cost) -> bool {
     let samples = cost.weight.samples;
-    if samples > 0.0 && samples < ENOUGH_SAMPLES { FEW } else { "" }
+    samples > 0.0 && samples < ENOUGH_SAMPLES
+}
+
+/// Whether a table shows the mark. Names may hold the same character.
+pub fn has_mark(table: &Table) -> bool {
+    table.numbers().any(|cell| cell.ends_with(FEW))
 }

@@ -1,6 +1,6 @@
 //! `timewise report`: one row for each function, loop, block, instruction or line, costliest first.
 
-use crate::figures::{FEW, FEW_EXPLAINED, Figures};
+use crate::figures::{self, Figures};
 use crate::labels;
 use crate::number::{count, figure};
 use crate::origin;
@@ -48,11 +48,8 @@ pub fn report(analysis: &Analysis, by: By, limit: Option<usize>, style: Style) -
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
     };
-    let table = table.render(style);
-    let mut out = format!("{}\n{table}", origin::head(analysis, style));
-    if table.contains(FEW) {
-        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
-    }
+    let explanation = figures::explanation(figures::has_mark(&table), style);
+    let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
         out += &style.wrap(Tone::Faint, &rest);
@@ -134,7 +131,7 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
     let mut table = Table::new(columns);
     let rows = rows::instructions(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells = vec![figures.share_cell(&row.cost), samples(figures, row.fields.samples)];
+        let mut cells = vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
         cells.extend([row.of.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.of.offset)]);
         let place = source(row.of.file.as_deref(), row.of.line, &row.of.module);
@@ -150,21 +147,14 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
     let mut table = Table::new(columns);
     let rows = rows::lines(analysis);
     for row in rows.iter().take(limit) {
-        let mut cells = vec![
-            figures.share_cell(&row.cost),
-            samples(figures, row.fields.samples),
-            figures.cpi_cell(&row.cost),
-        ];
+        let mut cells =
+            vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.push(row.of.instructions.map_or(UNKNOWN.into(), count));
         let place = source(Some(&row.of.file), Some(row.of.line), &row.of.module);
         cells.extend([place, labels::file_name(&row.of.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, rows.len())
-}
-
-fn samples(figures: Figures, samples: f64) -> String {
-    if figures.is_sampled() { figure(samples) } else { UNKNOWN.into() }
 }
 
 fn source(file: Option<&str>, line: Option<u32>, module: &str) -> String {

@@ -109,7 +109,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     }
     match quality.counting_runs {
         0 => facts.push("executions not counted".into()),
-        _ => facts.push("executions exact".into()),
+        _ => facts.push(format!("executions {}", counted(analysis))),
     }
     if quality.samples > 0 && quality.counting_runs > 0 {
         facts.push(format!("{} of the time joined", percent(quality.joined_share)));
@@ -124,9 +124,15 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     out
 }
 
-/// Which clock a report shows.
+/// How well executions were counted: where not exactly, a warning says how far off they may be.
+pub fn counted(analysis: &Analysis) -> &'static str {
+    let exact = analysis.profile.processes.iter().all(|process| process.count_uncertainty == 0);
+    if exact { "exact" } else { "counted" }
+}
+
+/// Which clock a report shows, if there is anything that it measured.
 pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
-    let clock = analysis.quality.clock.as_ref()?;
+    let clock = analysis.quality.clock.as_ref().filter(|_| analysis.samples.user.cycles > 0.0)?;
     let charged = match analysis.policy {
         Policy::Sampled => "charged where it fell",
         Policy::Predecessor => "charged to the instruction before",

@@ -44,11 +44,12 @@ fn costliest_first<R, K: Ord>(rows: &mut [R], cost: impl Fn(&R) -> Cost, key: im
 
 /// Serialises a number without digits that mean nothing: whole if it is, else to nine digits.
 pub(crate) fn compact<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if value.fract() == 0.0 && (0.0..9e15).contains(value) {
-        return serializer.serialize_u64(*value as u64);
+    let rounded = || format!("{value:.8e}").parse().unwrap_or(*value);
+    let shown = if value.fract() == 0.0 { *value } else { rounded() };
+    if shown.fract() == 0.0 && (0.0..9e15).contains(&shown) {
+        return serializer.serialize_u64(shown as u64);
     }
-    let rounded: f64 = format!("{value:.8e}").parse().unwrap_or(*value);
-    serializer.serialize_f64(rounded)
+    serializer.serialize_f64(shown)
 }
 
 /// Likewise, or null.

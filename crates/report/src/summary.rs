@@ -1,6 +1,6 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
-use crate::figures::{FEW, FEW_EXPLAINED, Figures};
+use crate::figures::{self, Figures};
 use crate::labels;
 use crate::listing::{loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
@@ -35,15 +35,12 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
     let mut few = false;
     for (title, table) in tables {
         if !table.is_empty() {
-            let text = table.render(style);
-            few |= text.contains(FEW);
-            out += &format!("\n{}\n{text}", style.paint(Tone::Heading, title));
+            few |= figures::has_mark(&table);
+            out += &format!("\n{}\n{}", style.paint(Tone::Heading, title), table.render(style));
         }
     }
     out.push('\n');
-    if few {
-        out += &style.wrap(Tone::Faint, FEW_EXPLAINED);
-    }
+    out += &figures::explanation(few, style);
     let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
     if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
         let file = file.map_or(String::new(), |file| quoted(file) + " ");
@@ -97,7 +94,8 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
     if quality.sampling_runs > 0 && quality.elapsed_ns > 0.0 {
         facts += &format!(" ({:.2}x)", quality.counting_elapsed_ns / quality.elapsed_ns);
     }
-    facts += &format!(", {} instructions exact", count(analysis.whole().instructions));
+    let instructions = count(analysis.whole().instructions);
+    facts += &format!(", {instructions} instructions {}", origin::counted(analysis));
     if quality.samples > 0 {
         facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
     }

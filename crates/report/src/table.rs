@@ -63,14 +63,38 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// All cells but names.
+    pub fn numbers(&self) -> impl Iterator<Item = &str> {
+        let cells = self.rows.iter().flat_map(|(_, cells)| cells.iter().zip(&self.columns));
+        cells.filter(|(_, column)| column.kind != Kind::Name).map(|(cell, _)| cell.as_str())
+    }
+
     /// The lines of the table, each indented by two. A column of which nothing is known is left out.
     pub fn render(mut self, style: Style) -> String {
+        self.leave_out_unknown();
+        let widths = self.fit(style);
+        let mut out = String::new();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        if titles.iter().any(|title| !title.is_empty()) {
+            out += &self.line(&titles, &widths, style, Tone::Heading);
+        }
+        for (tone, cells) in &self.rows {
+            out += &self.line(cells, &widths, style, *tone);
+        }
+        out
+    }
+
+    fn leave_out_unknown(&mut self) {
         for at in (0..self.columns.len()).rev() {
             let is_unknown = |(_, cells): &(Tone, Vec<String>)| cells[at].is_empty() || cells[at] == UNKNOWN;
             if self.rows.iter().all(is_unknown) {
                 self.remove(at);
             }
         }
+    }
+
+    /// Widths at which the columns fit: details are left out and names cut where they must.
+    fn fit(&mut self, style: Style) -> Vec<usize> {
         let room = style.width.saturating_sub(GAP);
         let mut widths = self.natural_widths();
         while total(&widths) > room {
@@ -89,15 +113,7 @@ impl Table {
                 }
             }
         }
-        let mut out = String::new();
-        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
-        if titles.iter().any(|title| !title.is_empty()) {
-            out += &self.line(&titles, &widths, style, Tone::Heading);
-        }
-        for (tone, cells) in &self.rows {
-            out += &self.line(cells, &widths, style, *tone);
-        }
-        out
+        widths
     }
 
     fn remove(&mut self, at: usize) {

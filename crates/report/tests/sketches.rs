@@ -168,6 +168,25 @@ fn annotation_of_figure_1() {
 }
 
 #[test]
+fn a_question_mark_in_the_source_is_no_mark_of_few_samples() {
+    let mut profile = figure_1();
+    let few = timewise_profile::Offset(0x102b);
+    profile.samples.retain(|sample| sample.place.is_none_or(|place| place.offset != few));
+    let analysis = Analysis::new(&profile, None);
+    let routine = annotate::find(&analysis, "main").unwrap();
+    let text = annotate::text(&analysis, routine, &|_, _| Some("x = a ? b : c;".into()), style());
+    assert!(text.contains("a ? b : c") && !text.contains("fewer than"), "{text}");
+}
+
+#[test]
+fn counts_that_may_be_off_are_not_called_exact() {
+    let mut profile = figure_1();
+    profile.processes[1].count_uncertainty = 2;
+    let text = listing::report(&Analysis::new(&profile, None), By::Loop, None, style());
+    assert!(text.contains("executions counted ·") && text.contains("exact to within 2"), "{text}");
+}
+
+#[test]
 fn samples_without_counts_show_shares_only() {
     let profile = sketch(
         "clock cpu-clock:u 3.5e9 3.4e9 3.6e9 250000
