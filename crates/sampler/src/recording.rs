@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Lets a launched program run to its end under sampling, and gives one run with its processes,
-/// threads, modules, stacks and samples. How the program ended is in [`Run::exit`].
+/// threads, modules, stacks and samples. How the program ended is in [`timewise_profile::Run::exit`].
 ///
 /// Descendants are recorded as long as the program itself lives. The calling thread must be the
 /// one that launched it.
