@@ -6,12 +6,10 @@ use crate::dwarf::{Frame, LineRow, Lines};
 use crate::error::ImageError;
 use crate::functions::{Function, Functions};
 use crate::image::Image;
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::rc::Rc;
 
 /// Functions, lines and inlined calls of one module. It belongs to one thread; several modules are
 /// symbolised in parallel by one symboliser each.
@@ -20,7 +18,6 @@ pub struct Symboliser {
     debug: OnceCell<Option<Image>>,
     functions: OnceCell<Functions>,
     lines: OnceCell<Option<Lines>>,
-    frames: RefCell<HashMap<u64, Rc<[Frame]>>>,
 }
 
 impl Symboliser {
@@ -42,13 +39,7 @@ impl Symboliser {
 
     /// For an opened file.
     pub fn new(image: Image) -> Symboliser {
-        Symboliser {
-            image,
-            debug: OnceCell::new(),
-            functions: OnceCell::new(),
-            lines: OnceCell::new(),
-            frames: RefCell::default(),
-        }
+        Symboliser { image, debug: OnceCell::new(), functions: OnceCell::new(), lines: OnceCell::new() }
     }
 
     /// The module's file.
@@ -79,9 +70,8 @@ impl Symboliser {
 
     /// Source position of `offset`, and of the calls by which it was inlined, innermost first; empty if
     /// nothing is known.
-    pub fn frames(&self, offset: u64) -> Rc<[Frame]> {
-        let Some(lines) = self.lines() else { return Rc::default() };
-        self.frames.borrow_mut().entry(offset).or_insert_with(|| lines.frames(offset).into()).clone()
+    pub fn frames(&self, offset: u64) -> Vec<Frame> {
+        self.lines().map_or_else(Vec::new, |lines| lines.frames(offset))
     }
 
     /// Source lines of the code in `range`, sorted, without overlap; what is in no row has no known line.

@@ -5,7 +5,7 @@ mod programs;
 use programs::{build, c_library, debug_file, hex, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use timewise_image::{Function, Image, Origin, Symboliser};
+use timewise_image::{Function, Headers, Image, Origin, Symboliser};
 
 fn binaries(directory: &Path) -> Vec<PathBuf> {
     vec![
@@ -40,6 +40,9 @@ fn headers_agree_with_readelf() {
         for segment in code {
             let [file_offset, address, _, file_size, _] = segment[..] else { panic!("{text}") };
             let segments = image.segments();
+            let headers = Headers::of_file(&path).unwrap();
+            assert_eq!((&headers.segments, &headers.build_id[..]), (segments, image.build_id()));
+            assert_eq!(headers.virtual_address(file_offset), address);
             assert_eq!(segments.offset_of_file_offset(file_offset), Some(address));
             assert_eq!(segments.offset_of_file_offset(file_offset + 77), Some(address + 77));
             assert_eq!(segments.file_offset_of(address + 77), Some(file_offset + 77));

@@ -54,31 +54,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     super::fix_addresses()?;
     println!("{:10} {:>13} {:>12} {:>11}", "kernel", "instructions", "executions", "differences");
     let mut bad = Vec::new();
-    for kernel in
-        KERNELS.iter().filter(|k| options.names.is_empty() || options.names.iter().any(|n| n == k.name))
-    {
-        let program = scratch.join(kernel.name);
-        compile(&root.join("suite/kernels").join(format!("{}.c", kernel.name)), &program, kernel.flags)?;
-        let counts = scratch.join("counts");
-        // The C library looks at what its output goes to.
-        let output = || File::create(scratch.join("output")).context("the output's file");
-        let prefix = counter.prefix(&counts);
-        let mut counting = Command::new(&prefix[0]);
-        counting.args(&prefix[1..]).arg(&program).args(kernel.arguments);
-        let done = counting
-            .env_clear()
-            .envs(ENVIRONMENT)
-            .stdin(Stdio::null())
-            .stdout(output()?)
-            .output()
-            .context("count")?;
-        ensure!(done.status.success(), "{}: {} under count", kernel.name, done.status);
-        let mut stepping = Command::new(&program);
-        stepping.args(kernel.arguments).env_clear().envs(ENVIRONMENT).stdin(Stdio::null()).stdout(output()?);
-        let stepped = stepper::run(&mut stepping, None).with_context(|| kernel.name)?;
-        let counted = executions::read(&counts)?;
-        let own = program.to_string_lossy();
-        let differences = compare(&counted, &stepped, |module| !kernel.waits || module == own);
+    let wanted =
+        |kernel: &&Kernel| options.names.is_empty() || options.names.iter().any(|n| n == kernel.name);
+    for kernel in KERNELS.iter().filter(wanted) {
+        let source = root.join("suite/kernels").join(format!("{}.c", kernel.name));
+        let (stepped, differences) = check(kernel, &source, &counter, &scratch)?;
         println!(
             "{:10} {:13} {:12} {:11}",
             kernel.name,
@@ -97,12 +77,43 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Counts and steps a kernel; gives the steps, and the instructions whose counts differ.
+fn check(
+    kernel: &Kernel,
+    source: &Path,
+    counter: &Counter,
+    scratch: &Path,
+) -> Result<(BTreeMap<Place, Steps>, Vec<Difference>)> {
+    let program = scratch.join(kernel.name);
+    compile(source, &program, kernel.flags)?;
+    let counts = scratch.join("counts");
+    let prepare = |mut command: Command| -> Result<Command> {
+        // The C library looks at what its output goes to.
+        let output = File::create(scratch.join("output")).context("the output's file")?;
+        command.args(kernel.arguments).env_clear().envs(ENVIRONMENT).stdin(Stdio::null()).stdout(output);
+        Ok(command)
+    };
+    let prefix = counter.prefix(&counts);
+    let mut counting = Command::new(&prefix[0]);
+    counting.args(&prefix[1..]).arg(&program);
+    let done = prepare(counting)?.output().context("count")?;
+    ensure!(done.status.success(), "{}: {} under count", kernel.name, done.status);
+    let stepped = stepper::run(&mut prepare(Command::new(&program))?, None).with_context(|| kernel.name)?;
+    let counted = executions::read(&counts)?;
+    let own = program.to_string_lossy();
+    let differences = compare(&counted, &stepped, |module| !kernel.waits || module == own);
+    Ok((stepped, differences))
+}
+
+/// An instruction, how often we counted it, and how often it was stepped over.
+type Difference = (Place, i64, i64);
+
 /// Instructions whose counts differ, with ours and the stepper's; of those modules only that both know.
 fn compare(
     counted: &BTreeMap<Place, Executed>,
     stepped: &BTreeMap<Place, Steps>,
     wanted: impl Fn(&str) -> bool,
-) -> Vec<(Place, i64, i64)> {
+) -> Vec<Difference> {
     let places: BTreeSet<&Place> = counted.keys().chain(stepped.keys()).collect();
     let one = |place: &Place| {
         let ours = counted.get(place);

@@ -92,22 +92,15 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
     }
     let file = scratch.join("counts");
     let prefix = counter.prefix(&file);
-    let mut ended = native.ended.clone();
-    for _ in 0..options.repeat {
-        forget(&file)?;
-        let counted = run(&prefix)?;
-        if counted != native || !file.exists() {
-            faults.push(format!("natively {}\n    counted {}", outcome(&native), outcome(&counted)));
-            ended = counted.ended;
-            break;
-        }
-    }
+    let changed = first_changed(&native, &file, options.repeat, || run(&prefix))?;
+    faults.extend(changed.iter().map(|counted| both(&native, counted)));
+    let ended = &changed.as_ref().unwrap_or(&native).ended;
     let verdict = match &case.open {
         _ if faults.is_empty() => "same".to_string(),
         Some(why) => format!("open: {why}"),
         None => "DIFFERENT".to_string(),
     };
-    Ok(row(&case.name, [&native.ended, &ended], &file, &verdict, &faults))
+    Ok(row(&case.name, [&native.ended, ended], &file, &verdict, &faults))
 }
 
 fn check_workload(
@@ -133,18 +126,28 @@ fn check_workload(
     let file = scratch.join("counts");
     let prefix = counter.prefix(&file);
     let mut faults = Vec::new();
-    let mut ended = native.ended.clone();
-    for _ in 0..options.repeat {
-        forget(&file)?;
-        let counted = outcome_of(&prefix)?;
-        if counted != native || !file.exists() {
-            faults.push(format!("natively {}\n    counted {}", outcome(&native), outcome(&counted)));
-            ended = counted.ended;
-            break;
+    let changed = first_changed(&native, &file, options.repeat, || outcome_of(&prefix))?;
+    faults.extend(changed.iter().map(|counted| both(&native, counted)));
+    let ended = &changed.as_ref().unwrap_or(&native).ended;
+    let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
+    Ok(row(&workload.name, [&native.ended, ended], &file, verdict, &faults))
+}
+
+/// The first of `repeat` runs under count that went another way than the native one, or left no counts.
+fn first_changed(
+    native: &Outcome,
+    counts: &Path,
+    repeat: u32,
+    run: impl Fn() -> Result<Outcome>,
+) -> Result<Option<Outcome>> {
+    for _ in 0..repeat {
+        forget(counts)?;
+        let counted = run()?;
+        if counted != *native || !counts.exists() {
+            return Ok(Some(counted));
         }
     }
-    let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
-    Ok(row(&workload.name, [&native.ended, &ended], &file, verdict, &faults))
+    Ok(None)
 }
 
 /// Removes the counts of an earlier run: what follows must write its own.
@@ -166,6 +169,10 @@ fn without_numbers(text: &str) -> String {
         }
     }
     words
+}
+
+fn both(native: &Outcome, counted: &Outcome) -> String {
+    format!("natively {}\n    counted {}", outcome(native), outcome(counted))
 }
 
 fn outcome(of: &Outcome) -> String {

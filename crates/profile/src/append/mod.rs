@@ -15,7 +15,7 @@ impl Profile {
     ///
     /// Modules are the same when kind, path and build id are equal and no executed code in them
     /// contradicts it; otherwise they stay apart. Where blocks of the two overlap, they are split until
-    /// they do not, and their counts and edges with them.
+    /// they do not, unless in the middle of an instruction, and their counts and edges with them.
     ///
     /// # Panics
     /// If an id of either profile refers to no row.

@@ -33,7 +33,8 @@ pub struct Profile {
     pub stacks: Vec<StackNode>,
     /// Samples in order of time within each run.
     pub samples: Vec<Sample>,
-    /// Executed code as blocks in the compiler's sense: no two of one module and version overlap.
+    /// Executed code as blocks in the compiler's sense. Two of one module and version overlap only where
+    /// the program jumped into the middle of an instruction.
     pub blocks: Vec<Block>,
     /// Exact number of executions of each block by each process.
     pub block_counts: Vec<BlockCount>,

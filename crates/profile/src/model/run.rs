@@ -46,7 +46,7 @@ pub struct Run {
     pub exit: Exit,
     /// Whether addresses were randomised.
     pub randomised_addresses: bool,
-    /// SHA-256 or other stable hash of standard output, if it was captured.
+    /// Hash of standard output, if it was captured: the same in each run of the same output.
     pub stdout_hash: Option<u64>,
     /// The machine.
     pub machine: Machine,
