@@ -33,16 +33,19 @@ impl Translated {
                 modules.apply(&mut self.space, owner, change);
                 self.applied += 1;
             }
-            let place = self.space.place(block.address).map(|place| (place.module, place.offset));
-            let nowhere = || (modules.unmapped(), Offset(block.address));
-            let (module, offset) = place.unwrap_or_else(nowhere);
+            let code = image.code(number);
+            // What a program wrote over the records may place code behind the last address.
+            let last = u64::MAX - code.len() as u64;
+            let place = self.space.place(block.address).filter(|place| place.offset.0 <= last);
+            let nowhere = || (modules.unmapped(), Offset(block.address.min(last)));
+            let (module, offset) = place.map_or_else(nowhere, |place| (place.module, place.offset));
             let found = Found {
                 owner: record,
                 module,
                 offset,
                 version: block.version,
                 instructions: block.instructions,
-                code: image.code(number),
+                code,
             };
             self.pieces.push(pieces.add(modules, &found));
         }
