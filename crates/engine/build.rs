@@ -9,8 +9,9 @@ fn main() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("payload");
     let crates = own.parent().expect("the folder of crates");
+    // Relative, so that another checkout with the same target folder looks at its own files.
     for part in ["runtime", "abi", "isa"] {
-        println!("cargo::rerun-if-changed={}", crates.join(part).display());
+        println!("cargo::rerun-if-changed=../{part}");
     }
     let status = Command::new(env::var_os("CARGO").expect("set by cargo"))
         .args(["build", "--release", "--locked", "--manifest-path"])
