@@ -15,12 +15,15 @@ static void handler(int signal)
     CHECK(got == own[2]);
 }
 
+static void nothing(int signal) { (void)signal; }
+
 int main(void)
 {
     unsigned long got, base;
     CHECK(!syscall(SYS_arch_prctl, ARCH_GET_GS, &base) && base == 0);
     CHECK(!syscall(SYS_arch_prctl, ARCH_SET_GS, own));
     signal(SIGUSR1, handler);
+    signal(SIGUSR2, nothing);
     for (unsigned long i = 0; i < 1000; i++) {
         own[2] = i;
         __asm__ volatile("mov %%gs:16, %0; addq $5, %%gs:16" : "=r"(got) : : "memory", "cc");
@@ -34,5 +37,9 @@ int main(void)
             CHECK(got == i * 3);
         }
     }
+    /* A selector instead of a base. */
+    __asm__ volatile("mov %0, %%gs" : : "r"(0));
+    CHECK(churn(1, 1000) == churn(1, 1000));
+    raise(SIGUSR2);
     return passed();
 }

@@ -3,6 +3,7 @@
  * case: kill signal 31
  * case: errno exit 0
  * case: trap exit 0
+ * case: generated exit 0
  * case: strict exit 51
  * case: strict_kill signal 9 */
 #include "torture.h"
@@ -10,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -28,6 +30,42 @@ static void install(unsigned otherwise)
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* The same, and also mmap and mprotect. */
+static void install_for_generated_code(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(SYS_write), ALLOW(SYS_exit_group), ALLOW(SYS_mmap), ALLOW(SYS_mprotect),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* Code in memory that did not exist when the filter was installed, and is written to again. */
+static void generated_code(void)
+{
+    /* mov eax, edi; add eax, 0x11; ret */
+    static const unsigned char code[] = {0x89, 0xf8, 0x83, 0xc0, 0x11, 0xc3};
+    unsigned char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    for (int add = 1; add < 100; add++) {
+        memcpy(page, code, sizeof code);
+        page[4] = add;
+        CHECK(!mprotect(page, 4096, PROT_READ | PROT_EXEC));
+        for (int i = 0; i < 100; i++) CHECK(((int (*)(int))page)(i) == i + add);
+        CHECK(!mprotect(page, 4096, PROT_READ | PROT_WRITE));
+    }
+    unsigned char *open = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(open != MAP_FAILED);
+    memcpy(open, code, sizeof code);
+    for (int add = 1; add < 100; add++) {
+        open[4] = add;
+        CHECK(((int (*)(int))open)(1000) == 1000 + add);
+    }
 }
 
 /* Much code that has not run before. */
@@ -75,6 +113,11 @@ int main(int argc, char **argv)
         new_code();
         for (int i = 0; i < 20; i++) CHECK(syscall(SYS_getppid) == 4321);
         CHECK(trapped == 20);
+        passed();
+        syscall(SYS_exit_group, 0);
+    } else if (!strcmp(argv[1], "generated")) {
+        install_for_generated_code();
+        generated_code();
         passed();
         syscall(SYS_exit_group, 0);
     } else if (!strcmp(argv[1], "kill")) {

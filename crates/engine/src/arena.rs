@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::view::Shared;
@@ -108,6 +108,11 @@ impl Arena {
     /// Its contents.
     pub fn shared(&self) -> Shared {
         self.shared
+    }
+
+    /// Where a word of the shared file lies in the programs.
+    pub fn address_of(&self, word: &AtomicU32) -> u64 {
+        BASE + (word.as_ptr() as u64 - self.mapping as u64)
     }
 
     /// Offset of the runtime's image.

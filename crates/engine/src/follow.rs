@@ -128,6 +128,13 @@ impl Follower<'_> {
         if self.following.iter().any(|following| following.seized.tid() == tid) {
             return;
         }
+        if !waits_at(tid, self.arena.address_of(&mailbox.state)) {
+            // It has another number where it is, and this one is somebody else's.
+            self.note_uncounted(tid, Path::new("a program"), "its PID namespace is not ours".to_string());
+            mailbox.state.store(REFUSED, Ordering::Release);
+            wake(&mailbox.state);
+            return;
+        }
         let path = path_of(tid, mailbox);
         let granted = check(&path).and_then(|()| {
             let refused = |error: io::Error| Refusal::Native(format!("it cannot be traced: {error}"));
@@ -227,6 +234,22 @@ fn has_ended(child: i32) -> bool {
         // A call that was interrupted is made again; any other error means that there is no such child.
         _ => io::Error::last_os_error().kind() != io::ErrorKind::Interrupted,
     }
+}
+
+/// Whether a thread waits for the word at this address of its memory to change, as one that asks us does at
+/// once.
+fn waits_at(tid: i32, word: u64) -> bool {
+    const PATIENCE: u32 = 1000;
+    let futex = format!("{} {word:#x} ", libc::SYS_futex);
+    for _ in 0..PATIENCE {
+        match std::fs::read_to_string(format!("/proc/{tid}/syscall")) {
+            Ok(call) if call.starts_with(&futex) => return true,
+            Ok(_) => std::thread::sleep(GLANCE),
+            // It is gone, or not for us to look at: whoever traces it will be told so.
+            Err(_) => return true,
+        }
+    }
+    false
 }
 
 fn wake(word: &AtomicU32) {

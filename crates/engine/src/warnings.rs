@@ -59,7 +59,7 @@ pub fn of(
     if unfollowed > 0 {
         warnings.push(format!(
             "up to {unfollowed} programs were executed by processes that had restricted their system calls \
-             (seccomp), and were not counted"
+             (seccomp) or do not see timewise from their PID namespace, and were not counted"
         ));
     }
     for Uncounted { pid, path, why, times } in uncounted {

@@ -20,6 +20,9 @@ pub enum GsUse {
         /// Whether all its 64 bits count.
         wide: bool,
     },
+    /// The segment register is loaded from a register with a selector; all that programs of 64 bits may load
+    /// have a base of 0.
+    Load,
     /// Its one operand in memory lies in the segment.
     Operand(GsOperand),
 }
@@ -42,8 +45,14 @@ pub struct GsOperand {
 /// Whether an instruction's effect depends on the `gs` base.
 pub(crate) fn uses_gs(decoded: &Instruction) -> bool {
     let in_memory = || (0..decoded.op_count()).any(|n| in_replaceable_segment(decoded.op_kind(n)));
-    matches!(decoded.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase)
+    matches!(decoded.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Lgs)
+        || loads_gs(decoded)
         || (decoded.segment_prefix() == Register::GS && decoded.mnemonic() != Mnemonic::Lea && in_memory())
+}
+
+/// Whether it is a `mov` or `pop` to `gs`.
+fn loads_gs(decoded: &Instruction) -> bool {
+    matches!(decoded.mnemonic(), Mnemonic::Mov | Mnemonic::Pop) && decoded.op0_register() == Register::GS
 }
 
 /// How the instruction at the start of `bytes` uses `gs`; none if in a way that is too unusual to follow.
@@ -55,6 +64,12 @@ pub fn gs_use(bytes: &[u8]) -> Option<GsUse> {
     match decoded.mnemonic() {
         Mnemonic::Rdgsbase => return Some(GsUse::ReadBase { register: register(), wide }),
         Mnemonic::Wrgsbase => return Some(GsUse::WriteBase { register: register(), wide }),
+        // From memory, or off the stack, is too unusual.
+        Mnemonic::Lgs => return None,
+        Mnemonic::Mov if loads_gs(&decoded) => {
+            return (decoded.op1_kind() == OpKind::Register).then_some(GsUse::Load);
+        }
+        _ if loads_gs(&decoded) => return None,
         _ => {}
     }
     let number = |register: Register| match register {
@@ -128,5 +143,10 @@ mod tests {
         assert_eq!(gs_use(&[0x65, 0x48, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0]), None);
         let write = GsUse::WriteBase { register: 9, wide: true };
         assert_eq!(gs_use(&[0xf3, 0x49, 0x0f, 0xae, 0xd9]), Some(write)); // wrgsbase r9
+        assert_eq!(gs_use(&[0x8e, 0xe8]), Some(GsUse::Load)); // mov gs, eax
+        assert_eq!(gs_use(&[0x8e, 0x28]), None); // mov gs, [rax]
+        assert_eq!(gs_use(&[0x0f, 0xa9]), None); // pop gs
+        let fs = crate::decode(&[0x8e, 0xe0], 0).unwrap(); // mov fs, eax
+        assert!(!fs.uses_gs);
     }
 }

@@ -10,6 +10,7 @@
 //! mapped privately.
 
 use crate::range_map::RangeMap;
+use crate::sys::filter::is_confined;
 use crate::sys::maps::{self, Line};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -89,24 +90,42 @@ impl AddressSpace {
     /// [`Failure::SharedFull`].
     pub fn learn(&mut self, address: u64, shared: Shared, log: &Log) -> Result<(), Failure> {
         let Ok(text) = maps::text() else {
+            // Then what becomes executable is seen when it does.
+            if is_confined() {
+                return Ok(());
+            }
             // Without the table: the page is taken as what most code is, from nowhere.
             let page = address & !0xfff;
-            let line = Line {
-                range: page..page.saturating_add(0x1000),
-                writable: false,
-                shared: false,
-                executable: true,
-                file_offset: 0,
-                device: 0,
-                inode: 0,
-                path: &[],
-            };
-            return self.see(&line, shared, log);
+            return self.made(page..page.saturating_add(0x1000), false, shared, log);
         };
         for line in maps::lines(&text).filter(|line| line.executable) {
             self.see(&line, shared, log)?;
         }
         Ok(())
+    }
+
+    /// A system call made memory executable that is not known to come from a file.
+    ///
+    /// # Errors
+    /// [`Failure::SharedFull`].
+    pub fn made(
+        &mut self,
+        range: Range<u64>,
+        changes: bool,
+        shared: Shared,
+        log: &Log,
+    ) -> Result<(), Failure> {
+        let line = Line {
+            range,
+            writable: changes,
+            shared: false,
+            executable: true,
+            file_offset: 0,
+            device: 0,
+            inode: 0,
+            path: &[],
+        };
+        self.see(&line, shared, log)
     }
 
     fn see(&mut self, line: &Line, shared: Shared, log: &Log) -> Result<(), Failure> {

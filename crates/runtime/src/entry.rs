@@ -449,8 +449,8 @@ pub enum Own {
     BeforeCall,
     /// Past it.
     AfterCall,
-    /// Before an `execve` of the program, its registers in place.
-    BeforeExecute,
+    /// Before a system call of the program that the runtime wants to see the end of, its registers in place.
+    BeforeWatched,
     /// Anywhere else.
     Other,
 }
@@ -470,7 +470,7 @@ pub fn own(address: u64) -> Option<Own> {
     } else if calling.contains(&address) {
         Some(Own::AfterCall)
     } else if address == system_call_and_return as *const () as u64 {
-        Some(Own::BeforeExecute)
+        Some(Own::BeforeWatched)
     } else {
         Some(Own::Other)
     }

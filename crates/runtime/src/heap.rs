@@ -19,12 +19,18 @@ const LARGE: usize = 256 << 10;
 const STORE: usize = 1 << 30;
 const LEAST_STORE: usize = 16 << 20;
 
+/// Where it begins: away from where the kernel puts the program's mappings, so that those lie as they would
+/// natively.
+const PLACE: u64 = 0x2800_0000_0000;
+
 struct State {
     /// Nothing more is asked of the kernel, and nothing given back.
     closed: bool,
     free: [*mut u8; CLASSES],
     next: *mut u8,
     end: *mut u8,
+    /// Where the next mapping is asked for.
+    place: u64,
 }
 
 /// The runtime's allocator; the freestanding program that carries the runtime makes it the global one.
@@ -40,7 +46,13 @@ impl Heap {
     /// An empty heap.
     const fn new() -> Heap {
         let none = core::ptr::null_mut();
-        Heap(UnsafeCell::new(State { closed: false, free: [none; CLASSES], next: none, end: none }))
+        Heap(UnsafeCell::new(State {
+            closed: false,
+            free: [none; CLASSES],
+            next: none,
+            end: none,
+            place: PLACE,
+        }))
     }
 
     /// Takes what will ever be needed from the kernel, which is then asked no more. Under the process lock.
@@ -49,7 +61,7 @@ impl Heap {
         let state = unsafe { &mut *self.0.get() };
         let mut size = STORE;
         while size >= LEAST_STORE && !state.closed {
-            let store = map(size);
+            let store = state.map(size);
             if !store.is_null() {
                 state.next = store;
                 state.end = store.wrapping_add(size);
@@ -65,14 +77,17 @@ fn class(layout: Layout) -> u32 {
     usize::BITS - (size - 1).leading_zeros()
 }
 
-fn map(size: usize) -> *mut u8 {
-    const READ_WRITE: u64 = 3;
-    const PRIVATE_ANONYMOUS_NORESERVE: u64 = 0x4022;
-    // Away from where the kernel puts the program's mappings, so that those lie as they would natively.
-    const HINT: u64 = 0x2800_0000_0000;
-    let arguments = [HINT, size as u64, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, u64::MAX, 0];
-    // SAFETY: maps fresh memory where nothing is.
-    unsafe { call(number::MMAP, arguments) }.map_or(core::ptr::null_mut(), |address| address as *mut u8)
+impl State {
+    /// Fresh memory, or null.
+    fn map(&mut self, size: usize) -> *mut u8 {
+        const READ_WRITE: u64 = 3;
+        const PRIVATE_ANONYMOUS_NORESERVE: u64 = 0x4022;
+        let arguments = [self.place, size as u64, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, u64::MAX, 0];
+        // Each further up: the kernel goes elsewhere if something is there.
+        self.place += (size as u64).next_multiple_of(CHUNK as u64);
+        // SAFETY: maps fresh memory where nothing is.
+        unsafe { call(number::MMAP, arguments) }.map_or(core::ptr::null_mut(), |address| address as *mut u8)
+    }
 }
 
 // SAFETY: blocks are disjoint: each comes from a mapping of its own, a chunk's unused end, or the list of
@@ -84,7 +99,7 @@ unsafe impl GlobalAlloc for Heap {
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
         if size >= LARGE && !state.closed {
-            return map(size);
+            return state.map(size);
         }
         let head = state.free[class as usize];
         if !head.is_null() {
@@ -94,7 +109,7 @@ unsafe impl GlobalAlloc for Heap {
         }
         let aligned = (state.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
         if aligned.is_null() || (state.end as usize).saturating_sub(aligned as usize) < size {
-            let chunk = if state.closed { core::ptr::null_mut() } else { map(CHUNK) };
+            let chunk = if state.closed { core::ptr::null_mut() } else { state.map(CHUNK) };
             if chunk.is_null() {
                 return chunk;
             }

@@ -23,6 +23,7 @@ pub fn emit(code: &mut Code, bytes: &[u8]) -> Option<usize> {
             code.raw(&[0x65, rex, 0x89, 0x04 | (register & 7) << 3, 0x25]);
             code.raw(&gs!(gs_base).to_le_bytes());
         }
+        GsUse::Load => code.store_number(gs!(gs_base), 0),
         GsUse::Operand(operand) => return with_operand(code, bytes, operand),
     }
     Some(code.bytes.len())

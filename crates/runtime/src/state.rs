@@ -273,9 +273,9 @@ impl Process {
                 continue;
             }
             let at = page << 12;
-            // Once confined, what is executable has been learned, and can be read.
+            // Once confined, what is known to be executable is taken to be readable.
             let is_readable = || is_confined() || memory::read(at, &mut [0]) == 1;
-            if !self.space.is_executable(at) && !is_confined() && is_readable() {
+            if !self.space.is_executable(at) && is_readable() {
                 self.space.learn(at, self.shared, &self.record.mappings)?;
             }
             if self.space.is_executable(at) && is_readable() {

@@ -12,6 +12,9 @@ pub struct Tracee {
     tid: libc::pid_t,
 }
 
+const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -97,7 +100,7 @@ impl Tracee {
     }
 
     /// Makes a system call in its name, at its present program counter, and leaves registers and code as
-    /// they were.
+    /// they were. Signals wait until then.
     ///
     /// # Errors
     /// Those of the call itself, or of `ptrace`.
@@ -110,7 +113,10 @@ impl Tracee {
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
         self.set_registers(&registers)?;
+        let mask = self.signal_mask()?;
+        self.set_signal_mask(u64::MAX)?;
         let stepped = self.step();
+        self.set_signal_mask(mask)?;
         let result = self.registers().map(|r| r.rax as i64);
         self.poke(before.rip, code)?;
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
@@ -119,6 +125,18 @@ impl Tracee {
             error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
             value => Ok(value as u64),
         }
+    }
+
+    fn signal_mask(self) -> io::Result<u64> {
+        let mut mask = 0u64;
+        // SAFETY: the kernel fills one mask, whose size is given.
+        check(unsafe { libc::ptrace(PTRACE_GETSIGMASK, self.tid, size_of_val(&mask), &raw mut mask) })?;
+        Ok(mask)
+    }
+
+    fn set_signal_mask(self, mask: u64) -> io::Result<()> {
+        // SAFETY: the kernel reads one mask, whose size is given.
+        check(unsafe { libc::ptrace(PTRACE_SETSIGMASK, self.tid, size_of_val(&mask), &raw const mask) })
     }
 
     /// Executes one instruction.
@@ -151,6 +169,10 @@ mod tests {
         let refused = tracee.system_call(libc::SYS_close, [12345, 0, 0, 0, 0, 0]).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(libc::EBADF));
         assert_eq!(tracee.registers().unwrap().rip, before.rip);
+        // SAFETY: sends a signal to our own child.
+        unsafe { libc::kill(stopped.pid(), libc::SIGCONT) };
+        assert_eq!(tracee.system_call(libc::SYS_getpid, [0; 6]).unwrap(), stopped.pid() as u64);
+        assert_eq!(tracee.signal_mask().unwrap(), 0);
         let ended = stopped.release().unwrap().wait().unwrap();
         assert_eq!(ended.wait_status, 0);
     }

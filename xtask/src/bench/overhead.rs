@@ -181,7 +181,7 @@ fn mean(name: &str, all: &[Measured]) -> Measured {
 
 fn row(of: &Measured) -> String {
     let ratio = |values: &[f64]| {
-        let bound = upper_bound(values).map_or("-".to_string(), |bound| format!("{bound:.2}"));
+        let bound = upper_bound(values).map_or("-".to_string(), |bound| format!("{bound:.3}"));
         format!("{:.3} ({bound})", median(values))
     };
     format!(

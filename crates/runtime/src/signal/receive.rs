@@ -3,7 +3,7 @@
 use super::action;
 use super::frame::{Frame, Info};
 use super::recover::{OUTSIDE, Origin, recover};
-use super::{deliver, stop};
+use super::{deliver, on_stack, own_stack, stop};
 use crate::entry::{self, Own};
 use crate::state::{PROCESS, Process};
 use crate::system_call::{self, return_by};
@@ -31,10 +31,14 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     let place = entry::own(frame.registers.rip);
     // SAFETY: a thread that is resuming is past all of the runtime that writes to these.
     let resuming = place == Some(Own::Resuming) && unsafe { is_at_program((*area).resume) };
-    if resuming || matches!(place, None | Some(Own::BeforeCall | Own::AfterCall | Own::BeforeExecute)) {
+    if resuming || matches!(place, None | Some(Own::BeforeCall | Own::AfterCall | Own::BeforeWatched)) {
         // SAFETY: the thread is in none of the code that holds a reference to its area.
         let area = unsafe { &mut *area };
         let interrupted = frame.registers.rip;
+        if !on_stack(&own_stack(area), context) {
+            // SAFETY: nothing of the runtime runs above the kernel's frame.
+            unsafe { arrive_elsewhere(area, frame, resuming, place) };
+        }
         let place = if resuming { take_up(area, frame) } else { place };
         arrive(area, frame, place, interrupted);
     } else if frame.info.is_fault() {
@@ -49,6 +53,23 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
         }
         frame.mask = u64::MAX;
     }
+}
+
+/// The kernel put its frame on the program's stack, for it was not allowed to be told of another: where the
+/// program's own frame belongs. So the frame moves, and the thread goes on by way of the copy.
+///
+/// # Safety
+/// All that lies on the stack below the frame must be done with, but for the caller.
+unsafe fn arrive_elsewhere(area: &mut ThreadArea, frame: &Frame, resuming: bool, place: Option<Own>) -> ! {
+    let interrupted = frame.registers.rip;
+    // SAFETY: no signal waits there, or this one would be blocked.
+    let frame = unsafe { frame.keep(area, HELD_FRAME) };
+    let place = if resuming { take_up(area, frame) } else { place };
+    arrive(area, frame, place, interrupted);
+    return_by(area, frame);
+    // SAFETY: the frame is whole, and `area` names it.
+    unsafe { entry::return_from_signal() };
+    unreachable!("the call does not return")
 }
 
 /// A signal that waited until the thread leaves the runtime is let in, by way of the frame that the kernel
@@ -103,7 +124,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
     if stops && area.state.load(Ordering::Relaxed) == state::IN_SYSTEM_CALL {
         stop::here(area);
     }
-    if place == Some(Own::BeforeExecute) {
+    if place == Some(Own::BeforeWatched) {
         system_call::withdraw(area);
     }
     let mut handler_mask = frame.mask;

@@ -84,11 +84,13 @@ fn ask(area: &ThreadArea) {
 /// Waits until a thread no longer runs. True if it still does after a while.
 fn wait(word: &AtomicU32) -> bool {
     const WAIT: u64 = 0;
-    const TIMED_OUT: Errno = Errno(110);
+    // It does not run any more, or the wait was interrupted.
+    const CHANGED: Errno = Errno(11);
+    const INTERRUPTED: Errno = Errno(4);
     let timeout = [0u64, PATIENCE_NS];
     let arguments = [word.as_ptr() as u64, WAIT, u64::from(state::RUNNING), timeout.as_ptr() as u64, 0, 0];
     // SAFETY: waits while the word says so; changes nothing.
-    unsafe { call(number::FUTEX, arguments) == Err(TIMED_OUT) }
+    unsafe { call(number::FUTEX, arguments) }.is_err_and(|error| error != CHANGED && error != INTERRUPTED)
 }
 
 /// The calling thread, which is to stop, waits for the end; signals are blocked.

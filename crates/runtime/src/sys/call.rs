@@ -52,9 +52,7 @@ pub unsafe fn call_for_program(number: u64, arguments: [u64; 6]) -> Result<u64, 
 pub mod number {
     pub const READ: u64 = 0;
     pub const WRITE: u64 = 1;
-    pub const OPEN: u64 = 2;
     pub const CLOSE: u64 = 3;
-    pub const FSTAT: u64 = 5;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
@@ -75,7 +73,6 @@ pub mod number {
     pub const EXIT: u64 = 60;
     pub const KILL: u64 = 62;
     pub const SHMDT: u64 = 67;
-    pub const READLINK: u64 = 89;
     pub const GETTIMEOFDAY: u64 = 96;
     pub const GETRLIMIT: u64 = 97;
     pub const RT_SIGSUSPEND: u64 = 130;
@@ -88,9 +85,9 @@ pub mod number {
     pub const TIME: u64 = 201;
     pub const FUTEX: u64 = 202;
     pub const REMAP_FILE_PAGES: u64 = 216;
-    pub const CLOCK_GETTIME: u64 = 228;
+    pub const RESTART_SYSCALL: u64 = 219;
     pub const EXIT_GROUP: u64 = 231;
-    pub const TGKILL: u64 = 234;
+    pub const OPENAT: u64 = 257;
     pub const PSELECT6: u64 = 270;
     pub const PPOLL: u64 = 271;
     pub const EPOLL_PWAIT: u64 = 281;

@@ -1,12 +1,15 @@
 //! A lock between the threads of a process.
 
-use super::{call, number};
+use super::{call, filter, number};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
+
+/// How long is waited before looking again.
+const PATIENCE_NS: u64 = 10_000_000;
 
 /// Mutual exclusion by a futex, around a value.
 pub struct Lock<T> {
@@ -47,8 +50,15 @@ impl<T> Lock<T> {
         while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
             const WAIT_PRIVATE: u64 = 128;
             let word = self.state.as_ptr() as u64;
+            // Not for ever: a thread that gives the lock back may not be allowed to wake others by then.
+            let timeout = [0u64, PATIENCE_NS];
+            let arguments = [word, WAIT_PRIVATE, u64::from(WAITED_FOR), timeout.as_ptr() as u64, 0, 0];
+            // A wait that is interrupted goes on by another call, which the kernel makes without being asked.
+            let may_wait = filter::allows(number::RESTART_SYSCALL, &[0; 6]);
             // SAFETY: waits while the word says so; changes nothing. An error means: look again.
-            let _ = unsafe { call(number::FUTEX, [word, WAIT_PRIVATE, u64::from(WAITED_FOR), 0, 0, 0]) };
+            let _ = unsafe {
+                if may_wait { call(number::FUTEX, arguments) } else { call(number::SCHED_YIELD, [0; 6]) }
+            };
         }
     }
 

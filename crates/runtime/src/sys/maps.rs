@@ -34,7 +34,7 @@ pub fn text() -> Result<Vec<u8>, Errno> {
     // The thread's own: a process whose first thread has ended shows an empty one.
     let path = c"/proc/thread-self/maps";
     // SAFETY: opens a file for reading.
-    let file = unsafe { call(number::OPEN, [path.as_ptr() as u64, READ_ONLY_CLOSE_ON_EXEC, 0, 0, 0, 0]) }?;
+    let file = unsafe { call(number::OPENAT, [0, path.as_ptr() as u64, READ_ONLY_CLOSE_ON_EXEC, 0, 0, 0]) }?;
     let mut text = Vec::with_capacity(16 << 10);
     let result = loop {
         if text.capacity() - text.len() < 4096 {

@@ -2,9 +2,9 @@
 //! forbidden too, so what it needs of the kernel it gets beforehand, and those that it makes later it
 //! first holds against the filter: see [`crate::sys::filter`].
 //!
-//! What is lost: new modules, the last position of a process that a signal ends and those of threads that
-//! others stop, and programs executed from then on, which run uncounted. A thread made later takes no
-//! signals if the filter forbids `sigaltstack`.
+//! What is lost: the names of files that are mapped later (their code is counted, as code without a file),
+//! the last position of a process that a signal ends and those of threads that others stop, and programs
+//! executed from then on, which run uncounted.
 
 use super::{arguments, native};
 use crate::entry;
@@ -20,15 +20,19 @@ use timewise_abi::thread::{ThreadArea, returned, state};
 
 /// A call that may restrict system calls.
 pub fn confine(area: &mut ThreadArea) {
-    let Some(program) = wanted(area) else { return native(area) };
-    PROCESS.with(|process| {
+    let restricts = PROCESS.with(|process| {
+        let Some(program) = wanted(area) else { return false };
         let process = process.as_mut().expect("set up before translated code ran");
         // Out of room for a record is noted where it happens.
         let _ = process.space.learn(area.registers.rip, process.shared, &process.record.mappings);
         HEAP.keep_in_store();
         area.filter = (&raw const *filter::add(program)) as u64;
         signal::renew(area);
+        true
     });
+    if !restricts {
+        return native(area);
+    }
     area.returned = returned::FILTER;
     area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
     area.resume = entry::system_call_and_return as *const () as u64;
@@ -37,13 +41,18 @@ pub fn confine(area: &mut ThreadArea) {
 /// The call returned.
 pub fn confined(area: &ThreadArea) {
     if (area.registers.rax as i64) < 0 {
-        // SAFETY: `confine` put it there, and filters stay.
-        unsafe { &*(area.filter as *const Filter) }.withdraw();
-        PROCESS.with(|_| signal::renew(area));
+        withdraw(area);
     }
 }
 
-/// The filter that the call is to install, empty for the strict mode.
+/// The kernel did not take the filter, or the call is not made now.
+pub fn withdraw(area: &ThreadArea) {
+    // SAFETY: `confine` put it there, and filters stay.
+    unsafe { &*(area.filter as *const Filter) }.withdraw();
+    PROCESS.with(|_| signal::renew(area));
+}
+
+/// The filter that the call is to install, empty for the strict mode. Under the process lock.
 fn wanted(area: &ThreadArea) -> Option<Vec<Instruction>> {
     const PR_SET_SECCOMP: u32 = 22;
     const STRICT: u32 = 1;

@@ -19,6 +19,9 @@ const WAKE: u64 = 1;
 /// How long a silent host is waited for before it is looked whether it still lives.
 const PATIENCE_NS: u64 = 100_000_000;
 
+/// How often a free mailbox is looked for, each time after the others had their turn.
+const ATTEMPTS: u32 = 100_000;
+
 /// The thread is about to call `execve`.
 pub fn execute(area: &mut ThreadArea) {
     // SAFETY: the shared file is mapped where the area says.
@@ -28,7 +31,10 @@ pub fn execute(area: &mut ThreadArea) {
         header.unfollowed.fetch_add(1, Ordering::Relaxed);
         return super::native(area);
     }
-    let Some(number) = take(header) else { return super::native(area) };
+    let Some(number) = take(header) else {
+        header.unfollowed.fetch_add(1, Ordering::Relaxed);
+        return super::native(area);
+    };
     let mailbox = &header.mailboxes[number];
     ask(header, mailbox, area);
     if mailbox.state.load(Ordering::Acquire) != GRANTED {
@@ -49,9 +55,12 @@ pub fn failed(area: &ThreadArea) {
     knock(header);
 }
 
-/// A mailbox that nobody uses, or none if the host is gone.
+/// A mailbox that nobody uses; none if the host is gone, or if threads that were killed hold them all.
 fn take(header: &SharedHeader) -> Option<usize> {
-    while alive(header) {
+    for _ in 0..ATTEMPTS {
+        if !alive(header) {
+            break;
+        }
         let take =
             |m: &Mailbox| m.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if let Some(number) = header.mailboxes.iter().position(take) {

@@ -7,6 +7,7 @@
 use super::{answer, arguments, native};
 use crate::retire;
 use crate::state::{PROCESS, Process};
+use crate::sys::filter::is_confined;
 use crate::sys::{Errno, call, call_for_program, number};
 use core::ops::Range;
 use timewise_abi::Failure;
@@ -18,6 +19,7 @@ const EEXIST: Errno = Errno(17);
 
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
+const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const MREMAP_FIXED: u64 = 2;
@@ -54,7 +56,7 @@ pub fn change(area: &mut ThreadArea) {
         }
         let changes = changes(process, number, arguments);
         let concerned = |(range, _): &(Range<u64>, Effect)| process.space.concerns(range.clone());
-        let concerned = changes.iter().flatten().any(concerned);
+        let concerned = changes.iter().flatten().any(concerned) || makes_code_unseen(number, arguments);
         concerned.then(|| perform(process, number, arguments))
     });
     match result {
@@ -72,7 +74,22 @@ fn perform(process: &mut Process, number: u64, arguments: [u64; 6]) -> Result<u6
         // Out of room for a record is noted where it happens.
         let _ = apply(process, range, effect);
     }
+    if makes_code_unseen(number, arguments)
+        && let Ok(value) = result
+    {
+        let [a, b, c, d, ..] = arguments;
+        let start = if number == number::MMAP { value } else { a };
+        let changes = c & PROT_WRITE != 0 || (number == number::MMAP && d & MAP_SHARED != 0);
+        let end = start.saturating_add(b).saturating_add(0xfff) & !0xfff;
+        let _ = process.space.made(start..end, changes, process.shared, &process.record.mappings);
+    }
     result
+}
+
+/// Whether a call makes memory executable in a process that may not ask the kernel about it later.
+fn makes_code_unseen(number: u64, arguments: [u64; 6]) -> bool {
+    let calls = matches!(number, number::MMAP | number::MPROTECT | number::PKEY_MPROTECT);
+    calls && arguments[2] & PROT_EXEC != 0 && is_confined()
 }
 
 /// What a call may do, whatever its result.

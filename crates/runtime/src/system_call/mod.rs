@@ -11,7 +11,6 @@ mod process;
 mod segment;
 mod signal;
 
-pub use execute::failed as withdraw;
 pub use process::{again, begin};
 pub use signal::return_by;
 
@@ -25,13 +24,13 @@ const ENOSYS: i32 = 38;
 
 /// Decides what becomes of the system call that the thread is about to make.
 pub fn handle(area: &mut ThreadArea) {
-    let (from, target, after) = PROCESS.with(|process| {
+    PROCESS.with(|process| {
         let exit = process.as_ref().expect("set up before translated code ran").exits[area.exit as usize];
-        (exit.from, exit.target, exit.place)
+        area.registers.rip = exit.target;
+        // Under the lock: who retires the code to come back to redirects the thread.
+        area.after = exit.place;
+        area.position.store(exit.from, Ordering::Relaxed);
     });
-    area.registers.rip = target;
-    area.after = after;
-    area.position.store(from, Ordering::Relaxed);
     match area.registers.rax {
         // Restartable sequences name addresses of the program's code, which never runs. The C library
         // does without when the kernel does not have them.
@@ -71,6 +70,16 @@ pub fn returned(area: &mut ThreadArea) {
     // As the kernel leaves it.
     area.registers.rcx = area.registers.rip;
     area.resume = area.after;
+}
+
+/// The thread goes back to before the system call that it was about to make, and that the runtime wanted to
+/// see the end of.
+pub fn withdraw(area: &ThreadArea) {
+    match area.returned {
+        returned::EXEC => execute::failed(area),
+        returned::FILTER => confine::withdraw(area),
+        _ => {}
+    }
 }
 
 /// The kernel makes the call, with the program's registers, when the thread leaves the runtime.
