@@ -3,8 +3,7 @@
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
 use crate::screen;
-use std::cell::RefCell;
-use std::collections::HashMap;
+use crate::sources::Sources;
 use std::path::Path;
 use timewise_flow::Analysis;
 use timewise_report::annotate;
@@ -43,29 +42,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.reading.color);
-            let sources = Sources::default();
+            let sources = Sources::of(&profile);
             annotate::text(&analysis, routine, &|file, line| sources.line(file, line), style)
         }
         Format::Json => annotate::json(&analysis, routine)?,
         Format::Csv => annotate::csv(&analysis, routine)?,
     };
     screen::show(&text)
-}
-
-/// Source files, read when first asked for. One that cannot be read has no lines.
-#[derive(Default)]
-struct Sources {
-    files: RefCell<HashMap<String, Vec<String>>>,
-}
-
-impl Sources {
-    fn line(&self, file: &str, line: u32) -> Option<String> {
-        let mut files = self.files.borrow_mut();
-        if !files.contains_key(file) {
-            let bytes = std::fs::read(file).unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes);
-            files.insert(file.into(), text.lines().map(str::to_string).collect());
-        }
-        files.get(file)?.get((line as usize).checked_sub(1)?).cloned()
-    }
 }

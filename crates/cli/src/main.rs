@@ -14,6 +14,7 @@ mod run;
 mod sample;
 mod screen;
 mod signals;
+mod sources;
 mod standstill;
 mod symbolise;
 mod talk;

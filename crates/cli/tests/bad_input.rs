@@ -44,6 +44,27 @@ fn a_file_that_is_not_executable() {
     assert_refused(&place, "./data", 126, "not executable");
 }
 
+/// The system lets nobody look into it; root may read all.
+#[test]
+fn a_program_that_may_not_be_read() {
+    let place = Place::new();
+    let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups --no-new-privs";
+    let script =
+        format!("cp /bin/true hidden && chmod 711 hidden && chmod 777 . && {nobody} true || exit 99");
+    if place.shell(&script).status == Some(99) {
+        eprintln!("not checked: no right to become another user");
+        return;
+    }
+    for verb in ["run", "sample", "count"] {
+        let timewise = env!("CARGO_BIN_EXE_timewise");
+        let outcome = place.shell(&format!("cp '{timewise}' tw; {nobody} ./tw {verb} -- ./hidden"));
+        assert_eq!(outcome.status, Some(126), "{}", outcome.stderr);
+        let says = "timewise: ./hidden: may be executed but not read, so that it cannot be profiled; \
+                    make it readable: chmod +r ./hidden\n";
+        assert_eq!(outcome.stderr, says);
+    }
+}
+
 #[test]
 fn a_32_bit_program() {
     let place = Place::new();

@@ -43,6 +43,22 @@ fn a_profile_is_read_without_the_program() {
 }
 
 #[test]
+fn source_that_was_changed_after_the_run_is_not_shown() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let outcome = place.shell("cc -g -O1 busy.c -o busy && timewise count -- ./busy");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let before = place.shell("timewise annotate main").stdout;
+    assert!(before.contains("busy.c:8          n = step(n);"), "{before}");
+    assert!(!before.contains("was changed"), "{before}");
+    let after = place.shell("sed -i '1i // A\\n// B' busy.c && timewise annotate main").stdout;
+    assert_eq!(place.read("busy.c").lines().nth(1), Some("// B"));
+    let says = "warning: busy.c was changed after the run: its lines may be others\n";
+    assert_eq!(after.matches(says).count(), 1, "{after}");
+    assert!(after.contains("busy.c:8\n") && !after.contains("n = step"), "{after}");
+}
+
+#[test]
 fn a_program_that_deletes_itself() {
     let place = Place::new();
     place.write("busy.c", BUSY);

@@ -11,6 +11,7 @@ use crate::origin;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, cut};
+use std::collections::BTreeSet;
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
 use timewise_isa::Control;
@@ -109,19 +110,33 @@ fn block_named(analysis: &Analysis, name: &str) -> Option<BlockId> {
     analysis.code.blocks.iter().position(holds).map(|at| BlockId(at as u32))
 }
 
-/// The function as text. `source` gives the text of a source line, where it can be read.
-pub fn text(
-    analysis: &Analysis,
-    routine: RoutineId,
-    source: &dyn Fn(&str, u32) -> Option<String>,
-    style: Style,
-) -> String {
+/// What is known of a line of a source file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SourceText {
+    /// Its text.
+    Line(String),
+    /// The file is another than the program was made from: the line's text may be another's.
+    Changed,
+    /// The file cannot be read, or ends before.
+    Unknown,
+}
+
+/// Gives the text of a line, counted from 1, of a source file by its path.
+pub type Source<'a> = &'a dyn Fn(&str, u32) -> SourceText;
+
+/// The function as text.
+pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Style) -> String {
     let figures = Figures::new(analysis);
     let listing =
         Listing { analysis, figures, text: CodeText::new(analysis), costs: analysis.by_instruction() };
     let cost = analysis.by_routine()[routine.index()];
     let name = analysis.name_of(routine);
+    let (body, has_mark, changed) = listing.render(routine, source, style);
     let mut out = origin::head(analysis, style);
+    for file in changed {
+        let warning = format!("warning: {file} was changed after the run: its lines may be others");
+        out += &style.wrap(Tone::Warning, &warning);
+    }
     out += &format!(
         "\n{} ({}): {} of {}, CPI {}, called {}\n\n",
         style.paint(Tone::Heading, &name),
@@ -131,7 +146,6 @@ pub fn text(
         figures.cpi_cell(&cost),
         times(analysis.calls_of(routine)),
     );
-    let (body, has_mark) = listing.render(routine, source, style);
     out += &body;
     out += &figures::explanation(has_mark || figures::is_marked(&cost), style);
     out
@@ -145,15 +159,11 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// All instructions in one table, so that columns align, cut apart by source lines and gaps; and whether
-    /// any figure is marked.
-    fn render(
-        &self,
-        routine: RoutineId,
-        source: &dyn Fn(&str, u32) -> Option<String>,
-        style: Style,
-    ) -> (String, bool) {
+    /// All instructions in one table, so that columns align, cut apart by source lines and gaps; whether any
+    /// figure is marked; and the source files that were changed.
+    fn render(&self, routine: RoutineId, source: Source, style: Style) -> (String, bool, BTreeSet<String>) {
         let mut table = Table::new(self.columns());
+        let mut changed = BTreeSet::new();
         let mut between: Vec<String> = Vec::new();
         let mut above = String::new();
         let mut last_line: Option<SourceLine> = None;
@@ -169,7 +179,7 @@ impl Listing<'_> {
                 let place = self.analysis.code.place(id);
                 let line = line_at(self.analysis.profile, place);
                 if line != last_line {
-                    above += &self.source_line(line, source, style);
+                    above += &self.source_line(line, source, style, &mut changed);
                     last_line = line;
                 }
                 between.push(std::mem::take(&mut above));
@@ -185,7 +195,7 @@ impl Listing<'_> {
             out += line;
             out.push('\n');
         }
-        (out, has_mark)
+        (out, has_mark, changed)
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -236,12 +246,21 @@ impl Listing<'_> {
     fn source_line(
         &self,
         line: Option<SourceLine>,
-        source: &dyn Fn(&str, u32) -> Option<String>,
+        source: Source,
         style: Style,
+        changed: &mut BTreeSet<String>,
     ) -> String {
         let Some(line) = line else { return "\n".into() };
         let label = labels::line(self.analysis.profile, line);
-        let text = source(labels::file_path(self.analysis.profile, line.file), line.line).unwrap_or_default();
+        let path = labels::file_path(self.analysis.profile, line.file);
+        let text = match source(path, line.line) {
+            SourceText::Line(text) => text,
+            SourceText::Unknown => String::new(),
+            SourceText::Changed => {
+                changed.insert(labels::file_name(path).to_string());
+                String::new()
+            }
+        };
         let text = format!("{label}  {}", text.trim_end().replace('\t', "    "));
         style.paint(Tone::Heading, &cut(text.trim_end(), style.width)) + "\n"
     }

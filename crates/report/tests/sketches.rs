@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::{Clock, Profile};
+use timewise_report::annotate::SourceText;
 use timewise_report::{By, Style, annotate, listing, summary};
 
 /// OptiWISE's Figure 1 as measured on an AMD Zen 4 machine, 4000 samples a second.
@@ -134,7 +135,10 @@ fn annotation_of_figure_1() {
     let profile = figure_1();
     let analysis = Analysis::new(&profile, None);
     let routine = annotate::find(&analysis, "main").unwrap();
-    let source = |file: &str, line: u32| (file == "/src/fig1.c").then(|| format!("\tsource of line {line}"));
+    let source = |file: &str, line: u32| match file {
+        "/src/fig1.c" => SourceText::Line(format!("\tsource of line {line}")),
+        _ => SourceText::Unknown,
+    };
     check(
         &annotate::text(&analysis, routine, &source, style()),
         expect![[r#"
@@ -174,7 +178,7 @@ fn a_question_mark_in_the_source_is_no_mark_of_few_samples() {
     profile.samples.retain(|sample| sample.place.is_none_or(|place| place.offset != few));
     let analysis = Analysis::new(&profile, None);
     let routine = annotate::find(&analysis, "main").unwrap();
-    let text = annotate::text(&analysis, routine, &|_, _| Some("x = a ? b : c;".into()), style());
+    let text = annotate::text(&analysis, routine, &|_, _| SourceText::Line("x = a ? b : c;".into()), style());
     assert!(text.contains("a ? b : c") && !text.contains("fewer than"), "{text}");
 }
 

@@ -2,9 +2,10 @@
 //! that says why not. Asked before launching: afterwards all that is left is an error number.
 
 use crate::launch::LaunchError;
+use std::ffi::CString;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const FIRST_LINE_BYTES: u64 = 256;
 ///
 /// # Errors
 /// [`LaunchError::NotFound`] if there is none; [`LaunchError::NotExecutable`] if it is a directory,
-/// lacks the permission, gains rights that we lack, is neither a script nor a 64-bit program for this
+/// lacks the permission, may not be read, gains rights that we lack, is neither a script nor a 64-bit program for this
 /// processor, or if its interpreter or loader is any of that.
 pub fn resolve(program: &OsStr) -> Result<PathBuf, LaunchError> {
     let file = find(program).ok_or_else(|| LaunchError::NotFound(program.to_string_lossy().into_owned()))?;
@@ -61,8 +62,13 @@ fn unfit(file: &Path, interpreters: usize) -> Option<String> {
     if let Some(why) = gains_rights(file, &metadata) {
         return Some(why);
     }
-    // What may be executed may still be unreadable; the kernel decides then.
-    let mut content = File::open(file).ok()?;
+    let mut content = match File::open(file) {
+        Ok(content) => content,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && may_execute(file) => {
+            return Some(unreadable(file));
+        }
+        Err(_) => return None,
+    };
     let mut head = Vec::new();
     content.by_ref().take(FIRST_LINE_BYTES).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {
@@ -74,6 +80,21 @@ fn unfit(file: &Path, interpreters: usize) -> Option<String> {
         return Some(format!("{what}; if it is a shell script, run: timewise … -- sh {}", file.display()));
     }
     unfit_elf(&head).or_else(|| missing_loader(&mut content, &head))
+}
+
+/// Whether the system would let us execute the file, as far as its permissions go.
+fn may_execute(file: &Path) -> bool {
+    let Ok(path) = CString::new(file.as_os_str().as_bytes()) else { return false };
+    // SAFETY: the path is a live string that ends with a zero.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::X_OK, libc::AT_EACCESS) == 0 }
+}
+
+/// What nobody may read, nobody may look at while it runs: the system refuses both samples and `ptrace`.
+fn unreadable(file: &Path) -> String {
+    format!(
+        "may be executed but not read, so that it cannot be profiled; make it readable: chmod +r {}",
+        file.display()
+    )
 }
 
 /// The system ignores these bits in a program that somebody without such rights observes, so that it
