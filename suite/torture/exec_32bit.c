@@ -1,4 +1,5 @@
-/* A child that executes a 32-bit program, written here byte by byte: exit(42) by int 0x80. */
+/* A child that executes a 32-bit program, written here byte by byte: exit(42) by int 0x80.
+ * warns: it is a 32-bit program */
 #include "torture.h"
 #include <sys/stat.h>
 

@@ -1,4 +1,5 @@
-/* A child that executes a setuid copy of this program: it must gain its user, counted or not. */
+/* A child that executes a setuid copy of this program: it must gain its user, counted or not.
+ * warns: it is setuid or setgid */
 #include "torture.h"
 #include <fcntl.h>
 #include <sys/sendfile.h>

@@ -3,7 +3,7 @@
 use crate::arguments::{Output, Program};
 use crate::recording;
 use timewise_engine::CountError;
-use timewise_profile::{Exit, Profile};
+use timewise_profile::{Exactness, Exit, Profile};
 use timewise_report::number::grouped;
 use timewise_target::launch::Stopped;
 
@@ -44,10 +44,10 @@ pub fn watch(stopped: Stopped) -> Result<Profile, CountError> {
 fn summary(profile: &Profile) -> String {
     let run = &profile.runs[0];
     let instructions: u64 = profile.threads.iter().filter_map(|thread| thread.instructions).sum();
-    let inexact: u32 = profile.processes.iter().map(|process| process.count_uncertainty).sum();
-    let exact = match inexact {
-        0 => "exact".to_string(),
-        _ => format!("executions of a block exact to within {inexact}"),
+    let exact = match profile.exactness() {
+        Exactness::Exact => "exact".to_string(),
+        Exactness::Within(most) => format!("executions of a block exact to within {most}"),
+        Exactness::Incomplete => "incomplete".to_string(),
     };
     let seconds = run.elapsed_ns as f64 / 1e9;
     let text = format!("counted in {seconds:.2} s: {} instructions, {exact}", grouped(instructions));

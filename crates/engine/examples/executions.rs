@@ -1,7 +1,8 @@
 //! Counts a program and writes executions of every instruction: `executions FILE PROGRAM ARGUMENTS…`.
 //!
 //! For the checks of `cargo xtask check`: it prints nothing of its own and ends as the program ended. The
-//! first line of FILE says by how much flow into and out of blocks differs; each other holds process id,
+//! first line of FILE says by how much flow into and out of blocks differs; warnings follow, a line each that
+//! begins with `warning: `; each other line holds process id,
 //! link-time address, code bytes, executions and the path of the module, separated by tabs; address and code
 //! are hexadecimal. Code that was written at run time has its version, if that is not 0, after its module's
 //! name.
@@ -35,6 +36,9 @@ fn run(
     let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
     writeln!(out, "imbalance {}", counted.imbalance)?;
+    for warning in counted.profile.runs.iter().flat_map(|run| &run.warnings) {
+        writeln!(out, "warning: {warning}")?;
+    }
     write(&counted.profile, &mut out)?;
     out.flush()?;
     if let Some(failure) = counted.failure {

@@ -134,6 +134,7 @@ fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: End
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
-    profile.runs.push(Run { warnings, ..run });
+    let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
+    profile.runs.push(Run { counts_complete, warnings, ..run });
     Counted { ended, profile, failure, imbalance, shared_bytes }
 }

@@ -18,7 +18,28 @@ pub struct Imbalance {
     pub left: u64,
 }
 
+/// How far counts can be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exactness {
+    /// Every count is what happened.
+    Exact,
+    /// Executions of a block may be off by so much: the last positions of so many threads are unknown.
+    Within(u32),
+    /// Some executions are missing, or counts do not balance: warnings say why.
+    Incomplete,
+}
+
 impl Profile {
+    /// How far its counts can be trusted.
+    pub fn exactness(&self) -> Exactness {
+        let unknown = self.processes.iter().fold(0, |sum: u32, p| sum.saturating_add(p.count_uncertainty));
+        match unknown {
+            _ if self.runs.iter().any(|run| !run.counts_complete) => Exactness::Incomplete,
+            0 => Exactness::Exact,
+            _ => Exactness::Within(unknown),
+        }
+    }
+
     /// The blocks whose executions differ from the sum of the edges that lead to them, or that leave
     /// them, in order of process and block. Beginnings and ends of threads and signals are edges too, from
     /// and to outside, so that an exact profile has none.

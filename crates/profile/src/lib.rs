@@ -13,5 +13,5 @@ pub mod model;
 pub mod store;
 
 pub use check::Inconsistency;
-pub use conservation::Imbalance;
+pub use conservation::{Exactness, Imbalance};
 pub use model::*;

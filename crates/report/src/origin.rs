@@ -5,6 +5,7 @@ use crate::rows::compact;
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
+use timewise_profile::Exactness;
 
 /// The clock of the samples, in JSON.
 #[derive(Clone, Debug, Serialize)]
@@ -126,8 +127,11 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
 
 /// How well executions were counted: where not exactly, a warning says how far off they may be.
 pub fn counted(analysis: &Analysis) -> &'static str {
-    let exact = analysis.profile.processes.iter().all(|process| process.count_uncertainty == 0);
-    if exact { "exact" } else { "counted" }
+    match analysis.profile.exactness() {
+        Exactness::Exact => "exact",
+        Exactness::Within(_) => "counted",
+        Exactness::Incomplete => "incomplete",
+    }
 }
 
 /// Which clock a report shows, if there is anything that it measured.

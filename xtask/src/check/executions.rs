@@ -5,6 +5,9 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// How a warning begins.
+const WARNING: &str = "warning: ";
+
 /// What is known of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
@@ -39,7 +42,7 @@ pub fn read(file: &Path) -> Result<BTreeMap<Place, Executed>> {
     let mut all: BTreeMap<Place, Executed> = BTreeMap::new();
     let mut process = None;
     ensure!(imbalance(&text)? == 0, "{}: flow into and out of blocks differs", file.display());
-    for line in text.lines().skip(1) {
+    for line in instructions(&text) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [pid, offset, code, times, path] = fields[..] else {
             anyhow::bail!("{}: not five fields: {line}", file.display());
@@ -65,13 +68,23 @@ pub fn imbalance(text: &str) -> Result<u64> {
     number.context("counts without their imbalance")?.parse().context("imbalance is no number")
 }
 
+/// What the counting command warns of.
+pub fn warnings(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix(WARNING))
+}
+
+/// The lines of instructions.
+fn instructions(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().skip(1).filter(|line| !line.starts_with(WARNING))
+}
+
 /// The sum of all executions, of all processes and of code without a file, too.
 ///
 /// # Errors
 /// If the text is not what the counting command writes.
 pub fn total(text: &str) -> Result<u64> {
     let times = |line: &str| line.split('\t').nth(3).and_then(|times| times.parse::<u64>().ok());
-    let all = text.lines().skip(1).map(|line| times(line).context("a line without executions"));
+    let all = instructions(text).map(|line| times(line).context("a line without executions"));
     ensure!(!text.is_empty(), "no counts");
     all.sum()
 }

@@ -3,7 +3,8 @@
 //! The comment at a program's top may hold lines that say how to build it and how it must end:
 //! `build: FLAGS`, `ends: exit N` (0 if unsaid) or `ends: signal N`; and for a program with several cases,
 //! each named by its argument, `case: ARGUMENT exit N` or `case: ARGUMENT signal N`. `open: WHY` says that
-//! counting is known to change the program so far.
+//! counting is known to change the program so far, `warns: WORDS` which words the warnings hold that counting
+//! is to give; it must give no others.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
@@ -21,6 +22,8 @@ pub struct Case {
     pub ends: String,
     /// Why counting is known to change it, if it is.
     pub open: Option<String>,
+    /// What its counts come with a warning of, if they do.
+    pub warns: Option<String>,
     source: PathBuf,
     flags: Vec<String>,
     argument: Option<String>,
@@ -73,6 +76,7 @@ fn parse(source: &Path, text: &str) -> Result<Vec<Case>> {
             name: argument.map_or_else(|| stem.clone(), |argument| format!("{stem}:{argument}")),
             ends: ends.to_string(),
             open: said("open:").next().map(str::to_string),
+            warns: said("warns:").next().map(str::to_string),
             source: source.to_path_buf(),
             flags: flags.clone(),
             argument: argument.map(str::to_string),

@@ -94,6 +94,10 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
     let prefix = counter.prefix(&file);
     let changed = first_changed(&native, &file, options.repeat, || run(&prefix))?;
     faults.extend(changed.iter().map(|counted| both(&native, counted)));
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let foreseen = |warning: &&str| case.warns.as_ref().is_some_and(|warns| warning.contains(warns.as_str()));
+    let warnings = executions::warnings(&text).filter(|warning| !foreseen(warning));
+    faults.extend(warnings.map(|warning| format!("counted with a warning: {warning}")));
     let ended = &changed.as_ref().unwrap_or(&native).ended;
     let verdict = match &case.open {
         _ if faults.is_empty() => "same".to_string(),

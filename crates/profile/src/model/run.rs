@@ -54,6 +54,9 @@ pub struct Run {
     pub clock: Option<Clock>,
     /// Samples that the kernel dropped.
     pub lost_samples: u64,
+    /// Whether all that the counted programs executed is in the counts, and they balance; a warning says
+    /// otherwise. True of sampling runs.
+    pub counts_complete: bool,
     /// What a reader must know to trust the numbers, in words; empty if nothing.
     pub warnings: Vec<String>,
 }
@@ -72,6 +75,7 @@ impl Run {
             kernel_ns: 0,
             exit: Exit::Unknown,
             randomised_addresses: false,
+            counts_complete: true,
             stdout_hash: None,
             machine: Machine::default(),
             clock: None,

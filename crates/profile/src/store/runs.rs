@@ -22,6 +22,7 @@ pub const RUNS: Table = Table {
         "machine_kernel",
         "machine_cpus",
         "lost_samples",
+        "counts_complete",
     ],
 };
 
@@ -110,6 +111,7 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
         run.machine.kernel,
         run.machine.cpus,
         run.lost_samples as i64,
+        run.counts_complete,
     ])?;
     let mut insert = ARGUMENTS.insert(database)?;
     for (position, argument) in run.command.iter().enumerate() {
@@ -202,6 +204,7 @@ fn run(columns: &mut Columns) -> Result<Run> {
         machine: Machine { processor: columns.take()?, kernel: columns.take()?, cpus: columns.take()? },
         clock: None,
         lost_samples: columns.take_u64()?,
+        counts_complete: columns.take()?,
         warnings: Vec::new(),
     })
 }

@@ -23,7 +23,8 @@ CREATE TABLE runs (
     machine_processor TEXT NOT NULL,
     machine_kernel TEXT NOT NULL,
     machine_cpus INTEGER NOT NULL,
-    lost_samples INTEGER NOT NULL
+    lost_samples INTEGER NOT NULL,
+    counts_complete INTEGER NOT NULL            -- 0 or 1: nothing executed is missing, and counts balance
 ) STRICT;
 
 CREATE TABLE run_arguments (                    -- the command line, program first

@@ -187,6 +187,7 @@ fn run() -> impl Strategy<Value = Run> {
             machine: Machine { processor: machine.0, kernel: machine.1, cpus: machine.2 },
             clock: rest.2,
             lost_samples: numbers.4,
+            counts_complete: numbers.4 % 2 == 0,
             warnings,
         }
     })
