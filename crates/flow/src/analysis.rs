@@ -11,7 +11,7 @@ use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
 use std::collections::HashMap;
 use timewise_isa::Control;
-use timewise_profile::{BlockId, FunctionId, ModuleId, Place, Profile};
+use timewise_profile::{BlockId, FunctionId, ModuleId, ModuleKind, Place, Profile};
 
 /// Everything that follows from a profile.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl<'p> Analysis<'p> {
         let graphs = graphs(&code, &routines, &owner);
         let forest = Forest::new(&graphs, code.blocks.len());
         let samples = Samples::new(profile, &code);
-        let quality = Quality::new(profile, &samples);
+        let quality = Quality::new(profile, &code, &samples);
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, policy);
         let ruler = Ruler::new(&samples, quality.clock.as_ref());
@@ -130,9 +130,14 @@ impl<'p> Analysis<'p> {
 
     /// Cost of everything that was sampled in user mode.
     pub fn whole(&self) -> Cost {
-        let executed = |id: usize| self.code.executions(InstructionId(id as u32));
-        let instructions = (0..self.code.instructions.len()).map(executed).sum();
+        let instructions = self.code.instructions_executed();
         Cost { weight: self.samples.user, split_variance: 0.0, instructions }
+    }
+
+    /// Whether code at `place` that has no counts was not executed in the counting run. Of code that the
+    /// program wrote at run time that is not known: it may have stood elsewhere.
+    pub fn was_surely_not_executed(&self, place: Place) -> bool {
+        self.profile.modules[place.module.index()].kind != ModuleKind::Jit
     }
 
     /// The function that a routine stands for.

@@ -153,6 +153,12 @@ impl Code {
         self.blocks[self.instructions[instruction.index()].block.index()].executions
     }
 
+    /// Executions of all instructions together.
+    pub fn instructions_executed(&self) -> u64 {
+        let each = self.blocks.iter().map(|block| block.executions.saturating_mul(block.length.into()));
+        each.fold(0, u64::saturating_add)
+    }
+
     /// Where an instruction stands.
     pub fn place(&self, instruction: InstructionId) -> Place {
         let Instruction { block, step } = self.instructions[instruction.index()];

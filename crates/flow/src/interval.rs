@@ -4,6 +4,14 @@
 //! gamma distribution. Samples do not all weigh the same (interrupts come late); Fay and Feuer
 //! (Confidence intervals for directly standardized rates, Statistics in Medicine 16, 1997) extend the
 //! exact interval to weighted sums, and give the same when all weights are equal.
+//!
+//! Their upper limit adds one unseen sample of the largest weight that there can be, and is then never too
+//! low as far as is known. Weights of samples have no such bound: one interrupt that came late weighs as much
+//! as hundreds, and would widen the interval of every row that has few samples, and of those that have none.
+//! Here the unseen sample weighs what samples weigh on average over the cycles
+//! ([`crate::samples::Samples::typical_cycles`]), which is no less than the mean weight and near it where
+//! interrupts come on time. The upper limit is thus not guaranteed where few samples are much heavier than
+//! the rest.
 
 use statrs::function::gamma::{gamma_lr, ln_gamma};
 

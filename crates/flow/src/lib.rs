@@ -30,6 +30,7 @@ pub mod routine;
 pub mod samples;
 pub mod set;
 pub mod strong;
+pub mod work;
 
 #[cfg(feature = "sketch")]
 pub mod sketch;
@@ -40,3 +41,4 @@ pub use code::{Code, InstructionId};
 pub use cost::{Cost, Estimate};
 pub use loops::{Loop, LoopId};
 pub use routine::{Routine, RoutineId};
+pub use work::Mismatch;

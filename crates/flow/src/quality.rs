@@ -1,7 +1,9 @@
 //! What a reader must know to trust the figures: origin, amount, and what went wrong.
 
+use crate::code::Code;
 use crate::samples::{Samples, clock};
-use timewise_profile::{Clock, Exit, Profile, Run, RunKind};
+use crate::work::Mismatch;
+use timewise_profile::{Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunKind};
 
 /// Facts about the measurement as a whole. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,10 @@ pub struct Quality {
     /// Whether standard output of the sampling and the counting runs was the same; `None` if it was
     /// not compared.
     pub same_output: Option<bool>,
+    /// Whether any run wrote to standard output: that outputs of nothing are the same tells nothing.
+    pub has_output: bool,
+    /// How it shows that the runs did different amounts of work, if it does.
+    pub mismatch: Option<Mismatch>,
     /// What else limits the figures, in words.
     pub warnings: Vec<String>,
 }
@@ -46,7 +52,7 @@ const JOINED_ENOUGH: f64 = 0.95;
 
 impl Quality {
     /// Judges the measurement of a profile.
-    pub fn new(profile: &Profile, samples: &Samples) -> Quality {
+    pub fn new(profile: &Profile, code: &Code, samples: &Samples) -> Quality {
         let of = |kind: RunKind| profile.runs.iter().filter(move |run| run.kind == kind);
         let mean = |kind: RunKind, value: fn(&Run) -> u64| {
             of(kind).map(|run| value(run) as f64).sum::<f64>() / of(kind).count().max(1) as f64
@@ -55,8 +61,10 @@ impl Quality {
         let in_sampling =
             |run: &&timewise_profile::RunId| profile.runs[run.index()].kind == RunKind::Sampling;
         let user = samples.user.cycles;
+        let clock = clock(profile);
+        let mismatch = clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, clock));
         let mut quality = Quality {
-            clock: clock(profile),
+            clock,
             sampling_runs: of(RunKind::Sampling).count(),
             counting_runs: of(RunKind::Counting).count(),
             samples: samples.user.samples.round() as u64,
@@ -71,9 +79,11 @@ impl Quality {
             processes: profile.processes.iter().map(|process| &process.run).filter(in_sampling).count(),
             threads: thread_runs.filter(in_sampling).count(),
             same_output: same_output(profile),
+            has_output: profile.runs.iter().any(|run| run.stdout_hash != Some(HASH_OF_NO_OUTPUT)),
+            mismatch,
             warnings: profile.runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect(),
         };
-        quality.warn_of_differing_runs(profile);
+        quality.warn_of_differing_runs(profile, samples.generated_share(profile));
         quality.warn_of_missing_samples();
         quality.warn_of_unseen_ends(profile);
         quality
@@ -84,19 +94,20 @@ impl Quality {
     }
 
     /// One warning, of all that differs and of what follows from it.
-    fn warn_of_differing_runs(&mut self, profile: &Profile) {
+    fn warn_of_differing_runs(&mut self, profile: &Profile, generated_share: f64) {
         let mut differences = Vec::new();
-        let status = |kind| profile.runs.iter().find(|run| run.kind == kind).map(|run| run.exit);
-        if let (Some(sampled), Some(counted)) = (status(RunKind::Sampling), status(RunKind::Counting))
-            && sampled != counted
-        {
-            differences.push(format!("sampling {}, counting {}", ending(sampled), ending(counted)));
+        if let Some((first, other)) = differing_ends(profile) {
+            let told = |run: &Run| format!("{} {}", name(run.kind), ending(run.exit));
+            differences.push(format!("{}, {}", told(first), told(other)));
         }
         if self.same_output == Some(false) {
             differences.push("they printed different output".into());
         }
+        differences.extend(self.mismatch.map(Mismatch::in_words));
         let comparable = self.has_both() && self.samples > 0;
-        let missed_percent = if comparable { 100.0 * (1.0 - self.joined_share) } else { 0.0 };
+        // Of generated code, whose counts may stand elsewhere, the sampling run warns.
+        let missed = (1.0 - self.joined_share - generated_share).max(0.0);
+        let missed_percent = if comparable { 100.0 * missed } else { 0.0 };
         if missed_percent > 100.0 * (1.0 - JOINED_ENOUGH) || !differences.is_empty() && missed_percent >= 0.05
         {
             differences.push(format!(
@@ -105,7 +116,13 @@ impl Quality {
             ));
         }
         if !differences.is_empty() {
-            self.warnings.push(format!("the runs differ: {}", differences.join("; ")));
+            let remedy = match self.mismatch {
+                Some(_) => {
+                    "; make the program do the same each time (a fixed seed, the same input), or use --once"
+                }
+                None => "",
+            };
+            self.warnings.push(format!("the runs differ: {}{remedy}", differences.join("; ")));
         }
     }
 
@@ -126,6 +143,19 @@ impl Quality {
                 "{threads} stopped where nobody saw: executions of a block are exact to within {unseen}"
             ));
         }
+    }
+}
+
+/// The first run, and the first that ended differently.
+fn differing_ends(profile: &Profile) -> Option<(&Run, &Run)> {
+    let (first, rest) = profile.runs.split_first()?;
+    rest.iter().find(|run| run.exit != first.exit).map(|other| (first, other))
+}
+
+fn name(kind: RunKind) -> &'static str {
+    match kind {
+        RunKind::Sampling => "sampling",
+        RunKind::Counting => "counting",
     }
 }
 

@@ -86,7 +86,17 @@ impl Samples {
     /// Share of the time in user mode that fell on counted code, 0 to 1; 1 if there is none.
     pub fn joined_share(&self) -> f64 {
         let joined: f64 = self.at.iter().map(|weight| weight.cycles).sum();
-        if self.user.cycles > 0.0 { joined / self.user.cycles } else { 1.0 }
+        // Summed in another order, all may seem more than the whole.
+        if self.user.cycles > 0.0 { (joined / self.user.cycles).clamp(0.0, 1.0) } else { 1.0 }
+    }
+
+    /// Share of the time in user mode that fell on code which the program wrote at run time and whose counts,
+    /// if there are any, stand elsewhere, 0 to 1.
+    pub fn generated_share(&self, profile: &Profile) -> f64 {
+        let is_generated = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Jit;
+        let stray = self.stray.iter().filter(|(place, _)| is_generated(place));
+        let cycles: f64 = stray.map(|(_, weight)| weight.cycles).sum();
+        if self.user.cycles > 0.0 { (cycles / self.user.cycles).clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// Cycles that one more sample would stand for: the mean over cycles, not over samples.

@@ -10,6 +10,7 @@
 //! line 0x1000 a.c 4
 //! sample 0x1002 25                           # 25 samples
 //! clock cpu-clock:u 3e9 2.9e9 3.1e9 250000   # event, core frequency, lowest, highest, ns a sample
+//! user counting 3e9                          # CPU time of a run, ns
 //! exit counting 1                            # the status of a run, `output sampling 7` likewise
 //! ```
 
@@ -130,6 +131,7 @@ impl Builder {
                 self.sample_ns = sample_ns.parse().ok()?;
             }
             ["exit", run, status] => self.run(run)?.exit = Exit::Code(status.parse().ok()?),
+            ["user", run, ns] => self.run(run)?.user_ns = ns.parse::<f64>().ok()? as u64,
             ["output", run, hash] => self.run(run)?.stdout_hash = Some(hash.parse().ok()?),
             _ => return None,
         }

@@ -147,7 +147,7 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
         times(analysis.calls_of(routine)),
     );
     out += &body;
-    out += &figures::explanation(has_mark || figures::is_marked(&cost), style);
+    out += &figures.explanation(has_mark || figures::is_marked(&cost) || figures.is_doubtful(), style);
     out
 }
 

@@ -1,22 +1,20 @@
 //! Costs as cells of a table: time first where the clock is time, the rest beside it, and values that
-//! rest on few samples marked.
+//! rest on few samples, or on runs that did different work, marked.
 
-use crate::number::{figure, percent};
+use crate::number::{figure, percent, tenths};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::cost::ENOUGH_SAMPLES;
 use timewise_flow::{Analysis, Cost, Estimate};
 
-/// Stands behind a value that rests on few samples.
-const FEW: &str = "?";
+/// Stands behind a value that is not to be relied on.
+const MARK: &str = "?";
 
 const FEW_EXPLAINED: &str =
     "? rests on fewer than 10 samples: the interval spans more than a factor of three";
 
-/// Explains the mark, if it stands anywhere.
-pub fn explanation(is_marked: bool, style: Style) -> String {
-    if is_marked { style.wrap(Tone::Faint, FEW_EXPLAINED) } else { String::new() }
-}
+const DOUBTFUL_EXPLAINED: &str =
+    "? rests on fewer than 10 samples, or divides time by the executions of a run that did different work";
 
 /// Above this share of the time a row is shown as hot.
 const HOT: f64 = 0.1;
@@ -77,9 +75,24 @@ impl<'a> Figures<'a> {
         }
     }
 
+    /// Whether costs per execution are known to be wrong, because the runs did different work. Shares of time
+    /// are right nevertheless.
+    pub fn is_doubtful(&self) -> bool {
+        self.analysis.quality.mismatch.is_some()
+    }
+
+    /// Explains the mark, if it stands anywhere.
+    pub fn explanation(&self, is_marked: bool, style: Style) -> String {
+        match is_marked {
+            true if self.is_doubtful() => style.wrap(Tone::Faint, DOUBTFUL_EXPLAINED),
+            true => style.wrap(Tone::Faint, FEW_EXPLAINED),
+            false => String::new(),
+        }
+    }
+
     /// The samples as a cell.
     pub fn samples_cell(&self, cost: &Cost) -> String {
-        if self.is_sampled() { figure(cost.weight.samples) } else { UNKNOWN.into() }
+        if self.is_sampled() { tenths(cost.weight.samples) } else { UNKNOWN.into() }
     }
 
     /// How a row of this cost looks.
@@ -108,12 +121,14 @@ impl<'a> Figures<'a> {
     pub fn each_cells(&self, cost: &Cost, count: u64) -> Vec<String> {
         let cycles = self.each(self.analysis.ruler.cycles(cost), count);
         let value = |estimate: &Option<Estimate>| match estimate {
-            Some(estimate) => figure(estimate.value) + mark(cost),
+            Some(estimate) => figure(estimate.value) + self.mark_each(cost),
             None => UNKNOWN.into(),
         };
         let interval = |estimate: &Option<Estimate>| match estimate {
-            Some(estimate) => format!("({}–{})", figure(estimate.low), figure(estimate.high)),
-            None => String::new(),
+            Some(estimate) if !self.is_doubtful() => {
+                format!("({}–{})", figure(estimate.low), figure(estimate.high))
+            }
+            _ => String::new(),
         };
         if !self.is_time() {
             return vec![value(&cycles), interval(&cycles)];
@@ -129,7 +144,12 @@ impl<'a> Figures<'a> {
 
     /// Cycles per instruction as a cell.
     pub fn cpi_cell(&self, cost: &Cost) -> String {
-        self.cpi(cost).map_or(UNKNOWN.into(), |cpi| figure(cpi.value) + mark(cost))
+        self.cpi(cost).map_or(UNKNOWN.into(), |cpi| figure(cpi.value) + self.mark_each(cost))
+    }
+
+    /// The mark of a cost per execution.
+    fn mark_each(&self, cost: &Cost) -> &'static str {
+        if self.is_doubtful() && cost.weight.samples > 0.0 { MARK } else { mark(cost) }
     }
 
     fn each(&self, estimate: Estimate, count: u64) -> Option<Estimate> {
@@ -139,7 +159,7 @@ impl<'a> Figures<'a> {
 
 /// The mark of few samples.
 fn mark(cost: &Cost) -> &'static str {
-    if is_marked(cost) { FEW } else { "" }
+    if is_marked(cost) { MARK } else { "" }
 }
 
 /// Whether figures of this cost carry the mark: not where there are enough samples, nor where there are none
@@ -151,5 +171,5 @@ pub fn is_marked(cost: &Cost) -> bool {
 
 /// Whether a table shows the mark. Names may hold the same character.
 pub fn has_mark(table: &Table) -> bool {
-    table.numbers().any(|cell| cell.ends_with(FEW))
+    table.numbers().any(|cell| cell.ends_with(MARK))
 }

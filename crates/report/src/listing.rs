@@ -48,7 +48,7 @@ pub fn report(analysis: &Analysis, by: By, limit: Option<usize>, style: Style) -
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
     };
-    let explanation = figures::explanation(figures::has_mark(&table), style);
+    let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));

@@ -31,6 +31,12 @@ pub fn figure(value: f64) -> String {
     }
 }
 
+/// A number of parts, such as of divided samples: always one digit after the point.
+pub fn tenths(value: f64) -> String {
+    let tenths = (10.0 * value).round() as u64;
+    format!("{}.{}", grouped(tenths / 10), tenths % 10)
+}
+
 /// A number of samples.
 pub fn samples(value: u64) -> String {
     format!("{} {}", grouped(value), if value == 1 { "sample" } else { "samples" })
@@ -83,6 +89,11 @@ mod tests {
     fn figures_have_three_digits() {
         let shown = [0.0, 0.004, 0.053, 0.91, 24.06, 279.4, 999.7, 12_345.6].map(figure);
         assert_eq!(shown, ["0", "<0.01", "0.05", "0.91", "24.1", "279", "1,000", "12,346"]);
+    }
+
+    #[test]
+    fn parts_align_at_the_point() {
+        assert_eq!([0.0, 0.04, 0.95, 42.0, 1_234.56].map(tenths), ["0.0", "0.0", "1.0", "42.0", "1,234.6"]);
     }
 
     #[test]

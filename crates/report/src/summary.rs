@@ -18,6 +18,9 @@ const ROWS: usize = 5;
 /// Rows below this share of the time are not worth a line.
 const WORTH_SHOWING: f64 = 0.005;
 
+/// With less than this share of the time on counted code, time per counted instruction means nothing.
+const ENOUGH_JOINED: f64 = 0.5;
+
 /// Below this many cycles an instruction is not slow.
 const SLOW_CYCLES: f64 = 8.0;
 
@@ -40,7 +43,7 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
         }
     }
     out.push('\n');
-    out += &figures::explanation(few, style);
+    out += &figures.explanation(few, style);
     let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
     if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
         let file = file.map_or(String::new(), |file| quoted(file) + " ");
@@ -100,6 +103,7 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
         facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
     }
     facts += match quality.same_output {
+        Some(true) if !quality.has_output => "",
         Some(true) => " · outputs identical",
         Some(false) => " · outputs differ",
         None => "",
@@ -109,6 +113,9 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
 
 fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
     let figures = Figures::new(analysis);
+    if figures.is_doubtful() || analysis.quality.joined_share < ENOUGH_JOINED {
+        return None;
+    }
     let whole = analysis.whole();
     let cpi = figures.cpi(&whole).filter(|_| figures.is_counted())?;
     let Estimate { value, low, high } = cpi;
@@ -193,7 +200,8 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
 /// What a slow instruction does, which is as much as is known: why it is slow was not measured.
 fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
     let slow = row.fields.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
-    let Some(id) = row.of.id.filter(|_| slow) else { return "" };
+    let is_certain = analysis.quality.mismatch.is_none();
+    let Some(id) = row.of.id.filter(|_| slow && is_certain) else { return "" };
     let step = &analysis.code.instructions[id.index()].step;
     match (step.control, step.work) {
         (Control::SystemCall, _) => "a system call",

@@ -1,6 +1,7 @@
 //! What is remembered of an output, to compare it with another.
 
 use std::io::{self, Read};
+use timewise_profile::HASH_OF_NO_OUTPUT;
 
 /// Length and hash of a stream of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub struct Fingerprint {
 
 impl Default for Fingerprint {
     fn default() -> Fingerprint {
-        Fingerprint { length: 0, hash: 0xcbf2_9ce4_8422_2325 }
+        Fingerprint { length: 0, hash: HASH_OF_NO_OUTPUT }
     }
 }
 

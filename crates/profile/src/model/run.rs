@@ -46,7 +46,8 @@ pub struct Run {
     pub exit: Exit,
     /// Whether addresses were randomised.
     pub randomised_addresses: bool,
-    /// Hash of standard output, if it was captured: the same in each run of the same output.
+    /// Hash of standard output, if it was captured: the same in each run of the same output
+    /// ([`HASH_OF_NO_OUTPUT`] if there was none).
     pub stdout_hash: Option<u64>,
     /// The machine.
     pub machine: Machine,
@@ -60,6 +61,9 @@ pub struct Run {
     /// What a reader must know to trust the numbers, in words; empty if nothing.
     pub warnings: Vec<String>,
 }
+
+/// [`Run::stdout_hash`] of a run that wrote nothing: 64-bit FNV-1a of no bytes.
+pub const HASH_OF_NO_OUTPUT: u64 = 0xcbf2_9ce4_8422_2325;
 
 impl Run {
     /// A run of which only the kind is known: all else is empty, zero or unknown.

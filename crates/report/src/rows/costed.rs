@@ -30,10 +30,10 @@ pub struct CostFields {
     /// Cycles per instruction executed; null if none was.
     #[serde(serialize_with = "compact_option")]
     pub cpi: Option<f64>,
-    /// Lower limit of the 95 % interval.
+    /// Lower limit of the 95 % interval; null where the runs did different work.
     #[serde(serialize_with = "compact_option")]
     pub cpi_low: Option<f64>,
-    /// Upper limit of the 95 % interval.
+    /// Upper limit of the 95 % interval; likewise.
     #[serde(serialize_with = "compact_option")]
     pub cpi_high: Option<f64>,
 }
@@ -41,12 +41,13 @@ pub struct CostFields {
 impl<R> Costed<R> {
     pub(super) fn new(analysis: &Analysis, of: R, cost: Cost) -> Costed<R> {
         let cpi = analysis.ruler.cycles(&cost).per(cost.instructions).filter(|_| is_sampled(analysis));
+        let interval = cpi.filter(|_| analysis.quality.mismatch.is_none());
         let fields = CostFields {
             samples: cost.weight.samples,
             cycles: cycles(analysis, &cost),
             cpi: cpi.map(|cpi| cpi.value),
-            cpi_low: cpi.map(|cpi| cpi.low),
-            cpi_high: cpi.map(|cpi| cpi.high),
+            cpi_low: interval.map(|cpi| cpi.low),
+            cpi_high: interval.map(|cpi| cpi.high),
         };
         Costed { of, fields, cost }
     }

@@ -18,9 +18,9 @@ pub struct FunctionRow {
     pub file: Option<String>,
     /// Line where it is declared, if known.
     pub line: Option<u32>,
-    /// How often it was called; null without a counting run.
+    /// How often it was called; null where that was not counted.
     pub calls: Option<u64>,
-    /// Instructions executed in it, without callees; null without a counting run.
+    /// Instructions executed in it, without callees; null where that was not counted.
     pub instructions_self: Option<u64>,
     /// Instructions executed in it and its callees; not measured yet.
     pub instructions_total: Option<u64>,
@@ -51,14 +51,15 @@ pub fn functions(analysis: &Analysis) -> Vec<FunctionRow> {
         let place = analysis.routines[index].place;
         let function = analysis.function_of(routine).map(|id| &profile.functions[id.index()]);
         let file = function.and_then(|function| function.file);
+        let is_known = !analysis.routines[index].blocks.is_empty() || analysis.was_surely_not_executed(place);
         rows.push(FunctionRow {
             module: labels::module_path(profile, place.module),
             offset: place.offset.0,
             function: analysis.name_of(routine),
             file: file.map(|file| labels::file_path(profile, file).to_string()),
             line: function.map(|function| function.line).filter(|&line| line > 0),
-            calls: counted(analysis, analysis.calls_of(routine)),
-            instructions_self: counted(analysis, cost.instructions),
+            calls: counted(analysis, analysis.calls_of(routine)).filter(|_| is_known),
+            instructions_self: counted(analysis, cost.instructions).filter(|_| is_known),
             instructions_total: None,
             cycles_self: cycles(analysis, &cost),
             cycles_total: None,

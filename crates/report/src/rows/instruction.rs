@@ -23,7 +23,7 @@ pub struct InstructionRow {
     pub line: Option<u32>,
     /// Intel syntax; empty for code that was sampled but not counted.
     pub text: String,
-    /// How often it was executed; null without a counting run.
+    /// How often it was executed; null where that was not counted.
     pub executions: Option<u64>,
     /// Which one it is; `None` for code that was sampled but not counted.
     #[serde(skip)]
@@ -45,7 +45,9 @@ pub fn instructions(analysis: &Analysis) -> Vec<Costed<InstructionRow>> {
     }
     for (place, routine, weight) in analysis.strays() {
         let cost = Cost { weight, ..Cost::default() };
-        rows.push(Costed::new(analysis, row(analysis, place, routine, &cost), cost));
+        let mut row = row(analysis, place, routine, &cost);
+        row.executions = row.executions.filter(|_| analysis.was_surely_not_executed(place));
+        rows.push(Costed::new(analysis, row, cost));
     }
     costliest_first(&mut rows, |row| row.cost, |row| (row.of.module.clone(), row.of.offset));
     rows

@@ -1,0 +1,69 @@
+//! Whether the runs did the same work, as far as their times and counts can tell.
+//!
+//! Time of one run and executions of another are a cost only if both did the same. Little of that can be
+//! proved afterwards, and only what is beyond doubt is said: amounts of work that differ by less than the
+//! limits below are not seen.
+
+use crate::code::Code;
+use crate::cost::{Cost, Ruler};
+use crate::samples::Samples;
+use timewise_profile::{Clock, Profile, Run, RunKind};
+
+/// Counting makes no program faster. Equal work measured twice on a busy machine differs by a tenth or two;
+/// a counting run that took less than this share of the sampled run's CPU time did less.
+const LEAST_SHARE: f64 = 0.8;
+
+/// The least difference in CPU time that is more than the system's accounting may be off, nanoseconds.
+const LEAST_DIFFERENCE_NS: f64 = 50e6;
+
+/// Instructions a cycle that no program sustains from its start to its end.
+const MOST_PER_CYCLE: f64 = 6.0;
+
+/// How it shows that the runs did different amounts of work. Costs per execution are then wrong.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Mismatch {
+    /// The counting run did less: it took this share of the sampled run's CPU time, below 1.
+    CountedLess(f64),
+    /// The counting run did more: so many instructions in each cycle of the sampled run are impossible.
+    CountedMore(f64),
+}
+
+impl Mismatch {
+    /// Compares the runs of a profile; `None` if nothing is wrong for certain.
+    pub(crate) fn of(profile: &Profile, code: &Code, samples: &Samples, clock: &Clock) -> Option<Mismatch> {
+        let of = |kind| profile.runs.iter().filter(move |run| run.kind == kind);
+        if of(RunKind::Counting).next().is_none() || samples.user.cycles <= 0.0 {
+            return None;
+        }
+        let mean = |kind, value: fn(&Run) -> f64| of(kind).map(value).sum::<f64>() / of(kind).count() as f64;
+        let user = |kind| mean(kind, |run| run.user_ns as f64);
+        // Where the system divides time between program and kernel by its ticks, only the sum is certain.
+        let busy = |kind| mean(kind, |run| run.user_ns as f64 + run.kernel_ns as f64);
+        let (sampled, counted) = (user(RunKind::Sampling), user(RunKind::Counting));
+        let saved = (sampled - counted).min(busy(RunKind::Sampling) - busy(RunKind::Counting));
+        if counted > 0.0 && counted < LEAST_SHARE * sampled && saved >= LEAST_DIFFERENCE_NS {
+            return Some(Mismatch::CountedLess(counted / sampled));
+        }
+        let whole = Cost { weight: samples.user, ..Cost::default() };
+        // Threads and processes too short for a sample are in the system's accounting only.
+        let accounted = sampled * clock.core_hz_high / 1e9;
+        let cycles = Ruler::new(samples, Some(clock)).cycles(&whole).high.max(accounted);
+        let per_cycle = code.instructions_executed() as f64 / cycles;
+        (per_cycle > MOST_PER_CYCLE).then_some(Mismatch::CountedMore(per_cycle))
+    }
+
+    /// What it is, and what follows, as a part of a warning.
+    pub(crate) fn in_words(self) -> String {
+        match self {
+            Mismatch::CountedLess(share) => format!(
+                "the counting run took {share:.2}x the CPU time of the sampled one, so it did at most so much of \
+                 the work, and costs per execution are too high by {:.1}x or more",
+                1.0 / share
+            ),
+            Mismatch::CountedMore(per_cycle) => format!(
+                "the counting run executed {per_cycle:.1} instructions or more for each cycle of the sampled one, \
+                 which no program does, so it did more work, and costs per execution are too low"
+            ),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Runs that did different amounts of work: what is proved is said, and nothing else.
+
+use timewise_flow::sketch::sketch;
+use timewise_flow::{Analysis, Mismatch};
+use timewise_profile::ModuleKind;
+
+/// A program whose sampling run took a second at 3 GHz, and whose counting run executed `instructions` and
+/// took `counting_ns`.
+fn quality(instructions: u64, counting_ns: u64) -> (Option<Mismatch>, Vec<String>) {
+    let text = format!(
+        "clock cpu-clock:u 3e9 3e9 3e9 1000000
+         function f at 0x1000 size 0x1000
+         block a at 0x1000 runs {instructions} code 90
+         edge - -> a external 1
+         sample 0x1000 1000
+         user sampling 1e9
+         user counting {counting_ns}
+         output sampling 7
+         output counting 7"
+    );
+    let quality = Analysis::new(&sketch(&text).unwrap(), None).quality;
+    (quality.mismatch, quality.warnings)
+}
+
+#[test]
+fn a_counting_run_that_was_faster_did_less() {
+    let (mismatch, warnings) = quality(1_000_000_000, 250_000_000);
+    assert_eq!(mismatch, Some(Mismatch::CountedLess(0.25)));
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("the runs differ: the counting run took 0.25x the CPU time"), "{warning}");
+    assert!(warning.contains("too high by 4.0x or more; make the program"), "{warning}");
+    assert_eq!(quality(1_000_000_000, 850_000_000), (None, vec![]), "as much as noise may be");
+    assert_eq!(quality(1_000_000_000, 0), (None, vec![]), "a run whose time is not known");
+}
+
+#[test]
+fn milliseconds_prove_nothing() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+        block a at 0x1000 runs 1000 code 90
+        sample 0x1000 50
+        user sampling 50e6
+        user counting 10e6";
+    assert_eq!(Analysis::new(&sketch(text).unwrap(), None).quality.mismatch, None);
+}
+
+#[test]
+fn more_instructions_than_any_program_executes_in_that_time_are_more_work() {
+    let (mismatch, warnings) = quality(30_000_000_000, 5_000_000_000);
+    // A thousand samples have an upper limit of 1,064.
+    let Some(Mismatch::CountedMore(per_cycle)) = mismatch else { panic!("{mismatch:?}") };
+    assert!((per_cycle - 10.0 / 1.064).abs() < 0.01, "{per_cycle}");
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("the runs differ: the counting run executed 9.4 instructions"), "{warning}");
+    assert_eq!(quality(18_000_000_000, 5_000_000_000), (None, vec![]), "six a cycle may be");
+}
+
+#[test]
+fn time_without_samples_counts_nevertheless() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+        block a at 0x1000 runs 6000000000 code 90
+        sample 0x1000 10
+        user sampling 2e9
+        user counting 5e9";
+    assert_eq!(Analysis::new(&sketch(text).unwrap(), None).quality.mismatch, None, "many short processes");
+}
+
+#[test]
+fn one_run_alone_differs_from_nothing() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+        sample 0x1000 1000
+        user sampling 1e9";
+    let mut profile = sketch(text).unwrap();
+    profile.runs.pop();
+    profile.processes.pop();
+    profile.threads.pop();
+    assert_eq!(Analysis::new(&profile, None).quality.mismatch, None);
+}
+
+#[test]
+fn generated_code_has_a_warning_of_its_own() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+        block a at 0x1000 runs 10 code 90
+        sample 0x1000 40
+        sample 0x2000 60";
+    let mut profile = sketch(text).unwrap();
+    let missed = Analysis::new(&profile, None).quality.warnings;
+    assert!(missed.iter().any(|warning| warning.contains("60.0 % of the sampled time")), "{missed:?}");
+    let mut generated = profile.modules[0].clone();
+    generated.kind = ModuleKind::Jit;
+    profile.modules.push(generated);
+    for sample in profile.samples.iter_mut().skip(40) {
+        sample.place.as_mut().unwrap().module = timewise_profile::ModuleId(1);
+    }
+    assert_eq!(Analysis::new(&profile, None).quality.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn the_end_of_every_run_is_compared() {
+    let mut profile = sketch("block a at 0x1000 runs 10 code 90").unwrap();
+    let mut again = profile.runs[1].clone();
+    again.exit = timewise_profile::Exit::Code(3);
+    profile.runs.push(again);
+    let warnings = Analysis::new(&profile, None).quality.warnings;
+    let want = "the runs differ: sampling ended with status 0, counting ended with status 3";
+    assert_eq!(warnings, [want]);
+}

@@ -1,0 +1,70 @@
+//! What reports leave out or mark where a figure would say more than was measured.
+
+use timewise_flow::Analysis;
+use timewise_flow::sketch::sketch;
+use timewise_profile::{HASH_OF_NO_OUTPUT, ModuleKind, Profile};
+use timewise_report::{By, Style, json, listing, summary};
+
+fn program(facts: &str) -> Profile {
+    let common = "clock cpu-clock:u 1e9 1e9 1e9 1000000
+        function f at 0x1000 size 0x10
+        function g at 0x2000 size 0x10
+        block a at 0x1000 runs 1000000 code 488b00
+        edge - -> a external 1\n";
+    sketch(&format!("{common}{facts}")).unwrap()
+}
+
+fn screen(profile: &Profile) -> String {
+    summary::summary(&Analysis::new(profile, None), None, Style::default())
+}
+
+fn rows(profile: &Profile, by: By) -> Vec<serde_json::Value> {
+    let text = json::report(&Analysis::new(profile, None), by).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    document["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn costs_of_runs_that_did_different_work_are_marked_and_have_no_interval() {
+    let alike = program("sample 0x1000 900\nuser counting 900e6");
+    assert!(screen(&alike).contains("estimated CPI") && screen(&alike).contains("a slow load"));
+    assert!(screen(&alike).contains("900  (8"), "{}", screen(&alike));
+    assert!(rows(&alike, By::Instruction)[0]["cpi_low"].is_number());
+
+    let different = program("sample 0x1000 900\nuser counting 90e6");
+    let text = screen(&different);
+    assert!(text.contains("took 0.10x the CPU time"), "{text}");
+    assert!(text.contains("900?") && text.contains("run that did different work"), "{text}");
+    assert!(text.contains("100.0 %  "), "shares of time are right: {text}");
+    for wrong in ["estimated CPI", "(8", "a slow load"] {
+        assert!(!text.contains(wrong), "{wrong} in {text}");
+    }
+    let row = &rows(&different, By::Instruction)[0];
+    assert!(row["cpi"].is_number() && row["cpi_low"].is_null() && row["cpi_high"].is_null(), "{row}");
+}
+
+#[test]
+fn time_on_other_code_is_not_divided_by_what_was_counted() {
+    assert!(screen(&program("sample 0x1000 60\nsample 0x2000 40")).contains("estimated CPI"));
+    assert!(!screen(&program("sample 0x1000 40\nsample 0x2000 60")).contains("estimated CPI"));
+}
+
+#[test]
+fn outputs_of_nothing_reassure_nobody() {
+    let mut profile = program("sample 0x1000 900\noutput sampling 7\noutput counting 7");
+    assert!(screen(&profile).contains("outputs identical"));
+    profile.runs.iter_mut().for_each(|run| run.stdout_hash = Some(HASH_OF_NO_OUTPUT));
+    assert!(!screen(&profile).contains("outputs"));
+}
+
+#[test]
+fn how_often_generated_code_ran_is_unknown_if_it_was_not_counted() {
+    let mut profile = program("sample 0x1000 40\nsample 0x2000 60");
+    let calls = |profile: &Profile| rows(profile, By::Function)[0]["calls"].clone();
+    let executions = |profile: &Profile| rows(profile, By::Instruction)[0]["executions"].clone();
+    assert_eq!((calls(&profile), executions(&profile)), (0.into(), 0.into()), "the file's code did not run");
+    profile.modules[0].kind = ModuleKind::Jit;
+    assert!(calls(&profile).is_null() && executions(&profile).is_null());
+    let text = listing::report(&Analysis::new(&profile, None), By::Function, None, Style::default());
+    assert!(text.lines().any(|line| line.contains("60.0 %") && !line.contains(" 0 ")), "{text}");
+}
