@@ -4,6 +4,7 @@ use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
 use crate::screen;
 use crate::sources::Sources;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use timewise_flow::Analysis;
 use timewise_report::annotate;
@@ -21,7 +22,7 @@ Examples:
 pub struct Arguments {
     /// The profile, if it is not profile.tw, and the function: its name, or module and offset
     #[arg(num_args = 1..=2, required = true, value_names = ["[FILE] FUNCTION"])]
-    words: Vec<String>,
+    words: Vec<OsString>,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -32,13 +33,13 @@ pub struct Arguments {
 /// Prints what was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (file, name) = match &arguments.words[..] {
-        [file, name] => (file.as_str(), name.as_str()),
-        [name] => (DEFAULT_FILE, name.as_str()),
+        [file, name] => (file.as_os_str(), name),
+        [name] => (OsStr::new(DEFAULT_FILE), name),
         _ => anyhow::bail!("say which function: timewise annotate FUNCTION"),
     };
     let profile = reading::load(Path::new(file))?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
-    let routine = annotate::find(&analysis, name)?;
+    let routine = annotate::find(&analysis, &name.to_string_lossy())?;
     let text = match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.reading.color);

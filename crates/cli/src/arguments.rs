@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use timewise_profile::Profile;
 use timewise_sampler::Options;
 use timewise_target::launch::Launch;
 
@@ -62,4 +63,20 @@ pub struct Output {
     /// Where to save the profile; a former file is kept with .old added
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = DEFAULT_FILE)]
     pub path: PathBuf,
+}
+
+impl Output {
+    /// Fails where saving would surely fail, before the program runs.
+    ///
+    /// # Errors
+    /// What speaks against the path.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.path.as_os_str() == "-" {
+            anyhow::bail!(
+                "a profile is a database, which cannot be written to standard output; \
+                 choose a file, or ./- if that is its name"
+            );
+        }
+        Ok(Profile::check_place(&self.path)?)
+    }
 }

@@ -25,7 +25,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    Profile::check_place(&arguments.output.path)?;
+    arguments.output.check()?;
     let profile = recording::record(arguments.program.launch(), watch)?;
     let exit = profile.runs[0].exit;
     recording::keep(profile, &arguments.output, summary)?;

@@ -1,7 +1,8 @@
 //! Exit statuses. Where a program runs, its own is ours; our own failures then are those of
 //! `timeout` and `env`.
 
-use crate::talk::say;
+use crate::talk::complain;
+use std::io;
 use std::process::ExitCode;
 use timewise_profile::Exit;
 use timewise_target::launch::LaunchError;
@@ -31,13 +32,19 @@ pub fn misused(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// The status of any command that we could not even begin.
+pub fn failed(error: &anyhow::Error) -> ExitCode {
+    complain(format_args!("{error:#}"));
+    ExitCode::from(OURS)
+}
+
 /// The status of a command that runs a program: the program's own, or why there is none, in one line.
 pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
     let error = match result {
         Ok(exit) => return like(exit),
         Err(error) => error,
     };
-    say(format_args!("timewise: {error:#}"));
+    complain(format_args!("{error:#}{}", advice(&error)));
     ExitCode::from(match error.downcast_ref::<LaunchError>() {
         Some(LaunchError::NotFound(_)) => NOT_FOUND,
         Some(LaunchError::NotExecutable { .. }) => NOT_EXECUTABLE,
@@ -50,10 +57,19 @@ pub fn of_reading(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(format_args!("timewise: {error:#}"));
+            complain(format_args!("{error:#}{}", advice(&error)));
             ExitCode::from(MISUSED)
         }
     }
+}
+
+/// What to do about a limit of our process, which the operation that met with it does not know.
+fn advice(error: &anyhow::Error) -> &'static str {
+    let meets = |code| {
+        let is_it = |cause: &io::Error| cause.raw_os_error() == Some(code);
+        error.chain().any(|cause| cause.downcast_ref().is_some_and(is_it))
+    };
+    if meets(libc::EMFILE) { "; allow more of them: ulimit -n 1024" } else { "" }
 }
 
 /// Ends as the program did: with its status, or by its signal.

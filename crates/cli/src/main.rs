@@ -23,6 +23,7 @@ mod twice;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use std::thread;
 
 /// Tells where a program's cycles go and why, on unmodified Linux binaries.
 #[derive(Parser)]
@@ -42,7 +43,20 @@ enum Command {
     Annotate(annotate::Arguments),
 }
 
+/// What our own work needs: a user's limit on stacks is meant for programs.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    match thread::Builder::new().stack_size(STACK_BYTES).spawn(run_command) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(error) => exit_status::failed(&anyhow::anyhow!(
+            "cannot start a thread: {error}; allow more processes or memory: ulimit -u, ulimit -v"
+        )),
+    }
+}
+
+fn run_command() -> ExitCode {
+    signals::outlive_file_limit();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit_status::misused(&error),

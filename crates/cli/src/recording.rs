@@ -1,9 +1,10 @@
 //! What the commands that run a program have in common: the way into a recording, and the way out of it.
 
 use crate::arguments::Output;
-use crate::talk::say;
+use crate::talk::{complain, say};
 use crate::{progress, signals, symbolise};
 use timewise_profile::{Profile, Run};
+use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
 
 /// Launches a program and has `watch` record it to its end. Signals that ask us to stop are the program's
@@ -38,16 +39,16 @@ pub fn keep(
     profile.runs[0].warnings.extend(unknown);
     if profile.samples.is_empty() && profile.blocks.is_empty() {
         let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
-        say(format_args!("timewise: nothing to save: {}", reasons.join("; ")));
+        complain(format_args!("nothing to save: {}", reasons.join("; ")));
         return Ok(());
     }
     say(summary(&profile).trim_end());
     profile.save(&output.path)?;
-    say(format_args!("saved as {}", output.path.display()));
+    say(format_args!("saved as {}", visible(&output.path.to_string_lossy())));
     Ok(())
 }
 
 /// The warnings of a run below `summary`, a line each.
 pub fn with_warnings(summary: String, run: &Run) -> String {
-    run.warnings.iter().fold(summary, |text, warning| text + "\nwarning: " + warning)
+    run.warnings.iter().fold(summary, |text, warning| text + "\nwarning: " + &visible(warning))
 }

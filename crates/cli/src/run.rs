@@ -51,7 +51,7 @@ const INTERRUPTED: &str = "counting was interrupted: counts are those up to then
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    Profile::check_place(&arguments.output.path)?;
+    arguments.output.check()?;
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = first_run(arguments, &input, &outputs)?;

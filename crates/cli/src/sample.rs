@@ -2,9 +2,11 @@
 
 use crate::arguments::{Output, Program, Sampling};
 use crate::recording;
+use crate::screen::{self, Colour};
 use std::collections::BTreeSet;
 use timewise_profile::{Clock, Exit, Profile, Run};
 use timewise_report::number::grouped;
+use timewise_report::visible::command_line;
 
 /// Run a program natively and record where its time passes
 #[derive(clap::Args)]
@@ -26,7 +28,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    Profile::check_place(&arguments.output.path)?;
+    arguments.output.check()?;
     let options = arguments.sampling.options();
     let profile =
         recording::record(arguments.program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;
@@ -37,12 +39,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// What was sampled, in a few words, and what limits it.
 fn summary(profile: &Profile) -> String {
+    let width = screen::style(&std::io::stderr(), Colour::Never).width;
     let run = &profile.runs[0];
-    let command: Vec<_> = run.command.iter().map(|part| String::from_utf8_lossy(part)).collect();
     let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
     let mut text = format!(
         "{}: {} · {} samples, {} lost · {} sampled",
-        command.join(" "),
+        command_line(run, width),
         elapsed(run, profile.threads.len()),
         grouped(profile.samples.len() as u64),
         grouped(run.lost_samples),

@@ -27,10 +27,15 @@ const NARROWEST: usize = 40;
 /// How to write to `stream`: as wide as its terminal, or as the variable `COLUMNS` says.
 pub fn style(stream: &(impl AsFd + IsTerminal), colour: Colour) -> Style {
     let variable = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal =
-        || termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col)).filter(|&w| w > 0);
+    let terminal = || termios::tcgetwinsize(stream).ok().map(|size| usize::from(size.ws_col));
     let plain = Style::default();
-    let width = terminal().or_else(variable).unwrap_or(plain.width).clamp(NARROWEST, WIDEST);
+    // Where nobody knows, both are 0.
+    let known = |width: &usize| *width > 0;
+    let width = terminal()
+        .filter(known)
+        .or_else(|| variable().filter(known))
+        .unwrap_or(plain.width)
+        .clamp(NARROWEST, WIDEST);
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let colour = match colour {

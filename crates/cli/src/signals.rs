@@ -32,6 +32,20 @@ fn outlive() {
     }
 }
 
+/// From now on a file that grows beyond the limit is an error where it is written, and does not end us.
+/// Programs that we launch do not inherit a handler, as they would inherit that the signal is ignored; if
+/// it was ignored before, it stays so for both.
+pub fn outlive_file_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let action = nothing as *const () as libc::sighandler_t;
+    // SAFETY: the handler does nothing, which is allowed in a signal handler.
+    unsafe {
+        if libc::signal(libc::SIGXFSZ, action) == libc::SIG_IGN {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        }
+    }
+}
+
 /// From now on signals that ask us to stop are for this process.
 pub fn leave_to(pid: i32) {
     outlive();

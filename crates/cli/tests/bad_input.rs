@@ -174,6 +174,7 @@ fn nowhere_to_save() {
         ("/dev/null", "not a regular file"),
         ("/proc/x.tw", "'/proc' takes no files"),
         ("/dev/null/x.tw", "'/dev/null' is not a directory"),
+        ("-", "a profile is a database"),
     ] {
         for verb in ["run", "sample", "count"] {
             let outcome = place.shell(&format!("timewise {verb} -o {file} -- touch ran"));

@@ -76,6 +76,34 @@ fn a_program_that_deletes_itself() {
 }
 
 #[test]
+fn control_characters_reach_no_terminal() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let build = "name=$'./a\\e[31mb\\nc\\a'; cc -s -O1 busy.c -o \"$name\"";
+    for verb in ["run", "sample", "count"] {
+        let outcome = place.shell(&format!("{build} && timewise {verb} -- \"$name\" && timewise report"));
+        assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+        let shown = format!("{}{}", outcome.stderr, outcome.stdout);
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown}");
+        assert!(shown.contains(r"a\x1b[31mb\nc\x07"), "{shown}");
+    }
+    let outcome = place.shell("timewise run -- bash -c 'for i in {1..20000}; do :; done' $(seq 1 10000)");
+    assert!(outcome.stderr.lines().all(|line| line.chars().count() <= 120), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_profile_whose_name_is_no_text() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let outcome = place.shell(
+        "cc -g -O1 busy.c -o busy && name=$(printf 'p\\377') && timewise count -o \"$name\" -- ./busy &&
+         timewise annotate \"$name\" main && timewise report \"$name\"",
+    );
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("busy.c:8"), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_program_whose_name_is_no_text() {
     let place = Place::new();
     let outcome = place.shell(

@@ -21,7 +21,7 @@ pub enum CountError {
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The system refused something that counting needs.
-    #[error("cannot {what}: {cause}; timewise doctor says what this machine allows")]
+    #[error("cannot {what}: {cause}; {}", timewise_target::remedy::remedy(.cause))]
     System {
         /// The operation.
         what: &'static str,

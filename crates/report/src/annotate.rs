@@ -11,6 +11,7 @@ use crate::origin;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, cut};
+use crate::visible::visible;
 use std::collections::BTreeSet;
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
@@ -139,8 +140,8 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
     }
     out += &format!(
         "\n{} ({}): {} of {}, CPI {}, called {}\n\n",
-        style.paint(Tone::Heading, &name),
-        labels::declared(analysis, routine),
+        style.paint(Tone::Heading, &visible(&name)),
+        visible(&labels::declared(analysis, routine)),
         figures.share_cell(&cost),
         if figures.is_sampled() { "the time" } else { "all instructions" },
         figures.cpi_cell(&cost),
@@ -262,7 +263,7 @@ impl Listing<'_> {
             }
         };
         let text = format!("{label}  {}", text.trim_end().replace('\t', "    "));
-        style.paint(Tone::Heading, &cut(text.trim_end(), style.width)) + "\n"
+        style.paint(Tone::Heading, &cut(&visible(text.trim_end()), style.width)) + "\n"
     }
 
     /// Says that a loop begins here.

@@ -8,6 +8,7 @@
 //! - [`listing`]: `timewise report`, one row for each function, loop, block, instruction or line;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
+//! - [`visible`]: what others wrote, made harmless to terminals;
 //! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod rows;
 pub mod style;
 pub mod summary;
 mod table;
+pub mod visible;
 
 pub use listing::By;
 pub use style::Style;

@@ -1,5 +1,7 @@
 //! How text may look: how wide, and whether coloured.
 
+use crate::visible::visible;
+
 /// What the reader's screen can show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
@@ -34,8 +36,10 @@ pub enum Tone {
 
 impl Style {
     /// `text` in lines that fit: broken between facts that are joined by ` · `, and within a fact that
-    /// is longer than a line at blanks. All lines but the first are indented.
+    /// is longer than a line at blanks. All lines but the first are indented. Control characters are written
+    /// out.
     pub fn wrap(self, tone: Tone, text: &str) -> String {
+        let text = visible(text);
         let mut lines: Vec<String> = Vec::new();
         for fact in text.split(" · ") {
             match lines.last_mut() {

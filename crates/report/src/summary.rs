@@ -8,6 +8,7 @@ use crate::origin;
 use crate::rows::{self, Costed, InstructionRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
+use crate::visible::{command_line, visible};
 use timewise_flow::{Analysis, Estimate};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
@@ -54,16 +55,17 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
 
 /// What ran, for how long, and how well it was measured.
 fn runs(analysis: &Analysis, style: Style) -> String {
-    let measured = [Some(native_run(analysis)), counting_run(analysis), cost_of_an_instruction(analysis)];
+    let measured =
+        [Some(native_run(analysis, style)), counting_run(analysis), cost_of_an_instruction(analysis)];
     let mut out: String = measured.iter().flatten().map(|line| style.wrap(Tone::Plain, line)).collect();
     out.extend(origin::clock_in_words(analysis).map(|line| style.wrap(Tone::Faint, &line)));
     out
 }
 
-fn native_run(analysis: &Analysis) -> String {
+fn native_run(analysis: &Analysis, style: Style) -> String {
     let quality = &analysis.quality;
     if quality.sampling_runs == 0 {
-        return format!("{}: not sampled", command(analysis.profile));
+        return format!("{}: not sampled", command(analysis.profile, style));
     }
     let busy = quality.user_ns + quality.kernel_ns;
     let (user, kernel) = (seconds(quality.user_ns), seconds(quality.kernel_ns));
@@ -82,7 +84,7 @@ fn native_run(analysis: &Analysis) -> String {
     };
     format!(
         "{}: {times} · {}, {} lost · {threads}",
-        command(analysis.profile),
+        command(analysis.profile, style),
         samples(quality.samples),
         grouped(quality.lost_samples)
     )
@@ -217,14 +219,10 @@ fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
     }
 }
 
-fn command(profile: &Profile) -> String {
+/// The command, so long that its figures still fit beside it or at least below it.
+fn command(profile: &Profile, style: Style) -> String {
     let run = profile.runs.iter().find(|run| run.kind == RunKind::Sampling).or(profile.runs.first());
-    let words = run.map_or(&[][..], |run| &run.command).iter();
-    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    match words.split_first() {
-        Some((program, rest)) => [&[labels::file_name(program).to_string()], rest].concat().join(" "),
-        None => "?".into(),
-    }
+    run.map_or("?".into(), |run| command_line(run, style.width.saturating_sub(":".len())))
 }
 
 fn seconds(ns: f64) -> String {
@@ -234,5 +232,12 @@ fn seconds(ns: f64) -> String {
 /// A word as a shell takes it.
 fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.:+-@/".contains(c));
-    if plain { name.to_string() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+    if plain {
+        name.to_string()
+    } else if name.chars().any(char::is_control) {
+        let escaped = name.replace('\\', "\\\\").replace('\'', "\\'");
+        format!("$'{}'", visible(&escaped))
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
 }

@@ -1,6 +1,7 @@
 //! Tables that fit a width: numbers to the right, names to the left and cut short where they must be.
 
 use crate::style::{Style, Tone};
+use crate::visible::visible;
 
 /// One column.
 pub struct Column {
@@ -53,8 +54,9 @@ impl Table {
         Table { columns, rows: Vec::new() }
     }
 
-    /// Adds a row, one cell for each column.
+    /// Adds a row, one cell for each column. Control characters are written out.
     pub fn row(&mut self, tone: Tone, cells: Vec<String>) {
+        let cells = cells.iter().map(|cell| visible(cell).into_owned()).collect();
         self.rows.push((tone, cells));
     }
 

@@ -42,7 +42,7 @@ pub enum SampleError {
         reasons: String,
     },
     /// The system refused something that sampling needs.
-    #[error("cannot {what}: {cause}; timewise doctor says what this machine allows")]
+    #[error("cannot {what}: {cause}; {}", timewise_target::remedy::remedy(.cause))]
     System {
         /// The operation.
         what: &'static str,

@@ -1,9 +1,11 @@
 //! Launching a program stopped at its first instruction, before even the dynamic loader has run.
 
 use crate::program;
+use crate::remedy::remedy;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -21,8 +23,11 @@ pub enum LaunchError {
         /// Why not, and what to do.
         why: String,
     },
+    /// What the kernel says of processes is out of reach, as in a bare `chroot`.
+    #[error("cannot observe {0}: there is no /proc; mount it: mount -t proc proc /proc")]
+    NoProc(String),
     /// The system refused something that launching needs.
-    #[error("cannot launch {path}: {what}: {cause}; timewise doctor says what this machine allows")]
+    #[error("cannot launch {path}: {what}: {cause}; {}", remedy(.cause))]
     System {
         /// What was asked for.
         path: String,
@@ -105,6 +110,9 @@ impl Launch {
     pub fn stopped(self) -> Result<Stopped, LaunchError> {
         let shown = self.program.to_string_lossy().into_owned();
         let file = program::resolve(&self.program)?;
+        if !Path::new("/proc/self/stat").exists() {
+            return Err(LaunchError::NoProc(shown));
+        }
         let system = |what| {
             let path = shown.clone();
             move |cause| LaunchError::System { path, what, cause }

@@ -9,6 +9,7 @@ pub mod machine;
 pub mod maps;
 pub mod perf;
 pub mod program;
+pub mod remedy;
 pub mod run;
 pub mod seize;
 pub mod subject;

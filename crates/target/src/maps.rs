@@ -46,8 +46,20 @@ fn parse(line: &[u8]) -> Option<Mapped> {
         file_offset,
         device: libc::makedev(hex(major)? as u32, hex(minor)? as u32),
         inode,
-        path: fields.next().unwrap_or_default().trim_ascii_start().to_vec(),
+        path: path(fields.next().unwrap_or_default()),
     })
+}
+
+/// In a path, the kernel writes the end of a line as `\012`, and nothing else in another way.
+fn path(field: &[u8]) -> Vec<u8> {
+    let mut rest = field.trim_ascii_start();
+    let mut path = Vec::with_capacity(rest.len());
+    while let Some((&byte, after)) = rest.split_first() {
+        let escaped = rest.strip_prefix(br"\012");
+        path.push(if escaped.is_some() { b'\n' } else { byte });
+        rest = escaped.unwrap_or(after);
+    }
+    path
 }
 
 #[cfg(test)]
@@ -65,6 +77,7 @@ mod tests {
         assert_eq!(parse(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
         assert_eq!(parse(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
         assert_eq!(parse(b""), None);
+        assert_eq!(path(br"  /a\012b\013\"), b"/a\nb\\013\\");
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! Under tight limits: the promised status and one line that names the limit, or the work done all the same.
+
+mod command;
+
+use command::Place;
+
+/// One of them must not take long, but long enough for samples.
+const BUSY: &str = "int main(void) { volatile long n = 0; while (n < 100000000) n++; return 0; }";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    assert_eq!(place.shell("cc -O1 busy.c -o busy").status, Some(0));
+    place
+}
+
+#[test]
+fn a_small_stack_is_for_the_program_only() {
+    let place = place();
+    for verb in ["run", "sample", "count"] {
+        let outcome = place.shell(&format!("ulimit -s 64; timewise {verb} -- ./busy"));
+        assert_eq!((outcome.status, place.has("profile.tw")), (Some(0), true), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("warning"), "{}", outcome.stderr);
+    }
+    let outcome = place.shell("ulimit -s 64; timewise sample -- bash -c 'ulimit -s'");
+    assert_eq!(outcome.stdout, "64\n");
+}
+
+#[test]
+fn a_limit_on_files_keeps_the_former_profile() {
+    let place = place();
+    place.write("profile.tw", "former");
+    let outcome = place.shell("ulimit -f 10; timewise sample -- ./busy");
+    assert_eq!((outcome.status, outcome.signal), (Some(125), None), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("larger than the limit allows"), "{}", outcome.stderr);
+    assert_eq!(place.read("profile.tw"), "former");
+    let outcome = place.shell("ulimit -f 10; timewise count -- ./busy");
+    assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.trim_end().ends_with("ulimit -f unlimited"), "{}", outcome.stderr);
+    assert!(!place.has("profile.tw.old"));
+}
+
+/// That a file that is too large ends a program, or does not, is the program's affair.
+#[test]
+fn programs_meet_with_the_limit_on_files_as_without_us() {
+    let place = Place::new();
+    let write = "bash -c 'head -c 100000 /dev/zero > big; echo $?'";
+    for before in ["", "trap '' XFSZ;"] {
+        let natively = place.shell(&format!("ulimit -f 10; {before} {write}"));
+        let sampled = place.shell(&format!("ulimit -f 10; {before} timewise sample -- {write}"));
+        assert_eq!(sampled.stdout, natively.stdout, "{}", sampled.stderr);
+        let status = if before.is_empty() { "153\n" } else { "1\n" };
+        assert_eq!(sampled.stdout, status, "{}", sampled.stderr);
+    }
+}
+
+#[test]
+fn too_few_descriptors() {
+    let place = place();
+    for descriptors in [6, 8, 9] {
+        let outcome = place.shell(&format!("ulimit -n {descriptors}; timewise run -- ./busy"));
+        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+        assert!(outcome.stderr.trim_end().ends_with("ulimit -n 1024"), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    }
+}
+
+/// As in a bare `chroot`.
+#[test]
+fn a_machine_without_proc() {
+    let place = Place::new();
+    if place.shell("unshare --mount true").status != Some(0) {
+        eprintln!("not checked: no right to unmount /proc");
+        return;
+    }
+    for verb in ["run", "sample", "count"] {
+        let timewise = env!("CARGO_BIN_EXE_timewise");
+        let hide = "mount -t tmpfs none /proc &&";
+        let outcome =
+            place.shell(&format!("unshare --mount sh -c '{hide} exec \"$0\" {verb} -- true' '{timewise}'"));
+        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+        let says = "timewise: cannot observe true: there is no /proc; mount it: mount -t proc proc /proc\n";
+        assert_eq!(outcome.stderr, says);
+    }
+}
