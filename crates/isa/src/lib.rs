@@ -1,7 +1,7 @@
 //! Facts about x86-64 instructions: the only crate that names the decoder library.
 //!
 //! Everything here is a pure function of instruction bytes and works without the standard library,
-//! because the in-target runtime uses it too. Start reading at [`decode`].
+//! because the in-target runtime uses it too. Start reading at [`decode()`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -3,7 +3,7 @@
 //!
 //! It shares the process with a program that must not notice: it has its own stack, makes its own system
 //! calls, and touches no register, flag or byte of the program's but those that it saved. What is pure
-//! ([`forest`], [`unit`], [`emit`]) is tested on the host like any code. Start reading at
+//! ([`forest`], [`mod@unit`], [`emit`]) is tested on the host like any code. Start reading at
 //! [`dispatch::dispatch`], which threads come to whenever they leave translated code.
 #![no_std]
 

@@ -18,20 +18,20 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Index into [`Profile::runs`].
+    /// Index into [`crate::Profile::runs`].
     RunId,
-    /// Index into [`Profile::processes`].
+    /// Index into [`crate::Profile::processes`].
     ProcessId,
-    /// Index into [`Profile::threads`].
+    /// Index into [`crate::Profile::threads`].
     ThreadId,
-    /// Index into [`Profile::modules`].
+    /// Index into [`crate::Profile::modules`].
     ModuleId,
-    /// Index into [`Profile::files`].
+    /// Index into [`crate::Profile::files`].
     FileId,
-    /// Index into [`Profile::functions`].
+    /// Index into [`crate::Profile::functions`].
     FunctionId,
-    /// Index into [`Profile::blocks`].
+    /// Index into [`crate::Profile::blocks`].
     BlockId,
-    /// Index into [`Profile::stacks`].
+    /// Index into [`crate::Profile::stacks`].
     StackId,
 }
