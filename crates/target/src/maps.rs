@@ -50,8 +50,9 @@ fn parse(line: &[u8]) -> Option<Mapped> {
     })
 }
 
-/// In a path, the kernel writes the end of a line as `\012`, and nothing else in another way.
-fn path(field: &[u8]) -> Vec<u8> {
+/// The path at the end of a line, in which the kernel writes the end of a line as `\012`, and nothing else in
+/// another way.
+pub fn path(field: &[u8]) -> Vec<u8> {
     let mut rest = field.trim_ascii_start();
     let mut path = Vec::with_capacity(rest.len());
     while let Some((&byte, after)) = rest.split_first() {

@@ -11,6 +11,7 @@ use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord, MappingRecord};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::COUNTERS;
+use timewise_target::maps;
 
 /// What one process image logged itself, as far as it was read.
 #[derive(Debug)]
@@ -105,7 +106,8 @@ impl Image {
         });
         mappings.read::<MappingRecord>(arena, claims, self.record, &process.mappings, |record, tail| {
             let length = record.path_length as usize;
-            let path = tail.get(..length)?.to_vec();
+            // The process copied it out of the kernel's table.
+            let path = maps::path(tail.get(..length)?);
             self.mappings.push(Mapped { record, path });
             Some(length)
         });
