@@ -148,6 +148,11 @@ impl Code {
         &self.edges[begin..begin + length]
     }
 
+    /// Edges to outside the program, and to instructions that faulted.
+    pub fn edges_out(&self) -> &[Edge] {
+        &self.edges[..self.edges.partition_point(|edge| edge.to.is_none())]
+    }
+
     /// Executions of an instruction: those of its block.
     pub fn executions(&self, instruction: InstructionId) -> u64 {
         self.blocks[self.instructions[instruction.index()].block.index()].executions

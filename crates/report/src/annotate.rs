@@ -1,12 +1,13 @@
 //! `timewise annotate`: one function, instruction by instruction, between its source lines.
 
+use crate::branch;
 use crate::code_text::CodeText;
 use crate::csv::table;
 use crate::figures::{self, Figures};
 use crate::json::document;
 use crate::labels;
 use crate::listing::By;
-use crate::number::{count, percent, times};
+use crate::number::{count, times};
 use crate::origin;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
@@ -15,7 +16,6 @@ use crate::visible::visible;
 use std::collections::BTreeSet;
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
-use timewise_isa::Control;
 use timewise_profile::{BlockId, Offset, Place};
 
 /// Why a function cannot be annotated.
@@ -212,7 +212,8 @@ impl Listing<'_> {
 
     fn cells(&self, id: InstructionId, place: Place) -> Vec<String> {
         let cost = self.costs[id.index()];
-        let mut cells = vec![format!("{:#x}", place.offset.0), self.text.of(id), self.taken(id)];
+        let mut cells =
+            vec![format!("{:#x}", place.offset.0), self.text.of(id), branch::taken(self.analysis, id)];
         cells.extend([
             count(cost.instructions),
             self.figures.samples_cell(&cost),
@@ -220,28 +221,6 @@ impl Listing<'_> {
         ]);
         cells.extend(self.figures.each_cells(&cost, cost.instructions));
         cells
-    }
-
-    /// Which way a conditional branch jumps, and how often.
-    fn taken(&self, id: InstructionId) -> String {
-        let instruction = &self.analysis.code.instructions[id.index()];
-        let target = match instruction.step.control {
-            Control::Branch { target, .. } | Control::CountBranch { target, .. } => target,
-            _ => return String::new(),
-        };
-        let from = instruction.block;
-        let block = &self.analysis.code.blocks[from.index()];
-        let place = Place { offset: Offset(target), ..block.place };
-        let into = self.analysis.code.block_at(place).map_or(&[][..], |to| self.analysis.code.edges_into(to));
-        let is_taken = |edge: &&timewise_flow::code::Edge| {
-            edge.from == Some(from) && edge.kind == timewise_profile::EdgeKind::Branch
-        };
-        let taken: u64 = into.iter().filter(is_taken).map(|edge| edge.count).sum();
-        if block.executions == 0 {
-            return String::new();
-        }
-        let arrow = if target > instruction.step.offset { '↓' } else { '↑' };
-        format!("{arrow} {}", percent(taken as f64 / block.executions as f64))
     }
 
     fn source_line(

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod branch;
 mod code_text;
 pub mod csv;
 mod figures;

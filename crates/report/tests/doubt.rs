@@ -3,7 +3,7 @@
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::{HASH_OF_NO_OUTPUT, ModuleKind, Profile};
-use timewise_report::{By, Style, json, listing, summary};
+use timewise_report::{By, Style, annotate, json, listing, summary};
 
 fn program(facts: &str) -> Profile {
     let common = "clock cpu-clock:u 1e9 1e9 1e9 1000000
@@ -67,4 +67,28 @@ fn how_often_generated_code_ran_is_unknown_if_it_was_not_counted() {
     assert!(calls(&profile).is_null() && executions(&profile).is_null());
     let text = listing::report(&Analysis::new(&profile, None), By::Function, None, Style::default());
     assert!(text.lines().any(|line| line.contains("60.0 %") && !line.contains(" 0 ")), "{text}");
+}
+
+#[test]
+fn a_branch_to_an_instruction_that_faulted_was_taken() {
+    let shown = |edges: &str| {
+        let text = format!(
+            "function f at 0x1000 size 0x20
+             block a at 0x1007 runs 10000 code 83e901 75f4
+             block b at 0x100c runs 1 code c3
+             edge - -> a external 10000
+             edge a -> b fallthrough 1
+             {edges}"
+        );
+        let profile = sketch(&text).unwrap();
+        let analysis = Analysis::new(&profile, None);
+        let routine = annotate::find(&analysis, "f").unwrap();
+        let text =
+            annotate::text(&analysis, routine, &|_, _| annotate::SourceText::Unknown, Style::default());
+        let branch = text.lines().find(|line| line.contains("jne")).unwrap();
+        branch.split_whitespace().skip(3).take(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown("edge a -> - branch 9999"), "↑ 100.0");
+    assert_eq!(shown("edge a -> - branch 9995\nedge a -> - external 4"), "↑ 100.0", "a few are unknown");
+    assert_eq!(shown("edge a -> - branch 9000\nedge a -> - external 999"), "↑ –");
 }

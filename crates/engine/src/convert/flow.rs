@@ -141,7 +141,9 @@ pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
                     let count = flows[departure].count.min(flows[arrival].count);
                     let to = flows[departure].to;
                     let (from, kind) = (flows[arrival].from, flows[arrival].kind);
-                    let kind = if to.is_none() { EdgeKind::External } else { kind };
+                    // Which way a branch went is known, wherever the program went on after a fault there.
+                    let keeps = to.is_some() || matches!(kind, EdgeKind::Branch | EdgeKind::Fallthrough);
+                    let kind = if keeps { kind } else { EdgeKind::External };
                     flows[departure].count -= count;
                     flows[arrival].count -= count;
                     if from.is_some() || to.is_some() {
@@ -219,6 +221,17 @@ mod tests {
             flow(Some((last, 1)), Some(all), EdgeKind::Return, 7),
         ];
         assert_eq!(flows, expected);
+    }
+
+    #[test]
+    fn a_branch_to_code_that_faulted_was_taken() {
+        let (pieces, [all, _, last]) = pieces();
+        let mut flows = vec![
+            flow(Some((last, 1)), Some(all), EdgeKind::Branch, 9),
+            flow(Some((all, 0)), None, EdgeKind::External, 9),
+        ];
+        take_back(&pieces, &mut flows);
+        assert_eq!(flows, [flow(Some((last, 1)), None, EdgeKind::Branch, 9)]);
     }
 
     #[test]

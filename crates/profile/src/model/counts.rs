@@ -42,7 +42,7 @@ pub enum EdgeKind {
 pub struct EdgeCount {
     /// Where from; `None` when control came from outside (start of a thread, a signal).
     pub from: Option<BlockId>,
-    /// Where to; `None` when it left.
+    /// Where to; `None` when it left, or went to an instruction that faulted.
     pub to: Option<BlockId>,
     /// In which way.
     pub kind: EdgeKind,
