@@ -10,6 +10,7 @@ use crate::listing::By;
 use crate::number::{count, times};
 use crate::origin;
 use crate::rows::{Costed, InstructionRow, instructions};
+use crate::short_name::answers_to;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, cut};
 use crate::visible::visible;
@@ -30,7 +31,7 @@ pub enum AnnotateError {
         similar: Vec<String>,
     },
     /// Several have.
-    #[error("'{name}' names {} functions: say which, as {}", .places.len(), .places.join(" or "))]
+    #[error("'{name}' names {} functions: say which, as {}", .places.len(), some(.places))]
     Ambiguous {
         /// The name that was asked for.
         name: String,
@@ -47,6 +48,13 @@ pub enum AnnotateError {
     },
 }
 
+/// Many overloads would fill a screen.
+fn some(places: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let more = if places.len() > SHOWN { " or others" } else { "" };
+    places[..places.len().min(SHOWN)].join(" or ") + more
+}
+
 fn suggestion(names: &[String]) -> String {
     match names {
         [] => "; timewise report --by function lists all".into(),
@@ -54,7 +62,8 @@ fn suggestion(names: &[String]) -> String {
     }
 }
 
-/// Finds a function by its name, or by module and offset (`libc.so.6+0x1a2b0`, also in its middle).
+/// Finds a function by its name, by the end of its name without parameters (`f` for `ns::f(int)`), or by module
+/// and offset (`libc.so.6+0x1a2b0`, also in its middle).
 ///
 /// # Errors
 /// See [`AnnotateError`].
@@ -65,7 +74,11 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
         let function = analysis.function_of(*id).map(|id| &analysis.profile.functions[id.index()]);
         analysis.name_of(*id) == name || place(*id) == name || function.is_some_and(|f| f.symbol == name)
     };
-    let found: Vec<RoutineId> = all().filter(is_named).collect();
+    let mut found: Vec<RoutineId> = all().filter(is_named).collect();
+    let block = block_named(analysis, name);
+    if found.is_empty() && block.is_none() {
+        found = all().filter(|id| answers_to(&analysis.name_of(*id), name)).collect();
+    }
     match &found[..] {
         [] => {}
         [only] if analysis.routines[only.index()].blocks.is_empty() => {
@@ -82,12 +95,12 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
                 [only] => Ok(*only),
                 _ => Err(AnnotateError::Ambiguous {
                     name: name.into(),
-                    places: several.iter().map(|id| place(*id)).collect(),
+                    places: told_apart(several, |id| analysis.name_of(id), place),
                 }),
             };
         }
     }
-    if let Some(block) = block_named(analysis, name) {
+    if let Some(block) = block {
         return Ok(analysis.owner[block.index()]);
     }
     let wanted = name.to_lowercase();
@@ -98,6 +111,19 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
     let mut similar: Vec<String> = all().map(|id| analysis.name_of(id)).filter(resembles).take(3).collect();
     similar.dedup();
     Err(AnnotateError::Unknown { name: name.into(), similar })
+}
+
+/// How to name each of `several`: by its name, or by its place where names are the same.
+fn told_apart(
+    several: &[RoutineId],
+    name: impl Fn(RoutineId) -> String,
+    place: impl Fn(RoutineId) -> String,
+) -> Vec<String> {
+    let names: BTreeSet<String> = several.iter().map(|id| name(*id)).collect();
+    if names.len() == several.len() {
+        return names.into_iter().collect();
+    }
+    several.iter().map(|id| place(*id)).collect()
 }
 
 fn block_named(analysis: &Analysis, name: &str) -> Option<BlockId> {

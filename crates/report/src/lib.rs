@@ -23,6 +23,7 @@ pub mod listing;
 pub mod number;
 pub mod origin;
 pub mod rows;
+mod short_name;
 pub mod style;
 pub mod summary;
 mod table;

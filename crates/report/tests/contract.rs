@@ -178,6 +178,13 @@ fn functions_are_found_by_name_and_by_place() {
     assert_eq!(unknown, "no function 'lea' was executed or sampled; did you mean leaf?");
     let mut twice = program();
     twice.functions[1].name = "main".into();
+    let mut overloaded = twice.clone();
+    overloaded.functions[0].name = "ns::f(int)".into();
+    let analysis = Analysis::new(&overloaded, None);
+    assert!(annotate::find(&analysis, "f").is_ok() && annotate::find(&analysis, "ns::f").is_ok());
+    overloaded.functions[1].name = "ns::f(char)".into();
+    let ambiguous = annotate::find(&Analysis::new(&overloaded, None), "f").unwrap_err().to_string();
+    assert_eq!(ambiguous, "'f' names 2 functions: say which, as ns::f(char) or ns::f(int)");
     let ambiguous = annotate::find(&Analysis::new(&twice, None), "main").unwrap_err().to_string();
     assert_eq!(ambiguous, "'main' names 2 functions: say which, as sketch+0x1000 or sketch+0x2000");
 }

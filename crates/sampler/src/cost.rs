@@ -45,8 +45,13 @@ pub fn of_sample(source: &Source) -> Option<Duration> {
     event.enable().ok()?;
     let sampled = fastest(rounds);
     event.disable().ok()?;
+    Some(for_each(undisturbed, sampled))
+}
+
+/// What one sample costs where the same work took so long without and with [`TRIAL_HZ`] samples a second.
+fn for_each(undisturbed: Duration, sampled: Duration) -> Duration {
     let samples = sampled.as_secs_f64() * f64::from(TRIAL_HZ);
-    Some(sampled.saturating_sub(undisturbed).div_f64(samples))
+    if samples > 0.0 { sampled.saturating_sub(undisturbed).div_f64(samples) } else { Duration::ZERO }
 }
 
 fn fastest(rounds: u64) -> Duration {
@@ -58,12 +63,21 @@ mod tests {
     use super::*;
     use crate::choose;
 
-    /// An interrupt costs more than a hundred instructions and less than a tenth of a millisecond.
     #[test]
-    fn a_sample_costs_microseconds() {
+    fn what_work_takes_longer_is_the_cost_of_its_samples() {
+        // 40 samples.
+        let cost = for_each(Duration::from_micros(1800), Duration::from_micros(2000));
+        assert_eq!(cost, Duration::from_micros(5));
+        // Other work disturbed the piece that no samples should disturb.
+        assert_eq!(for_each(Duration::from_micros(2000), Duration::from_micros(1800)), Duration::ZERO);
+        assert_eq!(for_each(Duration::ZERO, Duration::ZERO), Duration::ZERO);
+    }
+
+    /// How much it costs depends on the machine and on what else it does.
+    #[test]
+    fn what_can_be_sampled_can_be_tried() {
         let Ok((source, _)) = choose(&Options::default(), None) else { return };
-        let cost = of_sample(&source).unwrap();
-        assert!((Duration::from_nanos(30)..Duration::from_micros(100)).contains(&cost), "{cost:?}");
+        assert!(of_sample(&source).is_some());
     }
 
     #[test]

@@ -1,0 +1,84 @@
+//! What people call a function whose full name is long: `push_back` for
+//! `std::vector<int, std::allocator<int> >::push_back(int&&)`.
+
+/// Whether `asked` is the function called `full` without its parameters, and perhaps without its template
+/// arguments, its return type and the first parts of its path.
+pub fn answers_to(full: &str, asked: &str) -> bool {
+    let bare = without_parameters(full);
+    let generic = bare.strip_suffix('>').and_then(|_| before_matching(bare, '<', '>'));
+    let ends_as_asked = |name: &str| {
+        let rest = name.strip_suffix(asked);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("::") || rest.ends_with(' '))
+    };
+    !asked.is_empty() && (ends_as_asked(bare) || generic.is_some_and(ends_as_asked))
+}
+
+/// `ns::f` for `ns::f(int) const`.
+fn without_parameters(full: &str) -> &str {
+    let mut name = full;
+    while let Some(shorter) = [" const", " volatile", "&"].iter().find_map(|end| name.strip_suffix(end)) {
+        name = shorter.trim_end();
+    }
+    match name.strip_suffix(')').and_then(|_| before_matching(name, '(', ')')) {
+        // What has no name before its parameters is no C++ function.
+        Some(bare) if !bare.is_empty() && !bare.ends_with("operator") => bare,
+        _ => full,
+    }
+}
+
+/// What stands before the bracket that the last one of `name` closes.
+fn before_matching(name: &str, open: char, close: char) -> Option<&str> {
+    let mut depth = 0_usize;
+    for (at, character) in name.char_indices().rev() {
+        if character == close {
+            depth += 1;
+        } else if character == open {
+            depth -= 1;
+            if depth == 0 {
+                return Some(&name[..at]);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_template_arguments_and_paths_may_be_left_out() {
+        for (full, asked) in [
+            ("thrower(int)", "thrower"),
+            ("a::b::f(void (*)(int)) const", "a::b::f"),
+            ("a::b::f(int) const &", "b::f"),
+            ("std::vector<int, std::allocator<int> >::push_back(int&&)", "push_back"),
+            ("void sort<int*>(int*, int*)", "sort"),
+            ("void sort<int*>(int*, int*)", "sort<int*>"),
+            ("(anonymous namespace)::f()", "f"),
+            ("X::operator()(int)", "operator()"),
+            ("X::operator()(int)", "X::operator()"),
+            ("core::fmt::Write::write_fmt", "Write::write_fmt"),
+        ] {
+            assert!(answers_to(full, asked), "{full} {asked}");
+        }
+    }
+
+    #[test]
+    fn other_functions_do_not_answer() {
+        for (full, asked) in [
+            ("thrower(int)", "hrower"),
+            ("thrower(int)", "throw"),
+            ("a::b::f(int)", "a::b"),
+            ("a::f(b::g)", "g"),
+            ("f(int)", ""),
+            ("(anonymous namespace)", "anonymous"),
+            ("operator>(A, B)", "A"),
+            ("a>>b", "c"),
+            (")", "x"),
+            (">", "x"),
+        ] {
+            assert!(!answers_to(full, asked), "{full} {asked}");
+        }
+    }
+}
