@@ -17,6 +17,7 @@ mod branch;
 mod code_text;
 pub mod csv;
 mod figures;
+mod find;
 pub mod json;
 mod labels;
 pub mod listing;
