@@ -110,15 +110,19 @@ impl Quality {
         let missed_percent = if comparable { 100.0 * missed } else { 0.0 };
         if missed_percent > 100.0 * (1.0 - JOINED_ENOUGH) || !differences.is_empty() && missed_percent >= 0.05
         {
+            // Of runs that did different work, more is known and has been said.
+            let follows = match self.mismatch {
+                Some(_) => "",
+                None => ", and costs per execution are off by as much as the counts differ",
+            };
             differences.push(format!(
-                "{missed_percent:.1} % of the sampled time fell on code that the counting run never executed, \
-                 and costs per execution are off by as much as the counts differ"
+                "{missed_percent:.1} % of the sampled time fell on code that the counting run never executed{follows}"
             ));
         }
         if !differences.is_empty() {
             let remedy = match self.mismatch {
                 Some(_) => {
-                    "; make the program do the same each time (a fixed seed, the same input), or use --once"
+                    "; make the program do the same each time (a fixed seed, --prepare to restore its files), or --once"
                 }
                 None => "",
             };

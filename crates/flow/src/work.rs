@@ -55,6 +55,10 @@ impl Mismatch {
     /// What it is, and what follows, as a part of a warning.
     pub(crate) fn in_words(self) -> String {
         match self {
+            Mismatch::CountedLess(share) if share < 0.01 => "the counting run took less than 0.01x the CPU time of \
+                the sampled one, so it did at most so much of the work, and costs per execution are too high by \
+                100x or more"
+                .into(),
             Mismatch::CountedLess(share) => format!(
                 "the counting run took {share:.2}x the CPU time of the sampled one, so it did at most so much of \
                  the work, and costs per execution are too high by {:.1}x or more",

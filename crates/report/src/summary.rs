@@ -149,9 +149,9 @@ fn functions(analysis: &Analysis, figures: Figures) -> Table {
         }
         let mut cells = vec![row.function.clone(), labels::declared(analysis, row.routine)];
         cells.push(figures.share_cell(&row.cost));
-        if let Some(calls) = row.calls {
-            cells.extend([figures.cpi_cell(&row.cost), count(calls)]);
-            cells.push(ratio(row.cost.instructions, calls));
+        if figures.is_counted() {
+            cells.extend([figures.cpi_cell(&row.cost), row.calls.map_or(UNKNOWN.into(), count)]);
+            cells.push(ratio(row.cost.instructions, row.calls.unwrap_or(0)));
         }
         table.row(figures.tone(&row.cost), cells);
     }
