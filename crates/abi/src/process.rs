@@ -46,7 +46,7 @@ pub const HARD_LIMIT_ROOM: u64 = 16 << 40;
 pub mod state {
     /// Runs, or was killed.
     pub const RUNNING: u32 = 0;
-    /// Its threads' last positions are all known.
+    /// Ends: its threads were stopped as far as they could be, and say themselves where.
     pub const ENDED: u32 = 1;
     /// Was replaced by `execve`.
     pub const REPLACED: u32 = 2;

@@ -130,7 +130,11 @@ impl Follower<'_> {
         }
         if !waits_at(tid, self.arena.address_of(&mailbox.state)) {
             // It has another number where it is, and this one is somebody else's.
-            self.note_uncounted(tid, Path::new("a program"), "its PID namespace is not ours".to_string());
+            self.note_uncounted(
+                tid,
+                Path::new("a program"),
+                "its PID namespace is not ours; run timewise inside it".to_string(),
+            );
             mailbox.state.store(REFUSED, Ordering::Release);
             wake(&mailbox.state);
             return;

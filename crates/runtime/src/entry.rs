@@ -15,6 +15,9 @@ use timewise_abi::thread::{Registers, ThreadArea, state};
 /// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
 pub const LOW: u32 = 0x7800_0000;
 
+/// Bytes of the `syscall` instruction.
+pub const SYSCALL_LENGTH: u64 = 2;
+
 /// How many tables of indirect branches there may be.
 pub const MAX_TABLES: u32 = 64;
 

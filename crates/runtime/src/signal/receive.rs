@@ -4,15 +4,12 @@ use super::action;
 use super::frame::{Frame, Info};
 use super::recover::{OUTSIDE, Origin, recover};
 use super::{deliver, on_stack, own_stack, stop};
-use crate::entry::{self, Own};
+use crate::entry::{self, Own, SYSCALL_LENGTH};
 use crate::state::{PROCESS, Process};
 use crate::system_call::{self, return_by};
 use core::arch::asm;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{HELD_FRAME, ThreadArea, state};
-
-/// The length of the `syscall` instruction.
-const SYSCALL: u64 = 2;
 
 /// What a system call answers that a signal interrupted.
 const INTERRUPTED: u64 = -4i64 as u64;
@@ -35,12 +32,18 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
         // SAFETY: the thread is in none of the code that holds a reference to its area.
         let area = unsafe { &mut *area };
         let interrupted = frame.registers.rip;
-        if !on_stack(&own_stack(area), context) {
-            // SAFETY: nothing of the runtime runs above the kernel's frame.
-            unsafe { arrive_elsewhere(area, frame, resuming, place) };
-        }
+        // The kernel may not have been told of the stack for signals. Then its frame stands on the program's,
+        // where the program's own belongs, and moves; all that lies below it is done with but for this code.
+        let moves = !on_stack(&own_stack(area), context);
+        // SAFETY: no signal waits in that room, or this one would be blocked.
+        let frame = if moves { unsafe { frame.keep(area, HELD_FRAME) } } else { frame };
         let place = if resuming { take_up(area, frame) } else { place };
         arrive(area, frame, place, interrupted);
+        if moves {
+            return_by(area, frame);
+            // SAFETY: the frame is whole, and `area` names it. This does not return.
+            unsafe { entry::return_from_signal() };
+        }
     } else if frame.info.is_fault() {
         // The runtime's own fault: it ends the process where it happened.
         action::give_up(signal as usize);
@@ -53,23 +56,6 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
         }
         frame.mask = u64::MAX;
     }
-}
-
-/// The kernel put its frame on the program's stack, for it was not allowed to be told of another: where the
-/// program's own frame belongs. So the frame moves, and the thread goes on by way of the copy.
-///
-/// # Safety
-/// All that lies on the stack below the frame must be done with, but for the caller.
-unsafe fn arrive_elsewhere(area: &mut ThreadArea, frame: &Frame, resuming: bool, place: Option<Own>) -> ! {
-    let interrupted = frame.registers.rip;
-    // SAFETY: no signal waits there, or this one would be blocked.
-    let frame = unsafe { frame.keep(area, HELD_FRAME) };
-    let place = if resuming { take_up(area, frame) } else { place };
-    arrive(area, frame, place, interrupted);
-    return_by(area, frame);
-    // SAFETY: the frame is whole, and `area` names it.
-    unsafe { entry::return_from_signal() };
-    unreachable!("the call does not return")
 }
 
 /// A signal that waited until the thread leaves the runtime is let in, by way of the frame that the kernel
@@ -170,12 +156,12 @@ fn in_call(process: &Process, area: &ThreadArea, frame: &mut Frame, place: Own) 
     let Some(block) = process.blocks.get(from as usize) else { return OUTSIDE };
     let next = area.registers.rip;
     let registers = &mut frame.registers;
-    let after = entry::system_call as *const () as u64 + SYSCALL;
+    let after = entry::system_call as *const () as u64 + SYSCALL_LENGTH;
     if place == Own::AfterCall {
         (registers.rip, registers.rcx) = (next, next);
         return Origin { from, executed: block.instructions };
     }
-    registers.rip = next - SYSCALL;
+    registers.rip = next - SYSCALL_LENGTH;
     // The kernel is about to make the call once more.
     if registers.rcx == after {
         registers.rcx = next;

@@ -57,7 +57,7 @@ pub fn change(area: &mut ThreadArea) {
         let changes = changes(process, number, arguments);
         let concerned = |(range, _): &(Range<u64>, Effect)| process.space.concerns(range.clone());
         let concerned = changes.iter().flatten().any(concerned) || makes_code_unseen(number, arguments);
-        concerned.then(|| perform(process, number, arguments))
+        concerned.then(|| make(process, number, arguments, changes))
     });
     match result {
         Some(result) => answer(area, result),
@@ -65,9 +65,19 @@ pub fn change(area: &mut ThreadArea) {
     }
 }
 
-/// Makes a call, and draws the conclusions. Also if it failed: part of it may have been done.
+/// Makes a call, and draws the conclusions.
 fn perform(process: &mut Process, number: u64, arguments: [u64; 6]) -> Result<u64, Errno> {
     let changes = changes(process, number, arguments);
+    make(process, number, arguments, changes)
+}
+
+/// Makes a call that may do all this. Also if it fails: part of it may have been done.
+fn make(
+    process: &mut Process,
+    number: u64,
+    arguments: [u64; 6],
+    changes: [Option<(Range<u64>, Effect)>; 2],
+) -> Result<u64, Errno> {
     // SAFETY: the program's own call; what it means for the runtime follows.
     let result = unsafe { call_for_program(number, arguments) };
     for (range, effect) in changes.into_iter().flatten() {
@@ -80,8 +90,7 @@ fn perform(process: &mut Process, number: u64, arguments: [u64; 6]) -> Result<u6
         let [a, b, c, d, ..] = arguments;
         let start = if number == number::MMAP { value } else { a };
         let changes = c & PROT_WRITE != 0 || (number == number::MMAP && d & MAP_SHARED != 0);
-        let end = start.saturating_add(b).saturating_add(0xfff) & !0xfff;
-        let _ = process.space.made(start..end, changes, process.shared, &process.record.mappings);
+        let _ = process.space.made(pages(start, b), changes, process.shared, &process.record.mappings);
     }
     result
 }
@@ -92,37 +101,41 @@ fn makes_code_unseen(number: u64, arguments: [u64; 6]) -> bool {
     calls && arguments[2] & PROT_EXEC != 0 && is_confined()
 }
 
+/// The addresses of `size` bytes, up to the end of their last page.
+fn pages(start: u64, size: u64) -> Range<u64> {
+    start..start.saturating_add(size).saturating_add(0xfff) & !0xfff
+}
+
 /// What a call may do, whatever its result.
 fn changes(process: &Process, number: u64, arguments: [u64; 6]) -> [Option<(Range<u64>, Effect)>; 2] {
     let [a, b, c, d, e, _] = arguments;
-    let range = |start: u64, size: u64| start..start.saturating_add(size).saturating_add(0xfff) & !0xfff;
     let one = |range, effect| [Some((range, effect)), None];
     match number {
-        number::MMAP if d & MAP_FIXED != 0 => one(range(a, b), Effect::Unmap),
-        number::MUNMAP => one(range(a, b), Effect::Unmap),
+        number::MMAP if d & MAP_FIXED != 0 => one(pages(a, b), Effect::Unmap),
+        number::MUNMAP => one(pages(a, b), Effect::Unmap),
         number::MPROTECT | number::PKEY_MPROTECT => {
             let effect = Effect::Protect { writable: c & PROT_WRITE != 0, executable: c & PROT_EXEC != 0 };
-            one(range(a, b), effect)
+            one(pages(a, b), effect)
         }
         number::MREMAP => {
             let old = match d & MREMAP_DONTUNMAP {
                 0 => Effect::Unmap,
                 _ => Effect::Overwrite,
             };
-            let new = (d & MREMAP_FIXED != 0).then(|| (range(e, c), Effect::Unmap));
-            [Some((range(a, b), old)), new]
+            let new = (d & MREMAP_FIXED != 0).then(|| (pages(e, c), Effect::Unmap));
+            [Some((pages(a, b), old)), new]
         }
         number::MADVISE if matches!(c, DONTNEED | FREE | REMOVE | DONTNEED_LOCKED) => {
-            one(range(a, b), Effect::Overwrite)
+            one(pages(a, b), Effect::Overwrite)
         }
-        number::REMAP_FILE_PAGES => one(range(a, b), Effect::Unmap),
+        number::REMAP_FILE_PAGES => one(pages(a, b), Effect::Unmap),
         number::BRK if a != 0 => {
             // SAFETY: asks for the end of the heap.
             let end = unsafe { call(number::BRK, [0; 6]) }.unwrap_or(0);
             one(a.saturating_add(0xfff) & !0xfff..end, Effect::Unmap)
         }
         // The size of a segment is not known here; code that is retired in vain is revived.
-        number::SHMAT if c & SHM_REMAP != 0 => one(range(b, SEGMENT), Effect::Overwrite),
+        number::SHMAT if c & SHM_REMAP != 0 => one(pages(b, SEGMENT), Effect::Overwrite),
         number::SHMDT => one(process.space.mapped_at(a), Effect::Unmap),
         _ => [None, None],
     }
@@ -156,7 +169,6 @@ fn apply(process: &mut Process, range: Range<u64>, effect: Effect) -> Result<(),
 /// Handles a call that touches the runtime's own memory; `None` if it does not.
 fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option<Result<u64, Errno>> {
     let [a, b, c, d, e, _] = arguments;
-    let range = |start: u64, size: u64| start..start.saturating_add(size).saturating_add(0xfff) & !0xfff;
     let own = |process: &Process, range: Range<u64>| process.cache.owns(range);
     match number {
         number::MLOCKALL => {
@@ -165,21 +177,21 @@ fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option
             // SAFETY: locks pages, which changes nothing that is relied on.
             Some(unsafe { call_for_program(number, arguments) })
         }
-        number::MMAP if own(process, range(a, b)) => Some(match d {
+        number::MMAP if own(process, pages(a, b)) => Some(match d {
             _ if d & MAP_FIXED_NOREPLACE != 0 => Err(EEXIST),
             _ if d & MAP_FIXED == 0 => perform(process, number, [0, b, c, d, e, arguments[5]]),
-            _ if process.cache.give_up(range(a, b)) => perform(process, number, arguments),
+            _ if process.cache.give_up(pages(a, b)) => perform(process, number, arguments),
             _ => Err(ENOMEM),
         }),
-        number::MUNMAP if own(process, range(a, b)) => {
+        number::MUNMAP if own(process, pages(a, b)) => {
             let mut result = Ok(0);
-            for part in process.cache.others_in(range(a, b)) {
+            for part in process.cache.others_in(pages(a, b)) {
                 result = perform(process, number, [part.start, part.end - part.start, 0, 0, 0, 0]);
             }
             Some(result)
         }
-        number::MPROTECT | number::PKEY_MPROTECT | number::MADVISE if own(process, range(a, b)) => {
-            for part in process.cache.others_in(range(a, b)) {
+        number::MPROTECT | number::PKEY_MPROTECT | number::MADVISE if own(process, pages(a, b)) => {
+            for part in process.cache.others_in(pages(a, b)) {
                 if part.start == a || number == number::MADVISE {
                     let _ = perform(process, number, [part.start, part.end - part.start, c, d, e, 0]);
                 }
@@ -187,8 +199,8 @@ fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option
             // As the kernel says of a range with a hole in it.
             Some(Err(ENOMEM))
         }
-        number::MREMAP if own(process, range(a, b)) => Some(Err(EFAULT)),
-        number::MREMAP if d & MREMAP_FIXED != 0 && own(process, range(e, c)) => Some(Err(ENOMEM)),
+        number::MREMAP if own(process, pages(a, b)) => Some(Err(EFAULT)),
+        number::MREMAP if d & MREMAP_FIXED != 0 && own(process, pages(e, c)) => Some(Err(ENOMEM)),
         _ => None,
     }
 }

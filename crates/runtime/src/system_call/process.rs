@@ -6,7 +6,7 @@
 //! before the area is prepared until the child runs on it.
 
 use crate::dispatch::{enter, external, go_native};
-use crate::entry;
+use crate::entry::{self, SYSCALL_LENGTH};
 use crate::signal as signals;
 use crate::state::{PROCESS, Process};
 use crate::sys::memory;
@@ -22,9 +22,6 @@ const CLONE_VM: u64 = 0x100;
 const CLONE_SIGHAND: u64 = 0x800;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_THREAD: u64 = 0x1_0000;
-
-/// The length of the `syscall` instruction.
-const LENGTH: u64 = 2;
 
 /// The thread makes a thread or a process.
 pub fn create(area: &mut ThreadArea) {
@@ -50,7 +47,7 @@ pub fn create(area: &mut ThreadArea) {
             }
             signal::set_mask(area.mask);
             // This thread and what it makes run on uncounted.
-            area.resume = go_native(area, area.registers.rip - LENGTH, failure);
+            area.resume = go_native(area, area.registers.rip - SYSCALL_LENGTH, failure);
             return;
         }
     };
@@ -161,7 +158,7 @@ fn inherit(area: &ThreadArea, child: *mut ThreadArea, kind: u32) {
 
 /// The thread goes back to before the system call that it is in, and makes it again.
 pub fn again(area: &mut ThreadArea) {
-    let address = area.registers.rip - LENGTH;
+    let address = area.registers.rip - SYSCALL_LENGTH;
     let from = area.position.load(Ordering::Relaxed);
     let result = PROCESS.with(|process| {
         let process = expect(process);
