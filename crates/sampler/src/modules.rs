@@ -11,12 +11,12 @@ use timewise_image::Headers;
 use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::maps::{self, Mapped};
+use timewise_target::modules;
 
 /// Modules by identity, and the program headers of those that are files.
 #[derive(Debug, Default)]
 pub struct Modules {
-    all: Vec<Module>,
-    ids: HashMap<Module, ModuleId>,
+    known: modules::Modules,
     headers: HashMap<ModuleId, Headers>,
     files: HashMap<(Vec<u8>, IdentityKey), ModuleId>,
     /// Paths whose file was gone or another one by the time that it was looked at.
@@ -38,32 +38,14 @@ impl Modules {
                 };
                 Mapping { end, module, bias: raw.address.wrapping_sub(offset) }
             }
-            kind @ (ModuleKind::Vdso | ModuleKind::Unknown) => {
-                let module = self.intern(Module { kind, path: raw.path.clone(), build_id: Vec::new() });
-                Mapping { end, module, bias: raw.address }
+            // One for all processes that have such code at this address.
+            ModuleKind::Jit => self.known.written_code(space, 0, raw.address, end),
+            kind => {
+                let module = Module { kind, path: raw.path.clone(), build_id: Vec::new() };
+                Mapping { end, module: self.known.intern(0, module), bias: raw.address }
             }
-            kind @ (ModuleKind::Jit | ModuleKind::Kernel) => self.written_code(space, raw, kind, end),
         };
         space.map(raw.address, mapping);
-    }
-
-    /// Code written at run time is announced again whenever its protection changes, in pieces or
-    /// as a whole. What touches a known region continues it, so that offsets keep their meaning.
-    fn written_code(
-        &mut self,
-        space: &AddressSpace,
-        raw: &RawMapping,
-        kind: ModuleKind,
-        end: u64,
-    ) -> Mapping {
-        let known = space.touching(raw.address, end);
-        let known = known.filter(|m| self.all[m.module.index()].kind == kind && m.bias <= raw.address);
-        if let Some(region) = known {
-            return Mapping { end, ..region };
-        }
-        let path = format!("[jit {:#x}]", raw.address).into_bytes();
-        let module = self.intern(Module { kind, path, build_id: Vec::new() });
-        Mapping { end, module, bias: raw.address }
     }
 
     fn file(&mut self, raw: &RawMapping) -> ModuleId {
@@ -83,34 +65,29 @@ impl Modules {
             FileIdentity::BuildId(id) => id.clone(),
             FileIdentity::Inode(_) => headers.build_id.clone(),
         };
-        let id = self.intern(Module { kind: ModuleKind::File, path: raw.path.clone(), build_id });
+        let module = Module { kind: ModuleKind::File, path: raw.path.clone(), build_id };
+        let id = self.known.intern(0, module);
         self.headers.insert(id, headers);
         self.files.insert((raw.path.clone(), key), id);
         id
     }
 
-    fn intern(&mut self, module: Module) -> ModuleId {
-        *self.ids.entry(module).or_insert_with_key(|module| {
-            self.all.push(module.clone());
-            ModuleId(self.all.len() as u32 - 1)
-        })
-    }
-
     /// A place in the kernel, by run-time address.
     pub fn kernel_place(&mut self, address: u64) -> Place {
         let path = b"[kernel]".to_vec();
-        let module = self.intern(Module { kind: ModuleKind::Kernel, path, build_id: Vec::new() });
+        let module = Module { kind: ModuleKind::Kernel, path, build_id: Vec::new() };
+        let module = self.known.intern(0, module);
         Place { module, version: CodeVersion::default(), offset: Offset(address) }
     }
 
     /// What a module is.
     pub fn kind(&self, module: ModuleId) -> ModuleKind {
-        self.all[module.index()].kind
+        self.known.kind(module)
     }
 
     /// All modules, in the order of their ids.
     pub fn into_vec(self) -> Vec<Module> {
-        self.all
+        self.known.into_vec()
     }
 }
 
@@ -168,35 +145,13 @@ mod tests {
         let (a, b) = (space.place(here).unwrap(), space.place(there).unwrap());
         assert_eq!(a.module, b.module);
         assert_eq!(a.offset.0.wrapping_sub(b.offset.0), here.wrapping_sub(there));
-        let module = &modules.all[a.module.index()];
-        assert_eq!(module.path, std::env::current_exe().unwrap().as_os_str().as_bytes());
-        assert!(modules.all.iter().any(|m| m.kind == ModuleKind::Vdso));
+        let all = modules.into_vec();
+        let path = std::env::current_exe().unwrap();
+        assert_eq!(all[a.module.index()].path, path.as_os_str().as_bytes());
+        assert!(all.iter().any(|m| m.kind == ModuleKind::Vdso));
     }
 
     fn parse_list() {}
-
-    #[test]
-    fn code_written_in_pieces_is_one_module() {
-        let mut modules = Modules::default();
-        let mut space = AddressSpace::default();
-        let raw = |address, length| RawMapping {
-            pid: 1,
-            address,
-            length,
-            file_offset: 0,
-            identity: FileIdentity::Inode(0),
-            path: b"//anon".to_vec(),
-        };
-        for (address, length) in [(0x10000, 0x1000), (0x11000, 0x1000), (0x10000, 0x3000), (0x10800, 0x100)] {
-            modules.map(&mut space, &raw(address, length));
-        }
-        modules.map(&mut space, &raw(0x90000, 0x1000));
-        assert_eq!(space.place(0x12345).unwrap().offset, Offset(0x2345));
-        assert_eq!(space.place(0x10880).unwrap().offset, Offset(0x880));
-        assert_eq!(space.place(0x10010).unwrap().module, space.place(0x12fff).unwrap().module);
-        assert_eq!(modules.all.len(), 2);
-        assert_eq!(modules.all[1].path, b"[jit 0x90000]");
-    }
 
     #[test]
     fn replaced_files_are_not_taken_for_the_mapped_one() {

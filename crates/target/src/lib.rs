@@ -7,6 +7,7 @@ pub mod family;
 pub mod launch;
 pub mod machine;
 pub mod maps;
+pub mod modules;
 pub mod perf;
 pub mod program;
 pub mod remedy;

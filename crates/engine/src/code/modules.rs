@@ -9,6 +9,7 @@ use timewise_abi::log::MappingRecord;
 use timewise_image::Headers;
 use timewise_profile::{Module, ModuleId, ModuleKind};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
+use timewise_target::modules;
 
 /// A change of a process's address space.
 #[derive(Clone, Debug)]
@@ -22,9 +23,8 @@ pub struct Mapped {
 /// Modules by identity.
 #[derive(Debug, Default)]
 pub struct Modules {
-    all: Vec<Module>,
+    known: modules::Modules,
     files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
-    others: HashMap<(u64, Module), ModuleId>,
     /// Paths of files that were gone or other ones by the time that they were looked at.
     pub unreadable: Vec<Vec<u8>>,
 }
@@ -42,70 +42,51 @@ impl Modules {
             space.unmap(record.start, record.end);
             return;
         }
-        let (module, bias) = match kind_of(&mapped.path) {
+        let end = record.end;
+        let mapping = match kind_of(&mapped.path) {
             ModuleKind::File => {
                 let (module, headers) = self.file(mapped);
-                (module, record.start.wrapping_sub(headers.virtual_address(record.file_offset)))
+                let offset = headers.virtual_address(record.file_offset);
+                Mapping { end, module, bias: record.start.wrapping_sub(offset) }
             }
-            ModuleKind::Jit => self.written_code(space, owner, record),
+            ModuleKind::Jit => self.known.written_code(space, owner, record.start, end),
             // The same in all processes, at addresses of their own.
             kind => {
-                (self.other(0, Module { kind, path: mapped.path.clone(), build_id: vec![] }), record.start)
+                let module = Module { kind, path: mapped.path.clone(), build_id: Vec::new() };
+                Mapping { end, module: self.known.intern(0, module), bias: record.start }
             }
         };
-        space.map(record.start, Mapping { end: record.end, module, bias });
-    }
-
-    /// Code written at run time is announced again whenever its protection changes, in pieces or as a
-    /// whole. What touches a known region continues it, so that offsets keep their meaning.
-    fn written_code(&mut self, space: &AddressSpace, owner: u64, record: &MappingRecord) -> (ModuleId, u64) {
-        if let Some(region) = space.touching(record.start, record.end)
-            && self.all[region.module.index()].kind == ModuleKind::Jit
-            && region.bias <= record.start
-        {
-            return (region.module, region.bias);
-        }
-        let path = format!("[jit {:#x}]", record.start).into_bytes();
-        let module = Module { kind: ModuleKind::Jit, path, build_id: Vec::new() };
-        (self.other(owner, module), record.start)
+        space.map(record.start, mapping);
     }
 
     fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
         let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
-        let (all, unreadable) = (&mut self.all, &mut self.unreadable);
+        let (known, unreadable) = (&mut self.known, &mut self.unreadable);
         let (id, headers) = self.files.entry(key).or_insert_with(|| {
             let headers = read(mapped).unwrap_or_else(|| {
                 unreadable.push(mapped.path.clone());
                 Headers::default()
             });
             let build_id = headers.build_id.clone();
-            all.push(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id });
-            (ModuleId(all.len() as u32 - 1), headers)
+            (known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id }), headers)
         });
         (*id, headers)
     }
 
-    fn other(&mut self, owner: u64, module: Module) -> ModuleId {
-        let all = &mut self.all;
-        *self.others.entry((owner, module)).or_insert_with_key(|(_, module)| {
-            all.push(module.clone());
-            ModuleId(all.len() as u32 - 1)
-        })
-    }
-
     /// Stands for code outside of all known mappings; offsets are addresses.
     pub fn unmapped(&mut self) -> ModuleId {
-        self.other(0, Module { kind: ModuleKind::Unknown, path: b"[unmapped]".into(), build_id: Vec::new() })
+        let path = b"[unmapped]".into();
+        self.known.intern(0, Module { kind: ModuleKind::Unknown, path, build_id: Vec::new() })
     }
 
     /// What a module is.
     pub fn kind(&self, module: ModuleId) -> ModuleKind {
-        self.all[module.index()].kind
+        self.known.kind(module)
     }
 
     /// All modules, in the order of their ids.
     pub fn into_vec(self) -> Vec<Module> {
-        self.all
+        self.known.into_vec()
     }
 }
 
@@ -131,20 +112,6 @@ mod tests {
         let path_length = path.len() as u32;
         let record = MappingRecord { start, end, file_offset: 0, device: 0, inode, mapped: 1, path_length };
         Mapped { record, path: path.into() }
-    }
-
-    #[test]
-    fn code_written_in_pieces_is_one_module() {
-        let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
-        for (start, end) in [(0x10000, 0x11000), (0x11000, 0x12000), (0x10000, 0x13000), (0x90000, 0x91000)] {
-            modules.apply(&mut space, 1, &mapped(start, end, "", 0));
-        }
-        assert_eq!(found(&space, 0x12345), Some((ModuleId(0), Offset(0x2345))));
-        assert_eq!(modules.all.len(), 2);
-        assert_eq!(modules.all[1].path, b"[jit 0x90000]");
-        let mut stranger = AddressSpace::default();
-        modules.apply(&mut stranger, 2, &mapped(0x10000, 0x11000, "", 0));
-        assert_eq!(found(&stranger, 0x10000), Some((ModuleId(2), Offset(0))));
     }
 
     #[test]
