@@ -138,6 +138,11 @@ impl Profile {
             blocks.may_have("edge_counts", row, edge.to.map(|id| id.0))?;
             processes.has("edge_counts", row, edge.process.0)?;
         }
+        for (row, cost) in self.call_costs.iter().enumerate() {
+            blocks.has("call_costs", row, cost.site.0)?;
+            blocks.has("call_costs", row, cost.callee.0)?;
+            processes.has("call_costs", row, cost.process.0)?;
+        }
         Ok(())
     }
 
@@ -149,6 +154,10 @@ impl Profile {
         };
         at_most("executions of instructions", self.block_counts.iter().map(instructions), MOST)?;
         at_most("counts of edges", self.edge_counts.iter().map(|edge| edge.count.into()), MOST)?;
+        let costs = self.call_costs.iter().map(|cost| cost.instructions.into());
+        at_most("costs of a call", costs.max().into_iter(), MOST)?;
+        let lost_calls = self.runs.iter().filter_map(|run| run.lost_calls);
+        at_most("lost calls", lost_calls.map(u128::from), MOST)?;
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);
         at_most("instructions of threads", of_threads.map(u128::from), MOST)?;
         at_most("lost samples", self.runs.iter().map(|run| run.lost_samples.into()), MOST)?;

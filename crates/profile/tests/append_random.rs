@@ -58,6 +58,10 @@ fn counted() -> impl Strategy<Value = Profile> {
                 count,
             });
             profile.edge_counts = edges.collect();
+            let costs = profile.edge_counts.iter().filter_map(|edge| {
+                Some(CallCost { site: edge.from?, callee: edge.to?, process, instructions: edge.count })
+            });
+            profile.call_costs = costs.collect();
         }
         profile
     })
@@ -112,6 +116,14 @@ proptest! {
         let mut expected = branches(&one);
         expected.extend(branches(&other).into_iter().map(|(a, b, process, n)| (a, b, moved(2, process), n)));
         prop_assert_eq!(branches(&joined), expected);
+        let costs: u64 = joined.call_costs.iter().map(|cost| cost.instructions).sum();
+        let of_branches: u64 = branches(&joined).iter().map(|branch| branch.3).sum();
+        prop_assert_eq!(costs, of_branches);
+        for (cost, branch) in joined.call_costs.iter().zip(branches(&joined)) {
+            let site = &joined.blocks[cost.site.index()];
+            prop_assert_eq!(site.place.offset.0 + site.code.len() as u64 - 1, branch.0);
+            prop_assert_eq!(joined.blocks[cost.callee.index()].place.offset.0, branch.1);
+        }
 
         // No overlap, and nothing split that need not be.
         let (code, _) = code();

@@ -6,36 +6,48 @@
 
 use super::Renumbering;
 use crate::model::{
-    Block, BlockCount, BlockId, CodeVersion, EdgeCount, EdgeKind, ModuleId, Offset, Place, Profile,
+    Block, BlockCount, BlockId, CallCost, CodeVersion, EdgeCount, EdgeKind, ModuleId, Offset, Place,
+    ProcessId, Profile,
 };
 use std::collections::HashMap;
 use timewise_isa::decode;
 
+/// What was counted of a table of blocks.
+pub struct Counts {
+    pub blocks: Vec<BlockCount>,
+    pub edges: Vec<EdgeCount>,
+    pub calls: Vec<CallCost>,
+}
+
+impl Counts {
+    fn processes(&mut self) -> impl Iterator<Item = &mut ProcessId> {
+        let blocks = self.blocks.iter_mut().map(|row| &mut row.process);
+        let edges = self.edges.iter_mut().map(|row| &mut row.process);
+        blocks.chain(edges).chain(self.calls.iter_mut().map(|row| &mut row.process))
+    }
+}
+
 /// Adds blocks of another profile to those of `profile`, and their counts.
-pub fn join(
-    profile: &mut Profile,
-    mut other: Vec<Block>,
-    other_counts: Vec<BlockCount>,
-    other_edges: Vec<EdgeCount>,
-    ids: &Renumbering,
-) {
+pub fn join(profile: &mut Profile, mut other: Vec<Block>, mut other_counts: Counts, ids: &Renumbering) {
     for block in &mut other {
         block.place = ids.place(block.place);
     }
-    let other_counts =
-        other_counts.into_iter().map(|count| BlockCount { process: ids.process(count.process), ..count });
-    let other_edges =
-        other_edges.into_iter().map(|edge| EdgeCount { process: ids.process(edge.process), ..edge });
+    for process in other_counts.processes() {
+        *process = ids.process(*process);
+    }
     let cuts = Cuts::between(&profile.blocks, &other);
 
     let ours = std::mem::take(&mut profile.blocks);
-    let counts = std::mem::take(&mut profile.block_counts);
-    let edges = std::mem::take(&mut profile.edge_counts);
+    let counts = Counts {
+        blocks: std::mem::take(&mut profile.block_counts),
+        edges: std::mem::take(&mut profile.edge_counts),
+        calls: std::mem::take(&mut profile.call_costs),
+    };
     let mut joined = Joined { profile, known: HashMap::new() };
     let parts = joined.add_blocks(ours, &cuts);
-    joined.add_counts(counts, edges, &parts);
+    joined.add_counts(counts, &parts);
     let parts = joined.add_blocks(other, &cuts);
-    joined.add_counts(other_counts, other_edges, &parts);
+    joined.add_counts(other_counts, &parts);
 }
 
 /// The table of blocks as it grows.
@@ -59,13 +71,8 @@ impl Joined<'_> {
         })
     }
 
-    fn add_counts(
-        &mut self,
-        counts: impl IntoIterator<Item = BlockCount>,
-        edges: impl IntoIterator<Item = EdgeCount>,
-        parts: &[Vec<BlockId>],
-    ) {
-        for count in counts {
+    fn add_counts(&mut self, counts: Counts, parts: &[Vec<BlockId>]) {
+        for count in counts.blocks {
             let parts = &parts[count.block.index()];
             self.profile.block_counts.extend(parts.iter().map(|&block| BlockCount { block, ..count }));
             if count.executions > 0 {
@@ -78,10 +85,15 @@ impl Joined<'_> {
                 }));
             }
         }
-        self.profile.edge_counts.extend(edges.into_iter().map(|edge| EdgeCount {
-            from: edge.from.and_then(|block| parts[block.index()].last().copied()),
-            to: edge.to.and_then(|block| parts[block.index()].first().copied()),
+        let first = |block: BlockId| parts[block.index()].first().copied();
+        let last = |block: BlockId| parts[block.index()].last().copied();
+        self.profile.edge_counts.extend(counts.edges.into_iter().map(|edge| EdgeCount {
+            from: edge.from.and_then(last),
+            to: edge.to.and_then(first),
             ..edge
+        }));
+        self.profile.call_costs.extend(counts.calls.into_iter().filter_map(|cost| {
+            Some(CallCost { site: last(cost.site)?, callee: first(cost.callee)?, ..cost })
         }));
     }
 }

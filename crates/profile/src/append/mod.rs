@@ -7,6 +7,7 @@ mod blocks;
 mod modules;
 mod names;
 
+use self::blocks::Counts;
 use crate::model::{FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, ThreadId};
 use std::collections::HashMap;
 
@@ -30,7 +31,8 @@ impl Profile {
         let stacks = join_stacks(self, &other.stacks, &ids);
         names::join_functions(self, other.functions, &ids);
         names::join_lines(self, other.lines, &ids);
-        blocks::join(self, other.blocks, other.block_counts, other.edge_counts, &ids);
+        let counts = Counts { blocks: other.block_counts, edges: other.edge_counts, calls: other.call_costs };
+        blocks::join(self, other.blocks, counts, &ids);
 
         self.runs.extend(other.runs);
         self.processes.extend(other.processes.into_iter().map(|mut process| {

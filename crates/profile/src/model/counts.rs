@@ -51,3 +51,20 @@ pub struct EdgeCount {
     /// How often.
     pub count: u64,
 }
+
+/// What calls cost that went from one block to another (OptiWISE, section IV-D).
+///
+/// An executed instruction is charged to a call site only where the site's activation is the most recent
+/// one of its function. So the instructions of a function's blocks and of its call sites add up to its
+/// total, in which recursion is counted once; and likewise those of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallCost {
+    /// The block that ends in the call.
+    pub site: BlockId,
+    /// The block that the call led to; of an imported function its linkage stub.
+    pub callee: BlockId,
+    /// Which process.
+    pub process: ProcessId,
+    /// Instructions executed from the callee's first to its return, those of its own callees included.
+    pub instructions: u64,
+}

@@ -40,4 +40,6 @@ pub struct Profile {
     pub block_counts: Vec<BlockCount>,
     /// Exact number of times control went from one block to another, by process.
     pub edge_counts: Vec<EdgeCount>,
+    /// What calls cost by call site, callee and process, where that was asked for.
+    pub call_costs: Vec<CallCost>,
 }

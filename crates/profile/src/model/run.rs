@@ -58,6 +58,8 @@ pub struct Run {
     /// Whether all that the counted programs executed is in the counts, and they balance; a warning says
     /// otherwise. True of sampling runs.
     pub counts_complete: bool,
+    /// Calls of which the end, and so the cost, is not known; `None` where costs of calls were not asked for.
+    pub lost_calls: Option<u64>,
     /// What a reader must know to trust the numbers, in words; empty if nothing.
     pub warnings: Vec<String>,
 }
@@ -84,6 +86,7 @@ impl Run {
             machine: Machine::default(),
             clock: None,
             lost_samples: 0,
+            lost_calls: None,
             warnings: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
-//! Rows of exact counts: executions of blocks, traversals of edges.
+//! Rows of exact counts: executions of blocks, traversals of edges, costs of calls.
 
 use super::table::Table;
-use crate::model::{BlockCount, BlockId, EdgeCount, EdgeKind, ProcessId, Profile};
+use crate::model::{BlockCount, BlockId, CallCost, EdgeCount, EdgeKind, ProcessId, Profile};
 use rusqlite::{Connection, Result, params};
 
 pub const BLOCK_COUNTS: Table =
@@ -12,6 +12,11 @@ pub const EDGE_KINDS: Table = Table { name: "edge_kinds", columns: &["edge_kind"
 pub const EDGE_COUNTS: Table = Table {
     name: "edge_counts",
     columns: &["from_block_id", "to_block_id", "edge_kind", "process_id", "traversals"],
+};
+
+pub const CALL_COSTS: Table = Table {
+    name: "call_costs",
+    columns: &["site_block_id", "callee_block_id", "process_id", "instructions"],
 };
 
 /// The position of a kind is its number in the file.
@@ -48,6 +53,10 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             edge.count as i64,
         ])?;
     }
+    let mut insert = CALL_COSTS.insert(database)?;
+    for cost in &profile.call_costs {
+        insert.execute(params![cost.site.0, cost.callee.0, cost.process.0, cost.instructions as i64])?;
+    }
     Ok(())
 }
 
@@ -72,6 +81,14 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             },
             process: ProcessId(columns.take()?),
             count: columns.take_u64()?,
+        })
+    })?;
+    profile.call_costs = CALL_COSTS.read(database, |columns| {
+        Ok(CallCost {
+            site: BlockId(columns.take()?),
+            callee: BlockId(columns.take()?),
+            process: ProcessId(columns.take()?),
+            instructions: columns.take_u64()?,
         })
     })?;
     Ok(())

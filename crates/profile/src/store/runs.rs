@@ -22,6 +22,7 @@ pub const RUNS: Table = Table {
         "machine_kernel",
         "machine_cpus",
         "lost_samples",
+        "lost_calls",
         "counts_complete",
     ],
 };
@@ -111,6 +112,7 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
         run.machine.kernel,
         run.machine.cpus,
         run.lost_samples as i64,
+        run.lost_calls.map(|calls| calls as i64),
         run.counts_complete,
     ])?;
     let mut insert = ARGUMENTS.insert(database)?;
@@ -204,6 +206,7 @@ fn run(columns: &mut Columns) -> Result<Run> {
         machine: Machine { processor: columns.take()?, kernel: columns.take()?, cpus: columns.take()? },
         clock: None,
         lost_samples: columns.take_u64()?,
+        lost_calls: columns.take_optional_u64()?,
         counts_complete: columns.take()?,
         warnings: Vec::new(),
     })

@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 17] = [
+const TABLES: [&Table; 18] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -32,6 +32,7 @@ const TABLES: [&Table; 17] = [
     &counts::BLOCK_COUNTS,
     &counts::EDGE_KINDS,
     &counts::EDGE_COUNTS,
+    &counts::CALL_COSTS,
 ];
 
 /// Makes the tables and marks the database as ours.

@@ -24,6 +24,7 @@ CREATE TABLE runs (
     machine_kernel TEXT NOT NULL,
     machine_cpus INTEGER NOT NULL,
     lost_samples INTEGER NOT NULL,
+    lost_calls INTEGER,                         -- NULL: costs of calls were not asked for
     counts_complete INTEGER NOT NULL            -- 0 or 1: nothing executed is missing, and counts balance
 ) STRICT;
 
@@ -154,4 +155,11 @@ CREATE TABLE edge_counts (
     edge_kind INTEGER NOT NULL REFERENCES edge_kinds,
     process_id INTEGER NOT NULL REFERENCES processes,
     traversals INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE call_costs (
+    site_block_id INTEGER NOT NULL REFERENCES blocks,      -- ends in the call
+    callee_block_id INTEGER NOT NULL REFERENCES blocks,
+    process_id INTEGER NOT NULL REFERENCES processes,
+    instructions INTEGER NOT NULL                          -- from the callee's first to its return
 ) STRICT;

@@ -21,10 +21,11 @@ pub fn profile() -> impl Strategy<Value = Profile> {
         vec(sample(), 0..10),
         vec((any::<Index>(), any::<Index>(), count()), 0..8),
         vec((opt(), opt(), edge_kind(), any::<Index>(), count()), 0..8),
+        vec((any::<Index>(), any::<Index>(), any::<Index>(), count()), 0..8),
     );
     (owners, code, collected).prop_map(|((runs, processes, threads), code, collected)| {
         let (modules, files, functions, lines, blocks) = code;
-        let (stacks, samples, block_counts, edge_counts) = collected;
+        let (stacks, samples, block_counts, edge_counts, call_costs) = collected;
         let mut profile = Profile { runs, modules, files, ..Profile::default() };
         if !profile.runs.is_empty() {
             let runs = profile.runs.len();
@@ -57,6 +58,13 @@ pub fn profile() -> impl Strategy<Value = Profile> {
                     executions,
                 });
                 profile.block_counts = counts.collect();
+                let costs = call_costs.into_iter().map(|(site, callee, by, instructions)| CallCost {
+                    site: block(site),
+                    callee: block(callee),
+                    process: process(by),
+                    instructions,
+                });
+                profile.call_costs = costs.collect();
             }
             let counts = edge_counts.into_iter().map(|(from, to, kind, by, count)| EdgeCount {
                 from: from.filter(|_| block_count > 0).map(block),
@@ -187,6 +195,7 @@ fn run() -> impl Strategy<Value = Run> {
             machine: Machine { processor: machine.0, kernel: machine.1, cpus: machine.2 },
             clock: rest.2,
             lost_samples: numbers.4,
+            lost_calls: Some(numbers.4).filter(|calls| calls % 2 == 0),
             counts_complete: numbers.4 % 2 == 0,
             warnings,
         }
