@@ -3,14 +3,17 @@
 use crate::attribute::{Attributed, Policy, attribute};
 use crate::code::{Code, InstructionId};
 use crate::cost::{Cost, Ruler};
+use crate::frames::Frames;
 use crate::graph::{Graph, graphs};
 use crate::lines::{SourceLine, line_at};
 use crate::loops::{Forest, LoopId};
 use crate::quality::Quality;
 use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
+use crate::strays::Owners;
+use crate::totals::Totals;
 use std::collections::HashMap;
-use timewise_isa::Control;
+use std::sync::OnceLock;
 use timewise_profile::{BlockId, FunctionId, ModuleId, ModuleKind, Place, Profile};
 
 /// Everything that follows from a profile.
@@ -32,6 +35,8 @@ pub struct Analysis<'p> {
     pub forest: Forest,
     /// Samples where they fell.
     pub samples: Samples,
+    /// Who had called where samples fell.
+    pub frames: Frames,
     /// Samples where they are charged.
     pub attributed: Attributed,
     /// Turns costs into estimates.
@@ -39,6 +44,7 @@ pub struct Analysis<'p> {
     /// How far all this can be trusted.
     pub quality: Quality,
     stray_owner: Vec<RoutineId>,
+    totals: OnceLock<Totals>,
 }
 
 impl<'p> Analysis<'p> {
@@ -46,15 +52,18 @@ impl<'p> Analysis<'p> {
     pub fn new(profile: &'p Profile, policy: Option<Policy>) -> Analysis<'p> {
         let code = Code::new(profile);
         let map = FunctionMap::new(profile);
-        let (mut routines, owner) = routines(&code, &map);
+        let (routines, owner) = routines(&code, &map);
         let graphs = graphs(&code, &routines, &owner);
         let forest = Forest::new(&graphs, code.blocks.len());
         let samples = Samples::new(profile, &code);
         let quality = Quality::new(profile, &code, &samples);
+        let mut owners = Owners::new(profile, &code, &map, routines, &owner);
+        let stray_owner = samples.stray.keys().map(|place| owners.at(*place)).collect();
+        let frames = Frames::new(profile, &code, &samples, |place| owners.at(place));
+        let routines = owners.into_routines();
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
-        let attributed = attribute(&code, &samples, policy);
+        let attributed = attribute(&code, &samples, &frames, policy);
         let ruler = Ruler::new(&samples, quality.clock.as_ref());
-        let stray_owner = own_strays(profile, &map, &samples, &mut routines);
         Analysis {
             profile,
             policy,
@@ -64,11 +73,18 @@ impl<'p> Analysis<'p> {
             graphs,
             forest,
             samples,
+            frames,
             attributed,
             ruler,
             quality,
             stray_owner,
+            totals: OnceLock::new(),
         }
+    }
+
+    /// Costs with callees, which are made when they are first asked for.
+    pub fn totals(&self) -> &Totals {
+        self.totals.get_or_init(|| Totals::new(self))
     }
 
     /// Cost of each executed instruction, by id.
@@ -153,11 +169,9 @@ impl<'p> Analysis<'p> {
     /// For each loop, whether it or a loop inside it calls functions, whose cost is not among its own.
     pub fn loops_that_call(&self) -> Vec<bool> {
         let mut calls = vec![false; self.forest.loops.len()];
-        for (index, block) in self.code.blocks.iter().enumerate().filter(|(_, block)| block.length > 0) {
-            let control = self.code.instructions[block.last().index()].step.control;
-            if matches!(control, Control::Call { .. } | Control::IndirectCall) {
-                let around = self.forest.around(BlockId(index as u32));
-                around.for_each(|around| calls[around.index()] = true);
+        for block in (0..self.code.blocks.len() as u32).map(BlockId) {
+            if self.code.ends_in_call(block) {
+                self.forest.around(block).for_each(|around| calls[around.index()] = true);
             }
         }
         calls
@@ -224,32 +238,4 @@ impl<'p> Analysis<'p> {
         }
         costs
     }
-}
-
-/// Finds or opens a routine for each sample on code that was not counted.
-fn own_strays(
-    profile: &Profile,
-    map: &FunctionMap,
-    samples: &Samples,
-    routines: &mut Vec<Routine>,
-) -> Vec<RoutineId> {
-    let known = routines.iter().enumerate();
-    let mut of_function: HashMap<FunctionId, RoutineId> = known
-        .filter_map(|(at, routine)| routine.function.map(|function| (function, RoutineId(at as u32))))
-        .collect();
-    let mut of_module: HashMap<ModuleId, RoutineId> = HashMap::new();
-    let mut open = |function: Option<FunctionId>, place: Place| {
-        routines.push(Routine { function, place, blocks: Vec::new() });
-        RoutineId(routines.len() as u32 - 1)
-    };
-    let mut owner = Vec::with_capacity(samples.stray.len());
-    for place in samples.stray.keys() {
-        owner.push(match map.at(*place) {
-            Some(function) => *of_function
-                .entry(function)
-                .or_insert_with(|| open(Some(function), profile.functions[function.index()].place)),
-            None => *of_module.entry(place.module).or_insert_with(|| open(None, *place)),
-        });
-    }
-    owner
 }

@@ -1,6 +1,6 @@
 //! Executed code: blocks cut into instructions, with exact counts, and the edges between blocks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use timewise_isa::{Control, Step, walk};
 use timewise_profile::{BlockId, EdgeKind, Offset, Place, Profile, RunKind};
 
@@ -64,6 +64,18 @@ pub struct Edge {
     pub count: u64,
 }
 
+/// What calls from one block to another cost, all processes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallCost {
+    /// The block that ends in the call.
+    pub site: BlockId,
+    /// Where the call led to.
+    pub callee: BlockId,
+    /// Instructions of the callee and its callees in one run, where the site's activation is the most recent
+    /// one of its function.
+    pub instructions: u64,
+}
+
 /// Everything that ran under counting. Where a profile holds several counting runs, counts are
 /// those of an average run, so that they compare with the cycles of one.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +86,10 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// Sorted by destination.
     pub edges: Vec<Edge>,
+    /// Sorted by site; nothing unless `has_call_costs`.
+    pub call_costs: Vec<CallCost>,
+    /// Whether all counting runs counted what calls cost.
+    pub has_call_costs: bool,
     by_place: Vec<BlockId>,
     by_end: HashMap<Place, BlockId>,
 }
@@ -81,7 +97,8 @@ pub struct Code {
 impl Code {
     /// Cuts the profile's blocks into instructions and adds up its counts.
     pub fn new(profile: &Profile) -> Code {
-        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Counting).count().max(1) as u64;
+        let counting = || profile.runs.iter().filter(|run| run.kind == RunKind::Counting);
+        let runs = counting().count().max(1) as u64;
         let average = |total: u64| if runs == 1 { total } else { (total + runs / 2) / runs };
         let mut totals = vec![0u64; profile.blocks.len()];
         for row in &profile.block_counts {
@@ -113,6 +130,15 @@ impl Code {
         let edge = |((to, from, kind), total)| Edge { to, from, kind, count: average(total) };
         code.edges = edges.into_iter().map(edge).collect();
         code.edges.sort_unstable();
+        code.has_call_costs = counting().next().is_some() && counting().all(|run| run.lost_calls.is_some());
+        if code.has_call_costs {
+            let mut costs: BTreeMap<(BlockId, BlockId), u64> = BTreeMap::new();
+            for row in &profile.call_costs {
+                *costs.entry((row.site, row.callee)).or_default() += row.instructions;
+            }
+            let cost = |((site, callee), total)| CallCost { site, callee, instructions: average(total) };
+            code.call_costs = costs.into_iter().map(cost).collect();
+        }
         code
     }
 
@@ -135,10 +161,23 @@ impl Code {
     /// The block that ends right before `place`, if its last instruction is a call: `place` is then
     /// where that call returns to.
     pub fn call_returning_to(&self, place: Place) -> Option<BlockId> {
-        let id = *self.by_end.get(&place)?;
-        let block = &self.blocks[id.index()];
-        let last = block.length.checked_sub(1).map(|_| &self.instructions[block.last().index()])?;
-        matches!(last.step.control, Control::Call { .. } | Control::IndirectCall).then_some(id)
+        self.block_before(place).filter(|&id| self.ends_in_call(id))
+    }
+
+    /// The block that ends right before `place`.
+    pub fn block_before(&self, place: Place) -> Option<BlockId> {
+        self.by_end.get(&place).copied()
+    }
+
+    /// By what control leaves a block; `None` if it holds no code.
+    pub fn control(&self, block: BlockId) -> Option<Control> {
+        let executed = &self.blocks[block.index()];
+        (executed.length > 0).then(|| self.instructions[executed.last().index()].step.control)
+    }
+
+    /// Whether the last instruction of `block` is a call.
+    pub fn ends_in_call(&self, block: BlockId) -> bool {
+        matches!(self.control(block), Some(Control::Call { .. } | Control::IndirectCall))
     }
 
     /// Edges into `block`.

@@ -42,6 +42,11 @@ impl Graph {
     }
 }
 
+/// Whether edges of this kind are calls.
+pub(crate) fn is_call(kind: EdgeKind) -> bool {
+    matches!(kind, EdgeKind::Call | EdgeKind::IndirectCall)
+}
+
 /// How an edge concerns the routine of its destination.
 enum Meaning {
     /// An edge of the graph, from this block.
@@ -76,7 +81,7 @@ pub fn graphs(code: &Code, routines: &[Routine], owner: &[RoutineId]) -> Vec<Gra
             Meaning::Inner(from) => graph.add(local[from.index()], node, edge.count),
             Meaning::Entry => {
                 graph.entered[node as usize] += edge.count;
-                if is_start || matches!(edge.kind, EdgeKind::Call | EdgeKind::IndirectCall) {
+                if is_start || is_call(edge.kind) {
                     graph.calls += edge.count;
                 }
             }
@@ -132,12 +137,8 @@ fn attach_unwound(code: &Code, graph: &mut Graph, unwound: &[(u32, u64)]) {
     }
     let mut missing: Vec<(u64, u32)> = Vec::new();
     for (node, id) in graph.blocks.iter().enumerate() {
-        let block = &code.blocks[id.index()];
-        let control = code.instructions[block.last().index()].step.control;
-        let is_call =
-            matches!(control, timewise_isa::Control::Call { .. } | timewise_isa::Control::IndirectCall);
-        let lost = block.executions.saturating_sub(returned[node]);
-        if is_call && lost > 0 {
+        let lost = code.blocks[id.index()].executions.saturating_sub(returned[node]);
+        if code.ends_in_call(*id) && lost > 0 {
             missing.push((lost, node as u32));
         }
     }

@@ -10,26 +10,35 @@
 //!   from edges to a forest of loops;
 //! - [`samples`], [`attribute`]: from samples to the instructions that caused them;
 //! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
+//! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], [`totals`]: from stacks and counted calls to
+//!   costs with callees;
 //! - [`quality`]: what a reader must know to trust the figures.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod attribute;
+pub mod call_sites;
 pub mod code;
 pub mod cost;
 pub mod dominators;
+pub mod frames;
 pub mod graph;
+pub mod inclusive;
 pub mod interval;
 pub mod irreducible;
 pub mod lines;
 pub mod loops;
 pub mod merge;
 pub mod natural;
+pub mod origin;
 pub mod quality;
 pub mod routine;
 pub mod samples;
 pub mod set;
+mod strays;
 pub mod strong;
+pub mod totals;
+pub mod walk;
 pub mod work;
 
 #[cfg(feature = "sketch")]
@@ -41,4 +50,5 @@ pub use code::{Code, InstructionId};
 pub use cost::{Cost, Estimate};
 pub use loops::{Loop, LoopId};
 pub use routine::{Routine, RoutineId};
+pub use totals::{Total, Totals};
 pub use work::Mismatch;

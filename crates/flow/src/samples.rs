@@ -1,9 +1,9 @@
 //! Samples of the native run, placed on executed instructions.
 
-use crate::code::Code;
+use crate::code::{Code, InstructionId};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
-use timewise_profile::{Clock, ModuleKind, Place, Profile, Run, RunKind};
+use timewise_profile::{Clock, ModuleKind, Place, Profile, Run, RunKind, StackId};
 
 /// Samples and the time that they stand for, in one run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -39,6 +39,17 @@ impl AddAssign for Weight {
     }
 }
 
+/// Where a sample in user mode fell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Spot {
+    /// On an instruction that was counted.
+    Counted(InstructionId),
+    /// On user code that was not counted.
+    Stray(Place),
+    /// Outside all known modules.
+    Nowhere,
+}
+
 /// All samples by where they fell. With several sampling runs, times are those of an average run.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
@@ -52,6 +63,8 @@ pub struct Samples {
     pub kernel: Weight,
     /// All samples in user mode.
     pub user: Weight,
+    /// Those in user mode by where they fell and who had called.
+    pub by_stack: BTreeMap<(Spot, Option<StackId>), Weight>,
 }
 
 impl Samples {
@@ -72,13 +85,14 @@ impl Samples {
                 continue;
             }
             samples.user += weight;
-            match sample.place {
-                None => samples.nowhere += weight,
-                Some(place) => match code.instruction_at(place) {
-                    Some(instruction) => samples.at[instruction.index()] += weight,
-                    None => *samples.stray.entry(place).or_default() += weight,
-                },
+            let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
+            let spot = sample.place.map_or(Spot::Nowhere, counted);
+            match spot {
+                Spot::Counted(instruction) => samples.at[instruction.index()] += weight,
+                Spot::Stray(place) => *samples.stray.entry(place).or_default() += weight,
+                Spot::Nowhere => samples.nowhere += weight,
             }
+            *samples.by_stack.entry((spot, sample.stack)).or_default() += weight;
         }
         samples
     }

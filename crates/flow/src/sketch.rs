@@ -9,6 +9,8 @@
 //! edge A -> B fallthrough 1                  # `-` on either side for outside
 //! line 0x1000 a.c 4
 //! sample 0x1002 25                           # 25 samples
+//! sample 0x2000 9 from 0x1006 0x3005         # with the return addresses of their callers, innermost first
+//! cost A -> B 500                            # instructions that calls from A to B took; `lost 0` if none took any
 //! clock cpu-clock:u 3e9 2.9e9 3.1e9 250000   # event, core frequency, lowest, highest, ns a sample
 //! user counting 3e9                          # CPU time of a run, ns
 //! exit counting 1                            # the status of a run, `output sampling 7` likewise
@@ -104,7 +106,19 @@ impl Builder {
                     line: line.parse().ok()?,
                 });
             }
-            ["sample", offset, count] => {
+            ["cost", site, "->", callee, instructions] => {
+                let (site, callee) = (self.end(site)??, self.end(callee)??);
+                let (process, instructions) = (ProcessId(1), instructions.parse().ok()?);
+                self.profile.call_costs.push(CallCost { site, callee, process, instructions });
+                self.run("counting")?.lost_calls.get_or_insert(0);
+            }
+            ["lost", calls] => self.run("counting")?.lost_calls = Some(calls.parse().ok()?),
+            ["sample", offset, count, rest @ ..] => {
+                let stack = match rest {
+                    [] => None,
+                    ["from", callers @ ..] => self.stack(callers)?,
+                    _ => return None,
+                };
                 let (place, weight_ns) = (Some(place(number(offset)?)), self.sample_ns);
                 let sample = Sample {
                     thread: ThreadId(0),
@@ -113,7 +127,7 @@ impl Builder {
                     weight_cycles: None,
                     place,
                     kernel: false,
-                    stack: None,
+                    stack,
                 };
                 let count: usize = count.parse().ok()?;
                 self.profile.samples.extend(std::iter::repeat_n(sample, count));
@@ -153,6 +167,22 @@ impl Builder {
         self.profile.block_counts.push(BlockCount { block: id, process: ProcessId(1), executions });
         self.blocks.insert(name.to_string(), id);
         Some(())
+    }
+
+    /// The stack of these return addresses.
+    fn stack(&mut self, callers: &[&str]) -> Option<Option<StackId>> {
+        let stacks = &mut self.profile.stacks;
+        let mut parent = None;
+        for caller in callers.iter().rev() {
+            let node = StackNode { parent, return_place: place(number(caller)?) };
+            let known = stacks.iter().position(|other| *other == node);
+            let at = known.unwrap_or_else(|| {
+                stacks.push(node);
+                stacks.len() - 1
+            });
+            parent = Some(StackId(at as u32));
+        }
+        Some(parent)
     }
 
     fn end(&self, name: &str) -> Option<Option<BlockId>> {

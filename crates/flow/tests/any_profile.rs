@@ -30,6 +30,16 @@ proptest! {
             analysis.by_loop_self();
             analysis.by_loop_total();
             analysis.loops_that_call();
+            let totals = analysis.totals();
+            for total in totals.routines.iter().chain(&totals.loops).chain(&totals.calls) {
+                total.cycles(&analysis.ruler);
+                total.time_ns(&analysis.ruler);
+            }
+            for (total, own) in totals.routines.iter().zip(&analysis.by_routine()) {
+                let (total, own) = (total.cost, *own);
+                prop_assert!(total.instructions >= own.instructions);
+                prop_assert!(total.weight.samples >= own.weight.samples * (1.0 - 1e-9));
+            }
             for routine in (0..analysis.routines.len() as u32).map(RoutineId) {
                 analysis.name_of(routine);
                 analysis.calls_of(routine);

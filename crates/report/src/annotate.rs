@@ -6,9 +6,9 @@ use crate::csv::table;
 use crate::figures::{self, Figures};
 use crate::json::document;
 use crate::labels;
-use crate::listing::By;
 use crate::number::{count, times};
 use crate::origin;
+use crate::request::By;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, cut};
@@ -18,7 +18,7 @@ use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
 use timewise_profile::{BlockId, Offset, Place};
 
-pub use crate::find::{AnnotateError, find};
+pub use crate::find::{AnnotateError, find, find_any};
 
 /// What is known of a line of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]

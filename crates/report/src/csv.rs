@@ -1,8 +1,8 @@
 //! Reports for spreadsheets: CSV (RFC 4180 with plain line feeds), one header line, the fields of the
 //! JSON rows in their order, an empty cell for null.
 
-use crate::listing::By;
-use crate::rows::{self, Costed};
+use crate::request::{By, Request};
+use crate::rows::{self, Costed, Totalled};
 use serde::Serialize;
 use timewise_flow::Analysis;
 
@@ -10,10 +10,12 @@ use timewise_flow::Analysis;
 ///
 /// # Errors
 /// None in practice: rows are flat and memory does not fail.
-pub fn report(analysis: &Analysis, by: By) -> Result<String, csv::Error> {
+pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, csv::Error> {
+    let Request { by, sort, calls } = request.into();
     match by {
-        By::Function => table(rows::functions(analysis)),
-        By::Loop => table(rows::loops(analysis)),
+        By::Function => table(rows::functions(analysis, sort).iter().map(Totalled::parts)),
+        By::Loop => table(rows::loops(analysis, sort).iter().map(Totalled::parts)),
+        By::Call => table(rows::calls(analysis, calls).iter().map(Totalled::parts)),
         By::Block => table(rows::blocks(analysis).iter().map(Costed::parts)),
         By::Instruction => table(rows::instructions(analysis).iter().map(Costed::parts)),
         By::Line => table(rows::lines(analysis).iter().map(Costed::parts)),

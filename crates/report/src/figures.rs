@@ -5,7 +5,7 @@ use crate::number::{figure, percent, tenths};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::cost::ENOUGH_SAMPLES;
-use timewise_flow::{Analysis, Cost, Estimate};
+use timewise_flow::{Analysis, Cost, Estimate, Total};
 
 /// Stands behind a value that is not to be relied on.
 const MARK: &str = "?";
@@ -59,6 +59,8 @@ impl<'a> Figures<'a> {
     pub fn share_column(&self, title: &str) -> Column {
         match (self.is_sampled(), title) {
             (true, _) => Column::number(title),
+            // It stands beside the other, which says of what.
+            (false, "total") => Column::number("total"),
             (false, "time") => Column::number("of instructions"),
             (false, _) => Column::number(&format!("{title} (instructions)")),
         }
@@ -95,6 +97,22 @@ impl<'a> Figures<'a> {
         if self.is_sampled() { tenths(cost.weight.samples) } else { UNKNOWN.into() }
     }
 
+    /// The share of a total as a cell, likewise.
+    pub fn total_cell(&self, total: &Total) -> String {
+        let is_known = if self.is_sampled() { total.has_time } else { total.has_instructions };
+        if is_known { self.share_cell(&total.cost) } else { UNKNOWN.into() }
+    }
+
+    /// Whether what is told of each call holds its callees; they are left out where nothing was counted of calls.
+    pub fn are_calls_whole(&self) -> bool {
+        self.analysis.code.has_call_costs
+    }
+
+    /// A heading of what is told of each call.
+    pub fn per_call(&self, title: &str) -> String {
+        if self.are_calls_whole() { title.into() } else { format!("{title} (self)") }
+    }
+
     /// How a row of this cost looks.
     pub fn tone(&self, cost: &Cost) -> Tone {
         match self.share(cost) {
@@ -119,7 +137,19 @@ impl<'a> Figures<'a> {
 
     /// Cost for each of `count`, its interval, and its cycles where time stands first.
     pub fn each_cells(&self, cost: &Cost, count: u64) -> Vec<String> {
-        let cycles = self.each(self.analysis.ruler.cycles(cost), count);
+        let ruler = &self.analysis.ruler;
+        self.estimate_cells(ruler.cycles(cost), ruler.time_ns(cost), cost, count)
+    }
+
+    /// Likewise of a total.
+    pub fn total_each_cells(&self, total: &Total, count: u64) -> Vec<String> {
+        let ruler = &self.analysis.ruler;
+        let count = if total.has_time { count } else { 0 };
+        self.estimate_cells(total.cycles(ruler), total.time_ns(ruler), &total.cost, count)
+    }
+
+    fn estimate_cells(&self, cycles: Estimate, time: Estimate, cost: &Cost, count: u64) -> Vec<String> {
+        let cycles = self.each(cycles, count);
         let value = |estimate: &Option<Estimate>| match estimate {
             Some(estimate) => figure(estimate.value) + self.mark_each(cost),
             None => UNKNOWN.into(),
@@ -133,7 +163,7 @@ impl<'a> Figures<'a> {
         if !self.is_time() {
             return vec![value(&cycles), interval(&cycles)];
         }
-        let time = self.each(self.analysis.ruler.time_ns(cost), count);
+        let time = self.each(time, count);
         vec![value(&time), interval(&time), value(&cycles)]
     }
 
@@ -145,6 +175,12 @@ impl<'a> Figures<'a> {
     /// Cycles per instruction as a cell.
     pub fn cpi_cell(&self, cost: &Cost) -> String {
         self.cpi(cost).map_or(UNKNOWN.into(), |cpi| figure(cpi.value) + self.mark_each(cost))
+    }
+
+    /// Cycles per instruction of a total as a cell.
+    pub fn total_cpi_cell(&self, total: &Total) -> String {
+        let is_known = total.has_time && total.has_instructions;
+        if is_known { self.cpi_cell(&total.cost) } else { UNKNOWN.into() }
     }
 
     /// The mark of a cost per execution.

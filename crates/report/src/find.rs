@@ -55,6 +55,18 @@ fn suggestion(names: &[String]) -> String {
 /// # Errors
 /// See [`AnnotateError`].
 pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError> {
+    let found = find_any(analysis, name)?;
+    match analysis.routines[found.index()].blocks.is_empty() {
+        true => Err(AnnotateError::NotCounted { name: name.into() }),
+        false => Ok(found),
+    }
+}
+
+/// Likewise, also a function that was sampled only.
+///
+/// # Errors
+/// See [`AnnotateError`].
+pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError> {
     let all = || (0..analysis.routines.len() as u32).map(RoutineId);
     let place = |id: RoutineId| labels::offset(analysis.profile, analysis.routines[id.index()].place);
     let is_named = |id: &RoutineId| {
@@ -68,9 +80,6 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
     }
     match &found[..] {
         [] => {}
-        [only] if analysis.routines[only.index()].blocks.is_empty() => {
-            return Err(AnnotateError::NotCounted { name: name.into() });
-        }
         [only] => return Ok(*only),
         several => {
             let counted: Vec<RoutineId> = several

@@ -1,7 +1,7 @@
 //! Reports for programs: JSON in the schema `timewise-report/1` (`docs/reports.md`).
 
-use crate::listing::By;
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
+use crate::request::{By, Request};
 use crate::rows;
 use serde::Serialize;
 use timewise_flow::Analysis;
@@ -20,10 +20,12 @@ struct Document<R> {
 }
 
 /// The whole document, one line.
-pub fn report(analysis: &Analysis, by: By) -> Result<String, serde_json::Error> {
+pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, serde_json::Error> {
+    let Request { by, sort, calls } = request.into();
     match by {
-        By::Function => document(analysis, by, rows::functions(analysis)),
-        By::Loop => document(analysis, by, rows::loops(analysis)),
+        By::Function => document(analysis, by, rows::functions(analysis, sort)),
+        By::Loop => document(analysis, by, rows::loops(analysis, sort)),
+        By::Call => document(analysis, by, rows::calls(analysis, calls)),
         By::Block => document(analysis, by, rows::blocks(analysis)),
         By::Instruction => document(analysis, by, rows::instructions(analysis)),
         By::Line => document(analysis, by, rows::lines(analysis)),

@@ -5,7 +5,8 @@
 //! ([`Style`]).
 //!
 //! - [`summary`]: the screen that `timewise run` ends with;
-//! - [`listing`]: `timewise report`, one row for each function, loop, block, instruction or line;
+//! - [`listing`]: `timewise report`, one row for each function, loop, call, block, instruction or line;
+//! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
 //! - [`visible`]: what others wrote, made harmless to terminals;
@@ -23,6 +24,7 @@ mod labels;
 pub mod listing;
 pub mod number;
 pub mod origin;
+pub mod request;
 pub mod rows;
 mod short_name;
 pub mod style;
@@ -30,5 +32,5 @@ pub mod summary;
 mod table;
 pub mod visible;
 
-pub use listing::By;
+pub use request::{By, Calls, Request, Sort};
 pub use style::Style;

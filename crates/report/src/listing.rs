@@ -1,49 +1,29 @@
-//! `timewise report`: one row for each function, loop, block, instruction or line, costliest first.
+//! `timewise report`: one row for each function, loop, call, block, instruction or line, costliest first.
 
 use crate::figures::{self, Figures};
 use crate::labels;
 use crate::number::{count, figure};
 use crate::origin;
-use crate::rows;
+use crate::request::{By, Request};
+use crate::rows::{self, Totalled};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::Analysis;
 
-/// What a report has one row for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
-    /// A function.
-    Function,
-    /// A loop.
-    Loop,
-    /// A block: code with one way in at its top and one way out at its bottom.
-    Block,
-    /// An instruction.
-    Instruction,
-    /// A source line.
-    Line,
-}
-
-impl By {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            By::Function => "function",
-            By::Loop => "loop",
-            By::Block => "block",
-            By::Instruction => "instruction",
-            By::Line => "line",
-        }
-    }
-}
-
 /// The report as text: origin, table, and what was left out. At most `limit` rows.
-pub fn report(analysis: &Analysis, by: By, limit: Option<usize>, style: Style) -> String {
+pub fn report(
+    analysis: &Analysis,
+    request: impl Into<Request>,
+    limit: Option<usize>,
+    style: Style,
+) -> String {
+    let Request { by, sort, calls } = request.into();
     let figures = Figures::new(analysis);
     let limit = limit.unwrap_or(usize::MAX);
     let (table, all) = match by {
-        By::Function => functions(analysis, figures, limit),
-        By::Loop => loops(analysis, figures, limit),
+        By::Function => functions(analysis, figures, &rows::functions(analysis, sort), limit),
+        By::Loop => loops(analysis, figures, &rows::loops(analysis, sort), limit),
+        By::Call => self::calls(analysis, figures, &rows::calls(analysis, calls), limit),
         By::Block => blocks(analysis, figures, limit),
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
@@ -57,41 +37,92 @@ pub fn report(analysis: &Analysis, by: By, limit: Option<usize>, style: Style) -
     out
 }
 
-fn functions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns = vec![figures.share_column("self")];
+fn functions(
+    analysis: &Analysis,
+    figures: Figures,
+    rows: &[Totalled<rows::FunctionRow>],
+    limit: usize,
+) -> (Table, usize) {
+    let mut columns = vec![figures.share_column("self"), figures.share_column("total")];
     columns.push(Column::number("CPI"));
-    columns.extend([Column::number("calls"), Column::detail("instr/call")]);
-    columns.extend(figures.each_columns("a call"));
+    columns.extend([Column::number("calls"), Column::detail(&figures.per_call("instr/call"))]);
+    columns.extend(figures.each_columns(&figures.per_call("a call")));
+    columns.push(Column::detail("CPI, total"));
     columns.extend([Column::name("function"), Column::name("where")]);
     let mut table = Table::new(columns);
-    let rows = rows::functions(analysis);
     for row in rows.iter().take(limit) {
-        let calls = row.calls.unwrap_or(0);
-        let mut cells = vec![figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)];
-        cells.extend([row.calls.map_or(UNKNOWN.into(), count), ratio(row.cost.instructions, calls)]);
-        cells.extend(figures.each_cells(&row.cost, calls));
-        cells.extend([row.function.clone(), labels::declared(analysis, row.routine)]);
-        table.row(figures.tone(&row.cost), cells);
+        let calls = row.of.calls.unwrap_or(0);
+        let mut cells = vec![figures.share_cell(&row.of.cost), figures.total_cell(&row.total)];
+        cells.push(figures.cpi_cell(&row.of.cost));
+        cells.extend([row.of.calls.map_or(UNKNOWN.into(), count), instructions_a_call(figures, &row.of)]);
+        cells.extend(match figures.are_calls_whole() {
+            true => figures.total_each_cells(&row.total, calls),
+            false => figures.each_cells(&row.of.cost, calls),
+        });
+        cells.push(figures.total_cpi_cell(&row.total));
+        cells.extend([row.of.function.clone(), labels::declared(analysis, row.of.routine)]);
+        table.row(figures.tone(&row.of.cost), cells);
     }
     (table, rows.len())
 }
 
-fn loops(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
-    let mut columns =
-        vec![figures.share_column("self"), figures.share_column("total"), Column::number("CPI")];
+/// Instructions of a call, as the heading says: with callees or without.
+pub(crate) fn instructions_a_call(figures: Figures, row: &rows::FunctionRow) -> String {
+    let instructions = match figures.are_calls_whole() {
+        true => row.instructions_total,
+        false => Some(row.cost.instructions),
+    };
+    instructions.map_or(UNKNOWN.into(), |instructions| ratio(instructions, row.calls.unwrap_or(0)))
+}
+
+fn loops(
+    analysis: &Analysis,
+    figures: Figures,
+    rows: &[Totalled<rows::LoopRow>],
+    limit: usize,
+) -> (Table, usize) {
+    let mut columns = vec![figures.share_column("self"), figures.share_column("total")];
+    columns.push(Column::number("CPI"));
     columns.extend([Column::number("entered"), Column::number("rounds each"), Column::detail("instr/round")]);
     columns.extend(figures.each_columns("a round"));
+    columns.push(Column::detail("CPI, total"));
     columns.extend([Column::detail("depth"), Column::name("loop"), Column::name("function")]);
     let mut table = Table::new(columns);
-    let rows = rows::loops(analysis);
     for row in rows.iter().take(limit) {
-        let total = row.instructions_total.map_or(UNKNOWN.into(), |_| figures.share_cell(&row.whole));
-        let mut cells = vec![figures.share_cell(&row.own), total, figures.cpi_cell(&row.own)];
-        cells.extend([count(row.invocations), ratio(row.iterations, row.invocations)]);
-        cells.push(ratio(row.own.instructions, row.iterations));
-        cells.extend(figures.each_cells(&row.own, row.iterations));
-        cells.extend([row.depth.to_string(), loop_name(analysis, row), row.function.clone()]);
-        table.row(figures.tone(&row.own), cells);
+        let mut cells = vec![figures.share_cell(&row.of.own), figures.total_cell(&row.total)];
+        cells.push(figures.cpi_cell(&row.of.own));
+        cells.extend([count(row.of.invocations), ratio(row.of.iterations, row.of.invocations)]);
+        cells.push(ratio(row.of.own.instructions, row.of.iterations));
+        cells.extend(figures.each_cells(&row.of.own, row.of.iterations));
+        cells.push(figures.total_cpi_cell(&row.total));
+        cells.extend([row.of.depth.to_string(), loop_name(analysis, &row.of), row.of.function.clone()]);
+        table.row(figures.tone(&row.of.own), cells);
+    }
+    (table, rows.len())
+}
+
+fn calls(
+    analysis: &Analysis,
+    figures: Figures,
+    rows: &[Totalled<rows::CallRow>],
+    limit: usize,
+) -> (Table, usize) {
+    let mut columns = vec![figures.share_column("total"), Column::number("CPI"), Column::number("calls")];
+    columns.push(Column::detail("instr/call"));
+    columns.extend(figures.each_columns("a call"));
+    columns.extend(["caller", "where", "callee"].map(Column::name));
+    let mut table = Table::new(columns);
+    for row in rows.iter().take(limit) {
+        let calls = row.of.calls.unwrap_or(0);
+        let mut cells = vec![figures.total_cell(&row.total), figures.total_cpi_cell(&row.total)];
+        cells.push(row.of.calls.map_or(UNKNOWN.into(), count));
+        cells.push(
+            row.of.instructions_total.map_or(UNKNOWN.into(), |instructions| ratio(instructions, calls)),
+        );
+        cells.extend(figures.total_each_cells(&row.total, calls));
+        let callee = row.of.callee.clone().unwrap_or(UNKNOWN.into());
+        cells.extend([row.of.caller.clone(), labels::place(analysis.profile, row.of.place), callee]);
+        table.row(figures.tone(&row.total.cost), cells);
     }
     (table, rows.len())
 }

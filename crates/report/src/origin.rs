@@ -1,7 +1,7 @@
 //! Where the figures come from and how far to trust them.
 
 use crate::number::{count, percent, samples};
-use crate::rows::compact;
+use crate::rows::{compact, compact_option};
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
@@ -54,6 +54,11 @@ pub struct Measurement {
     pub joined_share: Option<f64>,
     /// Share of the user time outside all known modules, 0 to 1.
     pub unresolved_share: f64,
+    /// Share of the user time whose stacks reach the beginning of their thread, 0 to 1; null without stacks.
+    #[serde(serialize_with = "compact_option")]
+    pub rooted_share: Option<f64>,
+    /// Calls whose end, and so whose cost, was not seen; null where costs of calls were not counted.
+    pub lost_calls: Option<u64>,
     /// Whether the runs printed the same; null if that was not compared.
     pub same_output: Option<bool>,
     /// What limits the figures, in words.
@@ -93,9 +98,17 @@ pub fn measurement(analysis: &Analysis) -> Measurement {
         lost_samples: quality.lost_samples,
         joined_share: both.then_some(quality.joined_share),
         unresolved_share: quality.unresolved_share,
+        rooted_share: analysis.totals().rooted_share,
+        lost_calls: lost_calls(analysis),
         same_output: quality.same_output,
         warnings: quality.warnings.clone(),
     }
+}
+
+/// Calls whose cost is not known, of all counting runs together.
+fn lost_calls(analysis: &Analysis) -> Option<u64> {
+    let lost = analysis.profile.runs.iter().filter_map(|run| run.lost_calls);
+    analysis.code.has_call_costs.then(|| lost.fold(0, u64::saturating_add))
 }
 
 /// The lines that every text report begins with: origin of its figures, and warnings.
@@ -117,6 +130,12 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     }
     if quality.unresolved_share >= 0.0005 {
         facts.push(format!("{} outside all known code", percent(quality.unresolved_share)));
+    }
+    if let Some(share) = analysis.totals().rooted_share.filter(|share| *share < 0.9995) {
+        facts.push(format!("{} of the time under unknown callers", percent(1.0 - share)));
+    }
+    if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
+        facts.push(format!("cost of {} calls unknown", count(lost)));
     }
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));

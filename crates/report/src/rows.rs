@@ -1,19 +1,23 @@
-//! One row for each instruction, block, loop, source line or function, costliest first: the fields of
+//! One row for each instruction, block, loop, call, source line or function, costliest first: the fields of
 //! the `timewise-report/1` contract (`docs/reports.md`).
 
 mod block;
+mod call;
 mod costed;
 mod function;
 mod instruction;
 mod line;
 mod loops;
+mod total;
 
 pub use block::{BlockRow, blocks};
+pub use call::{CallRow, calls};
 pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};
 pub use instruction::{InstructionRow, instructions};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
+pub use total::{TotalCpi, Totalled};
 
 use serde::Serializer;
 use timewise_flow::{Analysis, Cost};

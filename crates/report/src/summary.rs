@@ -2,9 +2,10 @@
 
 use crate::figures::{self, Figures};
 use crate::labels;
-use crate::listing::{loop_name, ratio};
+use crate::listing::{instructions_a_call, loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
 use crate::origin;
+use crate::request::Sort;
 use crate::rows::{self, Costed, InstructionRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
@@ -45,8 +46,9 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
     }
     out.push('\n');
     out += &figures.explanation(few, style);
-    let counted = |row: &&rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
-    if let Some(hottest) = rows::functions(analysis).first().filter(counted) {
+    let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
+    let functions = rows::functions(analysis, Sort::Own);
+    if let Some(hottest) = functions.first().map(|row| &row.of).filter(|row| is_counted(row)) {
         let file = file.map_or(String::new(), |file| quoted(file) + " ");
         out += &format!("Next: timewise annotate {file}{}\n", quoted(&hottest.function));
     }
@@ -135,25 +137,24 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
 }
 
 fn functions(analysis: &Analysis, figures: Figures) -> Table {
-    let names = [Column::name(""), Column::name("")];
-    let mut columns = Vec::from(names);
-    columns.push(figures.share_column("self"));
+    let mut columns = vec![Column::name(""), Column::name("")];
+    columns.extend([figures.share_column("self"), figures.share_column("total")]);
     if figures.is_counted() {
         columns.extend(["CPI", "calls"].map(Column::number));
-        columns.push(Column::detail("instr/call"));
+        columns.push(Column::detail(&figures.per_call("instr/call")));
     }
     let mut table = Table::new(columns);
-    for row in rows::functions(analysis).iter().take(ROWS) {
-        if figures.is_sampled() && figures.share(&row.cost) < WORTH_SHOWING {
+    for row in rows::functions(analysis, Sort::Own).iter().take(ROWS) {
+        if figures.is_sampled() && figures.share(&row.of.cost) < WORTH_SHOWING {
             break;
         }
-        let mut cells = vec![row.function.clone(), labels::declared(analysis, row.routine)];
-        cells.push(figures.share_cell(&row.cost));
+        let mut cells = vec![row.of.function.clone(), labels::declared(analysis, row.of.routine)];
+        cells.extend([figures.share_cell(&row.of.cost), figures.total_cell(&row.total)]);
         if figures.is_counted() {
-            cells.extend([figures.cpi_cell(&row.cost), row.calls.map_or(UNKNOWN.into(), count)]);
-            cells.push(ratio(row.cost.instructions, row.calls.unwrap_or(0)));
+            cells.extend([figures.cpi_cell(&row.of.cost), row.of.calls.map_or(UNKNOWN.into(), count)]);
+            cells.push(instructions_a_call(figures, &row.of));
         }
-        table.row(figures.tone(&row.cost), cells);
+        table.row(figures.tone(&row.of.cost), cells);
     }
     table
 }
@@ -164,16 +165,16 @@ fn loops(analysis: &Analysis, figures: Figures) -> Table {
     columns.extend([Column::number("entered"), Column::number("rounds each")]);
     columns.extend(figures.each_columns("a round"));
     let mut table = Table::new(columns);
-    for row in rows::loops(analysis).iter().take(ROWS) {
-        if figures.is_sampled() && figures.share(&row.own) < WORTH_SHOWING {
+    for row in rows::loops(analysis, Sort::Own).iter().take(ROWS) {
+        if figures.is_sampled() && figures.share(&row.of.own) < WORTH_SHOWING {
             break;
         }
-        let total = row.instructions_total.map_or(UNKNOWN.into(), |_| figures.share_cell(&row.whole));
-        let mut cells = vec![format!("{} in {}", loop_name(analysis, row), row.function)];
-        cells.extend([figures.share_cell(&row.own), total, figures.cpi_cell(&row.own)]);
-        cells.extend([count(row.invocations), ratio(row.iterations, row.invocations)]);
-        cells.extend(figures.each_cells(&row.own, row.iterations));
-        table.row(figures.tone(&row.own), cells);
+        let total = figures.total_cell(&row.total);
+        let mut cells = vec![format!("{} in {}", loop_name(analysis, &row.of), row.of.function)];
+        cells.extend([figures.share_cell(&row.of.own), total, figures.cpi_cell(&row.of.own)]);
+        cells.extend([count(row.of.invocations), ratio(row.of.iterations, row.of.invocations)]);
+        cells.extend(figures.each_cells(&row.of.own, row.of.iterations));
+        table.row(figures.tone(&row.of.own), cells);
     }
     table
 }

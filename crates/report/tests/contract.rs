@@ -4,7 +4,7 @@ use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::Profile;
-use timewise_report::{By, annotate, csv, json};
+use timewise_report::{By, Calls, Request, Sort, annotate, csv, json};
 
 fn program() -> Profile {
     sketch(
@@ -69,14 +69,19 @@ fn rows_have_the_agreed_fields() {
     assert_eq!(
         fields(By::Loop),
         "module,function,header_offset,depth,parent,invocations,iterations,instructions_self,\
-         instructions_total,cycles_self,cycles_total,line_first,line_last"
+         instructions_total,cycles_self,cycles_total,line_first,line_last,cpi_total,cpi_total_low,cpi_total_high"
     );
     assert_eq!(
         fields(By::Function),
         "module,offset,function,file,line,calls,instructions_self,instructions_total,cycles_self,\
-         cycles_total,samples_self,samples_total"
+         cycles_total,samples_self,samples_total,cpi_total,cpi_total_low,cpi_total_high"
     );
-    for by in [By::Instruction, By::Loop, By::Function, By::Block, By::Line] {
+    assert_eq!(
+        fields(By::Call),
+        "module,offset,caller,file,line,callee_module,callee_offset,callee,calls,instructions_total,\
+         cycles_total,samples_total,cpi_total,cpi_total_low,cpi_total_high"
+    );
+    for by in [By::Instruction, By::Loop, By::Function, By::Call, By::Block, By::Line] {
         let header = fields(by);
         let row = &rows(by)[0];
         assert!(header.split(',').all(|field| row.get(field).is_some()), "{header} in {row}");
@@ -114,9 +119,79 @@ fn totals_of_what_calls_are_unknown() {
     assert_eq!(one["instructions_self"], 30);
     assert_eq!(one["instructions_total"], Value::Null);
     assert_eq!((&one["line_first"], &one["line_last"]), (&Value::from(4), &Value::from(5)));
-    let leaf = rows(By::Function).into_iter().find(|row| row["function"] == "leaf").unwrap();
+    let of = |name: &str| rows(By::Function).into_iter().find(|row| row["function"] == name).unwrap();
+    let (main, leaf) = (of("main"), of("leaf"));
     assert_eq!((&leaf["calls"], &leaf["instructions_self"]), (&Value::from(10), &Value::from(20)));
-    assert_eq!((&leaf["instructions_total"], &leaf["samples_total"]), (&Value::Null, &Value::Null));
+    assert_eq!((&main["instructions_total"], &main["samples_total"]), (&Value::Null, &Value::Null));
+    assert_eq!((&leaf["instructions_total"], &leaf["samples_total"]), (&Value::from(20), &Value::from(30)));
+    let call = &rows(By::Call)[0];
+    assert_eq!((&call["calls"], &call["instructions_total"]), (&Value::from(10), &Value::Null));
+    let measurement = &document(&program(), By::Call)["measurement"];
+    assert_eq!((&measurement["rooted_share"], &measurement["lost_calls"]), (&Value::Null, &Value::Null));
+}
+
+/// The program with stacks and costs of calls.
+fn called() -> Profile {
+    let mut profile = program();
+    profile.runs[1].lost_calls = Some(1);
+    let (site, callee) = (timewise_profile::BlockId(0), timewise_profile::BlockId(4));
+    let process = timewise_profile::ProcessId(1);
+    profile.call_costs = vec![timewise_profile::CallCost { site, callee, process, instructions: 20 }];
+    let return_place =
+        timewise_profile::Place { offset: timewise_profile::Offset(0x1006), ..profile.blocks[0].place };
+    profile.stacks = vec![timewise_profile::StackNode { parent: None, return_place }];
+    for sample in profile.samples.iter_mut().take(30) {
+        sample.stack = Some(timewise_profile::StackId(0));
+    }
+    profile
+}
+
+#[test]
+fn totals_hold_callees() {
+    let profile = called();
+    let rows = |by| document(&profile, by)["rows"].as_array().unwrap().clone();
+    let main = &rows(By::Function)[1];
+    assert_eq!((&main["function"], &main["instructions_self"]), (&Value::from("main"), &Value::from(31)));
+    assert_eq!((&main["instructions_total"], &main["samples_total"]), (&Value::from(51), &Value::from(40)));
+    assert!((main["cpi_total"].as_f64().unwrap() * 51.0 / 40e6 - 1.0).abs() < 1e-6);
+    let one = &rows(By::Loop)[0];
+    assert_eq!(
+        (&one["instructions_total"], &one["cycles_total"]),
+        (&Value::from(50), &Value::from(40_000_000))
+    );
+    let call = &rows(By::Call)[0];
+    assert_eq!((&call["caller"], &call["callee"]), (&Value::from("main"), &Value::from("leaf")));
+    assert_eq!((&call["offset"], &call["line"]), (&Value::from(0x1001), &Value::from(4)));
+    assert_eq!((&call["instructions_total"], &call["samples_total"]), (&Value::from(20), &Value::from(30)));
+    assert_eq!((&call["calls"], &call["cpi_total"]), (&Value::from(10), &Value::from(1_500_000)));
+    // Eight samples have no stack, and may belong to any call: their 8 million cycles to the upper limit.
+    let high = |row: &Value| row["cpi_total_high"].as_f64().unwrap();
+    let leaf = &rows(By::Function)[0];
+    assert!((high(call) - high(leaf) - 0.4e6 * 1.05).abs() < 1.0, "{} {}", high(call), high(leaf));
+    let measurement = &document(&profile, By::Call)["measurement"];
+    assert_eq!(measurement["lost_calls"], 1);
+    assert!((measurement["rooted_share"].as_f64().unwrap() - 40.0 / 48.0).abs() < 1e-6);
+}
+
+#[test]
+fn callers_and_callees_are_chosen_and_totals_sorted() {
+    let profile = called();
+    let analysis = Analysis::new(&profile, None);
+    let (main, leaf) =
+        (annotate::find(&analysis, "main").unwrap(), annotate::find(&analysis, "leaf").unwrap());
+    let names = |request| {
+        let document: Value = serde_json::from_str(&json::report(&analysis, request).unwrap()).unwrap();
+        let rows = document["rows"].as_array().unwrap().clone();
+        let name = |row: &Value| row.get("callee").unwrap_or(&row["function"]).as_str().unwrap().to_string();
+        rows.iter().map(name).collect::<Vec<String>>()
+    };
+    let calls = |calls| Request { calls, ..Request::from(By::Call) };
+    assert_eq!(names(calls(Calls::Of(leaf))), ["leaf"]);
+    assert_eq!(names(calls(Calls::From(main))), ["leaf"]);
+    assert!(names(calls(Calls::Of(main))).is_empty());
+    let by_total = Request { sort: Sort::Total, ..Request::from(By::Function) };
+    assert_eq!(names(by_total)[..2], ["main", "leaf"]);
+    assert_eq!(names(Request::from(By::Function))[..2], ["leaf", "main"]);
 }
 
 #[test]

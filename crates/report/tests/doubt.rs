@@ -65,7 +65,7 @@ fn how_often_generated_code_ran_is_unknown_if_it_was_not_counted() {
     assert_eq!((calls(&profile), executions(&profile)), (0.into(), 0.into()), "the file's code did not run");
     profile.modules[0].kind = ModuleKind::Jit;
     assert!(calls(&profile).is_null() && executions(&profile).is_null());
-    assert!(screen(&profile).contains("60.0 %     –      –"), "{}", screen(&profile));
+    assert!(screen(&profile).contains("60.0 %       –     –      –"), "{}", screen(&profile));
     let text = listing::report(&Analysis::new(&profile, None), By::Function, None, Style::default());
     assert!(text.lines().any(|line| line.contains("60.0 %") && !line.contains(" 0 ")), "{text}");
 }

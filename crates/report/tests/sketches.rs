@@ -53,8 +53,8 @@ fn summary_of_figure_1() {
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
             Hottest functions
-                                  self   CPI  calls  instr/call
-              main  fig1.c:14  100.0 %  0.88      1      1.54 G
+                                  self    total   CPI  calls  instr/call (self)
+              main  fig1.c:14  100.0 %  100.0 %  0.88      1             1.54 G
 
             Hottest loops
                                       self    total   CPI  entered  rounds each  ns a round       (95 %)  ≈ cycles a round
@@ -124,8 +124,8 @@ fn functions_of_figure_1_with_hardware_cycles() {
             time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
             clock: cycles:upp, hardware cycles · charged where it fell
 
-                 self   CPI  calls  instr/call  cycles a call           (95 %)  function  where
-              100.0 %  0.88      1      1.54 G         1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
+                 self    total   CPI  calls  instr/call (self)  cycles a call (self)           (95 %)  function  where
+              100.0 %  100.0 %  0.88      1             1.54 G                1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
         "#]],
     );
 }
@@ -231,22 +231,22 @@ fn counts_without_samples_show_shares_of_instructions() {
     check(
         &(report(By::Function) + &report(By::Loop) + &report(By::Instruction)),
         expect![[r#"
-        time not sampled · executions exact
+            time not sampled · executions exact
 
-          self (instructions)  calls  instr/call  function  where
-                      100.0 %      1     771.5 M  main      fig1.c:14
-        time not sampled · executions exact
+              self (instructions)    total  calls  instr/call (self)  function  where
+                          100.0 %  100.0 %      1            771.5 M  main      fig1.c:14
+            time not sampled · executions exact
 
-          self (instructions)  total (instructions)  entered  rounds each  instr/round  depth  loop          function
-                       99.5 %                99.5 %  500.0 k          256         6.00      2  fig1.c:26     main
-                        0.5 %               100.0 %        1      500.0 k         7.00      1  fig1.c:23-26  main
-        time not sampled · executions exact
+              self (instructions)    total  entered  rounds each  instr/round  depth  loop          function
+                           99.5 %   99.5 %  500.0 k          256         6.00      2  fig1.c:26     main
+                            0.5 %  100.0 %        1      500.0 k         7.00      1  fig1.c:23-26  main
+            time not sampled · executions exact
 
-          of instructions  executions  offset  instruction  where      function
-                   16.6 %     128.0 M  0x1012  mov rcx,rsi  fig1.c:26  main
-                   16.6 %     128.0 M  0x1015  xor rcx,rax  fig1.c:26  main
-                   16.6 %     128.0 M  0x1018  add rdx,rcx  fig1.c:26  main
-        … and 10 more: --limit 0 shows all
-    "#]],
+              of instructions  executions  offset  instruction  where      function
+                       16.6 %     128.0 M  0x1012  mov rcx,rsi  fig1.c:26  main
+                       16.6 %     128.0 M  0x1015  xor rcx,rax  fig1.c:26  main
+                       16.6 %     128.0 M  0x1018  add rdx,rcx  fig1.c:26  main
+            … and 10 more: --limit 0 shows all
+        "#]],
     );
 }

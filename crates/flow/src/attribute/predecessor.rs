@@ -13,17 +13,21 @@
 //! by count, and a slow load that runs into a loop's header keeps its samples against a back edge taken
 //! hundreds of times as often. What the rule leaves open goes into the confidence intervals.
 //!
+//! At a function's first instruction the candidates are its callers, and the stack says which one it was.
+//!
 //! A repeated string operation is its own cause: it is interrupted in its middle.
 
 use super::expect::{Expected, execution, mispredictions};
-use super::{Attributed, Part, Split};
+use super::{Attributed, Charge, Division, Part, Policy, Split, within};
 use crate::code::{Code, Edge, InstructionId};
+use crate::frames::Frames;
 use crate::interval::NORMAL_RANGE;
-use crate::samples::{Samples, Weight};
-use timewise_profile::{BlockId, EdgeKind};
+use crate::samples::{Samples, Spot, Weight};
+use std::collections::BTreeMap;
+use timewise_profile::{BlockId, EdgeKind, StackId};
 
-pub fn attribute(code: &Code, samples: &Samples) -> Attributed {
-    let mut to = Attributed { at: vec![Weight::default(); samples.at.len()], splits: Vec::new() };
+pub fn attribute(code: &Code, samples: &Samples, frames: &Frames) -> Attributed {
+    let mut to = Attributed { at: vec![Weight::default(); samples.at.len()], ..Attributed::default() };
     for (index, block) in code.blocks.iter().enumerate() {
         let id = BlockId(index as u32);
         for (position, instruction) in block.instructions().enumerate() {
@@ -31,12 +35,10 @@ pub fn attribute(code: &Code, samples: &Samples) -> Attributed {
             if weight.samples == 0.0 {
                 continue;
             }
-            match position {
-                _ if code.instructions[instruction.index()].step.repeats => {
-                    to.at[instruction.index()] += weight;
-                }
-                0 => head(code, samples, id, weight, &mut to),
-                _ => to.at[instruction.index() - 1] += weight,
+            if position == 0 && !code.instructions[instruction.index()].step.repeats {
+                head(code, samples, frames, id, &mut to);
+            } else {
+                to.at[within(code, instruction, Policy::Predecessor).index()] += weight;
             }
         }
     }
@@ -45,12 +47,15 @@ pub fn attribute(code: &Code, samples: &Samples) -> Attributed {
 
 /// A way into a block: the instruction that control came from and what it is expected to have cost,
 /// all executions together.
+#[derive(Clone, Copy)]
 struct Candidate {
     instruction: InstructionId,
     cost: Expected,
+    /// Its block, if it is a call.
+    call: Option<BlockId>,
 }
 
-fn head(code: &Code, samples: &Samples, block: BlockId, weight: Weight, to: &mut Attributed) {
+fn head(code: &Code, samples: &Samples, frames: &Frames, block: BlockId, to: &mut Attributed) {
     let ways = code.edges_into(block).iter().filter(|edge| edge.kind != EdgeKind::External && edge.count > 0);
     let mut candidates: Vec<Candidate> = ways.filter_map(|edge| candidate(code, samples, edge)).collect();
     // One instruction may have two ways to the same block, as an indirect jump with a jump table.
@@ -62,33 +67,71 @@ fn head(code: &Code, samples: &Samples, block: BlockId, weight: Weight, to: &mut
         }
         same
     });
-    match &candidates[..] {
-        // Control came from outside: a signal or the start of a thread. Nothing else is known.
-        [] => to.at[code.blocks[block.index()].first.index()] += weight,
-        [only] => to.at[only.instruction.index()] += weight,
-        _ => divide(&candidates, weight, to),
+    let first = code.blocks[block.index()].first;
+    for (caller, weight) in by_caller(samples, frames, first, &candidates) {
+        // Of several calls the one on the stack led here.
+        let is_possible = |one: &&Candidate| caller.is_none() || one.call.is_none() || one.call == caller;
+        let possible: Vec<Candidate> = candidates.iter().filter(is_possible).copied().collect();
+        let charges = match &possible[..] {
+            // Control came from outside: a signal or the start of a thread. Nothing else is known.
+            [] => vec![Charge { instruction: first, share: 1.0, variance: 0.0 }],
+            [only] => vec![Charge { instruction: only.instruction, share: 1.0, variance: 0.0 }],
+            several => divide(several, weight),
+        };
+        for charge in &charges {
+            to.at[charge.instruction.index()] += weight.share(charge.share);
+        }
+        if let [_, _, ..] = charges[..] {
+            let part = |charge: &Charge| Part { instruction: charge.instruction, variance: charge.variance };
+            let parts: Vec<Part> = charges.iter().map(part).collect();
+            let variance = parts.iter().map(|part| part.variance).sum();
+            to.splits.push(Split { parts, variance });
+        }
+        to.heads.insert((block, caller), Division { weight, charges });
     }
 }
 
-fn divide(candidates: &[Candidate], weight: Weight, to: &mut Attributed) {
+/// The samples on `first`, by the candidate that stands on their stacks as the innermost call.
+fn by_caller(
+    samples: &Samples,
+    frames: &Frames,
+    first: InstructionId,
+    candidates: &[Candidate],
+) -> BTreeMap<Option<BlockId>, Weight> {
+    if candidates.iter().all(|candidate| candidate.call.is_none()) {
+        return BTreeMap::from([(None, samples.at[first.index()])]);
+    }
+    let mut weights: BTreeMap<Option<BlockId>, Weight> = BTreeMap::new();
+    let (low, high) = (None, Some(StackId(u32::MAX)));
+    for ((_, stack), weight) in
+        samples.by_stack.range((Spot::Counted(first), low)..=(Spot::Counted(first), high))
+    {
+        let call = frames.call(*stack).filter(|call| candidates.iter().any(|one| one.call == Some(*call)));
+        *weights.entry(call).or_default() += *weight;
+    }
+    weights
+}
+
+fn divide(candidates: &[Candidate], weight: Weight) -> Vec<Charge> {
     let sum = |of: fn(&Candidate) -> f64| candidates.iter().map(of).sum::<f64>();
     let (usual, most, room) = (sum(|c| c.cost.mean), sum(|c| c.cost.most), sum(|c| c.cost.room()));
     // Samples may weigh nothing: their number is still divided.
     let observed = if weight.cycles > 0.0 { weight.cycles } else { usual };
     let scale = (observed / usual).min(1.0);
     let unusual = (observed - usual).max(0.0);
-    let mut parts = Vec::with_capacity(candidates.len());
-    for Candidate { instruction, cost } in candidates {
+    let charge = |Candidate { instruction, cost, .. }: &Candidate| {
         let cycles = cost.mean * scale + unusual * cost.room() / room;
-        to.at[instruction.index()] += weight.share(cycles / observed);
         // At one extreme it cost as much as it can, at the other the others did.
         let high = cost.most.clamp(cycles, observed.max(cycles));
         let low = (observed - (most - cost.most)).clamp(0.0, cycles);
         let range = (high - cycles).max(cycles - low);
-        parts.push(Part { instruction: *instruction, variance: (range / NORMAL_RANGE).powi(2) });
-    }
-    let variance = parts.iter().map(|part| part.variance).sum();
-    to.splits.push(Split { parts, variance });
+        Charge {
+            instruction: *instruction,
+            share: cycles / observed,
+            variance: (range / NORMAL_RANGE).powi(2),
+        }
+    };
+    candidates.iter().map(charge).collect()
 }
 
 fn candidate(code: &Code, samples: &Samples, edge: &Edge) -> Option<Candidate> {
@@ -101,7 +144,8 @@ fn candidate(code: &Code, samples: &Samples, edge: &Edge) -> Option<Candidate> {
         each.mean = each.mean.max(rest_of_round(samples, from)).min(each.most);
     }
     let wrong = mispredictions(step(last), edge.count, from.executions.saturating_sub(edge.count));
-    Some(Candidate { instruction: last, cost: each.times(edge.count as f64).and(wrong) })
+    let call = edge.from.filter(|&from| code.ends_in_call(from));
+    Some(Candidate { instruction: last, cost: each.times(edge.count as f64).and(wrong), call })
 }
 
 /// A loop of one block takes at least a cycle a round, because a core takes one branch a cycle; what

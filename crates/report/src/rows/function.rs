@@ -1,7 +1,9 @@
 //! Rows of functions.
 
+use super::total::{KnownTotal, Totalled};
 use super::{compact, compact_option, costliest_first, counted, cycles};
 use crate::labels;
+use crate::request::Sort;
 use serde::Serialize;
 use timewise_flow::{Analysis, Cost, RoutineId};
 
@@ -22,17 +24,19 @@ pub struct FunctionRow {
     pub calls: Option<u64>,
     /// Instructions executed in it, without callees; null where that was not counted.
     pub instructions_self: Option<u64>,
-    /// Instructions executed in it and its callees; not measured yet.
+    /// Instructions executed in it and its callees; null where that was not counted.
     pub instructions_total: Option<u64>,
     /// Cycles in it, without callees; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles_self: Option<f64>,
-    /// Cycles in it and its callees; not measured yet.
+    /// Cycles in it and its callees; null without stacks, unless it calls nothing.
+    #[serde(serialize_with = "compact_option")]
     pub cycles_total: Option<f64>,
     /// Samples in it, without callees.
     #[serde(serialize_with = "compact")]
     pub samples_self: f64,
-    /// Samples in it and its callees; not measured yet.
+    /// Samples in it and its callees; likewise.
+    #[serde(serialize_with = "compact_option")]
     pub samples_total: Option<f64>,
     /// What it cost without callees.
     #[serde(skip)]
@@ -43,7 +47,7 @@ pub struct FunctionRow {
 }
 
 /// All functions that were executed or sampled.
-pub fn functions(analysis: &Analysis) -> Vec<FunctionRow> {
+pub fn functions(analysis: &Analysis, sort: Sort) -> Vec<Totalled<FunctionRow>> {
     let profile = analysis.profile;
     let mut rows = Vec::new();
     for (index, cost) in analysis.by_routine().into_iter().enumerate() {
@@ -52,7 +56,9 @@ pub fn functions(analysis: &Analysis) -> Vec<FunctionRow> {
         let function = analysis.function_of(routine).map(|id| &profile.functions[id.index()]);
         let file = function.and_then(|function| function.file);
         let is_known = !analysis.routines[index].blocks.is_empty() || analysis.was_surely_not_executed(place);
-        rows.push(FunctionRow {
+        let total = *analysis.totals().of_routine(routine);
+        let known = KnownTotal::of(analysis, &total);
+        let of = FunctionRow {
             module: labels::module_path(profile, place.module),
             offset: place.offset.0,
             function: analysis.name_of(routine),
@@ -60,15 +66,17 @@ pub fn functions(analysis: &Analysis) -> Vec<FunctionRow> {
             line: function.map(|function| function.line).filter(|&line| line > 0),
             calls: counted(analysis, analysis.calls_of(routine)).filter(|_| is_known),
             instructions_self: counted(analysis, cost.instructions).filter(|_| is_known),
-            instructions_total: None,
+            instructions_total: known.instructions.filter(|_| is_known),
             cycles_self: cycles(analysis, &cost),
-            cycles_total: None,
+            cycles_total: known.cycles,
             samples_self: cost.weight.samples,
-            samples_total: None,
+            samples_total: known.samples,
             cost,
             routine,
-        });
+        };
+        rows.push(Totalled::new(analysis, of, total));
     }
-    costliest_first(&mut rows, |row| row.cost, |row| (row.module.clone(), row.offset));
+    let cost = |row: &Totalled<FunctionRow>| if sort == Sort::Total { row.total.cost } else { row.of.cost };
+    costliest_first(&mut rows, cost, |row| (row.of.module.clone(), row.of.offset));
     rows
 }

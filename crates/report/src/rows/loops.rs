@@ -1,7 +1,9 @@
 //! Rows of loops.
 
+use super::total::{KnownTotal, Totalled};
 use super::{compact_option, costliest_first, cycles};
 use crate::labels;
+use crate::request::Sort;
 use serde::Serialize;
 use timewise_flow::{Analysis, Cost, LoopId};
 
@@ -24,13 +26,14 @@ pub struct LoopRow {
     pub iterations: u64,
     /// Instructions executed in the loop, without those of inner loops and callees.
     pub instructions_self: u64,
-    /// Instructions executed in the loop with its inner loops; null if it calls, because callees
-    /// belong to it and are not known.
+    /// Instructions executed in the loop with its inner loops and callees; null if it calls and what calls cost
+    /// was not counted.
     pub instructions_total: Option<u64>,
     /// Cycles of `instructions_self`; null without samples.
     #[serde(serialize_with = "compact_option")]
     pub cycles_self: Option<f64>,
-    /// Cycles of `instructions_total`.
+    /// Cycles in the loop with its inner loops and callees; null without samples, or if it calls and there are no
+    /// stacks.
     #[serde(serialize_with = "compact_option")]
     pub cycles_total: Option<f64>,
     /// First source line in the file of its header, if known.
@@ -40,27 +43,23 @@ pub struct LoopRow {
     /// What it cost without inner loops.
     #[serde(skip)]
     pub own: Cost,
-    /// What it cost with inner loops, without callees.
-    #[serde(skip)]
-    pub whole: Cost,
     /// Which one it is.
     #[serde(skip)]
     pub id: LoopId,
 }
 
 /// All loops that were executed.
-pub fn loops(analysis: &Analysis) -> Vec<LoopRow> {
+pub fn loops(analysis: &Analysis, sort: Sort) -> Vec<Totalled<LoopRow>> {
     let profile = analysis.profile;
-    let (own, whole) = (analysis.by_loop_self(), analysis.by_loop_total());
-    let calls = analysis.loops_that_call();
+    let own = analysis.by_loop_self();
     let header = |id: LoopId| analysis.code.blocks[analysis.forest.loops[id.index()].header.index()].place;
     let mut rows = Vec::new();
     for (index, one) in analysis.forest.loops.iter().enumerate() {
         let id = LoopId(index as u32);
-        let (own, whole) = (own[index], whole[index]);
-        let is_whole = !calls[index];
+        let (own, total) = (own[index], *analysis.totals().of_loop(id));
+        let known = KnownTotal::of(analysis, &total);
         let lines = analysis.lines_of_loop(id);
-        rows.push(LoopRow {
+        let of = LoopRow {
             module: labels::module_path(profile, header(id).module),
             function: analysis.name_of(one.routine),
             header_offset: header(id).offset.0,
@@ -69,16 +68,17 @@ pub fn loops(analysis: &Analysis) -> Vec<LoopRow> {
             invocations: one.invocations,
             iterations: one.iterations,
             instructions_self: own.instructions,
-            instructions_total: is_whole.then_some(whole.instructions),
+            instructions_total: known.instructions,
             cycles_self: cycles(analysis, &own),
-            cycles_total: cycles(analysis, &whole).filter(|_| is_whole),
+            cycles_total: known.cycles,
             line_first: lines.map(|lines| lines.0.line),
             line_last: lines.map(|lines| lines.1.line),
             own,
-            whole,
             id,
-        });
+        };
+        rows.push(Totalled::new(analysis, of, total));
     }
-    costliest_first(&mut rows, |row| row.own, |row| (row.module.clone(), row.header_offset, row.depth));
+    let cost = |row: &Totalled<LoopRow>| if sort == Sort::Total { row.total.cost } else { row.of.own };
+    costliest_first(&mut rows, cost, |row| (row.of.module.clone(), row.of.header_offset, row.of.depth));
     rows
 }

@@ -1,0 +1,108 @@
+//! Calls by where they are and what they led to: one row for each call site and function called.
+
+use crate::code::Code;
+use crate::graph::is_call;
+use crate::routine::RoutineId;
+use std::collections::HashMap;
+use timewise_profile::{BlockId, EdgeKind, Place};
+
+/// Where a call is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Site {
+    /// The counted block that ends in it.
+    Counted(BlockId),
+    /// Its last byte, in code that was not counted.
+    Stray(Place),
+}
+
+/// A call site and a function that it called.
+#[derive(Clone, Debug)]
+pub struct CallSite {
+    /// Where the call is.
+    pub site: Site,
+    /// The function that it is in.
+    pub caller: RoutineId,
+    /// The function that it led to: of an imported one itself, where its linkage stub led to one only. `None` if
+    /// samples do not tell.
+    pub callee: Option<RoutineId>,
+    /// How often; `None` where counts do not tell.
+    pub calls: Option<u64>,
+    /// Instructions of the callee and its callees, as in [`crate::code::CallCost`].
+    pub instructions: u64,
+}
+
+/// All rows, which grow as stacks show calls that were not counted.
+#[derive(Clone, Debug, Default)]
+pub struct CallSites {
+    /// The rows; those of what was counted come first, by site.
+    pub rows: Vec<CallSite>,
+    known: HashMap<(Site, Option<RoutineId>), usize>,
+    of_site: HashMap<Site, Vec<usize>>,
+}
+
+impl CallSites {
+    /// The calls that were counted; `owner` is the routine of each block.
+    pub fn new(code: &Code, owner: &[RoutineId], is_stub: impl Fn(RoutineId) -> bool) -> CallSites {
+        let targets = targets_of_stubs(code, owner, is_stub);
+        let callee = |block: BlockId| {
+            let routine = owner[block.index()];
+            targets.get(&routine).copied().flatten().unwrap_or(routine)
+        };
+        let mut sites = CallSites::default();
+        let mut calls: Vec<(BlockId, BlockId, u64)> = code
+            .edges
+            .iter()
+            .filter(|edge| is_call(edge.kind) && edge.count > 0)
+            .filter_map(|edge| Some((edge.from?, edge.to?, edge.count)))
+            .collect();
+        calls.sort_unstable();
+        for (from, to, count) in calls {
+            let row = sites.row(Site::Counted(from), owner[from.index()], Some(callee(to)));
+            let calls = &mut sites.rows[row].calls;
+            *calls = Some(calls.unwrap_or(0) + count);
+        }
+        for cost in &code.call_costs {
+            let caller = owner[cost.site.index()];
+            let row = sites.row(Site::Counted(cost.site), caller, Some(callee(cost.callee)));
+            sites.rows[row].instructions += cost.instructions;
+        }
+        sites
+    }
+
+    /// The row that a call on a stack belongs to, where the next frame inwards is of `inner`.
+    pub fn on_stack(&mut self, site: Site, caller: RoutineId, inner: Option<RoutineId>) -> usize {
+        match self.of_site.get(&site).map(Vec::as_slice) {
+            // What is seen instead of the callee is what it went on to by a jump.
+            Some([only]) if self.rows[*only].calls.is_some() => *only,
+            _ => self.row(site, caller, inner),
+        }
+    }
+
+    fn row(&mut self, site: Site, caller: RoutineId, callee: Option<RoutineId>) -> usize {
+        *self.known.entry((site, callee)).or_insert_with(|| {
+            let row = self.rows.len();
+            self.rows.push(CallSite { site, caller, callee, calls: None, instructions: 0 });
+            self.of_site.entry(site).or_default().push(row);
+            row
+        })
+    }
+}
+
+/// Where each linkage stub leads, if always to the same function. The first call of an imported function may go
+/// by way of the loader, which the stub reaches by a direct jump.
+fn targets_of_stubs(
+    code: &Code,
+    owner: &[RoutineId],
+    is_stub: impl Fn(RoutineId) -> bool,
+) -> HashMap<RoutineId, Option<RoutineId>> {
+    let mut targets: HashMap<RoutineId, Option<RoutineId>> = HashMap::new();
+    for edge in code.edges.iter().filter(|edge| edge.kind == EdgeKind::IndirectJump && edge.count > 0) {
+        let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
+        let (stub, target) = (owner[from.index()], owner[to.index()]);
+        if stub != target && is_stub(stub) {
+            let known = targets.entry(stub).or_insert(Some(target));
+            *known = known.filter(|&same| same == target);
+        }
+    }
+    targets
+}

@@ -1,0 +1,70 @@
+//! The callers that stand on sampled stacks: which call each frame is in, and whose.
+
+use crate::code::Code;
+use crate::routine::RoutineId;
+use crate::samples::Samples;
+use timewise_profile::{BlockId, Offset, Place, Profile, StackId};
+
+/// A caller on a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The last byte of its call: what returns to it may belong to another function, where the call never does.
+    pub place: Place,
+    /// The block that ends in the call; `None` if its code was not counted.
+    pub call: Option<BlockId>,
+    /// Its function.
+    pub routine: RoutineId,
+    /// The frame that called it.
+    pub caller: Option<StackId>,
+}
+
+/// The frames of all stacks that samples in user mode refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Frames {
+    of: Vec<Option<Frame>>,
+}
+
+impl Frames {
+    /// Finds them; `owner` gives the routine of any code.
+    pub(crate) fn new(
+        profile: &Profile,
+        code: &Code,
+        samples: &Samples,
+        mut owner: impl FnMut(Place) -> RoutineId,
+    ) -> Frames {
+        let mut is_known = vec![false; profile.stacks.len()];
+        let mut of: Vec<Option<Frame>> = vec![None; profile.stacks.len()];
+        for (_, stack) in samples.by_stack.keys() {
+            let mut open = *stack;
+            while let Some(id) = open.filter(|id| !std::mem::replace(&mut is_known[id.index()], true)) {
+                let node = profile.stacks[id.index()];
+                let offset = Offset(node.return_place.offset.0.saturating_sub(1));
+                let place = Place { offset, ..node.return_place };
+                let call = code.call_returning_to(node.return_place);
+                let is_counted = || code.block_at(place).or(code.block_at(node.return_place)).is_some();
+                if call.is_some() || !is_counted() {
+                    of[id.index()] = Some(Frame { place, call, routine: owner(place), caller: node.parent });
+                }
+                open = node.parent;
+            }
+        }
+        Frames { of }
+    }
+
+    /// Whether no sample has a stack.
+    pub fn is_empty(&self) -> bool {
+        self.of.iter().all(Option::is_none)
+    }
+
+    /// The frames of a stack, innermost first. They end where a frame is in no call: a signal came there, and what
+    /// its handler does is no cost of whom it interrupts.
+    pub fn from(&self, innermost: Option<StackId>) -> impl Iterator<Item = &Frame> {
+        let at = |id: Option<StackId>| self.of.get(id?.index())?.as_ref();
+        std::iter::successors(at(innermost), move |frame| at(frame.caller))
+    }
+
+    /// The call that the innermost frame of a stack is in.
+    pub fn call(&self, innermost: Option<StackId>) -> Option<BlockId> {
+        self.from(innermost).next()?.call
+    }
+}

@@ -1,0 +1,102 @@
+//! Who can have called the outermost function that a stack shows.
+//!
+//! Unwinding may end too early. Nothing is lost where a function was called from one place only in the whole
+//! program: then that place called it. So a stack that ends in `main` leads on to where threads begin, and one
+//! that ends in a function with many callers does not.
+
+use crate::code::{Code, Edge};
+use crate::routine::{Routine, RoutineId};
+use timewise_isa::Control;
+use timewise_profile::{BlockId, EdgeKind, Place, Profile};
+
+/// How control first comes to a routine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// A thread or a signal handler begins here: nobody called.
+    Start,
+    /// Always by this call.
+    Call(BlockId),
+    /// Always by a jump from this routine, which is then not on the stack.
+    Jump(RoutineId),
+    /// In several ways, or in none that was seen.
+    Unknown,
+}
+
+/// The origins of all routines.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    of: Vec<Origin>,
+    owner: Vec<RoutineId>,
+}
+
+/// Where threads begin, in the C library and in Go: known by name where nothing was counted.
+const STARTS: [&str; 6] = ["_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit.abi0"];
+
+impl Origins {
+    /// Looks at all ways into each routine; `owner` is the routine of each block.
+    pub fn new(profile: &Profile, code: &Code, routines: &[Routine], owner: &[RoutineId]) -> Origins {
+        let mut of: Vec<Option<Origin>> = vec![None; routines.len()];
+        let mut meet = |routine: RoutineId, origin: Origin| {
+            let known = &mut of[routine.index()];
+            *known = match *known {
+                None => Some(origin),
+                Some(Origin::Start) => Some(Origin::Start),
+                Some(_) if origin == Origin::Start => Some(Origin::Start),
+                Some(same) if same == origin => Some(same),
+                Some(_) => Some(Origin::Unknown),
+            };
+        };
+        for edge in code.edges.iter().filter(|edge| edge.count > 0) {
+            let Some(to) = edge.to else { continue };
+            let routine = owner[to.index()];
+            if let Some(origin) = origin(code, owner, edge, to, routines[routine.index()].place) {
+                meet(routine, origin);
+            }
+        }
+        for (at, routine) in routines.iter().enumerate() {
+            let symbol = routine.function.map(|id| profile.functions[id.index()].symbol.as_str());
+            if symbol.is_some_and(|symbol| STARTS.contains(&symbol)) {
+                meet(RoutineId(at as u32), Origin::Start);
+            }
+        }
+        let of = of.into_iter().map(|origin| origin.unwrap_or(Origin::Unknown)).collect();
+        Origins { of, owner: owner.to_vec() }
+    }
+
+    /// The calls that must have led to `routine`, innermost first, and whether they begin where a thread does.
+    pub fn beyond(&self, routine: RoutineId) -> (Vec<BlockId>, bool) {
+        let (mut calls, mut at) = (Vec::new(), routine);
+        // Routines that call each other in a circle, and nobody else them, have no origin.
+        for _ in 0..self.of.len() {
+            at = match self.of[at.index()] {
+                Origin::Start => return (calls, true),
+                Origin::Unknown => return (calls, false),
+                Origin::Jump(from) => from,
+                Origin::Call(site) => {
+                    calls.push(site);
+                    self.owner[site.index()]
+                }
+            };
+        }
+        (Vec::new(), false)
+    }
+}
+
+/// What an edge tells of the origin of the routine that it leads to; `start` is the routine's first instruction.
+fn origin(code: &Code, owner: &[RoutineId], edge: &Edge, to: BlockId, start: Place) -> Option<Origin> {
+    use EdgeKind::{Call, External, IndirectCall, Return, SystemCall};
+    let place = code.blocks[to.index()].place;
+    match (edge.kind, edge.from) {
+        (External, _) | (_, None) => begins(code, place, start).then_some(Origin::Start),
+        (Call | IndirectCall, Some(from)) => Some(Origin::Call(from)),
+        (Return | SystemCall, _) => None,
+        (_, Some(from)) if owner[from.index()] == owner[to.index()] => None,
+        (_, Some(from)) => Some(Origin::Jump(owner[from.index()])),
+    }
+}
+
+/// Whether control that comes from outside to `place` begins something: a signal that returns does not.
+fn begins(code: &Code, place: Place, start: Place) -> bool {
+    place == start
+        || code.block_before(place).is_some_and(|block| code.control(block) == Some(Control::SystemCall))
+}

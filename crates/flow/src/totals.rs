@@ -1,0 +1,121 @@
+//! Costs with callees: of functions, of loops, and of calls.
+//!
+//! Of every thing that stands several times on a stack only the most recent instance counts, and a caller is
+//! charged at the call that its most recent instance is in (OptiWISE, section IV-D). So recursion counts once, and
+//! what a function costs by itself and what its call sites cost add up to its total. Instructions are counted so
+//! in the run; time is summed up here from the stacks of samples.
+
+use crate::analysis::Analysis;
+use crate::call_sites::{CallSite, CallSites};
+use crate::cost::{Cost, Estimate, Ruler};
+use crate::inclusive::Inclusive;
+use crate::loops::LoopId;
+use crate::routine::RoutineId;
+use crate::walk::Thing;
+use timewise_profile::BlockId;
+
+/// What something cost with all that it called.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Total {
+    /// Time as far as stacks show it, and instructions.
+    pub cost: Cost,
+    /// Cycles of samples whose stacks end too early, so that they may belong to it as well.
+    pub open_cycles: f64,
+    /// Whether time is known: stacks were taken, or nothing was called.
+    pub has_time: bool,
+    /// Whether instructions are known: what calls cost was counted, or nothing was called.
+    pub has_instructions: bool,
+}
+
+impl Total {
+    /// Its cycles, with what stacks leave open above.
+    pub fn cycles(&self, ruler: &Ruler) -> Estimate {
+        self.opened(ruler.cycles(&self.cost), ruler.clock_high)
+    }
+
+    /// Its nanoseconds, likewise.
+    pub fn time_ns(&self, ruler: &Ruler) -> Estimate {
+        self.opened(ruler.time_ns(&self.cost), ruler.cycle_ns)
+    }
+
+    fn opened(&self, estimate: Estimate, unit: f64) -> Estimate {
+        Estimate { high: estimate.high + self.open_cycles * unit, ..estimate }
+    }
+}
+
+/// The totals of a profile.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Of each routine.
+    pub routines: Vec<Total>,
+    /// Of each loop, inner loops included.
+    pub loops: Vec<Total>,
+    /// Where calls are and what they led to.
+    pub call_sites: Vec<CallSite>,
+    /// Of each of them: what was called there.
+    pub calls: Vec<Total>,
+    /// Share of the user time whose stacks reach the beginning of their thread, 0 to 1; `None` without stacks.
+    pub rooted_share: Option<f64>,
+}
+
+impl Totals {
+    pub(crate) fn new(analysis: &Analysis) -> Totals {
+        let is_stub = |routine: RoutineId| analysis.name_of(routine).ends_with("@plt");
+        let mut sites = CallSites::new(&analysis.code, &analysis.owner, is_stub);
+        let inclusive = Inclusive::new(analysis, &mut sites);
+        let sites = sites.rows;
+        let has_stacks = !analysis.frames.is_empty();
+        let total = |thing: Thing, instructions: u64, calls: bool| {
+            let sums = inclusive.get(thing);
+            Total {
+                cost: Cost { weight: sums.weight, split_variance: sums.split_variance, instructions },
+                open_cycles: if calls {
+                    (inclusive.unrooted_cycles - sums.unrooted_cycles).max(0.0)
+                } else {
+                    0.0
+                },
+                has_time: has_stacks || !calls,
+                has_instructions: analysis.code.has_call_costs || !calls,
+            }
+        };
+
+        let mut of_routines: Vec<u64> = analysis.by_routine().iter().map(|cost| cost.instructions).collect();
+        let mut of_loops: Vec<u64> = analysis.by_loop_total().iter().map(|cost| cost.instructions).collect();
+        for cost in &analysis.code.call_costs {
+            of_routines[analysis.owner[cost.site.index()].index()] += cost.instructions;
+            analysis.forest.around(cost.site).for_each(|one| of_loops[one.index()] += cost.instructions);
+        }
+        let routines = (0..analysis.routines.len()).map(|at| {
+            let blocks = &analysis.routines[at].blocks;
+            // Of code that was not counted nobody knows what it calls.
+            let calls = blocks.is_empty() || blocks.iter().any(|&block| makes_calls(analysis, block));
+            total(Thing::Routine(RoutineId(at as u32)), of_routines[at], calls)
+        });
+        let loops_that_call = analysis.loops_that_call();
+        let loops = (0..analysis.forest.loops.len())
+            .map(|at| total(Thing::Loop(LoopId(at as u32)), of_loops[at], loops_that_call[at]));
+        let calls = sites.iter().enumerate().map(|(row, site)| Total {
+            has_instructions: analysis.code.has_call_costs && site.calls.is_some(),
+            ..total(Thing::Call(row), site.instructions, true)
+        });
+        let (routines, loops, calls) = (routines.collect(), loops.collect(), calls.collect());
+        let user = analysis.samples.user.cycles;
+        let rooted_share =
+            (has_stacks && user > 0.0).then(|| (1.0 - inclusive.unrooted_cycles / user).clamp(0.0, 1.0));
+        Totals { routines, loops, call_sites: sites, calls, rooted_share }
+    }
+
+    /// The total of a routine.
+    pub fn of_routine(&self, routine: RoutineId) -> &Total {
+        &self.routines[routine.index()]
+    }
+
+    /// The total of a loop.
+    pub fn of_loop(&self, one: LoopId) -> &Total {
+        &self.loops[one.index()]
+    }
+}
+
+fn makes_calls(analysis: &Analysis, block: BlockId) -> bool {
+    analysis.code.blocks[block.index()].executions > 0 && analysis.code.ends_in_call(block)
+}

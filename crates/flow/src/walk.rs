@@ -1,0 +1,139 @@
+//! What a sample belongs to: all that stands on its stack, of each function the most recent instance.
+//!
+//! A sample is charged to the instruction before the one that it names, which may belong to another function:
+//! then the stack is made that of the instruction that is charged. Before a function's first instruction that is
+//! the call, whose own frame goes from the stack; where a call returns to it is the callee's return, which stands
+//! above a frame of that call.
+
+use crate::analysis::Analysis;
+use crate::call_sites::{CallSites, Site};
+use crate::code::InstructionId;
+use crate::frames::Frame;
+use crate::loops::LoopId;
+use crate::routine::RoutineId;
+use timewise_isa::Control;
+use timewise_profile::{BlockId, StackId};
+
+/// Something that has a total.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Thing {
+    /// A function.
+    Routine(RoutineId),
+    /// A loop.
+    Loop(LoopId),
+    /// A row of the call sites.
+    Call(usize),
+}
+
+/// Who called: the frames of a stack, and the calls that must have led to its outermost one, innermost first.
+#[derive(Clone, Copy, Debug)]
+pub struct Callers<'a> {
+    /// The innermost frame.
+    pub frames: Option<StackId>,
+    /// The calls beyond the outermost frame.
+    pub beyond: &'a [BlockId],
+}
+
+/// Walks stacks outwards.
+pub struct Walker<'a> {
+    analysis: &'a Analysis<'a>,
+    sites: &'a mut CallSites,
+    /// In which walk each routine was last met.
+    last_met: Vec<u32>,
+    walks: u32,
+    things: Vec<Thing>,
+    inner: Option<RoutineId>,
+}
+
+impl<'a> Walker<'a> {
+    /// A walker that adds calls which only stacks show to `sites`.
+    pub fn new(analysis: &'a Analysis<'a>, sites: &'a mut CallSites) -> Walker<'a> {
+        let last_met = vec![0; analysis.routines.len()];
+        Walker { analysis, sites, last_met, walks: 0, things: Vec::new(), inner: None }
+    }
+
+    /// What a sample belongs to that fell on `sampled` and is charged to `instruction`.
+    pub fn counted(
+        &mut self,
+        sampled: InstructionId,
+        instruction: InstructionId,
+        callers: Callers,
+    ) -> &[Thing] {
+        let code = &self.analysis.code;
+        let block = code.instructions[instruction.index()].block;
+        let sampled_block = code.instructions[sampled.index()].block;
+        let left_by = code.control(block).filter(|_| sampled == code.blocks[sampled_block.index()].first);
+        let is_last = instruction == code.blocks[block.index()].last();
+        self.begin();
+        self.meet_code(self.analysis.owner[block.index()], Some(block));
+        let mut left = None;
+        match left_by.filter(|_| is_last && sampled != instruction) {
+            Some(Control::Return { .. }) => {
+                if let Some(call) = code.call_returning_to(code.blocks[sampled_block.index()].place) {
+                    self.meet_call(call);
+                }
+            }
+            Some(Control::Call { .. } | Control::IndirectCall) => left = Some(block),
+            _ => {}
+        }
+        self.meet_callers(callers, left)
+    }
+
+    /// What a sample belongs to that fell on code of `routine` that was not counted, or on no known code.
+    pub fn stray(&mut self, routine: Option<RoutineId>, callers: Callers) -> &[Thing] {
+        self.begin();
+        if let Some(routine) = routine {
+            self.meet_code(routine, None);
+        }
+        self.meet_callers(callers, None)
+    }
+
+    fn begin(&mut self) {
+        self.walks += 1;
+        self.things.clear();
+        self.inner = None;
+    }
+
+    /// `left` is the call that is charged itself: it has not been made yet.
+    fn meet_callers(&mut self, callers: Callers, left: Option<BlockId>) -> &[Thing] {
+        let analysis = self.analysis;
+        let is_left = left.is_some() && analysis.frames.call(callers.frames) == left;
+        for frame in analysis.frames.from(callers.frames).skip(usize::from(is_left)) {
+            self.meet_frame(frame);
+        }
+        for &call in callers.beyond {
+            self.meet_call(call);
+        }
+        &self.things
+    }
+
+    fn meet_frame(&mut self, frame: &Frame) {
+        let site = frame.call.map_or(Site::Stray(frame.place), Site::Counted);
+        self.meet(frame.routine, frame.call, site);
+    }
+
+    fn meet_call(&mut self, call: BlockId) {
+        self.meet(self.analysis.owner[call.index()], Some(call), Site::Counted(call));
+    }
+
+    fn meet(&mut self, routine: RoutineId, call: Option<BlockId>, site: Site) {
+        let inner = self.inner;
+        if self.meet_code(routine, call) {
+            let row = self.sites.on_stack(site, routine, inner);
+            self.things.push(Thing::Call(row));
+        }
+    }
+
+    /// Meets a function and the loops that control is in; false if a more recent instance of it was met.
+    fn meet_code(&mut self, routine: RoutineId, block: Option<BlockId>) -> bool {
+        self.inner = Some(routine);
+        if std::mem::replace(&mut self.last_met[routine.index()], self.walks) == self.walks {
+            return false;
+        }
+        self.things.push(Thing::Routine(routine));
+        if let Some(block) = block {
+            self.things.extend(self.analysis.forest.around(block).map(Thing::Loop));
+        }
+        true
+    }
+}

@@ -1,0 +1,73 @@
+//! What a report is asked for.
+
+use timewise_flow::RoutineId;
+
+/// What a report has one row for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// A function.
+    Function,
+    /// A loop.
+    Loop,
+    /// A call site and a function called there.
+    Call,
+    /// A block: code with one way in at its top and one way out at its bottom.
+    Block,
+    /// An instruction.
+    Instruction,
+    /// A source line.
+    Line,
+}
+
+impl By {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Function => "function",
+            By::Loop => "loop",
+            By::Call => "call",
+            By::Block => "block",
+            By::Instruction => "instruction",
+            By::Line => "line",
+        }
+    }
+}
+
+/// By which cost functions and loops are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sort {
+    /// What they cost by themselves.
+    #[default]
+    Own,
+    /// What they cost with callees.
+    Total,
+}
+
+/// Which calls a report holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Calls {
+    /// All.
+    #[default]
+    All,
+    /// Those of this function.
+    Of(RoutineId),
+    /// Those that this function makes.
+    From(RoutineId),
+}
+
+/// What to report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// What has a row.
+    pub by: By,
+    /// The order of functions and loops; all others have one cost only.
+    pub sort: Sort,
+    /// The choice of calls.
+    pub calls: Calls,
+}
+
+impl From<By> for Request {
+    fn from(by: By) -> Request {
+        Request { by, sort: Sort::default(), calls: Calls::default() }
+    }
+}
