@@ -5,6 +5,8 @@ mod arguments;
 mod count;
 mod doctor;
 mod exit_status;
+mod export;
+mod import;
 mod prepare;
 mod progress;
 mod reading;
@@ -41,6 +43,8 @@ enum Command {
     Count(count::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
+    Export(export::Arguments),
+    Import(import::Arguments),
 }
 
 /// What our own work needs: a user's limit on stacks is meant for programs.
@@ -68,5 +72,7 @@ fn run_command() -> ExitCode {
         Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
         Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
         Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
+        Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
+        Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
     }
 }

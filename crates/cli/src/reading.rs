@@ -5,13 +5,20 @@ use std::path::Path;
 use timewise_flow::Policy;
 use timewise_profile::Profile;
 
-/// How to read samples, and how to show what follows.
+/// How to read samples.
 #[derive(clap::Args)]
-pub struct Reading {
+pub struct Charging {
     /// Which instruction a sample is charged to [default: predecessor, or sampled if the samples are
     /// precise]
     #[arg(long, value_enum, value_name = "WHICH")]
     attribution: Option<Attribution>,
+}
+
+/// How to read samples, and how to show what follows.
+#[derive(clap::Args)]
+pub struct Reading {
+    #[command(flatten)]
+    charging: Charging,
     /// When to use colours
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     pub color: Colour,
@@ -38,13 +45,20 @@ pub enum Format {
     Csv,
 }
 
-impl Reading {
+impl Charging {
     /// The policy that was asked for.
     pub fn policy(&self) -> Option<Policy> {
         self.attribution.map(|attribution| match attribution {
             Attribution::Sampled => Policy::Sampled,
             Attribution::Predecessor => Policy::Predecessor,
         })
+    }
+}
+
+impl Reading {
+    /// The policy that was asked for.
+    pub fn policy(&self) -> Option<Policy> {
+        self.charging.policy()
     }
 }
 

@@ -51,8 +51,16 @@ pub fn style(stream: &(impl AsFd + IsTerminal), colour: Colour) -> Style {
 /// # Errors
 /// What writing met with, such as a full disk.
 pub fn show(text: &str) -> anyhow::Result<()> {
+    write(text.as_bytes())
+}
+
+/// Likewise for what is not text.
+///
+/// # Errors
+/// What writing met with, such as a full disk.
+pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => {
             result.map_err(|error| anyhow!("cannot write to standard output: {error}; send it elsewhere"))

@@ -21,7 +21,9 @@ const NO_LONGER_A_THREAD: u32 = u32::MAX;
 pub struct Collector {
     /// Start of the run on the records' clock.
     started_ns: u64,
-    counts_cycles: bool,
+    latest_ns: u64,
+    /// Whether the amounts between samples are cycles; else nanoseconds.
+    pub counts_cycles: bool,
     progress: Arc<Progress>,
     /// Processes of all runs so far.
     pub processes: Vec<Process>,
@@ -70,10 +72,25 @@ impl Collector {
         sample_limit: usize,
         progress: Arc<Progress>,
     ) -> Collector {
-        let mut collector = Collector {
-            started_ns,
-            counts_cycles,
-            progress,
+        let mut collector = Collector { started_ns, progress, ..Collector::of_strangers(sample_limit) };
+        collector.counts_cycles = counts_cycles;
+        let mut space = AddressSpace::default();
+        for mapping in &root.mappings {
+            collector.modules.map(&mut space, mapping);
+        }
+        collector.add_process(root.pid, None, root.executable, Arc::new(space));
+        collector.add_thread(root.pid, root.pid, root.name);
+        collector
+    }
+
+    /// A recording of processes that are not known beforehand: each must be admitted. It begins with the
+    /// first record that has a time.
+    pub fn of_strangers(sample_limit: usize) -> Collector {
+        Collector {
+            started_ns: 0,
+            latest_ns: 0,
+            counts_cycles: false,
+            progress: Arc::default(),
             processes: Vec::new(),
             threads: Vec::new(),
             modules: Modules::default(),
@@ -86,14 +103,34 @@ impl Collector {
             untracked: 0,
             tracked: HashMap::new(),
             tracked_threads: HashMap::new(),
-        };
-        let mut space = AddressSpace::default();
-        for mapping in &root.mappings {
-            collector.modules.map(&mut space, mapping);
         }
-        collector.add_process(root.pid, None, root.executable, Arc::new(space));
-        collector.add_thread(root.pid, root.pid, root.name);
-        collector
+    }
+
+    /// Makes the process of the next record one of ours, whoever began it.
+    pub fn admit(&mut self, time_ns: u64, record: &Record) {
+        if self.started_ns == 0 {
+            self.started_ns = time_ns;
+        }
+        self.latest_ns = self.latest_ns.max(time_ns);
+        let (pid, tid) = match record {
+            Record::Sample(raw) => (raw.pid, raw.tid),
+            Record::Mapping(raw) => (raw.pid, raw.pid),
+            Record::Name { pid, tid, .. } => (*pid, *tid),
+            Record::Fork { pid, tid, parent_pid } if !self.tracked.contains_key(parent_pid) => (*pid, *tid),
+            _ => return,
+        };
+        if !self.tracked.contains_key(&pid) {
+            self.add_process(pid, None, Vec::new(), Arc::default());
+            self.add_thread(pid, tid, String::new());
+            if let Some(process) = self.tracked.get_mut(&pid) {
+                process.executable_follows = true;
+            }
+        }
+    }
+
+    /// From the first admitted record to the last.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.latest_ns.saturating_sub(self.started_ns)
     }
 
     /// Takes the next record. Those of processes that do not descend from the root are ignored.

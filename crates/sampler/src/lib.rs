@@ -5,7 +5,7 @@
 //! run. The clock is the processor's cycle counter where there is one, else the system's time; then
 //! [`core_clock`] says how many cycles that was, and how surely. Samples are places in modules, so
 //! that they can be joined with the counts of another run. `docs/sampling.md` says what is measured
-//! and what the numbers mean.
+//! and what the numbers mean. [`import`] makes the same of what `perf record` wrote.
 //!
 //! What this crate does not do: read symbols, or judge what the samples say.
 
@@ -14,6 +14,7 @@ mod collector;
 pub mod core_clock;
 mod cost;
 pub mod doctor;
+pub mod import;
 mod modules;
 mod options;
 mod order;

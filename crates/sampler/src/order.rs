@@ -21,6 +21,11 @@ impl Queue {
         self.waiting.push(stamped);
     }
 
+    /// How many records wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Hands out, oldest first, what is final at `now_ns`, when all rings were found empty.
     pub fn release(&mut self, now_ns: u64, each: impl FnMut(u64, Record)) {
         self.release_up_to(now_ns.saturating_sub(LONGEST_DELAY_NS), each);
@@ -31,7 +36,8 @@ impl Queue {
         self.release_up_to(u64::MAX, each);
     }
 
-    fn release_up_to(&mut self, limit_ns: u64, mut each: impl FnMut(u64, Record)) {
+    /// Hands out, oldest first, what is not younger than `limit_ns`.
+    pub fn release_up_to(&mut self, limit_ns: u64, mut each: impl FnMut(u64, Record)) {
         self.waiting.sort_by_key(|stamped| stamped.time_ns);
         let ready = self.waiting.partition_point(|stamped| stamped.time_ns <= limit_ns);
         self.waiting.drain(..ready).for_each(|stamped| each(stamped.time_ns, stamped.record));

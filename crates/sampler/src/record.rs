@@ -148,8 +148,12 @@ fn read(kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
     let mut trailer = Fields(trailer);
     trailer.u64()?;
     let time_ns = trailer.u64()?;
-    let mut fields = Fields(body);
-    let record = match kind {
+    Some(Stamped { time_ns, record: read_other(kind, misc, Fields(body))? })
+}
+
+/// Reads a record that is not a sample, without what the kernel appends.
+pub(crate) fn read_other(kind: u32, misc: u16, mut fields: Fields) -> Option<Record> {
+    Some(match kind {
         sys::PERF_RECORD_MMAP2 => Record::Mapping(read_mapping(misc, fields)?),
         sys::PERF_RECORD_COMM => Record::Name {
             pid: fields.u32()?,
@@ -171,8 +175,7 @@ fn read(kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
         sys::PERF_RECORD_LOST_SAMPLES => Record::Lost { count: fields.u64()? },
         sys::PERF_RECORD_THROTTLE => Record::Throttled,
         _ => return None,
-    };
-    Some(Stamped { time_ns, record })
+    })
 }
 
 fn read_sample(misc: u16, mut fields: Fields) -> Option<Stamped> {
@@ -199,7 +202,7 @@ fn read_sample(misc: u16, mut fields: Fields) -> Option<Stamped> {
 }
 
 /// The chain begins with the sampled address itself, in the mode that was interrupted.
-fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Option<()> {
+pub(crate) fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Option<()> {
     let count = fields.u64()?;
     let mut in_user = None;
     for _ in 0..count {
@@ -241,25 +244,28 @@ fn read_mapping(misc: u16, mut fields: Fields) -> Option<RawMapping> {
 }
 
 /// Reads fields in the machine's byte order from the front.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    /// The next so many bytes.
+    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    /// The next 4 bytes as a number.
+    pub fn u32(&mut self) -> Option<u32> {
         Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    /// The next 8 bytes as a number.
+    pub fn u64(&mut self) -> Option<u64> {
         Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
     }
 
     /// What is left, up to the first zero byte.
-    fn text(&self) -> &'a [u8] {
+    pub fn text(&self) -> &'a [u8] {
         self.0.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 }

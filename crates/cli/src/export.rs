@@ -1,0 +1,101 @@
+//! `timewise export`: a profile in the formats that other tools read.
+
+use crate::arguments::DEFAULT_FILE;
+use crate::reading::{self, Charging};
+use crate::screen;
+use anyhow::{Context, bail};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use timewise_export as export;
+use timewise_flow::Analysis;
+
+/// Write a profile in a format that other tools read
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise export --to callgrind -o callgrind.out && callgrind_annotate callgrind.out
+  timewise export --to pprof -o app.pb && go tool pprof -top app.pb
+  timewise export old.tw --to folded | flamegraph.pl > flames.svg
+  timewise export --to speedscope -o app.json    open it at https://www.speedscope.app
+
+What each format carries is described in docs/exchange.md.")]
+pub struct Arguments {
+    /// The profile
+    #[arg(default_value = DEFAULT_FILE)]
+    file: PathBuf,
+    /// In which format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Format,
+    /// Where to write; standard output unless a file is named
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    charging: Charging,
+}
+
+/// What a profile can be written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Format {
+    /// For callgrind_annotate and KCachegrind: costs by line and call
+    Callgrind,
+    /// For flame graph tools: a line for each stack, CPU time in nanoseconds
+    Folded,
+    /// For `go tool pprof` and what else reads profile.proto
+    Pprof,
+    /// For speedscope
+    Speedscope,
+    /// A table of all instructions
+    Csv,
+    /// The same table as Apache Parquet
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl Format {
+    /// Made of samples only: without them there is nothing to write.
+    fn needs_samples(self) -> bool {
+        matches!(self, Format::Folded | Format::Speedscope)
+    }
+
+    fn is_text(self) -> bool {
+        match self {
+            Format::Pprof => false,
+            #[cfg(feature = "parquet")]
+            Format::Parquet => false,
+            _ => true,
+        }
+    }
+}
+
+/// Writes what was asked for.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let format = arguments.to;
+    let output = arguments.output.as_deref().filter(|path| path.as_os_str() != "-");
+    if output.is_none() && !format.is_text() && io::stdout().is_terminal() {
+        bail!("this format is not for a terminal; name a file: --output FILE");
+    }
+    let profile = reading::load(&arguments.file)?;
+    if format.needs_samples() && profile.samples.is_empty() {
+        bail!(
+            "'{}' holds counts but no samples, which this format consists of; export it --to callgrind, csv or \
+             pprof, or profile with timewise run",
+            arguments.file.display()
+        );
+    }
+    let analysis = Analysis::new(&profile, arguments.charging.policy());
+    let bytes = match format {
+        Format::Callgrind => export::callgrind::export(&analysis).into_bytes(),
+        Format::Folded => export::folded::export(&analysis).into_bytes(),
+        Format::Pprof => export::pprof::export(&analysis),
+        Format::Speedscope => export::speedscope::export(&analysis)?.into_bytes(),
+        Format::Csv => export::csv::export(&analysis)?.into_bytes(),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => export::parquet::export(&analysis)?,
+    };
+    match output {
+        Some(path) => {
+            std::fs::write(path, bytes).with_context(|| format!("cannot write '{}'", path.display()))
+        }
+        None => screen::write(&bytes),
+    }
+}

@@ -1,0 +1,61 @@
+//! `timewise import`: what `perf record` wrote, as the sampling half of a profile.
+
+use crate::arguments::Output;
+use crate::{reading, recording};
+use anyhow::{Context, bail};
+use std::path::PathBuf;
+use timewise_profile::{Profile, RunKind};
+use timewise_report::number::grouped;
+use timewise_sampler::Options;
+
+/// Make a profile of what perf record wrote
+#[derive(clap::Args)]
+#[command(after_help = "\
+Reads files that perf record writes, compressed (-z) or not, with call stacks or not, and what
+perf record -o - writes into a pipe. Samples must measure time or cycles: -e cycles, cpu-clock
+or task-clock.
+
+Examples:
+  perf record -g ./app input && timewise import perf.data
+  perf record -g -o - ./app input | timewise import - -o app.tw
+  timewise count -o counts.tw -- ./app input
+  timewise import perf.data --counts counts.tw    time and counts together, as timewise run has them")]
+pub struct Arguments {
+    /// What perf record wrote; - is standard input
+    #[arg(default_value = "perf.data")]
+    file: PathBuf,
+    /// Join with the counts of this profile, which timewise count has made of the same program
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Imports, joins and saves.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    arguments.output.check()?;
+    let counts = arguments.counts.as_deref().map(reading::load).transpose()?;
+    if let (Some(counts), Some(path)) = (&counts, &arguments.counts)
+        && !counts.runs.iter().any(|run| run.kind == RunKind::Counting)
+    {
+        bail!("'{}' holds no counts; make some with timewise count", path.display());
+    }
+    let mut profile = timewise_sampler::import::perf_data(&arguments.file, Options::default().sample_limit)
+        .with_context(|| format!("cannot import '{}'", arguments.file.display()))?;
+    if profile.samples.is_empty() {
+        bail!("'{}' holds no samples; record a longer run", arguments.file.display());
+    }
+    if let Some(counts) = counts {
+        profile.append(counts);
+    }
+    recording::keep(profile, &arguments.output, summary)
+}
+
+/// What was imported, in a few words, and what limits it.
+fn summary(profile: &Profile) -> String {
+    let run = &profile.runs[0];
+    let event = run.clock.as_ref().map_or("?", |clock| &clock.event);
+    let samples = grouped(profile.samples.len() as u64);
+    let text = format!("imported {samples} samples of {event}, {} lost", grouped(run.lost_samples));
+    recording::with_warnings(text, run)
+}

@@ -1,0 +1,142 @@
+//! Calls by call site and callee: how often they were made, and what they cost with all that they called.
+
+use crate::owners::{Owner, Owners};
+use crate::stacks::Stacks;
+use crate::weights::{Weights, runs};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use timewise_flow::Analysis;
+use timewise_profile::{BlockId, EdgeKind, FunctionId, Place, RunKind};
+
+/// All calls, by the place of the call instruction.
+pub type Calls = BTreeMap<Place, Vec<Call>>;
+
+/// Calls from one place to one callee, in one run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Call {
+    /// Who was called; for an imported function itself, not its linkage stub.
+    pub callee: Owner,
+    /// Where it was entered, if that is known.
+    pub target: Option<Place>,
+    /// How often; 0 where that was not counted.
+    pub count: u64,
+    /// Instructions executed from the callee's first to its return, recursion counted once; 0 where that
+    /// was not counted.
+    pub instructions: u64,
+    /// Samples that found the call under way, recursion counted once.
+    pub samples: f64,
+    /// The cycles that they stand for.
+    pub cycles: f64,
+}
+
+/// Joins what edges, costs of calls and sampled stacks tell of calls.
+pub fn calls(analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) -> Calls {
+    let mut calls = counted(analysis, owners);
+    add_samples(&mut calls, analysis, owners, stacks, weights);
+    calls
+}
+
+fn counted(analysis: &Analysis, owners: &Owners) -> Calls {
+    let code = &analysis.code;
+    let imports = Imports::new(analysis);
+    let site = |block: BlockId| {
+        let block = &code.blocks[block.index()];
+        (block.length > 0).then(|| code.place(block.last()))
+    };
+    let target = |block: BlockId| code.blocks[imports.behind(block).index()].place;
+    let mut calls = Calls::new();
+    for edge in &code.edges {
+        if let (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) =
+            (edge.from, edge.to, edge.kind)
+            && let Some(site) = site(from)
+        {
+            let target = target(to);
+            call_to(calls.entry(site).or_default(), owners.at(target), Some(target)).count += edge.count;
+        }
+    }
+    let runs = runs(analysis.profile, RunKind::Counting);
+    for cost in &analysis.profile.call_costs {
+        if let Some(site) = site(cost.site) {
+            let target = target(cost.callee);
+            let call = call_to(calls.entry(site).or_default(), owners.at(target), Some(target));
+            call.instructions = call.instructions.saturating_add(cost.instructions);
+        }
+    }
+    for call in calls.values_mut().flatten() {
+        call.instructions = (call.instructions + runs / 2) / runs;
+    }
+    calls
+}
+
+/// The call to `callee` among those from one place.
+fn call_to(calls: &mut Vec<Call>, callee: Owner, target: Option<Place>) -> &mut Call {
+    let found = calls.iter().position(|call| call.callee == callee);
+    let at = found.unwrap_or_else(|| {
+        calls.push(Call { callee, target, count: 0, instructions: 0, samples: 0.0, cycles: 0.0 });
+        calls.len() - 1
+    });
+    &mut calls[at]
+}
+
+/// Charges each sample to the calls that led to it: of each function to the most recent one only, so that
+/// a function's own samples and those of its calls add up to its total.
+fn add_samples(calls: &mut Calls, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
+    let runs = runs(analysis.profile, RunKind::Sampling) as f64;
+    let mut active = HashSet::new();
+    for sample in analysis.profile.samples.iter().filter(|sample| sample.stack.is_some()) {
+        let cycles = weights.of(sample).cycles / runs;
+        active.clear();
+        let mut callee = None;
+        for frame in stacks.of(sample, owners) {
+            let recent = active.insert(frame.owner);
+            if let (Some(callee), Some(site), true) = (callee, frame.place, recent) {
+                let call = sampled_call(calls.entry(site).or_default(), callee);
+                call.samples += 1.0;
+                call.cycles += cycles;
+            }
+            callee = Some(frame.owner);
+        }
+    }
+}
+
+/// The call that led to `callee`. Where another function is on the stack than the only one that was called,
+/// the latter went on by a jump.
+fn sampled_call(calls: &mut Vec<Call>, callee: Owner) -> &mut Call {
+    let jumped = calls.len() == 1 && calls[0].count > 0;
+    let callee = if jumped { calls[0].callee } else { callee };
+    call_to(calls, callee, None)
+}
+
+/// Which function each linkage stub leads to.
+struct Imports {
+    /// The block where the function begins, by the stub's block.
+    behind: HashMap<BlockId, BlockId>,
+}
+
+impl Imports {
+    fn new(analysis: &Analysis) -> Imports {
+        let code = &analysis.code;
+        let is_stub =
+            |function: FunctionId| analysis.profile.functions[function.index()].name.ends_with("@plt");
+        // The first time, a stub may jump to the loader's code by way of its own module.
+        let mut leads: HashMap<BlockId, Vec<BlockId>> = HashMap::new();
+        for edge in &code.edges {
+            if let (Some(from), Some(to), EdgeKind::Jump | EdgeKind::IndirectJump) =
+                (edge.from, edge.to, edge.kind)
+                && analysis.function_of(analysis.owner[from.index()]).is_some_and(is_stub)
+                && code.blocks[from.index()].place.module != code.blocks[to.index()].place.module
+            {
+                leads.entry(from).or_default().push(to);
+            }
+        }
+        let only = |(stub, to): (BlockId, Vec<BlockId>)| match to[..] {
+            [only] => Some((stub, only)),
+            _ => None,
+        };
+        Imports { behind: leads.into_iter().filter_map(only).collect() }
+    }
+
+    /// The block that a call to `block` is meant for.
+    fn behind(&self, block: BlockId) -> BlockId {
+        self.behind.get(&block).copied().unwrap_or(block)
+    }
+}

@@ -1,0 +1,57 @@
+//! What each sample stands for.
+
+use timewise_profile::{Profile, RunKind, Sample};
+
+/// CPU time that a sample stands for.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Weight {
+    /// Nanoseconds; made of cycles by the core's mean frequency where cycles were counted.
+    pub ns: f64,
+    /// Cycles; made of nanoseconds likewise where time was measured.
+    pub cycles: f64,
+}
+
+/// The core's frequency in each run of a profile.
+#[derive(Debug)]
+pub struct Weights<'p> {
+    profile: &'p Profile,
+    /// Cycles a nanosecond, by run.
+    cycles_per_ns: Vec<f64>,
+}
+
+impl<'p> Weights<'p> {
+    /// For the samples of `profile`.
+    pub fn new(profile: &'p Profile) -> Weights<'p> {
+        let frequency = |hz: f64| if hz > 0.0 { hz / 1e9 } else { 1.0 };
+        let runs = profile.runs.iter();
+        let cycles_per_ns = runs.map(|run| run.clock.as_ref().map_or(1.0, |clock| frequency(clock.core_hz)));
+        Weights { profile, cycles_per_ns: cycles_per_ns.collect() }
+    }
+
+    /// The core's mean frequency over all sampled runs, in cycles a nanosecond.
+    pub fn mean_cycles_per_ns(&self) -> f64 {
+        let runs = self.profile.runs.iter().zip(&self.cycles_per_ns);
+        let sampled: Vec<f64> =
+            runs.filter(|(run, _)| run.kind == RunKind::Sampling).map(|(_, &frequency)| frequency).collect();
+        if sampled.is_empty() { 1.0 } else { sampled.iter().sum::<f64>() / sampled.len() as f64 }
+    }
+
+    /// What one of its samples stands for.
+    pub fn of(&self, sample: &Sample) -> Weight {
+        let process = self.profile.threads[sample.thread.index()].process;
+        let run = self.profile.processes[process.index()].run;
+        let cycles_per_ns = self.cycles_per_ns[run.index()];
+        match sample.weight_cycles {
+            Some(cycles) => Weight { ns: cycles as f64 / cycles_per_ns, cycles: cycles as f64 },
+            None => {
+                let ns = sample.weight_ns as f64;
+                Weight { ns, cycles: ns * cycles_per_ns }
+            }
+        }
+    }
+}
+
+/// Runs of a kind, at least 1: costs are those of an average run.
+pub fn runs(profile: &Profile, kind: RunKind) -> u64 {
+    profile.runs.iter().filter(|run| run.kind == kind).count().max(1) as u64
+}

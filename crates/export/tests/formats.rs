@@ -1,0 +1,222 @@
+//! Exports of a small profile whose numbers are all known.
+
+use expect_test::{Expect, expect};
+use timewise_export as export;
+use timewise_flow::sketch::sketch;
+use timewise_flow::{Analysis, Policy};
+use timewise_profile::{
+    BlockId, CallCost, CodeVersion, ModuleId, Offset, Place, ProcessId, Profile, StackId, StackNode,
+};
+
+/// `main` calls `work` ten times; eight of ten samples are in `work`.
+const PROGRAM: &str = "
+    function main at 0x1000 size 0x100 file a.c line 3
+    function work at 0x2000 size 0x100 file b.c line 10
+    block begin at 0x1000 runs 10 code 90 e8fa0f0000
+    block again at 0x1006 runs 10 code 75f8
+    block end at 0x1008 runs 1 code c3
+    block work at 0x2000 runs 10 code 90 c3
+    edge - -> begin external 1
+    edge begin -> work call 10
+    edge work -> again return 10
+    edge again -> begin branch 9
+    edge again -> end fallthrough 1
+    edge end -> - external 1
+    line 0x1000 a.c 4
+    line 0x1006 a.c 5
+    line 0x2000 b.c 11
+    clock cpu-clock:u 2e9 2e9 2e9 1000000
+    sample 0x1000 2
+    sample 0x2000 8
+";
+
+/// With the stacks of the samples in `work`, and the cost of its calls.
+fn whole() -> Profile {
+    let mut profile = sketch(PROGRAM).unwrap();
+    let return_place = Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(0x1006) };
+    profile.stacks.push(StackNode { parent: None, return_place });
+    for sample in profile.samples.iter_mut().skip(2) {
+        sample.stack = Some(StackId(0));
+    }
+    let (site, callee) = (BlockId(0), BlockId(3));
+    profile.call_costs.push(CallCost { site, callee, process: ProcessId(1), instructions: 20 });
+    profile.check().unwrap();
+    profile
+}
+
+fn check(text: String, expected: Expect) {
+    expected.assert_eq(&text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}
+
+fn callgrind(profile: &Profile) -> String {
+    export::callgrind::export(&Analysis::new(profile, Some(Policy::Sampled)))
+}
+
+#[test]
+fn callgrind_has_costs_and_calls() {
+    check(
+        callgrind(&whole()),
+        expect![[r#"
+        # callgrind format
+        version: 1
+        creator: timewise VERSION
+        pid: 100
+        cmd: /bin/sketch
+        desc: Note: cycles are estimated from time
+        positions: instr line
+        events: Instructions Cycles Samples
+
+        ob=(1) /bin/sketch
+        fl=(1) a.c
+        fn=(1) main
+        0x1000 4 10 4000000 2
+        0x1001 4 10 0 0
+        cob=(1)
+        cfi=(2) b.c
+        cfn=(2) work
+        calls=10 0x2000 11
+        0x1001 4 20 16000000 8
+        0x1006 5 10 0 0
+        0x1008 5 1 0 0
+
+        ob=(1)
+        fl=(2)
+        fn=(2)
+        0x2000 11 10 16000000 8
+        0x2001 11 10 0 0
+
+        totals: 51 20000000 10
+    "#]],
+    );
+}
+
+/// Readers would take a missing inclusive cost for zero.
+#[test]
+fn callgrind_without_costs_of_calls_has_no_calls() {
+    let mut profile = whole();
+    profile.call_costs.clear();
+    let text = callgrind(&profile);
+    assert!(text.contains("costs of calls were not counted") && !text.contains("calls="), "{text}");
+    let mut profile = whole();
+    profile.samples.iter_mut().for_each(|sample| sample.stack = None);
+    profile.stacks.clear();
+    let text = callgrind(&profile);
+    assert!(text.contains("call stacks were not sampled") && !text.contains("calls="), "{text}");
+}
+
+/// What was not collected is not declared.
+#[test]
+fn callgrind_declares_what_there_is() {
+    let mut sampled = whole();
+    (sampled.blocks, sampled.block_counts, sampled.edge_counts) = Default::default();
+    sampled.call_costs.clear();
+    let text = callgrind(&sampled);
+    assert!(text.contains("\nevents: Cycles Samples\n"), "{text}");
+    assert!(text.contains("\ncalls=0 0x2000 11\n0x1005 4 16000000 8\n"), "{text}");
+    let mut counted = whole();
+    counted.samples.clear();
+    counted.stacks.clear();
+    let text = callgrind(&counted);
+    assert!(text.contains("\nevents: Instructions\n") && text.contains("\ntotals: 51\n"), "{text}");
+    assert!(text.contains("\ncalls=10 0x2000 11\n0x1001 4 20\n"), "{text}");
+}
+
+/// Of each function only the most recent call is charged: what it costs by itself and what its calls cost is
+/// then its total.
+#[test]
+fn recursion_is_charged_once() {
+    let mut profile = whole();
+    (profile.blocks, profile.block_counts, profile.edge_counts) = Default::default();
+    profile.call_costs.clear();
+    let return_place = |offset| Place { offset: Offset(offset), ..profile.stacks[0].return_place };
+    let (outer, inner) = (return_place(0x1006), return_place(0x2005));
+    profile.stacks = vec![
+        StackNode { parent: None, return_place: outer },
+        StackNode { parent: Some(StackId(0)), return_place: inner },
+        StackNode { parent: Some(StackId(1)), return_place: inner },
+    ];
+    profile.samples.iter_mut().skip(2).for_each(|sample| sample.stack = Some(StackId(2)));
+    let text = callgrind(&profile);
+    assert!(text.contains("\n0x1005 4 16000000 8\n"), "the call by main leads to all eight: {text}");
+    assert_eq!(text.matches("calls=").count(), 1, "those by itself to none: {text}");
+}
+
+#[test]
+fn folded_stacks_weigh_nanoseconds() {
+    let profile = whole();
+    let text = export::folded::export(&Analysis::new(&profile, None));
+    check(
+        text,
+        expect![[r#"
+        sketch;main 2000000
+        sketch;main;work 8000000
+    "#]],
+    );
+}
+
+#[test]
+fn speedscope_has_a_profile_for_each_thread() {
+    let profile = whole();
+    let text = export::speedscope::export(&Analysis::new(&profile, None)).unwrap();
+    check(
+        text,
+        expect![[
+            r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"timewise VERSION","name":"/bin/sketch","activeProfileIndex":0,"shared":{"frames":[{"name":"main","file":"a.c","line":3},{"name":"work","file":"b.c","line":10}]},"profiles":[{"type":"sampled","name":"sketch (thread 100)","unit":"nanoseconds","startValue":0.0,"endValue":10000000.0,"samples":[[0],[0],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1],[0,1]],"weights":[1000000.0,1000000.0,1000000.0,1000000.0,1000000.0,1000000.0,1000000.0,1000000.0,1000000.0,1000000.0]}]}"#
+        ]],
+    );
+}
+
+#[test]
+fn csv_has_a_row_for_each_instruction() {
+    let profile = whole();
+    let text = export::csv::export(&Analysis::new(&profile, Some(Policy::Sampled))).unwrap();
+    check(
+        text,
+        expect![[r#"
+        module,build_id,code_version,offset,function,file,line,executions,samples,cpu_ns,cycles
+        /bin/sketch,,0,4096,main,a.c,4,10,2.0,2000000.0,4000000.0
+        /bin/sketch,,0,4097,main,a.c,4,10,0.0,0.0,0.0
+        /bin/sketch,,0,4102,main,a.c,5,10,0.0,0.0,0.0
+        /bin/sketch,,0,4104,main,a.c,5,1,0.0,0.0,0.0
+        /bin/sketch,,0,8192,work,b.c,11,10,8.0,8000000.0,16000000.0
+        /bin/sketch,,0,8193,work,b.c,11,10,0.0,0.0,0.0
+    "#]],
+    );
+}
+
+/// Numbers and names of `Profile.string_table`, by a reader of the wire format that knows no schema.
+#[test]
+fn pprof_holds_the_same_time_and_counts() {
+    let profile = whole();
+    let bytes = export::pprof::export(&Analysis::new(&profile, Some(Policy::Sampled)));
+    let mut fields = std::collections::BTreeMap::<u64, usize>::new();
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let key = varint(&mut rest);
+        *fields.entry(key >> 3).or_default() += 1;
+        match key & 7 {
+            0 => drop(varint(&mut rest)),
+            2 => {
+                let length = varint(&mut rest) as usize;
+                rest = &rest[length..];
+            }
+            other => panic!("wire type {other}"),
+        }
+    }
+    // Sample types; two stacks and six instructions; a mapping; their locations; two functions.
+    let count = |field| fields.get(&field).copied().unwrap_or(0);
+    assert_eq!([1, 2, 3, 5].map(count), [3, 8, 1, 2], "{fields:?}");
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (first, rest) = bytes.split_first().unwrap();
+        *bytes = rest;
+        value |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            break;
+        }
+    }
+    value
+}

@@ -1,0 +1,97 @@
+//! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
+
+use crate::record::Fields;
+use timewise_target::perf::sys;
+
+/// What the kernel was asked for: one event.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// `PERF_TYPE_…`.
+    pub kind: u32,
+    /// Which event of that type.
+    pub config: u64,
+    /// Samples a second, or else amount between two.
+    pub period: u64,
+    /// `PERF_SAMPLE_…` bits.
+    pub sample_type: u64,
+    /// `PERF_FORMAT_…` bits.
+    pub read_format: u64,
+    flags: u64,
+    /// By which records name it.
+    pub ids: Vec<u64>,
+    /// As `perf` was given it, if the file tells.
+    pub name: Option<String>,
+}
+
+/// Bits of the flags of `perf_event_attr`, in the order of its declaration.
+mod flag {
+    pub const EXCLUDE_USER: u32 = 4;
+    pub const EXCLUDE_KERNEL: u32 = 5;
+    pub const FREQUENCY: u32 = 10;
+    pub const PRECISE: u32 = 15;
+    pub const SAMPLE_ID_ALL: u32 = 18;
+    pub const BUILD_ID: u32 = 34;
+}
+
+impl Attribute {
+    /// Reads a `perf_event_attr`; `None` if it is too short.
+    pub fn read(bytes: &[u8], ids: Vec<u64>) -> Option<Attribute> {
+        let mut fields = Fields(bytes);
+        let (kind, _size) = (fields.u32()?, fields.u32()?);
+        let (config, period, sample_type) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (read_format, flags) = (fields.u64()?, fields.u64()?);
+        Some(Attribute { kind, config, period, sample_type, read_format, flags, ids, name: None })
+    }
+
+    /// Whether its samples have a field.
+    pub fn has(&self, field: u32) -> bool {
+        self.sample_type & u64::from(field) != 0
+    }
+
+    /// Whether other records than samples tell of their time.
+    pub fn has_trailers(&self) -> bool {
+        self.flag(flag::SAMPLE_ID_ALL)
+    }
+
+    /// Whether the kernel was asked for build ids of what is mapped.
+    pub fn has_build_ids(&self) -> bool {
+        self.flag(flag::BUILD_ID)
+    }
+
+    /// Whether `period` is a frequency.
+    pub fn is_frequency(&self) -> bool {
+        self.flag(flag::FREQUENCY)
+    }
+
+    /// `precise_ip`.
+    pub fn precise_level(&self) -> u8 {
+        (self.flags >> flag::PRECISE & 3) as u8
+    }
+
+    /// True of the event that never fires and only tells of processes and mappings.
+    pub fn is_dummy(&self) -> bool {
+        self.kind == sys::PERF_TYPE_SOFTWARE && self.config == sys::PERF_COUNT_SW_DUMMY as u64
+    }
+
+    /// Its name with the modes that it is limited to, as `perf` takes it.
+    pub fn full_name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let name = match (self.kind, self.config as u32) {
+            (sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES) => "cycles".into(),
+            (sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK) => "cpu-clock".into(),
+            (sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_TASK_CLOCK) => "task-clock".into(),
+            (kind, _) => format!("event {kind}/{:#x}", self.config),
+        };
+        match (self.flag(flag::EXCLUDE_USER), self.flag(flag::EXCLUDE_KERNEL)) {
+            (false, true) => name + ":u",
+            (true, false) => name + ":k",
+            _ => name,
+        }
+    }
+
+    fn flag(&self, bit: u32) -> bool {
+        self.flags >> bit & 1 != 0
+    }
+}

@@ -1,0 +1,268 @@
+//! What a record of the kernel means, whatever its event asked the kernel to put into it.
+
+use super::ImportError;
+use super::attribute::Attribute;
+use super::file::BuildIds;
+use crate::record::{self, Fields, FileIdentity, RawMapping, RawSample, Record, Stamped};
+use timewise_target::perf::sys;
+
+/// Bits of `sample_type` that stand before the call chain, each a field of 8 bytes, in this order.
+const FIXED_FIELDS: [u32; 9] = [
+    sys::PERF_SAMPLE_IDENTIFIER,
+    sys::PERF_SAMPLE_IP,
+    sys::PERF_SAMPLE_TID,
+    sys::PERF_SAMPLE_TIME,
+    sys::PERF_SAMPLE_ADDR,
+    sys::PERF_SAMPLE_ID,
+    sys::PERF_SAMPLE_STREAM_ID,
+    sys::PERF_SAMPLE_CPU,
+    sys::PERF_SAMPLE_PERIOD,
+];
+
+/// Likewise of what stands at the end of records that are not samples.
+const TRAILER_FIELDS: [u32; 6] = [
+    sys::PERF_SAMPLE_TID,
+    sys::PERF_SAMPLE_TIME,
+    sys::PERF_SAMPLE_ID,
+    sys::PERF_SAMPLE_STREAM_ID,
+    sys::PERF_SAMPLE_CPU,
+    sys::PERF_SAMPLE_IDENTIFIER,
+];
+
+/// The event that measures time, and what it measures.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    /// Its name, with the modes that it is limited to.
+    pub name: String,
+    /// Whether it counts cycles; else nanoseconds.
+    pub counts_cycles: bool,
+    /// `precise_ip`.
+    pub precise_level: u8,
+    attribute: usize,
+    /// Samples a second, or else amount between two samples.
+    rate: Rate,
+    others: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Rate {
+    Frequency(u64),
+    Period(u64),
+}
+
+impl Clock {
+    /// The first event of `attributes` that measures time.
+    fn of(attributes: &[Attribute]) -> Result<Clock, ImportError> {
+        let measures = |attribute: &Attribute| match (attribute.kind, attribute.config as u32) {
+            (sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES) => Some(true),
+            (sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK | sys::PERF_COUNT_SW_TASK_CLOCK) => {
+                Some(false)
+            }
+            _ => None,
+        };
+        let real = attributes.iter().enumerate().filter(|(_, attribute)| !attribute.is_dummy());
+        let (found, others): (Vec<_>, Vec<_>) =
+            real.partition(|(_, attribute)| measures(attribute).is_some());
+        let names = |list: &[(usize, &Attribute)]| -> Vec<String> {
+            list.iter().map(|(_, attribute)| attribute.full_name()).collect()
+        };
+        let Some((&(at, attribute), more)) = found.split_first() else {
+            return Err(ImportError::NotTime(names(&others).join(", ")));
+        };
+        Ok(Clock {
+            name: attribute.full_name(),
+            counts_cycles: measures(attribute) == Some(true),
+            precise_level: attribute.precise_level(),
+            attribute: at,
+            rate: match attribute.is_frequency() {
+                true => Rate::Frequency(attribute.period),
+                false => Rate::Period(attribute.period),
+            },
+            others: [names(more), names(&others)].concat(),
+        })
+    }
+
+    /// Samples a second that were asked for, where cycles pass at `core_hz`.
+    pub fn frequency_hz(&self, core_hz: f64) -> u32 {
+        match self.rate {
+            Rate::Frequency(hz) => u32::try_from(hz).unwrap_or(u32::MAX),
+            Rate::Period(0) => 0,
+            Rate::Period(cycles) if self.counts_cycles => (core_hz / cycles as f64) as u32,
+            Rate::Period(ns) => (1e9 / ns as f64) as u32,
+        }
+    }
+
+    /// The events that were recorded beside it, in words.
+    pub fn others(&self) -> Option<String> {
+        (!self.others.is_empty()).then(|| self.others.join(", "))
+    }
+}
+
+/// The events of a file, and how to read their records.
+pub struct Events {
+    attributes: Vec<Attribute>,
+    clock: Clock,
+    /// The time of the last record that had one.
+    last_ns: u64,
+}
+
+impl Events {
+    /// From what the file says of them.
+    ///
+    /// # Errors
+    /// [`ImportError::NotTime`] if none measures time.
+    pub fn new(attributes: &[Attribute]) -> Result<Events, ImportError> {
+        let clock = Clock::of(attributes)?;
+        Ok(Events { attributes: attributes.to_vec(), clock, last_ns: 0 })
+    }
+
+    /// The event whose samples count.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Reads a record; `None` if it tells us nothing.
+    pub fn read(&mut self, number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Option<Stamped> {
+        let sample = number == sys::PERF_RECORD_SAMPLE;
+        let at = self.attribute_of(body, sample)?;
+        let attribute = &self.attributes[at];
+        if sample {
+            if at != self.clock.attribute {
+                return None;
+            }
+            let stamped = read_sample(attribute, misc, body)?;
+            self.last_ns = stamped.time_ns;
+            return Some(stamped);
+        }
+        // While another recording asks for build ids, some kernels mark ours as if they had them.
+        let mark = sys::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
+        let false_mark = number == sys::PERF_RECORD_MMAP2 && !attribute.has_build_ids();
+        let misc = if false_mark { misc & !mark } else { misc };
+        let (body, time_ns) = split_trailer(attribute, body)?;
+        self.last_ns = time_ns.unwrap_or(self.last_ns);
+        let record = read_other(number, misc, body, build_ids)?;
+        Some(Stamped { time_ns: time_ns.unwrap_or(self.last_ns), record })
+    }
+
+    /// The event that a record belongs to.
+    fn attribute_of(&self, body: &[u8], sample: bool) -> Option<usize> {
+        let first = self.attributes.first()?;
+        let has = |field: u32| first.sample_type & u64::from(field) != 0;
+        if self.attributes.len() == 1 {
+            return Some(0);
+        }
+        let words = body.len() / 8;
+        let position = match (sample, has(sys::PERF_SAMPLE_IDENTIFIER), has(sys::PERF_SAMPLE_ID)) {
+            (true, true, _) => 0,
+            (false, true, _) => words.checked_sub(1)?,
+            (true, false, true) => before(&FIXED_FIELDS, first, sys::PERF_SAMPLE_ID),
+            (false, false, true) => {
+                let all = count(&TRAILER_FIELDS, first);
+                words.checked_sub(all)? + before(&TRAILER_FIELDS, first, sys::PERF_SAMPLE_ID)
+            }
+            (_, false, false) => return Some(0),
+        };
+        let id = Fields(body.get(8 * position..)?).u64()?;
+        // What `perf` makes up itself has id 0.
+        Some(self.attributes.iter().position(|attribute| attribute.ids.contains(&id)).unwrap_or(0))
+    }
+}
+
+/// How many of `fields` the event has.
+fn count(fields: &[u32], attribute: &Attribute) -> usize {
+    fields.iter().filter(|&&field| attribute.sample_type & u64::from(field) != 0).count()
+}
+
+/// How many of `fields` that it has stand before `field`.
+fn before(fields: &[u32], attribute: &Attribute, field: u32) -> usize {
+    let before = fields.iter().take_while(|&&other| other != field);
+    before.filter(|&&field| attribute.sample_type & u64::from(field) != 0).count()
+}
+
+fn read_sample(attribute: &Attribute, misc: u16, body: &[u8]) -> Option<Stamped> {
+    let mut fields = Fields(body);
+    let mut sample = RawSample {
+        address: 0,
+        pid: 0,
+        tid: 0,
+        cpu: 0,
+        period: attribute.period,
+        kernel: u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK == sys::PERF_RECORD_MISC_KERNEL,
+        kernel_callers: Vec::new(),
+        user_callers: Vec::new(),
+    };
+    let mut time_ns = 0;
+    for field in FIXED_FIELDS.into_iter().filter(|&field| attribute.has(field)) {
+        let value = fields.u64()?;
+        match field {
+            sys::PERF_SAMPLE_IP => sample.address = value,
+            sys::PERF_SAMPLE_TID => (sample.pid, sample.tid) = (value as u32, (value >> 32) as u32),
+            sys::PERF_SAMPLE_TIME => time_ns = value,
+            sys::PERF_SAMPLE_CPU => sample.cpu = value as u32,
+            sys::PERF_SAMPLE_PERIOD => sample.period = value,
+            _ => {}
+        }
+    }
+    if attribute.has(sys::PERF_SAMPLE_READ) {
+        skip_values(attribute.read_format, &mut fields)?;
+    }
+    if attribute.has(sys::PERF_SAMPLE_CALLCHAIN) {
+        record::read_call_chain(&mut fields, &mut sample)?;
+    }
+    Some(Stamped { time_ns, record: Record::Sample(sample) })
+}
+
+/// Values of the event, or of all of its group.
+fn skip_values(read_format: u64, fields: &mut Fields) -> Option<()> {
+    let has = |part: u32| usize::from(read_format & u64::from(part) != 0);
+    let times = has(sys::PERF_FORMAT_TOTAL_TIME_ENABLED) + has(sys::PERF_FORMAT_TOTAL_TIME_RUNNING);
+    let each = 1 + has(sys::PERF_FORMAT_ID) + has(sys::PERF_FORMAT_LOST);
+    let words = match has(sys::PERF_FORMAT_GROUP) {
+        0 => times + each,
+        _ => {
+            let members = usize::try_from(fields.u64()?).ok()?;
+            times.checked_add(each.checked_mul(members)?)?
+        }
+    };
+    fields.take(words.checked_mul(8)?).map(drop)
+}
+
+/// Takes off what the kernel appends to records that are not samples, and gives the time in it.
+fn split_trailer<'a>(attribute: &Attribute, body: &'a [u8]) -> Option<(&'a [u8], Option<u64>)> {
+    if !attribute.has_trailers() {
+        return Some((body, None));
+    }
+    let length = 8 * count(&TRAILER_FIELDS, attribute);
+    let (body, trailer) = body.split_at_checked(body.len().checked_sub(length)?)?;
+    if !attribute.has(sys::PERF_SAMPLE_TIME) {
+        return Some((body, None));
+    }
+    let time = 8 * before(&TRAILER_FIELDS, attribute, sys::PERF_SAMPLE_TIME);
+    Some((body, Some(Fields(trailer.get(time..)?).u64()?)))
+}
+
+fn read_other(number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Option<Record> {
+    let mut record = match number {
+        sys::PERF_RECORD_MMAP => Record::Mapping(read_old_mapping(Fields(body))?),
+        _ => record::read_other(number, misc, Fields(body))?,
+    };
+    if let Record::Mapping(mapping) = &mut record {
+        let mode = u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK;
+        let data = u32::from(misc) & sys::PERF_RECORD_MISC_MMAP_DATA != 0;
+        if data || mode != sys::PERF_RECORD_MISC_USER {
+            return None;
+        }
+        if let Some(build_id) = build_ids.get(&mapping.path) {
+            mapping.identity = FileIdentity::BuildId(build_id.clone());
+        }
+    }
+    Some(record)
+}
+
+/// The older form, which does not say which file it was.
+fn read_old_mapping(mut fields: Fields) -> Option<RawMapping> {
+    let (pid, _) = (fields.u32()?, fields.u32()?);
+    let (address, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let identity = FileIdentity::Inode(0);
+    Some(RawMapping { pid, address, length, file_offset, identity, path: fields.text().to_vec() })
+}

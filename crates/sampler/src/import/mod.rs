@@ -1,0 +1,160 @@
+//! Import of what `perf record` wrote, as the sampling half of a profile.
+//!
+//! A file of `perf` holds the kernel's own records, so they take the same way as those of a recording of
+//! ours: modules, build ids and link-time offsets come out alike, and samples meet counts.
+//!
+//! - [`mod@file`]: the two forms of the file, and what it says of the machine and its events;
+//! - [`stream`]: its records one by one, unpacked where they are compressed;
+//! - [`attribute`]: what the kernel was asked for;
+//! - [`event`]: what a record means, whatever was asked of the kernel to put into it;
+//! - [`rounds`]: records in order of time.
+//!
+//! Files are read with bounded memory, and no damage in them is more than an error.
+
+mod attribute;
+mod event;
+mod file;
+mod rounds;
+mod stream;
+
+use crate::collector::Collector;
+use crate::core_clock;
+use crate::record::Record;
+use crate::warnings;
+use event::Clock as EventClock;
+use file::Description;
+use rounds::Rounds;
+use std::io;
+use std::path::Path;
+use stream::Kind;
+use timewise_profile::{Clock, Machine, Profile, Run, RunKind};
+use timewise_target::machine;
+
+/// Why a file of `perf` could not be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The system's reason.
+    #[error("cannot read: {0}")]
+    Read(#[from] io::Error),
+    /// It begins with something else.
+    #[error("not a file of perf record")]
+    NotPerf,
+    /// It comes from a machine of the other byte order.
+    #[error("recorded on a machine of another byte order; only x86-64 is understood")]
+    OtherByteOrder,
+    /// `perf` could not write what it writes last.
+    #[error("perf record was ended before it finished the file; record again, and end it with Ctrl-C")]
+    Unfinished,
+    /// Something in it contradicts the format.
+    #[error("damaged: {0}; record again")]
+    Damaged(&'static str),
+    /// Its events count something else than time.
+    #[error("its samples count {0}, not time; record with -e cycles or -e cpu-clock")]
+    NotTime(String),
+}
+
+/// Reads the file at `path`, in either form that `perf record` writes; `-` is standard input. Keeps at most
+/// `sample_limit` samples, as a recording does.
+///
+/// Of several events the first is taken that measures time or cycles.
+///
+/// # Errors
+/// [`ImportError`].
+pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportError> {
+    let (mut description, mut records) = file::open(path)?;
+    let mut collector = Collector::of_strangers(sample_limit);
+    let mut rounds = Rounds::default();
+    let mut events = None;
+    while let Some((header, body)) = records.next()? {
+        match header.kind {
+            Kind::Attribute => description.add_event(body)?,
+            Kind::Feature => description.add_feature(body),
+            Kind::RoundFinished => rounds.finish(|time_ns, record| take(&mut collector, time_ns, record)),
+            Kind::Event(number) => {
+                let events = match &mut events {
+                    Some(events) => events,
+                    // All descriptions of events stand before their first record.
+                    none => none.insert(description.events()?),
+                };
+                collector.counts_cycles = events.clock().counts_cycles;
+                if let Some(stamped) = events.read(number, header.misc, body, &description.build_ids) {
+                    rounds.push(stamped);
+                }
+                if rounds.is_full() {
+                    rounds.finish_all(|time_ns, record| take(&mut collector, time_ns, record));
+                }
+            }
+            Kind::Other => {}
+        }
+    }
+    rounds.finish_all(|time_ns, record| take(&mut collector, time_ns, record));
+    let events = match events {
+        Some(events) => events,
+        None => description.events()?,
+    };
+    Ok(profile(&description, events.clock(), collector))
+}
+
+fn take(collector: &mut Collector, time_ns: u64, record: Record) {
+    collector.admit(time_ns, &record);
+    collector.take(time_ns, record);
+}
+
+fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Profile {
+    let machine = file.machine();
+    let mut run = Run::new(RunKind::Sampling);
+    let (core, whence) = core_frequency(&machine);
+    run.clock = Some(Clock {
+        event: clock.name.clone(),
+        counts_cycles: clock.counts_cycles,
+        precise_level: clock.precise_level,
+        frequency_hz: clock.frequency_hz(core.mean_hz),
+        core_hz: core.mean_hz,
+        core_hz_low: core.low_hz,
+        core_hz_high: core.high_hz,
+    });
+    run.machine = machine;
+    run.elapsed_ns = collector.elapsed_ns();
+    run.lost_samples = collector.lost;
+    run.warnings = warnings::of(&run, &collector, 0, false);
+    run.warnings.extend(whence);
+    if let Some(others) = clock.others() {
+        run.warnings.push(format!("samples of other events were left out: {others}"));
+    }
+    let Collector { processes, threads, modules, stacks, samples, .. } = collector;
+    let samples = samples.into_vec();
+    for sample in &samples {
+        let spent = if sample.kernel { &mut run.kernel_ns } else { &mut run.user_ns };
+        let ns = match sample.weight_cycles {
+            Some(cycles) => (cycles as f64 / core.mean_hz * 1e9) as u64,
+            None => sample.weight_ns,
+        };
+        *spent = spent.saturating_add(ns);
+    }
+    let executable = processes.first().map(|process| &process.executable[..]).unwrap_or_default();
+    run.command = file.command(executable);
+    Profile {
+        runs: vec![run],
+        processes,
+        threads,
+        modules: modules.into_vec(),
+        stacks: stacks.into_vec(),
+        samples,
+        ..Profile::default()
+    }
+}
+
+/// The core's frequency, of which `perf` writes nothing, and what must be said of it.
+fn core_frequency(recorded_on: &Machine) -> (core_clock::CoreFrequency, Option<String>) {
+    if recorded_on.processor == machine::processor_name() {
+        let warning = "perf does not record how fast the core ran: its frequency is that of this machine now";
+        return (core_clock::measure(), Some(warning.into()));
+    }
+    let mean_hz = 1e9;
+    let unknown = core_clock::CoreFrequency { mean_hz, low_hz: mean_hz, high_hz: mean_hz };
+    let warning = format!(
+        "recorded on another machine ({}), whose frequency is unknown: cycles are given as at 1 GHz",
+        recorded_on.processor
+    );
+    (unknown, Some(warning))
+}
