@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod counter;
+mod profiler;
 mod suite;
 mod tidy;
 mod usage;

@@ -9,6 +9,8 @@ use timewise_target::launch::LaunchError;
 
 /// Bad usage or bad input, where no program is run.
 pub const MISUSED: u8 = 2;
+/// A gate failed.
+pub const GATE_FAILED: u8 = 3;
 /// We failed, where a program is run.
 pub const OURS: u8 = 125;
 /// The program cannot be executed.
@@ -60,6 +62,14 @@ pub fn of_reading(result: anyhow::Result<()>) -> ExitCode {
             complain(format_args!("{error:#}{}", advice(&error)));
             ExitCode::from(MISUSED)
         }
+    }
+}
+
+/// Likewise of one that judges conditions, and whether all of them hold.
+pub fn of_gates(result: anyhow::Result<bool>) -> ExitCode {
+    match result {
+        Ok(false) => ExitCode::from(GATE_FAILED),
+        other => of_reading(other.map(|_| ())),
     }
 }
 

@@ -3,6 +3,7 @@
 mod annotate;
 mod arguments;
 mod count;
+mod diff;
 mod doctor;
 mod exit_status;
 mod export;
@@ -45,6 +46,7 @@ enum Command {
     Annotate(annotate::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
+    Diff(diff::Arguments),
 }
 
 /// What our own work needs: a user's limit on stacks is meant for programs.
@@ -74,5 +76,6 @@ fn run_command() -> ExitCode {
         Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
         Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
         Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
+        Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
     }
 }

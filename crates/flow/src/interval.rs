@@ -24,7 +24,12 @@ pub const NORMAL_RANGE: f64 = 1.959_963_984_540_054;
 /// Lower and upper limit of the expected value of `sum`, a sum of sample weights whose squares add up
 /// to `squares`; `weight` is that of one sample yet unseen. All in the same unit.
 pub fn weighted_poisson(sum: f64, squares: f64, weight: f64) -> (f64, f64) {
-    let tail = (1.0 - CONFIDENCE) / 2.0;
+    weighted_poisson_beyond(sum, squares, weight, (1.0 - CONFIDENCE) / 2.0)
+}
+
+/// Likewise, where the true value lies below the lower limit with the probability `tail` at most, and above
+/// the upper limit likewise.
+pub fn weighted_poisson_beyond(sum: f64, squares: f64, weight: f64, tail: f64) -> (f64, f64) {
     let low = if sum > 0.0 && squares > 0.0 {
         squares / sum * gamma_quantile(sum * sum / squares, tail)
     } else {

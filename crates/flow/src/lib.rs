@@ -12,7 +12,8 @@
 //! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
 //! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], [`totals`]: from stacks and counted calls to
 //!   costs with callees;
-//! - [`quality`]: what a reader must know to trust the figures.
+//! - [`quality`]: what a reader must know to trust the figures;
+//! - [`hints`]: what a reader should look at first.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -23,6 +24,7 @@ pub mod cost;
 pub mod dominators;
 pub mod frames;
 pub mod graph;
+pub mod hints;
 pub mod inclusive;
 pub mod interval;
 pub mod irreducible;

@@ -3,7 +3,7 @@
 use crate::code::{Code, InstructionId};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
-use timewise_profile::{Clock, ModuleKind, Place, Profile, Run, RunKind, StackId};
+use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, StackId, ThreadId};
 
 /// Samples and the time that they stand for, in one run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -70,11 +70,25 @@ pub struct Samples {
 impl Samples {
     /// Places the profile's samples.
     pub fn new(profile: &Profile, code: &Code) -> Samples {
+        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1);
+        Samples::gather(profile, code, runs as f64, |_| true)
+    }
+
+    /// Places the samples of one run.
+    pub fn of_run(profile: &Profile, code: &Code, run: RunId) -> Samples {
+        Samples::gather(profile, code, 1.0, |of| of == Some(run))
+    }
+
+    /// Places the samples that belong to a run that is `wanted`, as those of an average of `runs`.
+    fn gather(profile: &Profile, code: &Code, runs: f64, wanted: impl Fn(Option<RunId>) -> bool) -> Samples {
         let mut samples =
             Samples { at: vec![Weight::default(); code.instructions.len()], ..Samples::default() };
-        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
         for sample in &profile.samples {
-            let run = run_of(profile, sample.thread);
+            let id = run_of(profile, sample.thread);
+            if !wanted(id) {
+                continue;
+            }
+            let run = id.and_then(|id| profile.runs.get(id.index()));
             let hz = run.and_then(|run| run.clock.as_ref()).map_or(1e9, |clock| clock.core_hz);
             let ns = sample.weight_ns as f64;
             let cycles = sample.weight_cycles.map_or(ns * hz / 1e9, |cycles| cycles as f64) / runs;
@@ -120,9 +134,9 @@ impl Samples {
     }
 }
 
-fn run_of(profile: &Profile, thread: timewise_profile::ThreadId) -> Option<&Run> {
+fn run_of(profile: &Profile, thread: ThreadId) -> Option<RunId> {
     let process = profile.threads.get(thread.index())?.process;
-    profile.runs.get(profile.processes.get(process.index())?.run.index())
+    Some(profile.processes.get(process.index())?.run)
 }
 
 /// The clock of the profile's first sampling run, its frequency range widened to that of all.

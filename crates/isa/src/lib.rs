@@ -10,6 +10,7 @@ pub mod flags;
 mod operands;
 pub mod registers;
 pub mod segment;
+pub mod shape;
 pub mod text;
 pub mod walk;
 
@@ -17,5 +18,6 @@ pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
 pub use registers::unused_registers;
 pub use segment::{GsOperand, GsUse, gs_use};
+pub use shape::{Shape, shape};
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

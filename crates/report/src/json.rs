@@ -1,5 +1,6 @@
 //! Reports for programs: JSON in the schema `timewise-report/1` (`docs/reports.md`).
 
+use crate::hints::{self, HintRow};
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::request::{By, Request};
 use crate::rows;
@@ -16,6 +17,7 @@ struct Document<R> {
     by: &'static str,
     clock: Option<ClockFacts>,
     measurement: Measurement,
+    hints: Vec<HintRow>,
     rows: R,
 }
 
@@ -38,6 +40,7 @@ pub(crate) fn document<R: Serialize>(
     rows: R,
 ) -> Result<String, serde_json::Error> {
     let (clock, measurement) = (clock(analysis), measurement(analysis));
-    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, rows };
+    let hints = hints::rows(analysis);
+    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, hints, rows };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -8,6 +8,7 @@
 //! - [`listing`]: `timewise report`, one row for each function, loop, call, block, instruction or line;
 //! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
+//! - [`diff`]: `timewise diff`, two profiles compared;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
 //! - [`visible`]: what others wrote, made harmless to terminals;
 //! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
@@ -17,8 +18,10 @@ pub mod annotate;
 mod branch;
 mod code_text;
 pub mod csv;
+pub mod diff;
 mod figures;
 mod find;
+pub mod hints;
 pub mod json;
 mod labels;
 pub mod listing;

@@ -3,6 +3,8 @@
 mod overhead;
 mod statistics;
 
+pub use statistics::median;
+
 use anyhow::Result;
 use clap::Subcommand;
 use std::path::Path;

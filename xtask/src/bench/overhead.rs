@@ -8,12 +8,11 @@
 //! report.
 
 use super::statistics::{geomean, median, upper_bound};
-use crate::counter::target_folder;
+use crate::profiler::Profiler;
 use crate::suite::{self, Executed, Expected, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use suite::Kind;
 use timewise_profile::Profile;
 
@@ -58,7 +57,7 @@ struct Measured {
 /// # Errors
 /// If a workload goes wrong under timewise, or cannot be run at all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let timewise = build(root)?;
+    let timewise = Profiler::build(root)?.program;
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
     let mut workloads = suite::select(root, &options.names)?;
@@ -97,16 +96,6 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
     Ok(())
-}
-
-fn build(root: &Path) -> Result<PathBuf> {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "--bin", "timewise"])
-        .current_dir(root)
-        .status()
-        .context("cargo")?;
-    ensure!(built.success(), "timewise does not build");
-    Ok(target_folder(root).join("release/timewise"))
 }
 
 struct Bench<'a> {

@@ -1,6 +1,9 @@
-//! `cargo xtask check`: what the engine must not change, and what it counts, against independent witnesses.
+//! `cargo xtask check`: what the engine must not change, and what it counts, against independent witnesses; what
+//! comparisons and hints find in programs whose flaws are known.
 
 mod callgrind;
+mod cases;
+mod diff;
 mod executions;
 mod segments;
 mod singlestep;
@@ -21,6 +24,10 @@ pub enum Command {
     Callgrind(callgrind::Options),
     /// Executions of every instruction equal those of a single-stepped run
     Singlestep(singlestep::Options),
+    /// `timewise diff` names a planted change first, and finds none between equal builds
+    Diff(diff::Options),
+    /// Hints name known flaws, and `timewise diff` explains what mending them gains
+    Cases(cases::Options),
 }
 
 /// Carries out the check.
@@ -32,6 +39,8 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Transparency(options) => transparency::run(root, &options),
         Command::Callgrind(options) => callgrind::run(root, &options),
         Command::Singlestep(options) => singlestep::run(root, &options),
+        Command::Diff(options) => diff::run(root, &options),
+        Command::Cases(options) => cases::run(root, &options),
     }
 }
 

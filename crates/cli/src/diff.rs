@@ -1,0 +1,101 @@
+//! `timewise diff`: what changed between two profiles, and gates for continuous integration.
+
+use crate::reading::{self, Format, Reading};
+use crate::screen;
+use crate::talk::complain;
+use std::path::{Path, PathBuf};
+use timewise_diff::{Comparison, Gate};
+use timewise_flow::Analysis;
+use timewise_profile::Profile;
+use timewise_report::diff::{self, By};
+
+/// Show what changed between two profiles, beyond noise
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise diff old.tw new.tw
+  timewise diff old.tw new.tw --by loop
+  timewise diff old.tw new.tw --base old2.tw --base old3.tw --test new2.tw --test new3.tw
+  timewise diff old.tw new.tw --fail-if 'time>2%' --fail-if 'function:parse time>5%'
+
+Conditions are time>2%, time-by-count>1% or instructions>0.5%, for one function with function:NAME
+before it. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
+rows; docs/diff.md describes them.")]
+pub struct Arguments {
+    /// The old profile
+    base: PathBuf,
+    /// The new profile
+    test: PathBuf,
+    /// A profile of a further run of the old program: several tell how much runs differ by themselves
+    #[arg(long = "base", value_name = "FILE")]
+    more_base: Vec<PathBuf>,
+    /// Likewise of the new one
+    #[arg(long = "test", value_name = "FILE")]
+    more_test: Vec<PathBuf>,
+    /// What to show one row for
+    #[arg(long, value_enum, default_value_t)]
+    by: Rows,
+    /// In which form
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Show so many rows of the text; 0 for all
+    #[arg(long, value_name = "ROWS", default_value_t = 25)]
+    limit: usize,
+    /// End with status 3 if this grew: a condition such as 'time>2%'
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Gate>,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What a comparison has one row for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+enum Rows {
+    #[default]
+    Function,
+    Loop,
+    Instruction,
+    Line,
+}
+
+/// Prints what was asked for. Gives whether all conditions hold.
+pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
+    let base = load(&arguments.base, &arguments.more_base)?;
+    let test = load(&arguments.test, &arguments.more_test)?;
+    let policy = arguments.reading.policy();
+    let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
+    let comparison = Comparison::new(&base, &test)?;
+    let verdicts: Vec<(&Gate, _)> = arguments
+        .fail_if
+        .iter()
+        .map(|gate| Ok((gate, gate.judge(&comparison)?)))
+        .collect::<anyhow::Result<_>>()?;
+    let by = match arguments.by {
+        Rows::Function => By::Function,
+        Rows::Loop => By::Loop,
+        Rows::Instruction => By::Instruction,
+        Rows::Line => By::Line,
+    };
+    let limit = Some(arguments.limit).filter(|&limit| limit > 0);
+    screen::show(&match arguments.format {
+        Format::Text => {
+            let style = screen::style(&std::io::stdout(), arguments.reading.color);
+            diff::text(&comparison, by, limit, style)
+        }
+        Format::Json => diff::json(&comparison, by)?,
+        Format::Csv => diff::csv(&comparison, by)?,
+    })?;
+    for (gate, verdict) in &verdicts {
+        complain(format_args!("{}", diff::verdict(gate, verdict)));
+    }
+    Ok(!verdicts.iter().any(|(_, verdict)| verdict.fails))
+}
+
+/// A profile, with the runs of further ones.
+fn load(path: &Path, more: &[PathBuf]) -> anyhow::Result<Profile> {
+    let mut profile = reading::load(path)?;
+    for path in more {
+        profile.append(reading::load(path)?);
+    }
+    Ok(profile)
+}

@@ -1,0 +1,126 @@
+//! The change of one row: a function, a loop, an instruction, a line, or the whole program.
+
+use crate::limits::{Level, Spread, Term, limits};
+use crate::sums::Sum;
+use timewise_flow::Estimate;
+
+/// A change of time in an average run.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Difference {
+    /// The change and its 95 % interval.
+    pub estimate: Estimate,
+    /// The part of it that is certain: the limit of the interval that is nearer to zero, at the level at which
+    /// all rows together hold; 0 where that interval holds zero.
+    pub certain: f64,
+}
+
+/// What changed. Amounts are of an average run, in the unit of the comparison.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Change {
+    /// Instructions executed in BASE and in TEST; `None` unless both were counted.
+    pub instructions: Option<(u64, u64)>,
+    /// Time in BASE and in TEST; `None` unless both were sampled.
+    pub amounts: Option<(f64, f64)>,
+    /// Change of time.
+    pub time: Option<Difference>,
+    /// What of it comes from code that ran more or less often, is new or gone, at the old cost where there is
+    /// one; `None` unless both were counted.
+    pub by_count: Option<Difference>,
+    /// What of it comes from executions that cost more or less than before, at the new count.
+    pub by_cost: Option<Difference>,
+}
+
+impl Change {
+    /// The largest part that is certain, with its sign.
+    pub fn certain(&self) -> f64 {
+        let parts = [self.time, self.by_count, self.by_cost].into_iter().flatten();
+        parts
+            .map(|part| part.certain)
+            .fold(0.0, |most, part| if part.abs() > f64::abs(most) { part } else { most })
+    }
+}
+
+/// Sums of the code of BASE in a row.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct BaseSums {
+    /// Everything.
+    pub all: Sum,
+    /// Code that TEST has too, at the count of TEST.
+    pub kept: Sum,
+    /// What code cost that ran more often in TEST, for what it ran more often.
+    pub grown: Sum,
+    /// What code cost that ran less often in TEST, for what it ran less often.
+    pub shrunk: Sum,
+    /// Code that TEST has not.
+    pub gone: Sum,
+}
+
+/// Sums of the code of TEST in a row.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct TestSums {
+    /// Everything.
+    pub all: Sum,
+    /// Code that BASE has too.
+    pub kept: Sum,
+    /// Code that BASE has not.
+    pub new: Sum,
+}
+
+/// How many runs the sums are averages of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunCounts {
+    /// Of BASE.
+    pub base: usize,
+    /// Of TEST.
+    pub test: usize,
+}
+
+impl RunCounts {
+    fn plus(self, base: bool, sum: Sum) -> Term {
+        Term { sum, is_negative: false, runs: if base { self.base } else { self.test } }
+    }
+
+    fn minus(self, base: bool, sum: Sum) -> Term {
+        Term { is_negative: true, ..self.plus(base, sum) }
+    }
+
+    /// Terms of the change as a whole.
+    pub fn time(self, base: &BaseSums, test: &TestSums) -> Vec<Term> {
+        vec![self.plus(false, test.all), self.minus(true, base.all)]
+    }
+
+    /// Terms of the change by count.
+    pub fn by_count(self, base: &BaseSums, test: &TestSums) -> Vec<Term> {
+        vec![
+            self.plus(true, base.grown),
+            self.plus(false, test.new),
+            self.minus(true, base.shrunk),
+            self.minus(true, base.gone),
+        ]
+    }
+
+    /// Terms of the change by cost.
+    pub fn by_cost(self, base: &BaseSums, test: &TestSums) -> Vec<Term> {
+        vec![self.plus(false, test.kept), self.minus(true, base.kept)]
+    }
+}
+
+/// What `terms` make together; what is certain is judged at `level`.
+pub fn difference(terms: &[Term], spread: Spread, level: Level) -> Difference {
+    judged(limits(terms, spread, Level::SHOWN), limits(terms, spread, level))
+}
+
+/// The difference of two changes that are known independently.
+pub fn rest(all: (Estimate, Estimate), part: (Estimate, Estimate)) -> Difference {
+    let minus = |a: Estimate, b: Estimate| {
+        let value = a.value - b.value;
+        let below = (a.value - a.low).hypot(b.high - b.value);
+        let above = (a.high - a.value).hypot(b.value - b.low);
+        Estimate { value, low: value - below, high: value + above }
+    };
+    judged(minus(all.0, part.0), minus(all.1, part.1))
+}
+
+fn judged(estimate: Estimate, limits: Estimate) -> Difference {
+    Difference { estimate, certain: limits.low.max(0.0) + limits.high.min(0.0) }
+}

@@ -1,0 +1,411 @@
+//! Two analyses compared: the whole program, and its functions, loops, instructions and lines.
+
+use crate::change::{BaseSums, Change, RunCounts, TestSums, difference, rest};
+use crate::limits::{Level, Spread, limits};
+use crate::lines::ModuleLine;
+use crate::loops::innermost;
+use crate::matching::Matching;
+use crate::noise::{InRun, Noise, of_whole, spreads};
+use crate::pairing::{Both, Pairing};
+use crate::sums::{Measure, Sum, sums};
+use std::collections::HashMap;
+use timewise_flow::attribute::attribute;
+use timewise_flow::samples::{Samples, Weight};
+use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
+use timewise_profile::{Place, RunId, RunKind};
+
+/// A change that is certain to be less than this share of BASE's time is no finding.
+pub const WORTH_FINDING: f64 = 0.001;
+
+/// Probability that a report of two runs of the same program names a change, as far as the noise is known.
+const FALSE_FINDINGS: f64 = 0.01;
+
+/// Changes that are judged in each row: of time, by count and by cost.
+const TESTS_OF_A_ROW: usize = 3;
+
+/// Code that ran this many times more often than in BASE is as good as new if BASE has no time for it.
+const MANY_TIMES: f64 = 2.0;
+
+/// What amounts of time are measured in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// CPU time, nanoseconds.
+    Nanoseconds,
+    /// Hardware cycles.
+    Cycles,
+}
+
+/// Why two profiles cannot be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CompareError {
+    /// Cycles and time have no common unit.
+    #[error("one profile counts cycles and the other measures time: profile both with the same clock")]
+    DifferentClocks,
+    /// One was only sampled, the other only counted.
+    #[error("one profile was only sampled and the other only counted: profile both with timewise run")]
+    NothingCommon,
+}
+
+/// A thing of either or both sides, and its change.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Row<T> {
+    /// What it is.
+    pub what: Both<T>,
+    /// How it changed.
+    pub change: Change,
+    /// Whether the change is more than noise, and large enough to be told.
+    pub is_finding: bool,
+}
+
+/// Two analyses, and which code of one is which of the other.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// The old one.
+    pub base: &'a Analysis<'a>,
+    /// The new one.
+    pub test: &'a Analysis<'a>,
+    /// Which code is the same.
+    pub matching: Matching,
+    /// What amounts are measured in; `None` unless both sides were sampled.
+    pub unit: Option<Unit>,
+    /// How much runs differ by themselves.
+    pub noise: Noise,
+    spread: Spread,
+    is_counted: bool,
+    base_side: Side,
+    test_side: Side,
+}
+
+/// What the runs of one side measured.
+#[derive(Clone, Debug)]
+struct Side {
+    measure: Measure,
+    runs: Vec<OneRun>,
+}
+
+#[derive(Clone, Debug)]
+struct OneRun {
+    at: Vec<Weight>,
+    stray: Vec<(RoutineId, Weight)>,
+    user: Weight,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares two analyses.
+    ///
+    /// # Errors
+    /// They measured nothing that can be compared.
+    pub fn new(base: &'a Analysis<'a>, test: &'a Analysis<'a>) -> Result<Comparison<'a>, CompareError> {
+        let unit = unit(base, test)?;
+        let is_counted = base.quality.counting_runs > 0 && test.quality.counting_runs > 0;
+        if unit.is_none() && !is_counted {
+            return Err(CompareError::NothingCommon);
+        }
+        let counts_cycles = unit == Some(Unit::Cycles);
+        let (base_side, test_side) = (Side::new(base, counts_cycles), Side::new(test, counts_cycles));
+        let (spread, noise) = of_whole(&base_side.whole(), &test_side.whole());
+        let matching = Matching::new(base, test);
+        Ok(Comparison { base, test, matching, unit, noise, spread, is_counted, base_side, test_side })
+    }
+
+    /// How many sampling runs each side holds.
+    pub fn runs(&self) -> RunCounts {
+        RunCounts { base: self.base_side.runs.len(), test: self.test_side.runs.len() }
+    }
+
+    /// Time of the whole program in BASE, in the unit; 0 if it was not sampled.
+    pub fn whole_base(&self) -> f64 {
+        self.base_side.measure.amount(&self.base.samples.user)
+    }
+
+    /// The change of the whole program. Samples weigh the time since the one before, so that their sum needs
+    /// no interval for sampling; what remains is how much runs differ.
+    pub fn whole(&self) -> Change {
+        let (base, test) = self.sums(|_| Some(0), |_| Some(0), 1);
+        let whole = |side: &Side, user: &Weight| Sum::known(side.measure.amount(user));
+        let (old, new) = (
+            whole(&self.base_side, &self.base.samples.user),
+            whole(&self.test_side, &self.test.samples.user),
+        );
+        let runs = self.runs();
+        let all = BaseSums { all: old, ..base[0] };
+        let time = runs.time(&all, &TestSums { all: new, ..test[0] });
+        let by_count = runs.by_count(&base[0], &test[0]);
+        let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW);
+        let both = |terms: &[_]| [Level::SHOWN, level].map(|level| limits(terms, self.spread, level)).into();
+        let is_sampled = self.unit.is_some();
+        Change {
+            instructions: self
+                .is_counted
+                .then(|| (self.base.whole().instructions, self.test.whole().instructions)),
+            amounts: is_sampled.then_some((old.amount, new.amount)),
+            time: is_sampled.then(|| difference(&time, self.spread, level)),
+            by_count: (is_sampled && self.is_counted).then(|| difference(&by_count, self.spread, level)),
+            by_cost: (is_sampled && self.is_counted).then(|| rest(both(&time), both(&by_count))),
+        }
+    }
+
+    /// Changes of functions, without their callees.
+    pub fn functions(&self) -> Vec<Row<RoutineId>> {
+        let owner = |analysis: &Analysis, id: InstructionId| {
+            Some(analysis.owner[analysis.code.instructions[id.index()].block.index()].0)
+        };
+        self.rows(&self.matching.routines, owner, owner, true, RoutineId)
+    }
+
+    /// Changes of loops, without inner loops and callees.
+    pub fn loops(&self) -> Vec<Row<LoopId>> {
+        let own = |analysis: &Analysis, id| innermost(analysis, id).map(|id| id.0);
+        self.rows(&self.matching.loops, own, own, false, LoopId)
+    }
+
+    /// Changes of instructions.
+    pub fn instructions(&self) -> Vec<Row<InstructionId>> {
+        let itself = |_: &Analysis, id: InstructionId| Some(id.0);
+        self.rows(&self.matching.instructions, itself, itself, false, InstructionId)
+    }
+
+    /// Changes of source lines.
+    pub fn lines(&self) -> Vec<Row<ModuleLine>> {
+        let (base, test) = (&self.matching.base_lines, &self.matching.test_lines);
+        let ours = |_: &Analysis, id: InstructionId| base.of[id.index()];
+        let theirs = |_: &Analysis, id: InstructionId| test.of[id.index()];
+        let rows = self.rows(&self.matching.lines, ours, theirs, false, |line| line);
+        let line = |row: Row<u32>| Row {
+            what: row.what.map(|at| base.all[at as usize], |at| test.all[at as usize]),
+            change: row.change,
+            is_finding: row.is_finding,
+        };
+        rows.into_iter().map(line).collect()
+    }
+
+    /// Rows of all things that `pairing` holds, findings first, those that are certain to have changed most
+    /// before the others. The functions give what an instruction belongs to.
+    fn rows<T>(
+        &self,
+        pairing: &Pairing,
+        ours: impl Fn(&Analysis, InstructionId) -> Option<u32>,
+        theirs: impl Fn(&Analysis, InstructionId) -> Option<u32>,
+        with_strays: bool,
+        id: fn(u32) -> T,
+    ) -> Vec<Row<T>> {
+        let all = pairing.all();
+        let (row_of_base, row_of_test) = positions(&all);
+        let base_row = |id| ours(self.base, id).and_then(|thing| row_of_base.get(&thing).copied());
+        let test_row = |id| theirs(self.test, id).and_then(|thing| row_of_test.get(&thing).copied());
+        let (mut base, mut test) = self.sums(base_row, test_row, all.len());
+        let strays = |rows: &HashMap<u32, usize>, routine: RoutineId| {
+            rows.get(&routine.0).copied().filter(|_| with_strays)
+        };
+        let base_stray = |routine| strays(&row_of_base, routine);
+        let test_stray = |routine| strays(&row_of_test, routine);
+        add_strays(self.base, self.base_side.measure, base_stray, |row, stray| base[row].all.add(stray));
+        add_strays(self.test, self.test_side.measure, test_stray, |row, stray| test[row].all.add(stray));
+        let spreads = spreads(
+            &self.base_side.rows(base_row, base_stray, all.len()),
+            &self.test_side.rows(test_row, test_stray, all.len()),
+            all.len(),
+        );
+        let instructions = self.instruction_counts(base_row, test_row, all.len());
+        let least = WORTH_FINDING * self.whole_base();
+        let is_tested = |(base, test): &(&BaseSums, &TestSums)| base.all.amount.max(test.all.amount) >= least;
+        let tested = base.iter().zip(&test).filter(is_tested).count();
+        let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW * tested);
+        let mut rows: Vec<Row<T>> = Vec::with_capacity(all.len());
+        for (at, what) in all.into_iter().enumerate() {
+            let (base, test) = (&base[at], &test[at]);
+            let change = self.change(base, test, instructions[at], spreads[at], level);
+            let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
+            rows.push(Row { what: what.map(id, id), change, is_finding });
+        }
+        rows.sort_by(|a, b| order(b).partial_cmp(&order(a)).unwrap_or(std::cmp::Ordering::Equal));
+        rows
+    }
+
+    fn change(
+        &self,
+        base: &BaseSums,
+        test: &TestSums,
+        instructions: (u64, u64),
+        spread: Spread,
+        level: Level,
+    ) -> Change {
+        let runs = self.runs();
+        let both = self.unit.is_some() && self.is_counted;
+        Change {
+            instructions: self.is_counted.then_some(instructions),
+            amounts: self.unit.map(|_| (base.all.amount, test.all.amount)),
+            time: self.unit.map(|_| difference(&runs.time(base, test), spread, level)),
+            by_count: both.then(|| difference(&runs.by_count(base, test), spread, level)),
+            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, level)),
+        }
+    }
+
+    /// Sums of so many rows; the functions give an instruction's row.
+    fn sums(
+        &self,
+        base_row: impl Fn(InstructionId) -> Option<usize>,
+        test_row: impl Fn(InstructionId) -> Option<usize>,
+        rows: usize,
+    ) -> (Vec<BaseSums>, Vec<TestSums>) {
+        const BASE: usize = 5;
+        const TEST: usize = 3;
+        let pairs = &self.matching.instructions;
+        let in_base = sums(self.base, self.base_side.measure, BASE * rows, |id, add| {
+            let Some(row) = base_row(id) else { return };
+            add(BASE * row, 1.0);
+            let partner =
+                pairs.of_base(id.0).map(InstructionId).filter(|partner| test_row(*partner) == Some(row));
+            match partner.and_then(|partner| self.growth(id, partner)) {
+                None => add(BASE * row + 4, 1.0),
+                Some(growth) => {
+                    add(BASE * row + 1, growth);
+                    if growth > 1.0 {
+                        add(BASE * row + 2, growth - 1.0);
+                    } else if growth < 1.0 {
+                        add(BASE * row + 3, 1.0 - growth);
+                    }
+                }
+            }
+        });
+        let in_test = sums(self.test, self.test_side.measure, TEST * rows, |id, add| {
+            let Some(row) = test_row(id) else { return };
+            add(TEST * row, 1.0);
+            let partner =
+                pairs.of_test(id.0).map(InstructionId).filter(|partner| base_row(*partner) == Some(row));
+            let is_kept = partner.is_some_and(|partner| self.growth(partner, id).is_some());
+            add(TEST * row + if is_kept { 1 } else { 2 }, 1.0);
+        });
+        let base = |s: &[Sum]| BaseSums { all: s[0], kept: s[1], grown: s[2], shrunk: s[3], gone: s[4] };
+        let test = |s: &[Sum]| TestSums { all: s[0], kept: s[1], new: s[2] };
+        (in_base.chunks(BASE).map(base).collect(), in_test.chunks(TEST).map(test).collect())
+    }
+
+    /// How many times as often an instruction ran in TEST as in BASE; `None` where its time in the two cannot
+    /// be compared: where it ran on one side only, and where it ran so seldom in BASE that no sample was to be
+    /// expected, and many times as often in TEST.
+    fn growth(&self, base: InstructionId, test: InstructionId) -> Option<f64> {
+        let old = self.base.code.executions(base) as f64;
+        let new = self.test.code.executions(test) as f64;
+        if old == new {
+            return Some(1.0);
+        }
+        let growth = new / old;
+        if old == 0.0 || new == 0.0 {
+            return None;
+        }
+        let amount = |side: &Side, analysis: &Analysis, id: InstructionId| {
+            side.measure.amount(&analysis.attributed.at[id.index()])
+        };
+        let both = amount(&self.base_side, self.base, base) + amount(&self.test_side, self.test, test);
+        let expected = old * both / (old + new);
+        (growth < MANY_TIMES || expected >= self.base_side.measure.sample()).then_some(growth)
+    }
+
+    fn instruction_counts(
+        &self,
+        base_row: impl Fn(InstructionId) -> Option<usize>,
+        test_row: impl Fn(InstructionId) -> Option<usize>,
+        rows: usize,
+    ) -> Vec<(u64, u64)> {
+        let mut counts = vec![(0u64, 0u64); rows];
+        for id in (0..self.base.code.instructions.len() as u32).map(InstructionId) {
+            base_row(id).into_iter().for_each(|row| counts[row].0 += self.base.code.executions(id));
+        }
+        for id in (0..self.test.code.instructions.len() as u32).map(InstructionId) {
+            test_row(id).into_iter().for_each(|row| counts[row].1 += self.test.code.executions(id));
+        }
+        counts
+    }
+}
+
+fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> {
+    let clock = |analysis: &Analysis| {
+        let clock = analysis.quality.clock.as_ref().filter(|_| analysis.samples.user.cycles > 0.0);
+        clock.map(|clock| clock.counts_cycles)
+    };
+    match (clock(base), clock(test)) {
+        (Some(true), Some(true)) => Ok(Some(Unit::Cycles)),
+        (Some(false), Some(false)) => Ok(Some(Unit::Nanoseconds)),
+        (Some(_), Some(_)) => Err(CompareError::DifferentClocks),
+        _ => Ok(None),
+    }
+}
+
+/// Rows of the things of BASE and of TEST.
+fn positions(all: &[Both<u32>]) -> (HashMap<u32, usize>, HashMap<u32, usize>) {
+    let rows = |side: fn(&Both<u32>) -> Option<u32>| {
+        all.iter().enumerate().filter_map(|(row, both)| Some((side(both)?, row))).collect()
+    };
+    (rows(|both| both.base), rows(|both| both.test))
+}
+
+/// What comes first has more of this: certain change, any change, changed instructions.
+fn order<T>(row: &Row<T>) -> (bool, f64, f64, u64) {
+    let certain = row.change.certain().abs();
+    let time = row.change.time.map_or(0.0, |time| time.estimate.value.abs());
+    let instructions = row.change.instructions.map_or(0, |(base, test)| base.abs_diff(test));
+    (row.is_finding, if row.is_finding { certain } else { 0.0 }, time, instructions)
+}
+
+fn add_strays(
+    analysis: &Analysis,
+    measure: Measure,
+    row: impl Fn(RoutineId) -> Option<usize>,
+    mut add: impl FnMut(usize, Sum),
+) {
+    for (_, routine, weight) in analysis.strays() {
+        row(routine).into_iter().for_each(|row| add(row, measure.sum(&weight)));
+    }
+}
+
+impl Side {
+    fn new(analysis: &Analysis, counts_cycles: bool) -> Side {
+        let profile = analysis.profile;
+        let routines: HashMap<Place, RoutineId> =
+            analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
+        let mut runs = Vec::new();
+        for (id, _) in profile.runs.iter().enumerate().filter(|(_, run)| run.kind == RunKind::Sampling) {
+            let samples = Samples::of_run(profile, &analysis.code, RunId(id as u32));
+            let stray =
+                samples.stray.iter().filter_map(|(place, weight)| Some((*routines.get(place)?, *weight)));
+            runs.push(OneRun {
+                at: attribute(&analysis.code, &samples, analysis.policy).at,
+                stray: stray.collect(),
+                user: samples.user,
+            });
+        }
+        Side { measure: Measure::new(analysis, counts_cycles), runs }
+    }
+
+    /// The one row of the whole program, in each run.
+    fn whole(&self) -> Vec<Vec<InRun>> {
+        let of = |run: &OneRun| vec![InRun { amount: self.measure.amount(&run.user), variance: 0.0 }];
+        self.runs.iter().map(of).collect()
+    }
+
+    /// So many rows in each run; the functions give the row of an instruction and of a routine's samples on
+    /// code that was not counted.
+    fn rows(
+        &self,
+        row: impl Fn(InstructionId) -> Option<usize>,
+        stray_row: impl Fn(RoutineId) -> Option<usize>,
+        rows: usize,
+    ) -> Vec<Vec<InRun>> {
+        let of = |run: &OneRun| {
+            let mut all = vec![InRun::default(); rows];
+            let mut add = |row: usize, weight: &Weight| {
+                all[row].amount += self.measure.amount(weight);
+                all[row].variance += self.measure.squares(weight);
+            };
+            for (index, weight) in run.at.iter().enumerate() {
+                row(InstructionId(index as u32)).into_iter().for_each(|row| add(row, weight));
+            }
+            for (routine, weight) in &run.stray {
+                stray_row(*routine).into_iter().for_each(|row| add(row, weight));
+            }
+            all
+        };
+        self.runs.iter().map(of).collect()
+    }
+}

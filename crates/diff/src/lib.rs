@@ -1,0 +1,37 @@
+//! What changed between two profiles, BASE and TEST: two runs of a program, or runs of two builds of it.
+//!
+//! A change of time is two changes: code ran more or less often (at its old cost), and an execution of it
+//! became dearer or cheaper (at its new count). Executions are counted, so that they changed is a fact; time
+//! is sampled, so a change of it is one only if it is more than sampling and the differences between runs of
+//! the same program explain, for all rows of a report together.
+//!
+//! The crate is one of its own, not a part of `flow`: `flow` says what follows from one profile, and must not
+//! come to know of a second one. Values in, values out, as there.
+//!
+//! - [`pairing`], [`modules`], [`functions`], [`similar`], [`align`], [`loops`], [`lines`], [`matching`]: which
+//!   code of BASE is which code of TEST;
+//! - [`sums`], [`noise`], [`limits`], [`change`]: from samples and counts to changes with their limits;
+//! - [`comparison`]: all of it together, where reading starts;
+//! - [`gate`]: conditions that a comparison must meet.
+#![forbid(unsafe_code)]
+
+pub mod align;
+pub mod change;
+pub mod comparison;
+pub mod functions;
+pub mod gate;
+pub mod limits;
+pub mod lines;
+pub mod loops;
+pub mod matching;
+pub mod modules;
+pub mod noise;
+pub mod pairing;
+pub mod similar;
+pub mod sums;
+
+pub use change::{Change, Difference};
+pub use comparison::{CompareError, Comparison, Row, Unit};
+pub use gate::{Gate, GateError, Verdict};
+pub use noise::Noise;
+pub use pairing::Both;

@@ -1,0 +1,135 @@
+//! Limits of sums and differences of measured amounts.
+//!
+//! Each amount has the limits of a weighted Poisson sum (`timewise_flow::interval`), which are not symmetric. A
+//! sum or difference takes from each of its terms the distance to the limit that matters, and adds their
+//! squares (the method of variance estimates recovery; Zou and Donner, Statistics in Medicine 27, 2008).
+//! What runs differ by themselves is a further independent distance.
+
+use crate::sums::Sum;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use timewise_flow::Estimate;
+use timewise_flow::interval::{CONFIDENCE, weighted_poisson_beyond};
+
+/// How surely the true value lies within limits.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Level {
+    /// Probability that it lies beyond one limit.
+    tail: f64,
+}
+
+impl Level {
+    /// The level of all intervals that are shown.
+    pub const SHOWN: Level = Level { tail: (1.0 - CONFIDENCE) / 2.0 };
+
+    /// The level at which of `tests` intervals together none misses its true value, but with this probability
+    /// (Bonferroni's correction).
+    pub fn of_all(error: f64, tests: usize) -> Level {
+        Level { tail: error / 2.0 / tests.max(1) as f64 }
+    }
+
+    /// Standard deviations within which a value lies whose deviation is known from so many degrees of freedom;
+    /// infinitely many for one that is known.
+    pub fn deviations(self, freedom: f64) -> f64 {
+        const LARGE: f64 = 1e6;
+        match StudentsT::new(0.0, 1.0, freedom.clamp(1.0, LARGE)) {
+            Ok(distribution) => distribution.inverse_cdf(1.0 - self.tail),
+            Err(_) => f64::INFINITY,
+        }
+    }
+}
+
+/// How much runs of the same program differ by themselves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// Variance of one run's time, as a share of the time's square.
+    pub variance: f64,
+    /// Degrees of freedom from which it is known.
+    pub freedom: f64,
+}
+
+/// An amount that is added or subtracted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Term {
+    /// The amount.
+    pub sum: Sum,
+    /// Whether it is subtracted.
+    pub is_negative: bool,
+    /// Runs that it is the average of.
+    pub runs: usize,
+}
+
+/// Limits of what `terms` make together, in an average run.
+pub fn limits(terms: &[Term], spread: Spread, level: Level) -> Estimate {
+    let (normal, deviations) = (level.deviations(f64::INFINITY), level.deviations(spread.freedom));
+    let (mut value, mut below, mut above) = (0.0, 0.0, 0.0);
+    for Term { sum, is_negative, runs } in terms {
+        let (low, high) = match sum.is_sampled() {
+            true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, level.tail),
+            false => (sum.amount, sum.amount),
+        };
+        let split = normal * normal * sum.split;
+        let (down, up) = ((sum.amount - low).powi(2) + split, (high - sum.amount).powi(2) + split);
+        let noise = (deviations * sum.amount).powi(2) * spread.variance / (*runs).max(1) as f64;
+        let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
+        value += sign * sum.amount;
+        below += down + noise;
+        above += up + noise;
+    }
+    Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: Spread = Spread { variance: 0.0, freedom: f64::INFINITY };
+
+    fn term(samples: f64, is_negative: bool) -> Term {
+        Term { sum: Sum { amount: samples, squares: samples, split: 0.0, unseen: 1.0 }, is_negative, runs: 1 }
+    }
+
+    /// Student's distribution as printed in textbooks.
+    #[test]
+    fn deviations_are_those_of_the_tables() {
+        let level = |tail: f64| Level { tail };
+        for (tail, freedom, want) in [
+            (0.025, 1.0, 12.706),
+            (0.025, 4.0, 2.776),
+            (0.005, 10.0, 3.169),
+            (0.0005, 5.0, 6.869),
+            (0.025, f64::INFINITY, 1.960),
+            (0.0005, f64::INFINITY, 3.291),
+        ] {
+            let got = level(tail).deviations(freedom);
+            assert!((got - want).abs() < 0.002, "{tail} {freedom}: {got} is not {want}");
+        }
+        // The normal distribution far out: 4.8916 deviations for one in a million on both sides.
+        assert!((Level::of_all(0.01, 10_000).deviations(f64::INFINITY) - 4.8916).abs() < 0.001);
+    }
+
+    #[test]
+    fn one_term_has_the_limits_of_its_sum() {
+        let got = limits(&[term(10.0, false)], KNOWN, Level::SHOWN);
+        assert!((got.low - 4.795).abs() < 0.01 && (got.high - 18.390).abs() < 0.01, "{got:?}");
+        let got = limits(&[term(10.0, true)], KNOWN, Level::SHOWN);
+        assert!((got.low + 18.390).abs() < 0.01 && (got.high + 4.795).abs() < 0.01, "{got:?}");
+    }
+
+    #[test]
+    fn nothing_has_no_width() {
+        let nothing = Term { sum: Sum::default(), is_negative: true, runs: 1 };
+        assert_eq!(limits(&[nothing, nothing], KNOWN, Level::SHOWN), Estimate::default());
+    }
+
+    #[test]
+    fn noise_shrinks_with_runs_and_grows_with_doubt() {
+        let width = |runs, freedom| {
+            let term = Term { runs, ..term(1e8, false) };
+            let got = limits(&[term], Spread { variance: 0.01, freedom }, Level::SHOWN);
+            (got.high - got.low) / 2e8
+        };
+        assert!((width(1, f64::INFINITY) - 0.196).abs() < 0.001);
+        assert!((width(4, f64::INFINITY) - 0.098).abs() < 0.001);
+        assert!((width(1, 4.0) - 0.2776).abs() < 0.001);
+    }
+}

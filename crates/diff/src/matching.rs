@@ -1,0 +1,92 @@
+//! Which code of BASE is which code of TEST, at every granularity.
+
+use crate::align::{Token, align};
+use crate::lines::Lines;
+use crate::pairing::Pairing;
+use crate::{functions, lines, loops, modules};
+use timewise_flow::{Analysis, InstructionId, RoutineId};
+
+/// All pairs; ids are those of the analyses.
+#[derive(Clone, Debug)]
+pub struct Matching {
+    /// Routines.
+    pub routines: Pairing,
+    /// Executed instructions.
+    pub instructions: Pairing,
+    /// Loops.
+    pub loops: Pairing,
+    /// Source lines, by their position in `base_lines` and `test_lines`.
+    pub lines: Pairing,
+    /// Lines of BASE.
+    pub base_lines: Lines,
+    /// Lines of TEST.
+    pub test_lines: Lines,
+}
+
+impl Matching {
+    /// Matches two analyses.
+    pub fn new(base: &Analysis, test: &Analysis) -> Matching {
+        let modules = modules::pair(base.profile, test.profile);
+        let routines = functions::pair(base, test, &modules);
+        let instructions = instructions(base, test, &routines);
+        let loops = loops::pair(base, test, &instructions);
+        let (base_lines, test_lines) = (Lines::new(base), Lines::new(test));
+        let lines = lines::pair(&base_lines, &test_lines, &instructions);
+        Matching { routines, instructions, loops, lines, base_lines, test_lines }
+    }
+}
+
+/// Pairs the instructions of paired routines: by offset where they lie in the same file, else by alignment.
+fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> Pairing {
+    let mut pairing = Pairing::new(base.code.instructions.len(), test.code.instructions.len());
+    for routine in 0..base.routines.len() as u32 {
+        let Some(partner) = routines.of_base(routine) else { continue };
+        let (ours, our_tokens) = tokens(base, RoutineId(routine));
+        let (theirs, their_tokens) = tokens(test, RoutineId(partner));
+        if is_same_file(base, test, routine, partner) {
+            let offset = |analysis: &Analysis, id: InstructionId| {
+                let place = analysis.code.place(id);
+                (place.version, place.offset)
+            };
+            let mut at: std::collections::HashMap<_, InstructionId> = std::collections::HashMap::new();
+            at.extend(theirs.iter().map(|id| (offset(test, *id), *id)));
+            for id in ours {
+                if let Some(partner) = at.get(&offset(base, id)) {
+                    pairing.pair(id.0, partner.0);
+                }
+            }
+            continue;
+        }
+        for (a, b) in align(&our_tokens, &their_tokens) {
+            pairing.pair(ours[a].0, theirs[b].0);
+        }
+    }
+    pairing
+}
+
+fn is_same_file(base: &Analysis, test: &Analysis, routine: u32, partner: u32) -> bool {
+    let build_id = |analysis: &Analysis, routine: u32| {
+        let module = analysis.routines[routine as usize].place.module;
+        analysis.profile.modules[module.index()].build_id.clone()
+    };
+    let build_id_of_ours = build_id(base, routine);
+    !build_id_of_ours.is_empty() && build_id_of_ours == build_id(test, partner)
+}
+
+/// The executed instructions of a routine in the order of their offsets, and what they are.
+pub fn tokens(analysis: &Analysis, routine: RoutineId) -> (Vec<InstructionId>, Vec<Token>) {
+    let (mut ids, mut tokens) = (Vec::new(), Vec::new());
+    for block in &analysis.routines[routine.index()].blocks {
+        let code = &analysis.profile.blocks[block.index()].code;
+        let executed = &analysis.code.blocks[block.index()];
+        for id in executed.instructions() {
+            let step = &analysis.code.instructions[id.index()].step;
+            let begin = (step.offset - executed.place.offset.0) as usize;
+            let end = code.len().min(begin + usize::from(step.length));
+            let shape = timewise_isa::shape(&code[begin..end]);
+            ids.push(id);
+            tokens.push(Token { shape, begins_block: id == executed.first });
+        }
+    }
+    (ids, tokens)
+}

@@ -1,0 +1,72 @@
+//! Which module of one profile is which of another: builds lie in different folders and have different build
+//! ids, and libraries change their version.
+
+use crate::pairing::Pairing;
+use timewise_profile::{Module, ModuleId, ModuleKind, Profile};
+
+/// Pairs the modules of two profiles: the executables first, then by ever less that is the same.
+pub fn pair(base: &Profile, test: &Profile) -> Pairing {
+    let mut pairing = Pairing::new(base.modules.len(), test.modules.len());
+    if let (Some(base), Some(test)) = (executable(base), executable(test)) {
+        pairing.pair(base.0, test.0);
+    }
+    let keys: [fn(&Module) -> Option<Key>; 4] = [
+        |module| Some((module.kind, module.path.clone(), module.build_id.clone())),
+        |module| Some((module.kind, module.path.clone(), Vec::new())),
+        |module| {
+            let has_build_id = !module.build_id.is_empty();
+            has_build_id.then(|| (module.kind, Vec::new(), module.build_id.clone()))
+        },
+        |module| {
+            let is_file = module.kind == ModuleKind::File;
+            is_file.then(|| (module.kind, without_version(&module.path).to_vec(), Vec::new()))
+        },
+    ];
+    for key in keys {
+        pairing.by_key(|id| key(&base.modules[id as usize]), |id| key(&test.modules[id as usize]));
+    }
+    pairing
+}
+
+type Key = (ModuleKind, Vec<u8>, Vec<u8>);
+
+/// The module that holds the program itself.
+fn executable(profile: &Profile) -> Option<ModuleId> {
+    let path = &profile.processes.first()?.executable;
+    let found = profile.modules.iter().position(|module| module.path == *path)?;
+    Some(ModuleId(found as u32))
+}
+
+/// The file's name, for a library up to its version: `libz.so` for `/lib/libz.so.1.3`.
+fn without_version(path: &[u8]) -> &[u8] {
+    const SUFFIX: &[u8] = b".so";
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let versioned = name.windows(SUFFIX.len() + 1).position(|part| part == b".so.");
+    versioned.map_or(name, |at| &name[..at + SUFFIX.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(path: &str, build_id: &[u8]) -> Module {
+        Module { kind: ModuleKind::File, path: path.into(), build_id: build_id.to_vec() }
+    }
+
+    fn partners(base: &[Module], test: &[Module]) -> Vec<Option<u32>> {
+        let profile = |modules: &[Module]| Profile { modules: modules.to_vec(), ..Profile::default() };
+        let pairing = pair(&profile(base), &profile(test));
+        (0..base.len() as u32).map(|id| pairing.of_base(id)).collect()
+    }
+
+    #[test]
+    fn libraries_are_known_by_path_then_by_build_then_by_name() {
+        let base =
+            [module("/old/app", &[1]), module("/lib/libz.so.1.2", &[2]), module("/lib/libc.so.6", &[3])];
+        let test =
+            [module("/lib/libc.so.6", &[9]), module("/lib/libz.so.1.3", &[8]), module("/new/app", &[7])];
+        assert_eq!(partners(&base, &test), [Some(2), Some(1), Some(0)]);
+        assert_eq!(partners(&[module("/a", &[1])], &[module("/b", &[1])]), [Some(0)]);
+        assert_eq!(partners(&[module("/a", &[1])], &[module("/b", &[2])]), [None]);
+    }
+}

@@ -1,0 +1,123 @@
+//! Pairs of things of two sides, each in one pair at most.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// The same thing on both sides, or one that only one side has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Both<T> {
+    /// In BASE.
+    pub base: Option<T>,
+    /// In TEST.
+    pub test: Option<T>,
+}
+
+impl<T> Both<T> {
+    /// Applies a function to each side that is there.
+    pub fn map<U>(self, base: impl FnOnce(T) -> U, test: impl FnOnce(T) -> U) -> Both<U> {
+        Both { base: self.base.map(base), test: self.test.map(test) }
+    }
+}
+
+/// Which of so many things of BASE is which of so many of TEST; both are numbered from 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pairing {
+    of_base: Vec<Option<u32>>,
+    of_test: Vec<Option<u32>>,
+}
+
+impl Pairing {
+    /// No pairs yet.
+    pub fn new(base: usize, test: usize) -> Pairing {
+        Pairing { of_base: vec![None; base], of_test: vec![None; test] }
+    }
+
+    /// Pairs two, unless one of them is in a pair.
+    pub fn pair(&mut self, base: u32, test: u32) {
+        if self.is_free(base, test) {
+            self.of_base[base as usize] = Some(test);
+            self.of_test[test as usize] = Some(base);
+        }
+    }
+
+    /// Whether neither is in a pair.
+    pub fn is_free(&self, base: u32, test: u32) -> bool {
+        self.of_base[base as usize].is_none() && self.of_test[test as usize].is_none()
+    }
+
+    /// Pairs those that are in no pair yet and have a key in common. Where several have the same key, they are
+    /// paired in their order if there are as many on both sides, else not at all.
+    pub fn by_key<K: Hash + Eq>(&mut self, base: impl Fn(u32) -> Option<K>, test: impl Fn(u32) -> Option<K>) {
+        let ours = groups(&self.of_base, base);
+        let mut theirs = groups(&self.of_test, test);
+        for (key, ours) in ours {
+            let theirs = theirs.remove(&key).unwrap_or_default();
+            if ours.len() == theirs.len() {
+                ours.into_iter().zip(theirs).for_each(|(base, test)| self.pair(base, test));
+            }
+        }
+    }
+
+    /// The partner of one of BASE.
+    pub fn of_base(&self, base: u32) -> Option<u32> {
+        self.of_base[base as usize]
+    }
+
+    /// The partner of one of TEST.
+    pub fn of_test(&self, test: u32) -> Option<u32> {
+        self.of_test[test as usize]
+    }
+
+    /// Those of BASE in no pair.
+    pub fn free_of_base(&self) -> impl Iterator<Item = u32> {
+        free(&self.of_base)
+    }
+
+    /// Those of TEST in no pair.
+    pub fn free_of_test(&self) -> impl Iterator<Item = u32> {
+        free(&self.of_test)
+    }
+
+    /// All: pairs and those of BASE alone in the order of BASE, then those of TEST alone.
+    pub fn all(&self) -> Vec<Both<u32>> {
+        let ours = (0..self.of_base.len() as u32).map(|id| Both { base: Some(id), test: self.of_base(id) });
+        ours.chain(self.free_of_test().map(|id| Both { base: None, test: Some(id) })).collect()
+    }
+}
+
+fn free(partners: &[Option<u32>]) -> impl Iterator<Item = u32> {
+    let of = partners.iter().enumerate().filter(|(_, partner)| partner.is_none());
+    of.map(|(id, _)| id as u32)
+}
+
+fn groups<K: Hash + Eq>(partners: &[Option<u32>], key: impl Fn(u32) -> Option<K>) -> HashMap<K, Vec<u32>> {
+    let mut groups: HashMap<K, Vec<u32>> = HashMap::new();
+    for id in free(partners) {
+        if let Some(key) = key(id) {
+            groups.entry(key).or_default().push(id);
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_pair_what_is_as_frequent_on_both_sides() {
+        const BASE: [&str; 6] = ["a", "b", "b", "c", "c", ""];
+        const TEST: [&str; 5] = ["b", "a", "b", "c", ""];
+        let key = |names: &'static [&'static str]| {
+            move |id: u32| Some(names[id as usize]).filter(|name| !name.is_empty())
+        };
+        let mut pairing = Pairing::new(6, 5);
+        pairing.by_key(key(&BASE), key(&TEST));
+        let partners: Vec<Option<u32>> = (0..6).map(|id| pairing.of_base(id)).collect();
+        assert_eq!(partners, [Some(1), Some(0), Some(2), None, None, None]);
+        let alone = Both { base: None, test: Some(3) };
+        assert!(pairing.all().contains(&alone) && pairing.all().len() == 8);
+        pairing.pair(0, 3);
+        assert_eq!(pairing.of_base(0), Some(1), "a pair is not broken");
+    }
+}

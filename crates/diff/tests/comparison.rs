@@ -1,0 +1,191 @@
+//! Comparisons of small profiles written by hand.
+
+use timewise_diff::{Both, Comparison, Gate, Noise};
+use timewise_flow::sketch::sketch;
+use timewise_flow::{Analysis, RoutineId};
+use timewise_profile::Profile;
+
+/// A program with a hot loop in `work` and some time in `main`: so many rounds, samples on the loop's load and
+/// in `main`, and further lines.
+fn program(rounds: u64, load: u64, main: u64, more: &str) -> Profile {
+    sketch(&format!(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function main at 0x1000 size 0x40 file a.c line 1
+         function work at 0x2000 size 0x40 file a.c line 9
+         block start at 0x1000 runs 1 code 31c0 90
+         block head at 0x2000 runs 1 code 4831c9
+         block body at 0x2003 runs {rounds} code 488b3433 4883c001 75eb
+         block tail at 0x200d runs 1 code c3
+         edge - -> start external 1
+         edge start -> head fallthrough 1
+         edge head -> body fallthrough 1
+         edge body -> body branch {}
+         edge body -> tail fallthrough 1
+         line 0x1000 /src/a.c 2
+         line 0x2000 /src/a.c 10
+         line 0x2003 /src/a.c 11
+         sample 0x1002 {main}
+         sample 0x2007 {load}
+         {more}",
+        rounds - 1
+    ))
+    .unwrap()
+}
+
+fn compared<T>(base: &Profile, test: &Profile, with: impl FnOnce(&Comparison) -> T) -> T {
+    let (base, test) = (Analysis::new(base, None), Analysis::new(test, None));
+    with(&Comparison::new(&base, &test).unwrap())
+}
+
+fn named(analysis: &Analysis, id: Option<RoutineId>) -> Option<String> {
+    id.map(|id| analysis.name_of(id))
+}
+
+#[test]
+fn a_profile_compared_with_itself_has_not_changed() {
+    let profile = program(1_000_000, 5000, 500, "");
+    compared(&profile, &profile, |comparison| {
+        let all = [comparison.whole()].into_iter();
+        let all = all.chain(comparison.functions().into_iter().map(|row| row.change));
+        let all = all.chain(comparison.loops().into_iter().map(|row| row.change));
+        let all = all.chain(comparison.instructions().into_iter().map(|row| row.change));
+        for change in all.chain(comparison.lines().into_iter().map(|row| row.change)) {
+            let by_count = change.by_count.unwrap();
+            assert_eq!((by_count.estimate.low, by_count.estimate.high), (0.0, 0.0), "{change:?}");
+            assert_eq!((change.time.unwrap().estimate.value, change.certain()), (0.0, 0.0), "{change:?}");
+            let (base, test) = change.instructions.unwrap();
+            assert_eq!(base, test);
+        }
+        assert_eq!(comparison.noise, Noise::Unknown);
+    });
+}
+
+#[test]
+fn more_rounds_at_the_same_cost_are_a_change_by_count() {
+    let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_200_000, 6000, 500, ""));
+    compared(&base, &test, |comparison| {
+        let row = comparison.functions()[0];
+        assert_eq!(named(comparison.test, row.what.test).as_deref(), Some("work"));
+        assert!(row.is_finding);
+        let (by_count, by_cost) = (row.change.by_count.unwrap(), row.change.by_cost.unwrap());
+        // A fifth of 5000 samples of 250 µs.
+        assert!((by_count.estimate.value - 250e6).abs() < 1e3, "{by_count:?}");
+        assert!(by_count.certain > 0.0);
+        assert!(by_cost.estimate.value.abs() < 1e3 && by_cost.certain == 0.0, "{by_cost:?}");
+        let time = row.change.time.unwrap();
+        let parts = by_count.estimate.value + by_cost.estimate.value;
+        assert!((time.estimate.value - parts).abs() < 1e3, "{time:?}");
+        assert!(comparison.loops()[0].is_finding);
+    });
+}
+
+#[test]
+fn a_dearer_load_is_a_change_by_cost_if_it_is_more_than_noise() {
+    let base = program(1_000_000, 5000, 500, "");
+    let by_cost = |load| {
+        let test = program(1_000_000, load, 500, "");
+        compared(&base, &test, |comparison| {
+            let row = comparison.instructions()[0];
+            let change = row.change;
+            assert_eq!(change.by_count.unwrap().estimate.value, 0.0);
+            (row.is_finding, change.by_cost.unwrap().certain)
+        })
+    };
+    assert_eq!(by_cost(5600), (false, 0.0), "runs differ by as much");
+    let (is_finding, certain) = by_cost(15_000);
+    assert!(is_finding && certain > 0.0);
+    let (is_finding, certain) = by_cost(1000);
+    assert!(is_finding && certain < 0.0);
+}
+
+#[test]
+fn several_runs_measure_the_noise() {
+    let side = |loads: [u64; 4]| {
+        let mut runs = loads.map(|load| program(1_000_000, load, 500, "")).into_iter();
+        let mut profile = runs.next().unwrap();
+        runs.for_each(|run| profile.append(run));
+        profile
+    };
+    let steady = side([5000, 5010, 4990, 5000]);
+    let slower = side([5600, 5590, 5610, 5600]);
+    compared(&steady, &slower, |comparison| {
+        assert!(matches!(comparison.noise, Noise::Measured(share) if share < 0.01), "{:?}", comparison.noise);
+        assert!(comparison.functions()[0].is_finding, "what one run each could not tell");
+        assert!("time>5%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
+        assert!(!"time>15%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
+    });
+    let unsteady = (side([4000, 6000, 5000, 5500]), side([5600, 4600, 6600, 5600]));
+    compared(&unsteady.0, &unsteady.1, |comparison| {
+        assert!(matches!(comparison.noise, Noise::Measured(share) if share > 0.05), "{:?}", comparison.noise);
+        assert!(!comparison.functions()[0].is_finding);
+        assert!(!"time>5%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
+    });
+}
+
+#[test]
+fn new_and_vanished_functions_are_shown_with_their_time() {
+    let extra = "function added at 0x3000 size 0x10
+         block added at 0x3000 runs 1000 code 90 c3
+         edge body -> added call 1000
+         sample 0x3001 400";
+    let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_000_000, 5000, 500, extra));
+    let is_added = |analysis: &Analysis, what: Both<RoutineId>| {
+        named(analysis, what.test).or(named(analysis, what.base)).as_deref() == Some("added")
+    };
+    compared(&base, &test, |comparison| {
+        let row = comparison.functions()[0];
+        assert!(row.is_finding && row.what.base.is_none());
+        assert_eq!(named(comparison.test, row.what.test).as_deref(), Some("added"));
+        assert_eq!(row.change.instructions, Some((0, 2000)));
+        let by_count = row.change.by_count.unwrap();
+        assert!((by_count.estimate.value - 100e6).abs() < 1e3 && by_count.certain > 0.0, "{by_count:?}");
+    });
+    compared(&test, &base, |comparison| {
+        let row = comparison.functions()[0];
+        assert!(
+            row.is_finding
+                && row.what.test.is_none()
+                && is_added(comparison.base, Both { test: None, ..row.what })
+        );
+        assert!(row.change.by_count.unwrap().certain < 0.0);
+    });
+}
+
+#[test]
+fn code_that_moved_is_the_same_code() {
+    let base = program(1_000_000, 5000, 500, "");
+    let mut moved = base.clone();
+    moved.modules[0].path = b"/other/sketch".to_vec();
+    let shift =
+        |offset: &mut timewise_profile::Offset| offset.0 += if offset.0 >= 0x2000 { 0x770 } else { 0x40 };
+    moved.functions.iter_mut().for_each(|function| shift(&mut function.place.offset));
+    moved.blocks.iter_mut().for_each(|block| shift(&mut block.place.offset));
+    moved.lines.iter_mut().for_each(|line| shift(&mut line.place.offset));
+    for sample in &mut moved.samples {
+        sample.place.iter_mut().for_each(|place| shift(&mut place.offset));
+    }
+    let unnamed = |profile: &Profile| Profile { functions: Vec::new(), ..profile.clone() };
+    for (base, test) in [(base.clone(), moved.clone()), (unnamed(&base), unnamed(&moved))] {
+        compared(&base, &test, |comparison| {
+            let rows = comparison.instructions();
+            let alone = rows.iter().filter(|row| row.what.base.is_none() || row.what.test.is_none()).count();
+            // Without names, functions of so few instructions are not told by their code.
+            let is_named = !base.functions.is_empty();
+            assert_eq!(alone == 0, is_named, "{rows:?}");
+        });
+    }
+}
+
+#[test]
+fn gates_of_functions_and_instructions() {
+    let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_200_000, 6000, 500, ""));
+    compared(&base, &test, |comparison| {
+        let judged = |gate: &str| gate.parse::<Gate>().unwrap().judge(comparison);
+        assert!(judged("instructions>19%").unwrap().fails && !judged("instructions>20%").unwrap().fails);
+        assert!(judged("function:work time-by-count>5%").unwrap().fails);
+        assert!(!judged("function:main instructions>0%").unwrap().fails);
+        assert!(judged("time-by-count>5%").unwrap().fails);
+        assert!(!judged("time>2%").unwrap().fails, "one run each: noise is unknown");
+        assert!(judged("function:nothing time>1%").is_err());
+    });
+}

@@ -1,0 +1,32 @@
+//! Divisions and loads on which the program waits.
+
+use super::{Costly, Finding, costly_enough};
+use crate::analysis::Analysis;
+use crate::code::InstructionId;
+use crate::cost::Cost;
+use timewise_isa::Work;
+
+/// A division that takes fewer cycles is as cheap as what would replace it: a multiplication and a shift.
+const DEAR_DIVISION: f64 = 4.0;
+
+/// Cycles that no second cache takes.
+const SLOW_LOAD: f64 = 20.0;
+
+/// Hints on single instructions.
+pub fn costly(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
+    let of = |(index, cost): (usize, &Cost)| {
+        let id = InstructionId(index as u32);
+        let step = &analysis.code.instructions[index].step;
+        let hint: fn(Costly) -> Finding = match (step.work, step.loads) {
+            (Work::Division, _) => Finding::Division,
+            (Work::Simple | Work::Pipelined, true) => Finding::SlowLoad,
+            _ => return None,
+        };
+        let least = if step.work == Work::Division { DEAR_DIVISION } else { SLOW_LOAD };
+        // What controls the flow has hints of its own.
+        let is_plain = step.control == timewise_isa::Control::Next;
+        let costly = costly_enough(analysis, id, cost).filter(|_| is_plain)?;
+        (costly.cycles_each.low >= least).then(|| hint(costly))
+    };
+    costs.iter().enumerate().filter_map(of).collect()
+}

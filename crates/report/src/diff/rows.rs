@@ -1,0 +1,192 @@
+//! Rows of a comparison, with what each is in BASE and in TEST.
+
+use super::By;
+use super::fields::ChangeFields;
+use crate::code_text::CodeText;
+use crate::labels;
+use serde::Serialize;
+use timewise_diff::comparison::Row;
+use timewise_diff::{Both, Change, Comparison};
+use timewise_flow::lines::{SourceLine, line_at};
+use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
+use timewise_profile::Place;
+
+/// A function, loop, instruction or line of one side or of both.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffRow {
+    /// What it is.
+    #[serde(flatten)]
+    pub site: SiteFields,
+    /// How it changed.
+    #[serde(flatten)]
+    pub fields: ChangeFields,
+    /// The change itself.
+    #[serde(skip)]
+    pub change: Change,
+    /// What it is on each side.
+    #[serde(skip)]
+    pub what: Both<Site>,
+}
+
+/// Fields of what a row is.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteFields {
+    /// Whether its change is more than noise.
+    pub finding: bool,
+    /// `both`, `new` (only TEST has it) or `gone` (only BASE has it).
+    pub status: &'static str,
+    /// Path of the module in BASE; null if BASE has it not, as is all else of BASE.
+    pub base_module: Option<String>,
+    /// Name of the function in BASE.
+    pub base_function: Option<String>,
+    /// Link-time address in BASE: of a function, of a loop's header, of an instruction; null for a line.
+    pub base_offset: Option<u64>,
+    /// Source file in BASE, if known.
+    pub base_file: Option<String>,
+    /// Source line in BASE, the first of a loop.
+    pub base_line: Option<u32>,
+    /// Intel syntax in BASE; null unless it is an instruction.
+    pub base_text: Option<String>,
+    /// Path of the module in TEST; null if TEST has it not, as is all else of TEST.
+    pub test_module: Option<String>,
+    /// Name of the function in TEST.
+    pub test_function: Option<String>,
+    /// Link-time address in TEST.
+    pub test_offset: Option<u64>,
+    /// Source file in TEST.
+    pub test_file: Option<String>,
+    /// Source line in TEST.
+    pub test_line: Option<u32>,
+    /// Intel syntax in TEST.
+    pub test_text: Option<String>,
+}
+
+/// What something is on one side.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Site {
+    /// Path of the module.
+    pub module: String,
+    /// Name of the function; empty for a line, which may belong to several.
+    pub function: String,
+    /// Link-time address.
+    pub offset: Option<u64>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Source line, the first of a loop.
+    pub line: Option<u32>,
+    /// Last source line of a loop.
+    pub last_line: Option<u32>,
+    /// Intel syntax of an instruction.
+    pub text: Option<String>,
+}
+
+impl DiffRow {
+    /// The row as a sequence of two, which is how a table without nesting takes both.
+    pub fn parts(&self) -> (&SiteFields, &ChangeFields) {
+        (&self.site, &self.fields)
+    }
+
+    fn new(what: Both<Site>, change: Change, finding: bool) -> DiffRow {
+        let (base, test) = (what.base.clone(), what.test.clone());
+        let status = match (&base, &test) {
+            (None, _) => "new",
+            (_, None) => "gone",
+            _ => "both",
+        };
+        let named = |site: &Option<Site>| {
+            site.as_ref().map(|site| site.function.clone()).filter(|name| !name.is_empty())
+        };
+        let site = SiteFields {
+            finding,
+            status,
+            base_module: base.as_ref().map(|site| site.module.clone()),
+            base_function: named(&base),
+            base_offset: base.as_ref().and_then(|site| site.offset),
+            base_file: base.as_ref().and_then(|site| site.file.clone()),
+            base_line: base.as_ref().and_then(|site| site.line),
+            base_text: base.and_then(|site| site.text),
+            test_module: test.as_ref().map(|site| site.module.clone()),
+            test_function: named(&test),
+            test_offset: test.as_ref().and_then(|site| site.offset),
+            test_file: test.as_ref().and_then(|site| site.file.clone()),
+            test_line: test.as_ref().and_then(|site| site.line),
+            test_text: test.and_then(|site| site.text),
+        };
+        DiffRow { site, fields: ChangeFields::of(&change), change, what }
+    }
+}
+
+/// All rows, findings first.
+pub fn rows(comparison: &Comparison, by: By) -> Vec<DiffRow> {
+    let sides = (comparison.base, comparison.test);
+    match by {
+        By::Function => described(comparison.functions(), sides, |_, analysis, id| function(analysis, id)),
+        By::Loop => described(comparison.loops(), sides, |_, analysis, id| a_loop(analysis, id)),
+        By::Instruction => described(comparison.instructions(), sides, instruction),
+        By::Line => described(comparison.lines(), sides, |_, analysis, (module, line)| Site {
+            module: labels::module_path(analysis.profile, module),
+            ..at_line(analysis, Some(line))
+        }),
+    }
+}
+
+fn described<'a, T>(
+    rows: Vec<Row<T>>,
+    (base, test): (&'a Analysis<'a>, &'a Analysis<'a>),
+    site: impl Fn(&CodeText<'a>, &'a Analysis<'a>, T) -> Site,
+) -> Vec<DiffRow> {
+    let (base_text, test_text) = (CodeText::new(base), CodeText::new(test));
+    let row = |row: Row<T>| {
+        let what = row.what.map(|id| site(&base_text, base, id), |id| site(&test_text, test, id));
+        DiffRow::new(what, row.change, row.is_finding)
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn function(analysis: &Analysis, id: RoutineId) -> Site {
+    let place = analysis.routines[id.index()].place;
+    let function = analysis.function_of(id).map(|id| &analysis.profile.functions[id.index()]);
+    let declared =
+        function.and_then(|function| Some(SourceLine { file: function.file?, line: function.line }));
+    Site {
+        function: analysis.name_of(id),
+        ..at_place(analysis, place, declared.filter(|line| line.line > 0))
+    }
+}
+
+fn a_loop(analysis: &Analysis, id: LoopId) -> Site {
+    let one = &analysis.forest.loops[id.index()];
+    let lines = analysis.lines_of_loop(id);
+    let place = analysis.code.blocks[one.header.index()].place;
+    Site {
+        function: analysis.name_of(one.routine),
+        last_line: lines.map(|(_, last)| last.line),
+        ..at_place(analysis, place, lines.map(|(first, _)| first))
+    }
+}
+
+fn instruction(text: &CodeText, analysis: &Analysis, id: InstructionId) -> Site {
+    let place = analysis.code.place(id);
+    let routine = analysis.owner[analysis.code.instructions[id.index()].block.index()];
+    Site {
+        function: analysis.name_of(routine),
+        text: Some(text.of(id)),
+        ..at_place(analysis, place, line_at(analysis.profile, place))
+    }
+}
+
+fn at_place(analysis: &Analysis, place: Place, line: Option<SourceLine>) -> Site {
+    Site {
+        module: labels::module_path(analysis.profile, place.module),
+        offset: Some(place.offset.0),
+        ..at_line(analysis, line)
+    }
+}
+
+fn at_line(analysis: &Analysis, line: Option<SourceLine>) -> Site {
+    Site {
+        file: line.map(|line| labels::file_path(analysis.profile, line.file).to_string()),
+        line: line.map(|line| line.line),
+        ..Site::default()
+    }
+}

@@ -1,0 +1,253 @@
+//! The comparison as text: the whole program, then what changed beyond noise.
+
+use super::By;
+use super::rows::{DiffRow, Site, rows};
+use super::shares::{counted, interval, judged, signed};
+use crate::labels::file_name;
+use crate::number::{count, duration, percent, samples};
+use crate::style::{Style, Tone};
+use crate::table::{Column, Table, UNKNOWN};
+use crate::visible::command_line;
+use timewise_diff::noise::ASSUMED;
+use timewise_diff::{Change, Comparison, Difference, Noise, Unit};
+use timewise_flow::Analysis;
+use timewise_profile::RunKind;
+
+/// Names of code that is new or gone, in one line.
+const NAMES: usize = 6;
+
+/// The whole screen, with at most `limit` findings.
+pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style) -> String {
+    let mut out = side("BASE", comparison.base, style);
+    out += &side("TEST", comparison.test, style);
+    for line in whole(comparison) {
+        out += &style.wrap(Tone::Plain, &line);
+    }
+    out += &noise(comparison, style);
+    let rows = rows(comparison, by);
+    let findings = rows.iter().filter(|row| row.site.finding).count();
+    if comparison.unit.is_none() {
+        return out + &counts_only(&rows, by, limit, style);
+    }
+    if findings == 0 {
+        out += &format!("\nNo change of a {} is more than noise.\n", by.name());
+    } else {
+        let table = table(comparison, by, &rows[..findings.min(limit.unwrap_or(usize::MAX))]);
+        out += &format!("\n{}\n{}", style.paint(Tone::Heading, "Changes beyond noise"), table.render(style));
+        if table_has_brackets(&rows[..findings]) {
+            out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
+        }
+        if limit.is_some_and(|limit| limit < findings) {
+            let rest = findings - limit.unwrap_or(0);
+            out += &style.wrap(Tone::Faint, &format!("… and {rest} more: --limit 0 shows all"));
+        }
+    }
+    out + &others(&rows, by, style)
+}
+
+/// What was measured on one side.
+fn side(name: &str, analysis: &Analysis, style: Style) -> String {
+    let quality = &analysis.quality;
+    let runs = |runs: usize, kind: &str| match runs {
+        0 => format!("not {kind}"),
+        1 => format!("{kind} once"),
+        runs => format!("{kind} {runs} times"),
+    };
+    let run = analysis.profile.runs.iter().find(|run| run.kind == RunKind::Sampling);
+    let run = run.or(analysis.profile.runs.first());
+    let command =
+        run.map_or(String::new(), |run| command_line(run, style.width.saturating_sub(name.len() + 1)));
+    let sampled = runs(quality.sampling_runs, "sampled");
+    let mut facts = format!("{name} {command} · {sampled}");
+    if quality.sampling_runs > 0 {
+        facts += &format!(", {}", samples(quality.samples));
+    }
+    facts += &format!(" · {}", runs(quality.counting_runs, "counted"));
+    let mut out = style.wrap(Tone::Faint, &facts);
+    for warning in &quality.warnings {
+        out += &style.wrap(Tone::Warning, &format!("warning: {name}: {warning}"));
+    }
+    out
+}
+
+/// The change of the whole program, a line for time and one for instructions.
+fn whole(comparison: &Comparison) -> Vec<String> {
+    let change = comparison.whole();
+    let mut lines = Vec::new();
+    if let (Some((base, test)), Some(time)) = (change.amounts, change.time) {
+        let amount = |amount: f64| match comparison.unit {
+            Some(Unit::Cycles) => format!("{} cycles", count(amount.round() as u64)),
+            _ => duration(amount),
+        };
+        let mut line = format!("time {} → {}: {}", amount(base), amount(test), told(&time, base));
+        if let (Some(by_count), Some(by_cost)) = (change.by_count, change.by_cost) {
+            line += &format!(" · by count {} · by cost {}", told(&by_count, base), told(&by_cost, base));
+        }
+        lines.push(line);
+    }
+    if let Some((base, test)) = change.instructions {
+        lines.push(format!("instructions {} → {}: {}", count(base), count(test), counted((base, test))));
+    }
+    lines
+}
+
+fn told(difference: &Difference, whole: f64) -> String {
+    let limits = interval(difference, whole);
+    let share = signed(difference.estimate.value, whole);
+    if limits.is_empty() { share } else { format!("{share} (95 %: {limits})") }
+}
+
+fn noise(comparison: &Comparison, style: Style) -> String {
+    if comparison.unit.is_none() {
+        return String::new();
+    }
+    match comparison.noise {
+        Noise::Measured(share) => {
+            let line = format!(
+                "runs of the same program differ by {} of their time (standard deviation)",
+                percent(share)
+            );
+            style.wrap(Tone::Faint, &line)
+        }
+        Noise::Unknown => {
+            let line = format!(
+                "one run on each side: how much runs differ by themselves is unknown, and taken as {} of the time; \
+                 more runs measure it: --base FILE, --test FILE",
+                percent(ASSUMED)
+            );
+            style.wrap(Tone::Warning, &line)
+        }
+    }
+}
+
+fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
+    let whole = comparison.whole_base();
+    let mut columns = vec![Column::number("time"), Column::detail("95 %")];
+    columns.extend([Column::number("by count"), Column::detail("95 %")]);
+    columns.extend([Column::number("by cost"), Column::detail("95 %"), Column::number("instructions")]);
+    columns.extend([Column::name(by.name()), Column::name("where")]);
+    let mut table = Table::new(columns);
+    for row in rows {
+        let Change { time, by_count, by_cost, instructions, .. } = row.change;
+        let mut cells = Vec::new();
+        for part in [time, by_count, by_cost] {
+            cells.push(part.map_or(UNKNOWN.into(), |part| judged(&part, whole)));
+            cells.push(part.map_or(String::new(), |part| interval(&part, whole)));
+        }
+        cells.push(instructions.map_or(UNKNOWN.into(), counted));
+        cells.extend([name(by, row), place(by, row)]);
+        table.row(Tone::Plain, cells);
+    }
+    table
+}
+
+fn table_has_brackets(rows: &[DiffRow]) -> bool {
+    let parts = rows.iter().flat_map(|row| [row.change.time, row.change.by_count, row.change.by_cost]);
+    parts.flatten().any(|part| part.certain == 0.0 && part.estimate.low != part.estimate.high)
+}
+
+/// What a row is called: by its name in TEST, and in BASE where that is another.
+fn name(by: By, row: &DiffRow) -> String {
+    let one = |site: &Site| match by {
+        By::Function => site.function.clone(),
+        By::Loop => match (&site.file, site.line) {
+            (Some(file), Some(line)) => match site.last_line.filter(|&last| last > line) {
+                Some(last) => format!("{}:{line}-{last}", file_name(file)),
+                None => format!("{}:{line}", file_name(file)),
+            },
+            _ => offset(site),
+        },
+        By::Instruction => site.text.clone().unwrap_or_default(),
+        By::Line => source(site),
+    };
+    match (&row.what.base, &row.what.test) {
+        (Some(base), Some(test)) if one(base) != one(test) => format!("{} (was {})", one(test), one(base)),
+        (_, Some(test)) => one(test),
+        (Some(base), None) => one(base),
+        (None, None) => String::new(),
+    }
+}
+
+/// Where it is, and whether only one side has it.
+fn place(by: By, row: &DiffRow) -> String {
+    let Some(site) = row.what.test.as_ref().or(row.what.base.as_ref()) else { return String::new() };
+    let place = match by {
+        By::Function => source(site),
+        By::Loop => format!("in {}", site.function),
+        By::Instruction => format!("{} in {}", source(site), site.function),
+        By::Line => file_name(&site.module).to_string(),
+    };
+    match row.site.status {
+        "new" => format!("only TEST: {place}"),
+        "gone" => format!("only BASE: {place}"),
+        _ => place,
+    }
+}
+
+fn source(site: &Site) -> String {
+    match (&site.file, site.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
+        _ => offset(site),
+    }
+}
+
+fn offset(site: &Site) -> String {
+    let offset = site.offset.map_or(String::new(), |offset| format!("+{offset:#x}"));
+    format!("{}{offset}", file_name(&site.module))
+}
+
+/// What else differs: code of one side only, and counts that changed without a change of time.
+fn others(rows: &[DiffRow], by: By, style: Style) -> String {
+    let mut facts = Vec::new();
+    let rest = || rows.iter().filter(|row| !row.site.finding);
+    for (status, title) in [("new", "only in TEST"), ("gone", "only in BASE")] {
+        let mut of: Vec<&DiffRow> = rest().filter(|row| row.site.status == status).collect();
+        of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
+        if !of.is_empty() {
+            facts.push(format!("{title}: {}", names(by, &of)));
+        }
+    }
+    let is_changed = |row: &&DiffRow| {
+        row.site.status == "both" && row.change.instructions.is_some_and(|(base, test)| base != test)
+    };
+    let mut changed: Vec<&DiffRow> = rest().filter(is_changed).collect();
+    changed.sort_by_key(|row| std::cmp::Reverse(row.change.instructions.map_or(0, |(a, b)| a.abs_diff(b))));
+    if !changed.is_empty() {
+        facts.push(format!("counts changed, time not beyond noise: {}", names(by, &changed)));
+    }
+    facts.iter().map(|fact| style.wrap(Tone::Faint, fact)).collect()
+}
+
+fn executed(row: &DiffRow) -> u64 {
+    row.change.instructions.map_or(0, |(base, test)| base.max(test))
+}
+
+fn names(by: By, rows: &[&DiffRow]) -> String {
+    let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, row)).collect();
+    let more = rows.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &more
+}
+
+/// Where nothing was sampled on one side: what changed in counts.
+fn counts_only(rows: &[DiffRow], by: By, limit: Option<usize>, style: Style) -> String {
+    let is_changed = |row: &&DiffRow| row.change.instructions.is_some_and(|(base, test)| base != test);
+    let changed: Vec<&DiffRow> = rows.iter().filter(is_changed).collect();
+    if changed.is_empty() {
+        return format!("\nNo {} executed more or fewer instructions.\n", by.name());
+    }
+    let columns = vec![
+        Column::number("instructions"),
+        Column::number("in BASE"),
+        Column::number("in TEST"),
+        Column::name(by.name()),
+        Column::name("where"),
+    ];
+    let mut table = Table::new(columns);
+    for row in changed.iter().take(limit.unwrap_or(usize::MAX)) {
+        let Some((base, test)) = row.change.instructions else { continue };
+        let cells = vec![counted((base, test)), count(base), count(test), name(by, row), place(by, row)];
+        table.row(Tone::Plain, cells);
+    }
+    format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of counts"), table.render(style))
+}

@@ -1,0 +1,75 @@
+//! The command `timewise`: built once, then asked for profiles and comparisons.
+
+use crate::counter::target_folder;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The built command.
+pub struct Profiler {
+    /// Its path.
+    pub program: PathBuf,
+}
+
+impl Profiler {
+    /// Builds it, optimised.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn build(root: &Path) -> Result<Profiler> {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--bin", "timewise"])
+            .current_dir(root)
+            .status()
+            .context("cargo")?;
+        ensure!(built.success(), "timewise does not build");
+        Ok(Profiler { program: target_folder(root).join("release/timewise") })
+    }
+
+    /// Profiles a shell command in `folder`, whose last program is what it runs, into `profile`.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn run(&self, folder: &Path, command: &str, profile: &Path) -> Result<()> {
+        let script = format!("exec '{}' run -o '{}' -- {command}", self.program.display(), profile.display());
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(folder)
+            .stdout(Stdio::null())
+            .output()
+            .context("bash")?;
+        ensure!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    /// What `timewise report` says of a profile.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn report(&self, profile: &Path) -> Result<Value> {
+        let output =
+            Command::new(&self.program).arg("report").arg(profile).args(["--format", "json"]).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// What `timewise diff` says of the profiles of each side, and its exit status.
+    ///
+    /// # Errors
+    /// If it fails, but for a gate.
+    pub fn diff(&self, base: &[PathBuf], test: &[PathBuf], arguments: &[&str]) -> Result<(Value, i32)> {
+        let mut command = Command::new(&self.program);
+        command.arg("diff").args(["--format", "json"]).args(arguments);
+        command.args(base.first().into_iter().chain(test.first()));
+        for (option, more) in [("--base", base), ("--test", test)] {
+            more.iter().skip(1).for_each(|profile| {
+                command.arg(option).arg(profile);
+            });
+        }
+        let output = command.output().context("timewise")?;
+        let status = output.status.code().unwrap_or(-1);
+        ensure!([0, 3].contains(&status), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok((serde_json::from_slice(&output.stdout)?, status))
+    }
+}
