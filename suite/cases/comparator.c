@@ -1,10 +1,9 @@
-/* Sorting records through a comparator whose branches nobody can predict, in a quicksort that divides by the
- * size of an element to find its middle (after OptiWISE's case 505.mcf, section VI-A).
+/* Sorting records through a comparator whose branches nobody can predict, by a quicksort that has no such branch
+ * itself, but divides by the size of an element to count elements (after OptiWISE's case 505.mcf, section VI-A).
  * With -DFIXED the comparator computes its result without branches, and the division by a size that is always
  * the same is a multiplication by its inverse.
  * args: elements (thousands), rounds */
 #include "../kernels/kernel.h"
-#include <string.h>
 
 struct record { int cost, time; unsigned id, of[3]; };
 
@@ -23,16 +22,10 @@ __attribute__((noipa)) static int compare(const void *left, const void *right)
     if (a->cost < b->cost) return -1;
     if (a->time > b->time) return 1;
     if (a->time < b->time) return -1;
-    return a->id > b->id ? 1 : -(a->id < b->id);
+    if (a->id > b->id) return 1;
+    if (a->id < b->id) return -1;
+    return 0;
 #endif
-}
-
-static void swap(char *a, char *b, size_t size)
-{
-    struct record moved;
-    memcpy(&moved, a, size);
-    memcpy(a, b, size);
-    memcpy(b, &moved, size);
 }
 
 /* Elements between two addresses. */
@@ -48,41 +41,44 @@ static inline size_t elements(const char *low, const char *high, size_t size, ui
 #endif
 }
 
-__attribute__((noipa)) static void sort(char *low, char *high, size_t size, uint64_t inverse, compare_fn order)
+static inline void move(char *to, const char *from)
 {
-    while (high > low) {
-        char pivot[sizeof(struct record)];
-        memcpy(pivot, low + elements(low, high, size, inverse) / 2 * size, size);
-        char *left = low, *right = high;
-        while (left <= right) {
-            while (order(left, pivot) < 0) left += size;
-            while (order(right, pivot) > 0) right -= size;
-            if (left <= right) {
-                swap(left, right, size);
-                left += size;
-                right -= size;
-            }
+    *(struct record *)to = *(const struct record *)from;
+}
+
+/* Elements less than the pivot gather where they stand, the others in `spare`. */
+__attribute__((noipa)) static void sort(char *low, char *end, char *spare, size_t size, uint64_t inverse, compare_fn order)
+{
+    for (size_t n; (n = elements(low, end, size, inverse)) > 1;) {
+        char *left = low, *right = spare, *middle = low + n / 2 * size;
+        struct record pivot;
+        move((char *)&pivot, middle);
+        move(middle, low);
+        for (char *next = low + size; next < end; next += size) {
+            size_t less = order(next, &pivot) < 0;
+            move(right, next);
+            move(left, next);
+            left += size & -less;
+            right += size & -!less;
         }
-        if (right - low < high - left) {
-            sort(low, right, size, inverse, order);
-            low = left;
-        } else {
-            sort(left, high, size, inverse, order);
-            high = right;
-        }
+        move(left, (char *)&pivot);
+        size_t others = elements(spare, right, size, inverse);
+        for (size_t i = 0; i < others; i++) move(left + (i + 1) * size, spare + i * size);
+        sort(left + size, end, spare, size, inverse, order);
+        end = left;
     }
 }
 
 int main(int argc, char **argv)
 {
     long n = arg(argc, argv, 1, 100) * 1000, rounds = arg(argc, argv, 2, 10);
-    struct record *records = must_alloc(n * sizeof *records);
+    struct record *records = must_alloc(n * sizeof *records), *spare = must_alloc(n * sizeof *records);
     uint64_t h = 0;
     for (long round = 0; round < rounds; round++) {
         for (long i = 0; i < n; i++)
             records[i] = (struct record){ rng() % 4, rng() % 4, rng(), { 0 } };
         size_t size = sizeof *records;
-        sort((char *)records, (char *)(records + n - 1), size, ((1ull << 40) + size - 1) / size, compare);
+        sort((char *)records, (char *)(records + n), (char *)spare, size, ((1ull << 40) + size - 1) / size, compare);
         for (long i = 0; i < n; i++) h = mix(h, records[i].id);
     }
     printf("comparator %016lx\n", (unsigned long)h);

@@ -66,19 +66,19 @@ fn named<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<&'a Function> 
     (!function.symbol.is_empty()).then_some(function)
 }
 
-fn with_file<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<Name> {
+fn with_file(analysis: &Analysis, routine: &Routine) -> Option<Name> {
     let function = named(analysis, routine)?;
     let path = &analysis.profile.files[function.file?.index()].path;
     Some((function.symbol.clone(), path.rsplit('/').next().map(str::to_string)))
 }
 
-fn symbol<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<Name> {
+fn symbol(analysis: &Analysis, routine: &Routine) -> Option<Name> {
     Some((named(analysis, routine)?.symbol.clone(), None))
 }
 
 /// The demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones
 /// (`.constprop.0`, `.isra.0`, `.llvm.1234`).
-fn plain_name<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<Name> {
+fn plain_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
     Some((without_clone_suffix(&named(analysis, routine)?.name).to_string(), None))
 }
 

@@ -108,11 +108,12 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
 
 /// A hint in words; `text` is the instruction that it is about.
 fn sentence(hint: &Finding, text: &str) -> String {
-    let share = interval(hint.share(), percent);
+    let Estimate { value, low, high } = hint.share();
+    let share = format!("{} ({:.1}–{:.1})", percent(value), 100.0 * low, 100.0 * high);
     let costs = |costly: &Costly| {
         format!(
             "{} cycles each, {} times: {share} of the time",
-            interval(costly.cycles_each, figure),
+            interval(costly.cycles_each),
             count(costly.executions)
         )
     };
@@ -127,8 +128,8 @@ fn sentence(hint: &Finding, text: &str) -> String {
             format!("{text}: a slow load, {}; what needs its value waits", costs(costly))
         }
         Finding::CostlyBranch(costly, ways) => format!(
-            "{text}: what follows this branch waits {}; it was taken in {} of them: a result computed without a \
-             branch does not depend on which way it goes",
+            "{text}: this branch and what stands first behind it take {}; it was taken in {} of them: a result \
+             computed without a branch does not depend on which way it goes",
             costs(costly),
             percent(ways.taken_share()),
         ),
@@ -137,14 +138,14 @@ fn sentence(hint: &Finding, text: &str) -> String {
              is part of each round",
             count(trips.invocations),
             figure(trips.iterations as f64 / trips.invocations.max(1) as f64),
-            interval(trips.cycles_each, figure),
+            interval(trips.cycles_each),
         ),
     }
 }
 
 /// A value and its 95 % interval.
-fn interval(estimate: Estimate, shown: impl Fn(f64) -> String) -> String {
-    format!("{} ({}–{})", shown(estimate.value), shown(estimate.low), shown(estimate.high))
+fn interval(Estimate { value, low, high }: Estimate) -> String {
+    format!("{} ({}–{})", figure(value), figure(low), figure(high))
 }
 
 /// So many hints as lines of text, each after its place; nothing where there are none.
@@ -152,7 +153,7 @@ pub fn text(analysis: &Analysis, limit: usize, style: Style) -> String {
     let profile = analysis.profile;
     let line = |hint: HintRow| {
         let place = labels::place(profile, analysis.code.place(hint.of.instruction(analysis)));
-        style.wrap(Tone::Plain, &format!("  {place} in {}: {}", hint.function, hint.sentence))
+        style.wrap(Tone::Plain, &format!("{place} in {}: {}", hint.function, hint.sentence))
     };
     let lines: String = rows(analysis).into_iter().take(limit).map(line).collect();
     match lines.is_empty() {

@@ -1,6 +1,7 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
 use crate::figures::{self, Figures};
+use crate::hints;
 use crate::labels;
 use crate::listing::{instructions_a_call, loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
@@ -16,6 +17,9 @@ use timewise_profile::{Profile, RunKind};
 
 /// Rows of each table, so that the whole fits one screen.
 const ROWS: usize = 5;
+
+/// Hints on the screen.
+const HINTS: usize = 3;
 
 /// Rows below this share of the time are not worth a line.
 const WORTH_SHOWING: f64 = 0.005;
@@ -44,6 +48,7 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
             out += &format!("\n{}\n{}", style.paint(Tone::Heading, title), table.render(style));
         }
     }
+    out += &hints::text(analysis, HINTS, style);
     out.push('\n');
     out += &figures.explanation(few, style);
     let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();

@@ -66,6 +66,10 @@ fn summary_of_figure_1() {
               fig1.c:24  mov rsi,[rbx+rsi]  66.6 %      259    (243–275)            906      1.00 M  a slow load
               fig1.c:26  xor rcx,rax        33.2 %     0.50  (0.46–0.55)           1.76     256.0 M
 
+            Hints
+            fig1.c:24 in main: mov rsi,[rbx+rsi]: a slow load, 906 (827–990) cycles each, 1.00 M times: 66.6 % (62.6–70.8)
+              of the time; what needs its value waits
+
             Next: timewise annotate main
         "#]],
     );

@@ -26,7 +26,8 @@ pub enum Finding {
     Division(Costly),
     /// A load that takes longer than the second cache of any processor meant.
     SlowLoad(Costly),
-    /// A conditional branch that goes both ways, and whose cost is that of what follows it.
+    /// A conditional branch that goes both ways; its cost is taken together with that of what stands first
+    /// behind it.
     CostlyBranch(Costly, Ways),
     /// A loop that takes time although it goes round few times for each entry.
     ShortTrips(Trips),

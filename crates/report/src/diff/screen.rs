@@ -222,7 +222,11 @@ fn executed(row: &DiffRow) -> u64 {
     row.change.instructions.map_or(0, |(base, test)| base.max(test))
 }
 
+/// What rows are called; of instructions and lines, which say little without their surroundings, how many.
 fn names(by: By, rows: &[&DiffRow]) -> String {
+    if matches!(by, By::Instruction | By::Line) {
+        return format!("{} {}{}", rows.len(), by.name(), if rows.len() == 1 { "" } else { "s" });
+    }
     let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, row)).collect();
     let more = rows.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -1,0 +1,111 @@
+//! Hints follow from what was measured, and only where the interval says so.
+
+use timewise_flow::Analysis;
+use timewise_flow::hints::{Finding, hints};
+use timewise_flow::sketch::sketch;
+
+fn found(text: &str) -> Vec<(&'static str, u64)> {
+    let profile =
+        sketch(&format!("clock cpu-clock:u 1e9 1e9 1e9 1000000\nfunction f at 0x1000 size 0x100\n{text}"))
+            .unwrap();
+    let analysis = Analysis::new(&profile, None);
+    let named = |finding: &Finding| {
+        let kind = match finding {
+            Finding::Division(_) => "division",
+            Finding::SlowLoad(_) => "slow load",
+            Finding::CostlyBranch(..) => "branch",
+            Finding::ShortTrips(_) => "trips",
+        };
+        (kind, analysis.code.place(finding.instruction(&analysis)).offset.0)
+    };
+    hints(&analysis).iter().map(named).collect()
+}
+
+/// A million rounds of: a load, a division, two instructions. A sample is a million cycles, so that one sample for
+/// an instruction is a cycle for each of its executions.
+fn round(samples: &str) -> String {
+    format!(
+        "block body at 0x1000 runs 1000000 code 488b3433 48f7f1 4831c1 75eb
+         edge - -> body external 1
+         edge body -> body branch 999999
+         edge body -> - return 1
+         {samples}"
+    )
+}
+
+#[test]
+fn slow_loads_and_divisions_are_named_when_their_interval_says_so() {
+    // A sample names the instruction behind the one that is charged.
+    assert_eq!(
+        found(&round("sample 0x1004 400\nsample 0x1007 100")),
+        [("slow load", 0x1000), ("division", 0x1004)]
+    );
+    assert_eq!(found(&round("sample 0x1004 24\nsample 0x1007 6")), [], "24 (15-36) cycles and 6 (2-13) each");
+    assert_eq!(
+        found(&round("sample 0x1004 40\nsample 0x1007 8000")),
+        [("division", 0x1004)],
+        "too little time"
+    );
+    assert_eq!(found(&round("sample 0x100a 400")), [], "an exclusive or is neither");
+}
+
+#[test]
+fn without_counts_or_samples_there_are_no_hints() {
+    assert_eq!(found(&round("")), []);
+    assert_eq!(found("sample 0x1004 400"), []);
+}
+
+#[test]
+fn runs_that_did_different_work_give_no_hints() {
+    let differ = "sample 0x1004 400\nuser sampling 10e9\nuser counting 1e9";
+    assert_eq!(found(&round(differ)), []);
+}
+
+/// A branch that goes one way in `taken` of a million cases, and samples behind its successors' first instructions.
+fn branch(taken: u64, behind: u64) -> String {
+    format!(
+        "block top at 0x1000 runs 1000000 code 4839d8 7504
+         block left at 0x1005 runs {} code 31c0 4831c9 eb04
+         block right at 0x100c runs {taken} code 31d2 4831c9 90
+         edge - -> top external 1000000
+         edge top -> left fallthrough {}
+         edge top -> right branch {taken}
+         sample 0x1007 {behind}
+         sample 0x100e {behind}",
+        1_000_000 - taken,
+        1_000_000 - taken,
+    )
+}
+
+#[test]
+fn a_branch_whose_successors_carry_its_cost_is_named() {
+    assert_eq!(found(&branch(500_000, 500)), [("branch", 0x1003)]);
+    assert_eq!(found(&branch(500_000, 1)), [], "a cycle each is nothing");
+    assert_eq!(found(&branch(1_000, 500)), [], "it goes one way nearly always");
+}
+
+/// A loop entered so often for so many rounds, with samples on its round.
+fn short(invocations: u64, rounds: u64, samples: u64) -> String {
+    let all = invocations * rounds;
+    format!(
+        "block top at 0x1000 runs {invocations} code 31c0
+         block body at 0x1002 runs {all} code 4831c9 4831c1 75f8
+         block tail at 0x100a runs {invocations} code 4831c9
+         edge - -> top external {invocations}
+         edge top -> body fallthrough {invocations}
+         edge body -> body branch {}
+         edge body -> tail fallthrough {invocations}
+         sample 0x1005 {samples}",
+        all - invocations
+    )
+}
+
+#[test]
+fn loops_of_few_rounds_are_named_if_a_round_costs() {
+    let trips = |finding: &(&str, u64)| finding.0 == "trips";
+    let named = |text: &str| found(text).iter().filter(|finding| trips(finding)).count();
+    assert_eq!(named(&short(1_000_000, 3, 60)), 1);
+    assert_eq!(named(&short(1_000_000, 3, 20)), 0, "7 cycles a round");
+    assert_eq!(named(&short(100_000, 30, 60)), 0, "30 rounds");
+    assert_eq!(named(&short(1, 3, 60)), 0, "rounds so long that their beginning and end do not matter");
+}
