@@ -370,7 +370,7 @@ impl Side {
             let stray =
                 samples.stray.iter().filter_map(|(place, weight)| Some((*routines.get(place)?, *weight)));
             runs.push(OneRun {
-                at: attribute(&analysis.code, &samples, analysis.policy).at,
+                at: attribute(&analysis.code, &samples, &analysis.frames, analysis.policy).at,
                 stray: stray.collect(),
                 user: samples.user,
             });
