@@ -51,11 +51,6 @@ impl Frames {
         Frames { of }
     }
 
-    /// Whether no sample has a stack.
-    pub fn is_empty(&self) -> bool {
-        self.of.iter().all(Option::is_none)
-    }
-
     /// The frames of a stack, innermost first. They end where a frame is in no call: a signal came there, and what
     /// its handler does is no cost of whom it interrupts.
     pub fn from(&self, innermost: Option<StackId>) -> impl Iterator<Item = &Frame> {

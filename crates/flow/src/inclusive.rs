@@ -47,8 +47,12 @@ impl Inclusive {
                 Spot::Stray(place) => strays.get(&place).copied(),
                 Spot::Nowhere => None,
             };
-            let outermost = analysis.frames.from(frames).last().map(|frame| frame.routine).or(leaf);
+            let shown = leaf.into_iter().chain(analysis.frames.from(frames).map(|frame| frame.routine));
+            let (outermost, is_whole) = shown.fold((None, false), |(_, is_whole), routine| {
+                (Some(routine), is_whole || origins.is_first(routine))
+            });
             let (beyond, is_rooted) = outermost.map_or((Vec::new(), false), |at| origins.beyond(at));
+            let is_rooted = is_rooted || is_whole;
             let unrooted_cycles = if is_rooted { 0.0 } else { weight.cycles };
             sums.unrooted_cycles += unrooted_cycles;
             let callers = Callers { frames, beyond: &beyond };

@@ -27,10 +27,15 @@ enum Origin {
 pub struct Origins {
     of: Vec<Origin>,
     owner: Vec<RoutineId>,
+    /// Those whose callers are known by name to be where a thread begins.
+    is_first: Vec<bool>,
 }
 
-/// Where threads begin, in the C library and in Go: known by name where nothing was counted.
+/// Where threads begin, in the C library and in Go: known by name also where nothing was counted.
 const STARTS: [&str; 6] = ["_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit.abi0"];
+
+/// What is called where threads begin, and by nobody else.
+const FIRST: [&str; 3] = ["main", "start_thread", "__libc_start_main"];
 
 impl Origins {
     /// Looks at all ways into each routine; `owner` is the routine of each block.
@@ -53,14 +58,21 @@ impl Origins {
                 meet(routine, origin);
             }
         }
-        for (at, routine) in routines.iter().enumerate() {
+        let is_among = |routine: &Routine, names: &[&str]| {
             let symbol = routine.function.map(|id| profile.functions[id.index()].symbol.as_str());
-            if symbol.is_some_and(|symbol| STARTS.contains(&symbol)) {
-                meet(RoutineId(at as u32), Origin::Start);
-            }
+            symbol.is_some_and(|symbol| names.contains(&symbol))
+        };
+        for (at, _) in routines.iter().enumerate().filter(|(_, routine)| is_among(routine, &STARTS)) {
+            meet(RoutineId(at as u32), Origin::Start);
         }
         let of = of.into_iter().map(|origin| origin.unwrap_or(Origin::Unknown)).collect();
-        Origins { of, owner: owner.to_vec() }
+        let is_first = routines.iter().map(|routine| is_among(routine, &FIRST)).collect();
+        Origins { of, owner: owner.to_vec(), is_first }
+    }
+
+    /// Whether a stack that shows this routine is whole: what called it is where a thread begins.
+    pub fn is_first(&self, routine: RoutineId) -> bool {
+        self.is_first[routine.index()]
     }
 
     /// The calls that must have led to `routine`, innermost first, and whether they begin where a thread does.

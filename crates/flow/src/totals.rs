@@ -14,6 +14,9 @@ use crate::routine::RoutineId;
 use crate::walk::Thing;
 use timewise_profile::BlockId;
 
+/// With less than this share of the time under known callers nothing is said of what calls.
+const ENOUGH_ROOTED: f64 = 0.5;
+
 /// What something cost with all that it called.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Total {
@@ -21,7 +24,7 @@ pub struct Total {
     pub cost: Cost,
     /// Cycles of samples whose stacks end too early, so that they may belong to it as well.
     pub open_cycles: f64,
-    /// Whether time is known: stacks were taken, or nothing was called.
+    /// Whether time is known, at least from below: most stacks are whole, or nothing was called.
     pub has_time: bool,
     /// Whether instructions are known: what calls cost was counted, or nothing was called.
     pub has_instructions: bool,
@@ -54,7 +57,8 @@ pub struct Totals {
     pub call_sites: Vec<CallSite>,
     /// Of each of them: what was called there.
     pub calls: Vec<Total>,
-    /// Share of the user time whose stacks reach the beginning of their thread, 0 to 1; `None` without stacks.
+    /// Share of the user time whose callers are known up to the beginning of their thread, 0 to 1; `None` without
+    /// samples.
     pub rooted_share: Option<f64>,
 }
 
@@ -64,7 +68,9 @@ impl Totals {
         let mut sites = CallSites::new(&analysis.code, &analysis.owner, is_stub);
         let inclusive = Inclusive::new(analysis, &mut sites);
         let sites = sites.rows;
-        let has_stacks = !analysis.frames.is_empty();
+        let user = analysis.samples.user.cycles;
+        let rooted_share = (user > 0.0).then(|| (1.0 - inclusive.unrooted_cycles / user).clamp(0.0, 1.0));
+        let is_rooted = rooted_share.is_some_and(|share| share >= ENOUGH_ROOTED);
         let total = |thing: Thing, instructions: u64, calls: bool| {
             let sums = inclusive.get(thing);
             Total {
@@ -74,7 +80,7 @@ impl Totals {
                 } else {
                     0.0
                 },
-                has_time: has_stacks || !calls,
+                has_time: is_rooted || !calls,
                 has_instructions: analysis.code.has_call_costs || !calls,
             }
         };
@@ -99,9 +105,6 @@ impl Totals {
             ..total(Thing::Call(row), site.instructions, true)
         });
         let (routines, loops, calls) = (routines.collect(), loops.collect(), calls.collect());
-        let user = analysis.samples.user.cycles;
-        let rooted_share =
-            (has_stacks && user > 0.0).then(|| (1.0 - inclusive.unrooted_cycles / user).clamp(0.0, 1.0));
         Totals { routines, loops, call_sites: sites, calls, rooted_share }
     }
 

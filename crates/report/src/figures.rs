@@ -16,6 +16,12 @@ const FEW_EXPLAINED: &str =
 const DOUBTFUL_EXPLAINED: &str =
     "? rests on fewer than 10 samples, or divides time by the executions of a run that did different work";
 
+/// Stands before a total to which more may belong than is known.
+const AT_LEAST: &str = "≥";
+
+/// Above this share of the time under unknown callers totals are said to be at least so much.
+const OPEN: f64 = 0.01;
+
 /// Above this share of the time a row is shown as hot.
 const HOT: f64 = 0.1;
 
@@ -100,7 +106,13 @@ impl<'a> Figures<'a> {
     /// The share of a total as a cell, likewise.
     pub fn total_cell(&self, total: &Total) -> String {
         let is_known = if self.is_sampled() { total.has_time } else { total.has_instructions };
-        if is_known { self.share_cell(&total.cost) } else { UNKNOWN.into() }
+        let at_least = if self.is_sampled() && self.is_open(total) { AT_LEAST } else { "" };
+        if is_known { format!("{at_least}{}", self.share_cell(&total.cost)) } else { UNKNOWN.into() }
+    }
+
+    /// Whether so much of the time is under unknown callers that a total may well be larger.
+    fn is_open(&self, total: &Total) -> bool {
+        total.open_cycles > OPEN * self.whole_cycles
     }
 
     /// Whether what is told of each call holds its callees; they are left out where nothing was counted of calls.

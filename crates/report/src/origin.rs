@@ -54,7 +54,8 @@ pub struct Measurement {
     pub joined_share: Option<f64>,
     /// Share of the user time outside all known modules, 0 to 1.
     pub unresolved_share: f64,
-    /// Share of the user time whose stacks reach the beginning of their thread, 0 to 1; null without stacks.
+    /// Share of the user time whose callers are known up to the beginning of their thread, 0 to 1; null without
+    /// samples.
     #[serde(serialize_with = "compact_option")]
     pub rooted_share: Option<f64>,
     /// Calls whose end, and so whose cost, was not seen; null where costs of calls were not counted.
@@ -135,7 +136,8 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
         facts.push(format!("{} of the time under unknown callers", percent(1.0 - share)));
     }
     if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
-        facts.push(format!("cost of {} calls unknown", count(lost)));
+        let calls = if lost == 1 { "1 call".into() } else { format!("{} calls", count(lost)) };
+        facts.push(format!("cost of {calls} unknown"));
     }
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));

@@ -4,7 +4,7 @@ use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::Profile;
-use timewise_report::{By, Calls, Request, Sort, annotate, csv, json};
+use timewise_report::{By, Calls, Request, Sort, Style, annotate, csv, json, listing};
 
 fn program() -> Profile {
     sketch(
@@ -113,7 +113,7 @@ fn instructions_have_their_cost_and_its_limits() {
 }
 
 #[test]
-fn totals_of_what_calls_are_unknown() {
+fn totals_are_null_where_calls_were_not_counted() {
     let one = &rows(By::Loop)[0];
     assert_eq!((&one["invocations"], &one["iterations"]), (&Value::from(1), &Value::from(10)));
     assert_eq!(one["instructions_self"], 30);
@@ -122,12 +122,17 @@ fn totals_of_what_calls_are_unknown() {
     let of = |name: &str| rows(By::Function).into_iter().find(|row| row["function"] == name).unwrap();
     let (main, leaf) = (of("main"), of("leaf"));
     assert_eq!((&leaf["calls"], &leaf["instructions_self"]), (&Value::from(10), &Value::from(20)));
-    assert_eq!((&main["instructions_total"], &main["samples_total"]), (&Value::Null, &Value::Null));
+    // Whatever leaf does, main called it.
+    assert_eq!((&main["instructions_total"], &main["samples_total"]), (&Value::Null, &Value::from(40)));
     assert_eq!((&leaf["instructions_total"], &leaf["samples_total"]), (&Value::from(20), &Value::from(30)));
     let call = &rows(By::Call)[0];
     assert_eq!((&call["calls"], &call["instructions_total"]), (&Value::from(10), &Value::Null));
     let measurement = &document(&program(), By::Call)["measurement"];
-    assert_eq!((&measurement["rooted_share"], &measurement["lost_calls"]), (&Value::Null, &Value::Null));
+    assert_eq!(measurement["lost_calls"], Value::Null);
+    let mut unknown = program();
+    unknown.edge_counts.clear();
+    let main = &document(&unknown, By::Function)["rows"][1];
+    assert_eq!((&main["function"], &main["cycles_total"]), (&Value::from("main"), &Value::Null));
 }
 
 /// The program with stacks and costs of calls.
@@ -171,6 +176,12 @@ fn totals_hold_callees() {
     let measurement = &document(&profile, By::Call)["measurement"];
     assert_eq!(measurement["lost_calls"], 1);
     assert!((measurement["rooted_share"].as_f64().unwrap() - 40.0 / 48.0).abs() < 1e-6);
+    let text = listing::report(&Analysis::new(&profile, None), By::Function, None, Style::default());
+    assert!(
+        text.contains("16.7 % of the time under unknown callers") && text.contains("cost of 1 call unknown"),
+        "{text}"
+    );
+    assert!(text.contains(" 20.8 %  ≥83.3 % ") && text.contains(" 62.5 %   62.5 % "), "{text}");
 }
 
 #[test]
