@@ -14,6 +14,8 @@ pub struct Usage {
     pub user: Duration,
     /// Kernel CPU time, likewise.
     pub kernel: Duration,
+    /// Most memory that it had at once, in kilobytes.
+    pub peak_kilobytes: u64,
 }
 
 /// Waits for the child's end.
@@ -40,5 +42,6 @@ pub fn wait_with_usage(child: Child) -> io::Result<Usage> {
         status: ExitStatus::from_raw(status),
         user: time(usage.ru_utime),
         kernel: time(usage.ru_stime),
+        peak_kilobytes: usage.ru_maxrss as u64,
     })
 }

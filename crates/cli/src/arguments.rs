@@ -1,5 +1,6 @@
 //! Arguments that several commands share, and what they mean.
 
+use crate::call_graph::CallGraphArgument;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timewise_profile::Profile;
@@ -38,15 +39,17 @@ pub struct Sampling {
     /// Sample the kernel as well, when it works for the program
     #[arg(long)]
     kernel: bool,
-    /// Do not record who called
-    #[arg(long)]
-    no_stacks: bool,
+    /// How to find who called: auto (unwind tables, and frame pointers through code without), fp (frame
+    /// pointers), dwarf (unwind tables), dwarf,BYTES (copying so much of the stack), or none
+    #[arg(short = 'g', long, value_name = "HOW", default_value = "auto")]
+    call_graph: CallGraphArgument,
 }
 
 impl Sampling {
     /// What the sampler is told.
     pub fn options(&self) -> Options {
-        let common = Options { kernel: self.kernel, stacks: !self.no_stacks, ..Options::default() };
+        let mut common = Options { kernel: self.kernel, ..Options::default() };
+        self.call_graph.put_into(&mut common);
         match self.frequency {
             Some(frequency_hz) => Options { frequency_hz, cost_limit: None, ..common },
             None => common,

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod arguments;
+mod call_graph;
 mod count;
 mod diff;
 mod doctor;
@@ -23,6 +24,7 @@ mod symbolise;
 mod talk;
 mod ticker;
 mod twice;
+mod written;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! Fills in a profile's functions, source files and lines from the files of its modules, so that it can
 //! be read anywhere, also when those files are gone.
 
+use crate::written::{self, Written};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -19,7 +20,16 @@ const BLOCKS_COMPARED: usize = 100;
 pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut names = Names::default();
-    for (module, offsets) in touched(profile) {
+    let mut written = None;
+    for ((module, version), offsets) in touched(profile) {
+        if profile.modules[module.index()].kind == ModuleKind::Jit {
+            let code = written.get_or_insert_with(|| Written::of(profile));
+            names.add_written(profile, (module, version), code, &offsets);
+        }
+        // What replaced the code of a file is not in the file.
+        if version != CodeVersion::default() {
+            continue;
+        }
         match open(profile, module) {
             Ok(Some(symboliser)) => names.add(module, &symboliser, &offsets),
             Ok(None) => {}
@@ -32,8 +42,8 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     warnings
 }
 
-/// The offsets, in code of files, at which something was sampled or a block begins.
-fn touched(profile: &Profile) -> BTreeMap<ModuleId, BTreeSet<u64>> {
+/// The offsets, in each version of a module's code, at which something was sampled or a block begins.
+fn touched(profile: &Profile) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>> {
     let blocks = profile.blocks.iter().map(|block| block.place);
     let samples = profile.samples.iter().filter_map(|sample| sample.place);
     // A return address may lie behind the function's last instruction, a call that does not return.
@@ -41,11 +51,9 @@ fn touched(profile: &Profile) -> BTreeMap<ModuleId, BTreeSet<u64>> {
         let place = node.return_place;
         Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
     });
-    let mut touched: BTreeMap<ModuleId, BTreeSet<u64>> = BTreeMap::new();
+    let mut touched: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
     for place in blocks.chain(samples).chain(callers) {
-        if place.version == CodeVersion::default() {
-            touched.entry(place.module).or_default().insert(place.offset.0);
-        }
+        touched.entry((place.module, place.version)).or_default().insert(place.offset.0);
     }
     touched
 }
@@ -119,6 +127,44 @@ impl Names {
                 });
             }
             self.add_lines(symboliser, range, place);
+        }
+    }
+
+    /// The functions that a program announced, with their lines.
+    fn add_written(
+        &mut self,
+        profile: &Profile,
+        (module, version): (ModuleId, CodeVersion),
+        code: &Written,
+        offsets: &BTreeSet<u64>,
+    ) {
+        let Some(start) = written::start_of(&profile.modules[module.index()]) else { return };
+        let place = |address: u64| Place { module, version, offset: Offset(address.wrapping_sub(start)) };
+        let mut covered = 0;
+        for address in offsets.iter().map(|&offset| start.wrapping_add(offset)) {
+            let Some(function) = code.at(address) else { continue };
+            let addresses = function.addresses.clone();
+            if addresses.start < start.max(covered) {
+                continue;
+            }
+            covered = addresses.end;
+            let first = function.lines.first();
+            let file = first.map(|line| self.file(&line.file));
+            self.functions.push(Function {
+                place: place(addresses.start),
+                size: addresses.end - addresses.start,
+                name: function.name.clone(),
+                symbol: function.name.clone(),
+                file,
+                line: first.map_or(0, |line| line.line),
+            });
+            for line in function.lines.iter().filter(|line| addresses.contains(&line.address)) {
+                let file = Some(self.file(&line.file));
+                self.add_line(Line { place: place(line.address), file, line: line.line });
+            }
+            if !function.lines.is_empty() {
+                self.add_line(Line { place: place(addresses.end), file: None, line: 0 });
+            }
         }
     }
 

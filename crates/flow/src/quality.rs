@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::samples::{Samples, clock};
 use crate::work::Mismatch;
-use timewise_profile::{Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunKind};
+use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunKind};
 
 /// Facts about the measurement as a whole. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,8 @@ pub struct Quality {
     pub kernel_samples: u64,
     /// Samples that the system dropped.
     pub lost_samples: u64,
+    /// How callers were found, in all sampling runs; `None` where samples have none.
+    pub call_stacks: Option<CallStacks>,
     /// Share of the user time whose samples fell on counted code, 0 to 1.
     pub joined_share: f64,
     /// Share of the user time whose samples fell outside all known modules, 0 to 1.
@@ -50,6 +52,16 @@ pub struct Quality {
 /// Below this share of samples on counted code the join is worth a warning.
 const JOINED_ENOUGH: f64 = 0.95;
 
+/// Those of all runs together, by the method of the first.
+fn call_stacks(profile: &Profile) -> Option<CallStacks> {
+    profile.runs.iter().filter_map(|run| run.call_stacks.clone()).reduce(|sum, run| CallStacks {
+        method: sum.method,
+        taken: sum.taken + run.taken,
+        cut_short: sum.cut_short + run.cut_short,
+        broken: sum.broken + run.broken,
+    })
+}
+
 impl Quality {
     /// Judges the measurement of a profile.
     pub fn new(profile: &Profile, code: &Code, samples: &Samples) -> Quality {
@@ -70,6 +82,7 @@ impl Quality {
             samples: samples.user.samples.round() as u64,
             kernel_samples: samples.kernel.samples.round() as u64,
             lost_samples: profile.runs.iter().map(|run| run.lost_samples).sum(),
+            call_stacks: call_stacks(profile),
             joined_share: samples.joined_share(),
             unresolved_share: if user > 0.0 { samples.nowhere.cycles / user } else { 0.0 },
             elapsed_ns: mean(RunKind::Sampling, |run| run.elapsed_ns),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A file that is read piece by piece, and not without end: headers that contradict themselves may ask
 /// for the same bytes in ever new pieces.
 pub struct Contents {
-    source: Box<dyn ReadCacheOps>,
+    source: Box<dyn ReadCacheOps + Send>,
     length: u64,
     /// Bytes that may still be read.
     left: u64,
@@ -38,7 +38,7 @@ impl Contents {
         Contents::new(Cursor::new(data), length)
     }
 
-    fn new(source: impl ReadCacheOps + 'static, length: u64) -> Contents {
+    fn new(source: impl ReadCacheOps + Send + 'static, length: u64) -> Contents {
         Contents {
             source: Box::new(source),
             length,

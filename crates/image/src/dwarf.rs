@@ -1,27 +1,26 @@
 //! Source lines and inlined calls, from DWARF.
 
 use crate::debug_file;
-use crate::demangle::demangle;
 use crate::image::Image;
+use crate::names::Names;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
-use gimli::{Dwarf, EndianRcSlice, LittleEndian, Reader as _, SectionId};
+use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId};
 use object::{Object, ObjectSection};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 
-type Reader = EndianRcSlice<LittleEndian>;
+type Reader = EndianArcSlice<LittleEndian>;
 
 /// One function in the chain of inlined calls at an offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The function's demangled name, if recorded.
-    pub function: Option<String>,
+    pub function: Option<Arc<str>>,
     /// Source file: of the code itself in the first frame, of the call in those that it was inlined into.
-    pub file: Option<String>,
+    pub file: Option<Arc<str>>,
     /// Line, 0 if unknown.
     pub line: u32,
     /// Column, 0 if unknown.
@@ -34,14 +33,17 @@ pub struct LineRow {
     /// Link-time offsets.
     pub offsets: Range<u64>,
     /// Source file, if known.
-    pub file: Option<String>,
+    pub file: Option<Arc<str>>,
     /// Line, 0 if unknown: the compiler made the code for no line in particular.
     pub line: u32,
 }
 
 /// The line tables of a module.
 pub struct Lines {
+    dwarf: Arc<Dwarf<Reader>>,
+    /// What was read of it so far.
     context: Context<Reader>,
+    names: Names,
     /// Where the file with the tables is, for files beside it.
     path: PathBuf,
 }
@@ -56,8 +58,18 @@ impl Lines {
             dwarf.set_sup(load(&shared, |id| Some(id.name()))?);
         }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let context = Context::from_dwarf(dwarf).ok()?;
-        Some(Lines { context, path: image.path().to_owned() })
+        Lines::new(Arc::new(dwarf), image.path().to_owned())
+    }
+
+    fn new(dwarf: Arc<Dwarf<Reader>>, path: PathBuf) -> Option<Lines> {
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
+        Some(Lines { dwarf, context, names: Names::default(), path })
+    }
+
+    /// A way for another thread to make itself a reader of the same tables.
+    pub fn for_thread(&self) -> impl Fn() -> Option<Lines> + Send + Sync + use<> {
+        let (dwarf, path) = (Arc::clone(&self.dwarf), self.path.clone());
+        move || Lines::new(Arc::clone(&dwarf), path.clone())
     }
 
     /// The chain of inlined calls at `offset`, innermost first; empty if nothing is known.
@@ -74,11 +86,11 @@ impl Lines {
         let mut frames = Vec::new();
         let Ok(mut found) = found else { return frames };
         while let Ok(Some(frame)) = found.next() {
-            let name = frame.function.and_then(|name| Some(demangle(&name.raw_name().ok()?)));
+            let name = frame.function.and_then(|name| Some(self.names.demangled(&name.raw_name().ok()?)));
             let location = frame.location;
             frames.push(Frame {
                 function: name,
-                file: location.as_ref().and_then(|l| l.file).map(str::to_string),
+                file: location.as_ref().and_then(|l| l.file).map(|file| self.names.plain(file)),
                 line: location.as_ref().and_then(|l| l.line).unwrap_or(0),
                 column: location.as_ref().and_then(|l| l.column).unwrap_or(0),
             });
@@ -96,7 +108,7 @@ impl Lines {
             if start >= end {
                 continue;
             }
-            let file = location.file.map(str::to_string);
+            let file = location.file.map(|file| self.names.plain(file));
             let line = location.line.unwrap_or(0);
             match rows.last_mut() {
                 Some(last) if last.offsets.end == start && last.file == file && last.line == line => {
@@ -113,18 +125,16 @@ impl Lines {
         self.packaged_unit(&wanted).or_else(|| unit_of_object(&wanted))
     }
 
-    #[expect(clippy::arc_with_non_send_sync, reason = "the library asks for an Arc, whatever is in it")]
     fn packaged_unit(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
         let mut path = self.path.clone().into_os_string();
         path.push(".dwp");
         let package = Image::open(Path::new(&path)).ok()?;
         let section = |id: SectionId| Ok::<_, gimli::Error>(section(&package, id.dwo_name()));
-        let package = gimli::DwarfPackage::load(section, Reader::new(Rc::default(), LittleEndian)).ok()?;
+        let package = gimli::DwarfPackage::load(section, Reader::new(Arc::default(), LittleEndian)).ok()?;
         Some(Arc::new(package.find_cu(wanted.dwo_id, &wanted.parent).ok()??))
     }
 }
 
-#[expect(clippy::arc_with_non_send_sync, reason = "the library asks for an Arc, whatever is in it")]
 fn unit_of_object(wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
     let directory = wanted.comp_dir.as_ref().and_then(|directory| directory.to_slice().ok());
     let name = wanted.path.as_ref()?.to_slice().ok()?;
@@ -165,5 +175,5 @@ fn section(image: &Image, name: Option<&str>) -> Reader {
         let possible = packed.uncompressed_size / MOST_PACKED <= packed.compressed_size;
         possible.then(|| section.uncompressed_data().ok())?
     });
-    Reader::new(Rc::from(data.unwrap_or_default()), LittleEndian)
+    Reader::new(Arc::from(data.unwrap_or_default()), LittleEndian)
 }

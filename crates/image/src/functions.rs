@@ -5,7 +5,8 @@ use crate::demangle::demangle;
 use crate::image::Elf;
 use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
-use crate::{labels, linkage, sections, symbols, unwind_ranges};
+use crate::unwind::descriptions;
+use crate::{labels, linkage, sections, symbols};
 use std::ops::Range;
 
 /// How a function is known.
@@ -57,7 +58,7 @@ impl Functions {
             true => executable,
             false => sections.iter().map(|section| section.offsets.clone()).collect(),
         };
-        let unwind = unwind_ranges::of(elf);
+        let unwind = descriptions::ranges(elf);
         let mut named = symbols::of(elf, &code);
         named.extend(debug.into_iter().flat_map(|debug| symbols::of(debug, &code)));
         let mut named = symbols::without_aliases(named);

@@ -83,7 +83,7 @@ impl Symboliser {
         self.debug.get_or_init(|| debug_file::of(&self.image)).as_ref()
     }
 
-    fn lines(&self) -> Option<&Lines> {
+    pub(crate) fn lines(&self) -> Option<&Lines> {
         let tables = || Lines::of(&self.image).or_else(|| Lines::of(self.debug()?));
         self.lines.get_or_init(tables).as_ref()
     }

@@ -13,7 +13,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
-use timewise_image::{Image, ImageError, Symboliser};
+use timewise_image::{Image, ImageError, Registers, Symboliser, UnwindTable};
 
 #[test]
 fn each_error_says_what_to_do() {
@@ -90,6 +90,7 @@ fn exhaust(data: Vec<u8>) {
     for segment in &executable {
         image.segments().offset_of_file_offset(segment.start);
     }
+    unwind(&image);
     let symboliser = Symboliser::new(image);
     let functions = symboliser.functions();
     for pair in functions.all().windows(2) {
@@ -103,6 +104,22 @@ fn exhaust(data: Vec<u8>) {
         symboliser.image().code(range);
     }
     assert!(peak_memory() < ENOUGH, "{} kilobytes", peak_memory());
+}
+
+/// Looks up and follows rules, as if each word of the stack held its own address.
+fn unwind(image: &Image) {
+    let Some(mut table) = UnwindTable::of(image) else { return };
+    let starts: Vec<u64> = image.segments().executable().map(|range| range.start).collect();
+    for offset in starts.iter().flat_map(|start| (0..4096).step_by(13).map(move |at| start.wrapping_add(at)))
+    {
+        let mut registers = Registers::new(offset, [0x7000; 16]);
+        for _ in 0..4 {
+            let Some(rule) = table.rule(registers.ip) else { break };
+            let Ok(caller) = rule.follow(&registers, Some) else { break };
+            registers = caller;
+            registers.ip = offset;
+        }
+    }
 }
 
 /// Where one of a program's sections lies in the file, each as likely as any other.

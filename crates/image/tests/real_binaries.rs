@@ -171,7 +171,9 @@ fn lines_and_inlined_calls_agree_with_addr2line() {
                 let frames = symboliser.frames(offset);
                 let found: Vec<String> = frames
                     .iter()
-                    .flat_map(|f| [f.function.clone().unwrap(), format!("program.c:{}", f.line)])
+                    .flat_map(|f| {
+                        [f.function.as_deref().unwrap().to_string(), format!("program.c:{}", f.line)]
+                    })
                     .collect();
                 let arguments = ["-i", "-f", "-s", "-e", path.to_str().unwrap(), &format!("{offset:#x}")]
                     .map(String::from);

@@ -5,7 +5,7 @@ use crate::rows::{compact, compact_option};
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
-use timewise_profile::Exactness;
+use timewise_profile::{CallStackMethod, Exactness};
 
 /// The clock of the samples, in JSON.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +31,19 @@ pub struct ClockFacts {
     pub attribution: &'static str,
 }
 
+/// How the callers of samples were found, in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallStackFacts {
+    /// "frame pointers", "unwind tables", or "both".
+    pub method: &'static str,
+    /// Samples whose callers were looked for.
+    pub taken: u64,
+    /// Of those, stacks without their outermost callers: more of the stack was not copied.
+    pub cut_short: u64,
+    /// Of those, stacks that end in code which does not tell its caller.
+    pub broken: u64,
+}
+
 /// How much was measured, in JSON. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
@@ -50,6 +63,8 @@ pub struct Measurement {
     pub kernel_samples: u64,
     /// Samples that the system dropped.
     pub lost_samples: u64,
+    /// How callers were found; null where samples have none.
+    pub call_stacks: Option<CallStackFacts>,
     /// Share of the user time on code that was counted, 0 to 1; null unless there are samples and counts.
     pub joined_share: Option<f64>,
     /// Share of the user time outside all known modules, 0 to 1.
@@ -97,6 +112,16 @@ pub fn measurement(analysis: &Analysis) -> Measurement {
         samples: quality.samples,
         kernel_samples: quality.kernel_samples,
         lost_samples: quality.lost_samples,
+        call_stacks: quality.call_stacks.as_ref().map(|stacks| CallStackFacts {
+            method: match stacks.method {
+                CallStackMethod::FramePointers => "frame pointers",
+                CallStackMethod::UnwindTables => "unwind tables",
+                CallStackMethod::Both => "both",
+            },
+            taken: stacks.taken,
+            cut_short: stacks.cut_short,
+            broken: stacks.broken,
+        }),
         joined_share: both.then_some(quality.joined_share),
         unresolved_share: quality.unresolved_share,
         rooted_share: analysis.totals().rooted_share,
@@ -141,6 +166,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     }
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));
+    lines.extend(call_stacks_in_words(analysis));
     let mut out: String = lines.iter().map(|line| style.wrap(Tone::Faint, line)).collect();
     out += &warnings(analysis, style);
     out
@@ -174,6 +200,19 @@ pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
             ghz(clock.core_hz_high),
         )
     })
+}
+
+/// How callers were found, and of how many samples not all, if any were looked for.
+pub fn call_stacks_in_words(analysis: &Analysis) -> Option<String> {
+    let stacks = analysis.quality.call_stacks.as_ref().filter(|stacks| stacks.taken > 0)?;
+    let method = match stacks.method {
+        CallStackMethod::FramePointers => "frame pointers",
+        CallStackMethod::UnwindTables => "unwind tables",
+        CallStackMethod::Both => "unwind tables and frame pointers",
+    };
+    let share = |part: u64| percent(part as f64 / stacks.taken as f64);
+    let (short, broken) = (share(stacks.cut_short), share(stacks.broken));
+    Some(format!("call stacks by {method}: {short} cut short, {broken} broken"))
 }
 
 /// All warnings, a line each.

@@ -65,7 +65,8 @@ fn runs(analysis: &Analysis, style: Style) -> String {
     let measured =
         [Some(native_run(analysis, style)), counting_run(analysis), cost_of_an_instruction(analysis)];
     let mut out: String = measured.iter().flatten().map(|line| style.wrap(Tone::Plain, line)).collect();
-    out.extend(origin::clock_in_words(analysis).map(|line| style.wrap(Tone::Faint, &line)));
+    let origins = [origin::clock_in_words(analysis), origin::call_stacks_in_words(analysis)];
+    out.extend(origins.iter().flatten().map(|line| style.wrap(Tone::Faint, line)));
     out
 }
 

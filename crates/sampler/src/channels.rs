@@ -6,7 +6,7 @@
 //! whose and from which code the others are.
 
 use crate::SampleError;
-use crate::record::{self, Record, Stamped};
+use crate::record::{self, Layout, Record, Stamped};
 use crate::source::Source;
 use std::io;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Ring};
 
-/// Ring sizes to try for samples, in bytes. The first holds a second of deep stacks at 4000 Hz, as
-/// long as a busy machine may keep us from emptying it. The kernel grants an unprivileged user 516 KiB
-/// a processor (`perf_event_mlock_kb`) for everything, so the third fits together with the ring
-/// beside it.
-const SAMPLE_RING_BYTES: [usize; 5] = [4 << 20, 1 << 20, 256 << 10, 64 << 10, 16 << 10];
+/// Ring sizes to try for samples, in bytes. The first holds 900 copied stacks and the second a second of deep
+/// call chains at 4000 Hz: longer than a busy machine keeps us from emptying it. The kernel grants an
+/// unprivileged user 516 KiB a processor (`perf_event_mlock_kb`) for everything, so 256 KiB fit together with
+/// the ring beside it.
+const SAMPLE_RING_BYTES: [usize; 6] = [16 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10, 16 << 10];
+/// Without copied stacks, more would never be filled.
+const LARGEST_RING_OF_CHAINS: usize = 4 << 20;
 /// All rings of one kind together: many processors get small ones.
-const ALL_RINGS_BYTES: usize = 64 << 20;
+const ALL_RINGS_BYTES: usize = 128 << 20;
 /// Likewise for records of processes and mappings: 500 of them in the smallest.
 const TRACKING_RING_BYTES: [usize; 4] = [2 << 20, 512 << 10, 128 << 10, 64 << 10];
-/// A sample with the deepest call chain that the kernel takes by default (127 frames).
-const LARGEST_SAMPLE_BYTES: u64 = 1200;
 
 /// All events of a recording.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Channels {
     samples: Vec<Channel>,
     tracking: Vec<Channel>,
     buffer: Vec<u8>,
+    layout: Layout,
+    largest_sample_bytes: u64,
 }
 
 /// An event that runs on one processor, and where its records arrive.
@@ -64,9 +66,16 @@ impl Channels {
         let processors = machine::online_processors();
         let limit = ALL_RINGS_BYTES / processors.len().max(1);
         let within = |sizes: &[usize], limit: usize| sizes.iter().map(|&size| size.min(limit)).collect();
-        let sample_sizes: Vec<usize> = within(&SAMPLE_RING_BYTES, limit.min(ring_bytes));
+        let largest = if source.layout().user_stack { usize::MAX } else { LARGEST_RING_OF_CHAINS };
+        let sample_sizes: Vec<usize> = within(&SAMPLE_RING_BYTES, limit.min(ring_bytes).min(largest));
         let tracking_sizes: Vec<usize> = within(&TRACKING_RING_BYTES, limit);
-        let mut channels = Channels { samples: Vec::new(), tracking: Vec::new(), buffer: Vec::new() };
+        let mut channels = Channels {
+            samples: Vec::new(),
+            tracking: Vec::new(),
+            buffer: Vec::new(),
+            layout: source.layout(),
+            largest_sample_bytes: source.largest_sample_bytes(),
+        };
         for cpu in processors {
             let watched = source.watched(Some(thread));
             let open = |attributes| Event::open(attributes, watched, Some(cpu));
@@ -103,12 +112,12 @@ impl Channels {
         for channel in &mut self.samples {
             self.buffer.clear();
             channel.ring.drain_into(&mut self.buffer);
-            record::read_all(&self.buffer, &mut each);
+            record::read_all(&self.buffer, self.layout, &mut each);
         }
         for channel in &mut self.tracking {
             self.buffer.clear();
             channel.ring.drain_into(&mut self.buffer);
-            record::read_all(&self.buffer, |Stamped { time_ns, record }| {
+            record::read_all(&self.buffer, self.layout, |Stamped { time_ns, record }| {
                 let record = match record {
                     Record::Lost { count } => Record::Untracked { count },
                     other => other,
@@ -127,7 +136,7 @@ impl Channels {
     /// The longest pause between two visits that leaves half of every ring free.
     pub fn longest_pause(&self, frequency_hz: u32) -> Duration {
         let smallest = self.samples.iter().map(|channel| channel.size as u64).min().unwrap_or(0);
-        let samples = smallest / 2 / LARGEST_SAMPLE_BYTES;
+        let samples = smallest / 2 / self.largest_sample_bytes;
         Duration::from_secs(samples) / frequency_hz.max(1)
     }
 }

@@ -2,19 +2,26 @@
 //! callers.
 
 use crate::modules::Modules;
-use crate::options::Progress;
+use crate::options::{CallGraph, Options, Progress};
 use crate::record::{RawMapping, RawSample, Record};
 use crate::root::Root;
 use crate::stacks::Stacks;
 use crate::thinning::Samples;
+use crate::unwind::{End, Unwinder};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use timewise_profile::{Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId};
+use timewise_profile::{
+    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
+};
 use timewise_target::address_space::AddressSpace;
 
 /// What the kernel gives as thread while it does the last of its work for one that it has already
 /// taken off its books. That work counts as the first thread's.
 const NO_LONGER_A_THREAD: u32 = u32::MAX;
+
+/// Frames that the kernel follows at most, less those that it does not count as callers
+/// (`kernel.perf_event_max_stack`).
+const KERNEL_DEPTH: usize = 125;
 
 /// The tables as they grow.
 #[derive(Debug)]
@@ -33,6 +40,9 @@ pub struct Collector {
     pub modules: Modules,
     /// Who called.
     pub stacks: Stacks,
+    /// How that was found, and how often not; without it, callers are not looked for.
+    pub call_stacks: Option<CallStacks>,
+    unwinder: Unwinder,
     /// Where time passed.
     pub samples: Samples,
     /// Samples that found the buffer full, as far as records tell.
@@ -65,15 +75,15 @@ struct Tracked {
 
 impl Collector {
     /// A recording that begins at `started_ns` with one process; descendants follow by `fork`.
-    pub fn new(
-        root: Root,
-        started_ns: u64,
-        counts_cycles: bool,
-        sample_limit: usize,
-        progress: Arc<Progress>,
-    ) -> Collector {
-        let mut collector = Collector { started_ns, progress, ..Collector::of_strangers(sample_limit) };
-        collector.counts_cycles = counts_cycles;
+    pub fn new(root: Root, started_ns: u64, counts_cycles: bool, options: &Options) -> Collector {
+        let mut collector = Collector {
+            started_ns,
+            counts_cycles,
+            progress: Arc::clone(&options.progress),
+            call_stacks: options.call_graph.method().map(CallStacks::by),
+            unwinder: Unwinder::new(options.call_graph == CallGraph::Automatic),
+            ..Collector::of_strangers(options.sample_limit)
+        };
         let mut space = AddressSpace::default();
         for mapping in &root.mappings {
             collector.modules.map(&mut space, mapping);
@@ -95,6 +105,8 @@ impl Collector {
             threads: Vec::new(),
             modules: Modules::default(),
             stacks: Stacks::default(),
+            call_stacks: None,
+            unwinder: Unwinder::new(true),
             samples: Samples::with_limit(sample_limit),
             lost: 0,
             unplaced: 0,
@@ -201,8 +213,21 @@ impl Collector {
         let Some(process) = self.tracked.get(&raw.pid) else { return };
         let mut callers: Vec<Place> =
             raw.kernel_callers.iter().map(|&address| self.modules.kernel_place(address)).collect();
-        // Without frame pointers the chain soon leaves all code: what follows is no caller.
-        callers.extend(raw.user_callers.iter().map_while(|&address| process.space.place(address)));
+        if let Some(stacks) = &mut self.call_stacks {
+            let space = &process.space;
+            let end = match &raw.user_stack {
+                Some(stack) => {
+                    if raw.kernel {
+                        callers.extend(space.place(stack.registers.ip));
+                    }
+                    self.unwinder.callers(stack, space, &self.modules, &mut callers)
+                }
+                None => chain(&raw.user_callers, space, &mut callers),
+            };
+            stacks.taken += 1;
+            stacks.cut_short += u64::from(end == End::CutShort);
+            stacks.broken += u64::from(end == End::Broken);
+        }
         let place = match raw.kernel {
             true => Some(self.modules.kernel_place(raw.address)),
             false => process.space.place(raw.address),
@@ -261,6 +286,19 @@ impl Collector {
     }
 }
 
+/// Callers as the kernel found them by frame pointers. Where code uses the register for something else, the
+/// chain soon leaves all code: what follows is no caller.
+fn chain(addresses: &[u64], space: &AddressSpace, callers: &mut Vec<Place>) -> End {
+    let known = addresses.iter().map_while(|&address| space.place(address));
+    let before = callers.len();
+    callers.extend(known);
+    match callers.len() - before {
+        found if found < addresses.len() => End::Broken,
+        KERNEL_DEPTH.. => End::CutShort,
+        _ => End::Whole,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +321,7 @@ mod tests {
             kernel: false,
             kernel_callers,
             user_callers,
+            user_stack: None,
         })
     }
 
@@ -293,7 +332,8 @@ mod tests {
             name: "a".into(),
             mappings: vec![mapping(10, 0x1000, "/a")],
         };
-        Collector::new(root, 100, false, 1000, Arc::default())
+        let options = Options { call_graph: CallGraph::FramePointers, ..Options::default() };
+        Collector::new(root, 100, false, &options)
     }
 
     #[test]

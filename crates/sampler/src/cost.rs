@@ -5,8 +5,9 @@
 use crate::core_clock::run_chain;
 use crate::options::Options;
 use crate::source::Source;
+use std::hint::black_box;
 use std::time::Duration;
-use timewise_target::perf::{Event, Watched};
+use timewise_target::perf::{Event, Ring, Watched};
 
 /// Samples a second while measuring: many enough to be felt.
 const TRIAL_HZ: u32 = 20_000;
@@ -14,6 +15,11 @@ const TRIAL_HZ: u32 = 20_000;
 const PIECE: Duration = Duration::from_millis(2);
 /// Pieces of which the fastest counts: what else interrupts them is not the sample's fault.
 const PIECES: u32 = 5;
+/// Sizes to try for the ring of the trial. The first holds all samples of a piece; into a full one nothing is
+/// copied.
+const RING_BYTES: [usize; 4] = [1 << 20, 512 << 10, 128 << 10, 16 << 10];
+/// No more than this of a stack is ever copied.
+const DEEP_STACK: usize = 64 << 10;
 /// However costly, fewer samples than this say too little.
 const LOWEST_HZ: u32 = 250;
 
@@ -39,13 +45,29 @@ pub fn of_sample(source: &Source) -> Option<Duration> {
     trial.set_frequency(TRIAL_HZ);
     trial.attributes.set_inherit(0);
     let event = Event::open(&trial.attributes, Watched::Caller, None).ok()?;
-    let rounds_in_a_ms = 1e-3 / fastest(1000).as_secs_f64() * 1000.0;
+    let mut ring = RING_BYTES.iter().find_map(|&bytes| Ring::map(&event, bytes).ok())?;
+    let mut records = Vec::new();
+    let rounds_in_a_ms = 1e-3 / fastest(1000, || {}).as_secs_f64() * 1000.0;
     let rounds = (rounds_in_a_ms * PIECE.as_secs_f64() * 1e3) as u64;
-    let undisturbed = fastest(rounds);
+    let undisturbed = fastest(rounds, || {});
     event.enable().ok()?;
-    let sampled = fastest(rounds);
+    let sampled = below_a_deep_stack(|| {
+        fastest(rounds, || {
+            records.clear();
+            ring.drain_into(&mut records);
+        })
+    });
     event.disable().ok()?;
     Some(for_each(undisturbed, sampled))
+}
+
+/// Has `work` done with as much stack above it as may be copied; the first frames of a thread have less.
+#[inline(never)]
+fn below_a_deep_stack<T>(work: impl FnOnce() -> T) -> T {
+    let above = black_box([1_u8; DEEP_STACK]);
+    let done = work();
+    black_box(&above);
+    done
 }
 
 /// What one sample costs where the same work took so long without and with [`TRIAL_HZ`] samples a second.
@@ -54,8 +76,14 @@ fn for_each(undisturbed: Duration, sampled: Duration) -> Duration {
     if samples > 0.0 { sampled.saturating_sub(undisturbed).div_f64(samples) } else { Duration::ZERO }
 }
 
-fn fastest(rounds: u64) -> Duration {
-    (0..PIECES).map(|_| run_chain(rounds)).min().unwrap_or_default()
+/// The fastest of a few pieces; `between` is done after each.
+fn fastest(rounds: u64, mut between: impl FnMut()) -> Duration {
+    let pieces = (0..PIECES).map(|_| {
+        let taken = run_chain(rounds);
+        between();
+        taken
+    });
+    pieces.min().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use timewise_image::Headers;
+use timewise_image::{Headers, Image};
 use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::maps::{self, Mapped};
@@ -18,6 +18,8 @@ use timewise_target::modules;
 pub struct Modules {
     known: modules::Modules,
     headers: HashMap<ModuleId, Headers>,
+    /// Where the files of modules were found.
+    found: HashMap<ModuleId, PathBuf>,
     files: HashMap<(Vec<u8>, IdentityKey), ModuleId>,
     /// Paths whose file was gone or another one by the time that it was looked at.
     pub unreadable: Vec<Vec<u8>>,
@@ -56,8 +58,9 @@ impl Modules {
         if let Some(&id) = self.files.get(&(raw.path.clone(), key.clone())) {
             return id;
         }
-        let headers = find_file(raw).and_then(|path| Headers::of_file(&path));
-        if headers.is_none() {
+        let found = find_file(raw);
+        let headers = found.as_deref().and_then(Headers::of_file);
+        if headers.is_none() && !is_jitdump(&raw.path) {
             self.unreadable.push(raw.path.clone());
         }
         let headers = headers.unwrap_or_default();
@@ -68,8 +71,17 @@ impl Modules {
         let module = Module { kind: ModuleKind::File, path: raw.path.clone(), build_id };
         let id = self.known.intern(0, module);
         self.headers.insert(id, headers);
+        self.found.extend(found.map(|path| (id, path)));
         self.files.insert((raw.path.clone(), key), id);
         id
+    }
+
+    /// The file of a module, or the kernel's code in every process; `None` if there is none or it changed.
+    pub fn image(&self, id: ModuleId) -> Option<Image> {
+        match self.known.kind(id) {
+            ModuleKind::Vdso => Image::vdso().ok(),
+            _ => Image::open_same(self.found.get(&id)?, &self.headers.get(&id)?.build_id).ok(),
+        }
     }
 
     /// A place in the kernel, by run-time address.
@@ -89,6 +101,13 @@ impl Modules {
     pub fn into_vec(self) -> Vec<Module> {
         self.known.into_vec()
     }
+}
+
+/// Whether a path is that of a list of written code, which a program maps as a sign for profilers. It holds no
+/// code that is executed.
+fn is_jitdump(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
 /// The file that was mapped, at its path as we see it or as the process sees it. A build id must

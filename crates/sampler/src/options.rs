@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use timewise_profile::CallStackMethod;
 
 /// How to sample.
 #[derive(Clone, Debug)]
@@ -13,8 +14,10 @@ pub struct Options {
     pub cost_limit: Option<f64>,
     /// Sample the kernel as well, on behalf of the program.
     pub kernel: bool,
-    /// Take call stacks, by frame pointer.
-    pub stacks: bool,
+    /// How to find who called.
+    pub call_graph: CallGraph,
+    /// Bytes at most of the program's stack that are copied with each sample, where callers are found in it.
+    pub stack_bytes: u32,
     /// What the event watches.
     pub scope: Scope,
     /// Samples to keep at most. Beyond it, neighbours in a thread are merged, so that a recording
@@ -31,17 +34,46 @@ pub struct Options {
 /// not look different for being watched.
 const COST_LIMIT: f64 = 0.008;
 
+/// Holds some hundred frames of most programs. Copying it costs a tenth of what an interrupt costs in a guest.
+const STACK_BYTES: u32 = 16 << 10;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             frequency_hz: 4000,
             cost_limit: Some(COST_LIMIT),
             kernel: false,
-            stacks: true,
+            call_graph: CallGraph::Automatic,
+            stack_bytes: STACK_BYTES,
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
-            ring_bytes: 4 << 20,
+            ring_bytes: 16 << 20,
             progress: Arc::default(),
+        }
+    }
+}
+
+/// How the callers of a sample are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallGraph {
+    /// By the unwind tables of each module, and by frame pointers through code that has none.
+    Automatic,
+    /// By frame pointers, which the kernel follows; nothing is copied.
+    FramePointers,
+    /// By unwind tables alone; a stack ends in code that has none.
+    UnwindTables,
+    /// Not at all.
+    Off,
+}
+
+impl CallGraph {
+    /// What it is called in a profile; `None` for [`CallGraph::Off`].
+    pub(crate) fn method(self) -> Option<CallStackMethod> {
+        match self {
+            CallGraph::Automatic => Some(CallStackMethod::Both),
+            CallGraph::FramePointers => Some(CallStackMethod::FramePointers),
+            CallGraph::UnwindTables => Some(CallStackMethod::UnwindTables),
+            CallGraph::Off => None,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Records of performance events: the kernel's bytes to values. Reads what the attributes of
 //! `source` ask for and nothing else; a malformed record is `None`, never a panic.
 
+use crate::user_stack::UserStack;
+use timewise_image::Registers;
 use timewise_target::perf::sys;
 
 /// Fields of every sample, in this order; the call chain is added where stacks are wanted.
@@ -9,6 +11,27 @@ pub const SAMPLE_FIELDS: u64 = (sys::PERF_SAMPLE_IP
     | sys::PERF_SAMPLE_TIME
     | sys::PERF_SAMPLE_CPU
     | sys::PERF_SAMPLE_PERIOD) as u64;
+
+/// Registers that come with a copied stack: bits of the kernel's numbers for them (`asm/perf_regs.h`), all
+/// general ones and the instruction pointer.
+pub const USER_REGISTERS: u64 = 0b1111_1111_0000_0001_1111_1111;
+
+/// Which optional parts a sample has, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Chains of callers that the kernel followed.
+    pub call_chain: bool,
+    /// [`USER_REGISTERS`] and a copy of the stack.
+    pub user_stack: bool,
+}
+
+impl Layout {
+    /// That of an event's `sample_type`, which may ask for these parts besides [`SAMPLE_FIELDS`].
+    pub fn of(sample_type: u64) -> Layout {
+        let has = |part: u32| sample_type & u64::from(part) != 0;
+        Layout { call_chain: has(sys::PERF_SAMPLE_CALLCHAIN), user_stack: has(sys::PERF_SAMPLE_STACK_USER) }
+    }
+}
 
 /// Process and thread id, time, processor: what the kernel appends to records that are not
 /// samples when `sample_id_all` is set and the fields above are asked for.
@@ -96,6 +119,8 @@ pub struct RawSample {
     /// Return addresses in the program, innermost first; in a kernel sample the first one is the
     /// instruction after the system call or the one that was interrupted.
     pub user_callers: Vec<u64>,
+    /// What the program's callers can be found in, if it was copied.
+    pub user_stack: Option<Box<UserStack>>,
 }
 
 /// One executable mapping as the kernel gives it.
@@ -125,7 +150,7 @@ pub enum FileIdentity {
 }
 
 /// Splits bytes that a ring handed out into records and reads those that concern us.
-pub fn read_all(mut bytes: &[u8], mut each: impl FnMut(Stamped)) {
+pub fn read_all(mut bytes: &[u8], layout: Layout, mut each: impl FnMut(Stamped)) {
     while let Some((header, rest)) = bytes.split_at_checked(8) {
         let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
         let misc = u16::from_ne_bytes([header[4], header[5]]);
@@ -133,16 +158,16 @@ pub fn read_all(mut bytes: &[u8], mut each: impl FnMut(Stamped)) {
         let Some((body, next)) = size.checked_sub(8).and_then(|body| rest.split_at_checked(body)) else {
             return;
         };
-        if let Some(stamped) = read(kind, misc, body) {
+        if let Some(stamped) = read(kind, misc, body, layout) {
             each(stamped);
         }
         bytes = next;
     }
 }
 
-fn read(kind: u32, misc: u16, body: &[u8]) -> Option<Stamped> {
+fn read(kind: u32, misc: u16, body: &[u8], layout: Layout) -> Option<Stamped> {
     if kind == sys::PERF_RECORD_SAMPLE {
-        return read_sample(misc, Fields(body));
+        return read_sample(misc, Fields(body), layout);
     }
     let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER_BYTES)?)?;
     let mut trailer = Fields(trailer);
@@ -178,7 +203,7 @@ pub(crate) fn read_other(kind: u32, misc: u16, mut fields: Fields) -> Option<Rec
     })
 }
 
-fn read_sample(misc: u16, mut fields: Fields) -> Option<Stamped> {
+fn read_sample(misc: u16, mut fields: Fields, layout: Layout) -> Option<Stamped> {
     let address = fields.u64()?;
     let (pid, tid) = (fields.u32()?, fields.u32()?);
     let time_ns = fields.u64()?;
@@ -194,9 +219,13 @@ fn read_sample(misc: u16, mut fields: Fields) -> Option<Stamped> {
         kernel,
         kernel_callers: Vec::new(),
         user_callers: Vec::new(),
+        user_stack: None,
     };
-    if !fields.0.is_empty() {
+    if layout.call_chain {
         read_call_chain(&mut fields, &mut sample)?;
+    }
+    if layout.user_stack {
+        sample.user_stack = read_user_stack(&mut fields, USER_REGISTERS)?;
     }
     Some(Stamped { time_ns, record: Record::Sample(sample) })
 }
@@ -226,6 +255,34 @@ pub(crate) fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Op
         interrupted.remove(0);
     }
     Some(())
+}
+
+/// Registers, then room for as much stack as was asked for, then how much of it was copied. A thread of the
+/// kernel has neither, and a program of 32 bits has other registers. `mask` says which registers were asked for.
+pub(crate) fn read_user_stack(fields: &mut Fields, mask: u64) -> Option<Option<Box<UserStack>>> {
+    let abi = fields.u64()?;
+    let mut registers = [0; 64];
+    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_NONE) {
+        for (bit, register) in registers.iter_mut().enumerate() {
+            if mask >> bit & 1 != 0 {
+                *register = fields.u64()?;
+            }
+        }
+    }
+    let room = fields.u64()?;
+    if room == 0 {
+        return Some(None);
+    }
+    let bytes = fields.take(usize::try_from(room).ok()?)?;
+    let copied = usize::try_from(fields.u64()?).ok()?.min(bytes.len());
+    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_64) || mask & USER_REGISTERS != USER_REGISTERS {
+        return Some(None);
+    }
+    let [ax, bx, cx, dx, si, di, bp, sp, ip, ..] = registers;
+    let &[r8, r9, r10, r11, r12, r13, r14, r15] = registers[16..].first_chunk()?;
+    let general = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
+    let bytes = bytes[..copied].into();
+    Some(Some(Box::new(UserStack { registers: Registers::new(ip, general), bytes })))
 }
 
 fn read_mapping(misc: u16, mut fields: Fields) -> Option<RawMapping> {
@@ -284,7 +341,7 @@ mod tests {
 
     fn all(bytes: &[u8]) -> Vec<Stamped> {
         let mut all = Vec::new();
-        read_all(bytes, |stamped| all.push(stamped));
+        read_all(bytes, Layout { call_chain: true, user_stack: false }, |stamped| all.push(stamped));
         all
     }
 
@@ -314,8 +371,35 @@ mod tests {
             kernel: true,
             kernel_callers: vec![0xffff_9000],
             user_callers: vec![0x40],
+            user_stack: None,
         };
         assert_eq!(read, [Stamped { time_ns: 99, record: Record::Sample(expected) }]);
+    }
+
+    #[test]
+    fn a_copied_stack_comes_with_its_registers() {
+        let layout = Layout { call_chain: false, user_stack: true };
+        let read = |words: &[u64]| {
+            let mut all = Vec::new();
+            read_all(&record(sys::PERF_RECORD_SAMPLE, 2, words), layout, |stamped| all.push(stamped.record));
+            all
+        };
+        let mut words = vec![0x40, 1 | 1 << 32, 99, 0, 250, 2];
+        words.extend(100..117);
+        words.extend([16, 0xa, 0xb, 8]);
+        let [Record::Sample(RawSample { user_stack: Some(stack), .. })] = &read(&words)[..] else { panic!() };
+        assert_eq!((stack.registers.ip, stack.registers.stack_pointer()), (108, 107));
+        assert_eq!(stack.registers.frame_pointer(), Some(106));
+        assert_eq!((stack.word(107), stack.word(108), stack.word(106)), (Some(0xa), None, None));
+        let of_the_kernel = [0x40, 1 | 1 << 32, 99, 0, 250, 0, 0];
+        let [Record::Sample(RawSample { user_stack: None, .. })] = &read(&of_the_kernel)[..] else {
+            panic!()
+        };
+        for cut in 6..words.len() {
+            assert!(read(&words[..cut]).is_empty());
+        }
+        words[23] = u64::MAX;
+        assert!(read(&words).is_empty());
     }
 
     #[test]

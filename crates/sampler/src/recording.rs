@@ -5,6 +5,7 @@ use crate::channels::Channels;
 use crate::collector::Collector;
 use crate::core_clock::Probe;
 use crate::cost;
+use crate::digestion::Digestion;
 use crate::options::Options;
 use crate::order::Queue;
 use crate::root::Root;
@@ -42,13 +43,15 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
             }
         };
     let started_ns = monotonic_ns();
-    let progress = Arc::clone(&options.progress);
-    let mut collector =
-        Collector::new(root, started_ns, source.counts_cycles, options.sample_limit, progress);
+    let collector = Collector::new(root, started_ns, source.counts_cycles, options);
     let running =
         stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
+    let digestion =
+        Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-    let (ended, processes_left) = follow(running, &end, &mut channels, &mut collector, pause)?;
+    let ended = follow(running, &end, &mut channels, &digestion, pause)?;
+    let collector = digestion.finish();
+    let processes_left = collector.alive();
     let core = probe.finish();
 
     let mut run = run::row(RunKind::Sampling, subject, &ended);
@@ -61,6 +64,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         core_hz_low: core.low_hz,
         core_hz_high: core.high_hz,
     });
+    run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost.max(channels.lost_samples());
     run.warnings = warnings::of(&run, &collector, processes_left, source.whole_processors);
     let mut processes = collector.processes;
@@ -104,14 +108,14 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
     Ok(Prepared { source, frequency_hz, subject, root, channels, probe, end })
 }
 
-/// Collects until the program ends; also says how many of its descendants still ran then.
+/// Collects until the program ends.
 fn follow(
     running: Running,
     end: &OwnedFd,
     channels: &mut Channels,
-    collector: &mut Collector,
+    digestion: &Digestion,
     pause: Duration,
-) -> Result<(Ended, usize), SampleError> {
+) -> Result<Ended, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
@@ -121,13 +125,13 @@ fn follow(
         }
         let now_ns = monotonic_ns();
         channels.drain(|stamped| queue.push(stamped));
-        queue.release(now_ns, |time_ns, record| collector.take(time_ns, record));
+        digestion.take(queue.release(now_ns));
     }
     let ended = running.wait().map_err(failed("learn how the program ended"))?;
     channels.disable().map_err(failed("stop sampling"))?;
     channels.drain(|stamped| queue.push(stamped));
-    queue.release_all(|time_ns, record| collector.take(time_ns, record));
-    Ok((ended, collector.alive()))
+    digestion.take(queue.release_all());
+    Ok(ended)
 }
 
 /// Now, on the clock that the records carry.

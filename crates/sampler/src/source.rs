@@ -2,9 +2,9 @@
 //! the reason for every better one that it refused.
 
 use crate::SampleError;
-use crate::options::{Options, Scope};
+use crate::options::{CallGraph, Options, Scope};
 use crate::period;
-use crate::record::SAMPLE_FIELDS;
+use crate::record::{Layout, SAMPLE_FIELDS, USER_REGISTERS};
 use crate::refusal::Refusal;
 use std::io;
 use timewise_target::machine;
@@ -42,6 +42,8 @@ pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Ref
             Scope::Threads => &[false],
             Scope::Processors => &[true],
             Scope::Automatic if machine::online_processors().len() > MOST_PROCESSORS_WATCHED => &[false],
+            // The stacks of all that runs besides would be copied in vain.
+            Scope::Automatic if candidate.layout().user_stack && machine::is_busy() => &[false],
             Scope::Automatic => &[true, false],
         };
         let mut why = None;
@@ -93,12 +95,23 @@ fn candidates(options: &Options) -> Vec<Source> {
     .collect()
 }
 
+/// Bytes of stack that fit a record beside everything else in it.
+pub(crate) const LARGEST_STACK: u32 = 63 << 10;
+
 fn basic_attributes(options: &Options) -> perf_event_attr {
     let mut attributes = perf_event_attr::default();
     attributes.sample_type = SAMPLE_FIELDS;
-    if options.stacks {
-        attributes.sample_type |= sys::PERF_SAMPLE_CALLCHAIN as u64;
+    let copied = matches!(options.call_graph, CallGraph::Automatic | CallGraph::UnwindTables);
+    if copied {
+        attributes.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
+        attributes.sample_regs_user = USER_REGISTERS;
+        // The kernel takes whole words, and a record ends below 64 KiB.
+        attributes.sample_stack_user = options.stack_bytes.min(LARGEST_STACK) & !7;
+    }
+    if options.call_graph == CallGraph::FramePointers || copied && options.kernel {
+        attributes.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
         attributes.set_exclude_callchain_kernel(u64::from(!options.kernel));
+        attributes.set_exclude_callchain_user(u64::from(copied));
     }
     attributes.set_disabled(1);
     attributes.set_exclude_kernel(u64::from(!options.kernel));
@@ -116,6 +129,17 @@ fn basic_attributes(options: &Options) -> perf_event_attr {
 }
 
 impl Source {
+    /// What its samples hold.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::of(self.attributes.sample_type)
+    }
+
+    /// Bytes of a sample at most: with the deepest call chain that the kernel takes by default (127 frames),
+    /// and the copied stack.
+    pub(crate) fn largest_sample_bytes(&self) -> u64 {
+        1400 + u64::from(self.attributes.sample_stack_user)
+    }
+
     /// Samples per second of CPU time from now on.
     pub(crate) fn set_frequency(&mut self, frequency_hz: u32) {
         if self.counts_cycles {

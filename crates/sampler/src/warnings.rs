@@ -1,11 +1,15 @@
 //! What a reader of a recording must know to trust its numbers, in words.
 
 use crate::collector::Collector;
+use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
-use timewise_profile::Run;
+use timewise_profile::{CallStackMethod, Run};
 
 /// The share of samples in code written at run time that is worth a word.
 const NOTABLE_SHARE: f64 = 0.01;
+
+/// The share of call stacks without their outermost callers that is worth a word.
+const NOTABLE_LOSS: f64 = 0.05;
 
 /// All that went less than perfectly; `processes_left` descendants outlived the program. If
 /// `whole_processors` were watched, some of the lost samples may be those of other programs.
@@ -50,6 +54,29 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_process
     if collector.unplaced > 0 {
         let share = 100.0 * collector.unplaced as f64 / taken.max(1) as f64;
         warnings.push(format!("{} samples ({share:.1} %) lie outside of all known code", collector.unplaced));
+    }
+    if let Some(stacks) = &run.call_stacks {
+        let share = |part: u64| part as f64 / stacks.taken.max(1) as f64;
+        if share(stacks.cut_short) >= NOTABLE_LOSS {
+            warnings.push(format!(
+                "{:.1} % of the call stacks are deeper than what was taken of them: their outermost callers are \
+                 unknown; copy more with --call-graph dwarf,{}",
+                100.0 * share(stacks.cut_short),
+                LARGEST_STACK
+            ));
+        }
+        if share(stacks.broken) >= NOTABLE_LOSS {
+            warnings.push(format!(
+                "{:.1} % of the call stacks end in code that does not tell its caller, without {}",
+                100.0 * share(stacks.broken),
+                match stacks.method {
+                    CallStackMethod::FramePointers => "frame pointers; --call-graph auto uses unwind tables",
+                    CallStackMethod::UnwindTables =>
+                        "unwind tables; --call-graph auto uses frame pointers there",
+                    CallStackMethod::Both => "unwind tables or frame pointers",
+                }
+            ));
+        }
     }
     let written = collector.written as f64 / taken.max(1) as f64;
     if written >= NOTABLE_SHARE {

@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
 mod overhead;
+mod report;
 mod statistics;
+mod symbolise;
 
 pub use statistics::median;
 
@@ -14,6 +16,10 @@ use std::path::Path;
 pub enum Command {
     /// CPU time of sampling and counting against native, and the time from Enter to the report
     Overhead(overhead::Options),
+    /// Time and memory to find functions, lines and inlined calls of a million addresses
+    Symbolise(symbolise::Options),
+    /// Time until a report of a large profile begins
+    Report(report::Options),
 }
 
 /// Carries out the measurement.
@@ -23,5 +29,7 @@ pub enum Command {
 pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Overhead(options) => overhead::run(root, &options),
+        Command::Symbolise(options) => symbolise::run(root, &options),
+        Command::Report(options) => report::run(root, &options),
     }
 }

@@ -5,6 +5,7 @@ mod callgrind;
 mod cases;
 mod diff;
 mod executions;
+mod perf;
 mod segments;
 mod singlestep;
 mod stepper;
@@ -22,6 +23,8 @@ pub enum Command {
     Transparency(transparency::Options),
     /// Executions of every instruction equal Valgrind's callgrind's
     Callgrind(callgrind::Options),
+    /// Shares of functions, alone and with what they call, equal those of perf within the sampling error
+    Perf(perf::Options),
     /// Executions of every instruction equal those of a single-stepped run
     Singlestep(singlestep::Options),
     /// `timewise diff` names a planted change first, and finds none between equal builds
@@ -38,6 +41,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Transparency(options) => transparency::run(root, &options),
         Command::Callgrind(options) => callgrind::run(root, &options),
+        Command::Perf(options) => perf::run(root, &options),
         Command::Singlestep(options) => singlestep::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),

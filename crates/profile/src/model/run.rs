@@ -53,6 +53,8 @@ pub struct Run {
     pub machine: Machine,
     /// The clock of the samples (sampling runs only).
     pub clock: Option<Clock>,
+    /// How callers were found; `None` where samples have none.
+    pub call_stacks: Option<CallStacks>,
     /// Samples that the kernel dropped.
     pub lost_samples: u64,
     /// Whether all that the counted programs executed is in the counts, and they balance; a warning says
@@ -85,6 +87,7 @@ impl Run {
             stdout_hash: None,
             machine: Machine::default(),
             clock: None,
+            call_stacks: None,
             lost_samples: 0,
             lost_calls: None,
             warnings: Vec::new(),
@@ -120,6 +123,38 @@ pub struct Clock {
     pub core_hz_low: f64,
     /// Highest core frequency seen.
     pub core_hz_high: f64,
+}
+
+/// How the callers of samples were found, and of how many samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStacks {
+    /// By what.
+    pub method: CallStackMethod,
+    /// Samples whose callers were looked for.
+    pub taken: u64,
+    /// Those of which the outermost callers are missing, because the stack was larger than what was copied of
+    /// it.
+    pub cut_short: u64,
+    /// Those that end in code which does not tell its caller.
+    pub broken: u64,
+}
+
+impl CallStacks {
+    /// None yet.
+    pub fn by(method: CallStackMethod) -> CallStacks {
+        CallStacks { method, taken: 0, cut_short: 0, broken: 0 }
+    }
+}
+
+/// By what the callers of a sample are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallStackMethod {
+    /// The chain of saved frame pointers.
+    FramePointers,
+    /// The unwind tables of modules.
+    UnwindTables,
+    /// Unwind tables, and frame pointers through code that has none.
+    Both,
 }
 
 /// One process of a run.

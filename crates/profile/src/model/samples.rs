@@ -7,7 +7,8 @@ use super::{Place, StackId, ThreadId};
 pub struct StackNode {
     /// The caller; `None` for the outermost frame.
     pub parent: Option<StackId>,
-    /// Return address in the caller's code (the call is the instruction before it).
+    /// Return address in the caller's code (the call is the instruction before it); of a caller that a signal
+    /// interrupted, the byte behind the first of the interrupted instruction.
     pub return_place: Place,
 }
 

@@ -1,7 +1,9 @@
 //! Rows of runs, their processes and their threads.
 
 use super::table::{Bytes, Columns, Table, exit_columns, name_of};
-use crate::model::{Clock, Machine, Process, ProcessId, Profile, Run, RunId, RunKind, Thread};
+use crate::model::{
+    CallStackMethod, CallStacks, Clock, Machine, Process, ProcessId, Profile, Run, RunId, RunKind, Thread,
+};
 use rusqlite::{Connection, Result, params};
 
 pub const RUNS: Table = Table {
@@ -48,6 +50,9 @@ pub const CLOCKS: Table = Table {
     ],
 };
 
+pub const CALL_STACKS: Table =
+    Table { name: "call_stacks", columns: &["run_id", "method", "taken", "cut_short", "broken"] };
+
 pub const PROCESSES: Table = Table {
     name: "processes",
     columns: &[
@@ -66,6 +71,12 @@ pub const THREADS: Table =
     Table { name: "threads", columns: &["thread_id", "process_id", "system_tid", "name", "instructions"] };
 
 const RUN_KINDS: [(RunKind, &str); 2] = [(RunKind::Sampling, "sampling"), (RunKind::Counting, "counting")];
+
+const METHODS: [(CallStackMethod, &str); 3] = [
+    (CallStackMethod::FramePointers, "frame pointers"),
+    (CallStackMethod::UnwindTables, "unwind tables"),
+    (CallStackMethod::Both, "both"),
+];
 
 /// Writes all rows of this file's tables.
 pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
@@ -127,6 +138,15 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
     for (position, warning) in run.warnings.iter().enumerate() {
         insert.execute(params![id, position as i64, warning])?;
     }
+    if let Some(stacks) = &run.call_stacks {
+        CALL_STACKS.insert(database)?.execute(params![
+            id,
+            name_of(&METHODS, stacks.method),
+            stacks.taken as i64,
+            stacks.cut_short as i64,
+            stacks.broken as i64,
+        ])?;
+    }
     if let Some(clock) = &run.clock {
         CLOCKS.insert(database)?.execute(params![
             id,
@@ -169,6 +189,16 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
         of.clock = Some(clock(columns)?);
         Ok(())
     })?;
+    CALL_STACKS.read(database, |columns| {
+        let of = owner(columns, runs)?;
+        of.call_stacks = Some(CallStacks {
+            method: columns.take_named(&METHODS)?,
+            taken: columns.take_u64()?,
+            cut_short: columns.take_u64()?,
+            broken: columns.take_u64()?,
+        });
+        Ok(())
+    })?;
     profile.processes = PROCESSES.read_numbered(database, |columns| {
         Ok(Process {
             run: RunId(columns.take()?),
@@ -205,6 +235,7 @@ fn run(columns: &mut Columns) -> Result<Run> {
         stdout_hash: columns.take_optional_u64()?,
         machine: Machine { processor: columns.take()?, kernel: columns.take()?, cpus: columns.take()? },
         clock: None,
+        call_stacks: None,
         lost_samples: columns.take_u64()?,
         lost_calls: columns.take_optional_u64()?,
         counts_complete: columns.take()?,

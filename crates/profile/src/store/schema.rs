@@ -14,12 +14,13 @@ pub const VERSION: u32 = 1;
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 18] = [
+const TABLES: [&Table; 19] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
     &runs::WARNINGS,
     &runs::CLOCKS,
+    &runs::CALL_STACKS,
     &runs::PROCESSES,
     &runs::THREADS,
     &code::MODULES,

@@ -58,6 +58,14 @@ CREATE TABLE clocks (                           -- the clock of the samples, one
     core_frequency_high_hz REAL
 ) STRICT;
 
+CREATE TABLE call_stacks (                      -- how callers were found, one row a sampling run with stacks
+    run_id INTEGER PRIMARY KEY REFERENCES runs,
+    method TEXT NOT NULL,                       -- 'frame pointers', 'unwind tables' or 'both'
+    taken INTEGER NOT NULL,                     -- samples whose callers were looked for
+    cut_short INTEGER NOT NULL,                 -- of those, the outermost were not in the copied stack
+    broken INTEGER NOT NULL                     -- of those, code that does not tell its caller ended the stack
+) STRICT;
+
 CREATE TABLE processes (
     process_id INTEGER PRIMARY KEY,
     run_id INTEGER NOT NULL REFERENCES runs,

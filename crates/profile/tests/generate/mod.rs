@@ -177,7 +177,7 @@ fn run() -> impl Strategy<Value = Run> {
     );
     let numbers = (any::<i64>(), any::<u64>(), any::<u64>(), any::<u64>(), count());
     let machine = (any::<String>(), any::<String>(), any::<u32>());
-    let rest = (any::<bool>(), option::of(any::<u64>()), option::of(clock()));
+    let rest = (any::<bool>(), option::of(any::<u64>()), option::of(clock()), option::of(call_stacks()));
     (what, numbers, machine, rest).prop_map(|(what, numbers, machine, rest)| {
         let (kind, command, directory, environment, exit, warnings) = what;
         Run {
@@ -194,6 +194,7 @@ fn run() -> impl Strategy<Value = Run> {
             stdout_hash: rest.1,
             machine: Machine { processor: machine.0, kernel: machine.1, cpus: machine.2 },
             clock: rest.2,
+            call_stacks: rest.3,
             lost_samples: numbers.4,
             lost_calls: Some(numbers.4).filter(|calls| calls % 2 == 0),
             counts_complete: numbers.4 % 2 == 0,
@@ -208,6 +209,12 @@ fn clock() -> impl Strategy<Value = Clock> {
     all.prop_map(|(event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high)| {
         Clock { event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high }
     })
+}
+
+fn call_stacks() -> impl Strategy<Value = CallStacks> {
+    use CallStackMethod::*;
+    (select(vec![FramePointers, UnwindTables, Both]), any::<u64>(), any::<u64>(), any::<u64>())
+        .prop_map(|(method, taken, cut_short, broken)| CallStacks { method, taken, cut_short, broken })
 }
 
 fn process() -> impl Strategy<Value = (Process, Index, Option<Index>)> {

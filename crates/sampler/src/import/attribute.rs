@@ -1,6 +1,7 @@
 //! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
 
 use crate::record::Fields;
+use timewise_profile::CallStackMethod;
 use timewise_target::perf::sys;
 
 /// What the kernel was asked for: one event.
@@ -17,6 +18,8 @@ pub struct Attribute {
     /// `PERF_FORMAT_…` bits.
     pub read_format: u64,
     flags: u64,
+    /// Which registers come with a copied stack, by the kernel's numbers.
+    pub user_registers: u64,
     /// By which records name it.
     pub ids: Vec<u64>,
     /// As `perf` was given it, if the file tells.
@@ -33,14 +36,39 @@ mod flag {
     pub const BUILD_ID: u32 = 34;
 }
 
+/// Where `sample_regs_user` lies in a `perf_event_attr`.
+const USER_REGISTERS_AT: usize = 80;
+
 impl Attribute {
+    /// How the callers of its samples were found, if they were looked for.
+    pub fn call_stacks(&self) -> Option<CallStackMethod> {
+        match (self.has(sys::PERF_SAMPLE_STACK_USER), self.has(sys::PERF_SAMPLE_CALLCHAIN)) {
+            (true, _) => Some(CallStackMethod::Both),
+            (false, true) => Some(CallStackMethod::FramePointers),
+            (false, false) => None,
+        }
+    }
+
     /// Reads a `perf_event_attr`; `None` if it is too short.
     pub fn read(bytes: &[u8], ids: Vec<u64>) -> Option<Attribute> {
         let mut fields = Fields(bytes);
         let (kind, _size) = (fields.u32()?, fields.u32()?);
         let (config, period, sample_type) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let (read_format, flags) = (fields.u64()?, fields.u64()?);
-        Some(Attribute { kind, config, period, sample_type, read_format, flags, ids, name: None })
+        // Shorter ones are of kernels that copied no stacks.
+        let user_registers =
+            bytes.get(USER_REGISTERS_AT..).and_then(|bytes| Fields(bytes).u64()).unwrap_or(0);
+        Some(Attribute {
+            kind,
+            config,
+            period,
+            sample_type,
+            read_format,
+            flags,
+            user_registers,
+            ids,
+            name: None,
+        })
     }
 
     /// Whether its samples have a field.

@@ -4,6 +4,7 @@ use super::ImportError;
 use super::attribute::Attribute;
 use super::file::BuildIds;
 use crate::record::{self, Fields, FileIdentity, RawMapping, RawSample, Record, Stamped};
+use timewise_profile::CallStackMethod;
 use timewise_target::perf::sys;
 
 /// Bits of `sample_type` that stand before the call chain, each a field of 8 bytes, in this order.
@@ -38,6 +39,8 @@ pub struct Clock {
     pub counts_cycles: bool,
     /// `precise_ip`.
     pub precise_level: u8,
+    /// How the callers of its samples were found, if they were looked for.
+    pub call_stacks: Option<CallStackMethod>,
     attribute: usize,
     /// Samples a second, or else amount between two samples.
     rate: Rate,
@@ -73,6 +76,7 @@ impl Clock {
             name: attribute.full_name(),
             counts_cycles: measures(attribute) == Some(true),
             precise_level: attribute.precise_level(),
+            call_stacks: attribute.call_stacks(),
             attribute: at,
             rate: match attribute.is_frequency() {
                 true => Rate::Frequency(attribute.period),
@@ -190,6 +194,7 @@ fn read_sample(attribute: &Attribute, misc: u16, body: &[u8]) -> Option<Stamped>
         kernel: u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK == sys::PERF_RECORD_MISC_KERNEL,
         kernel_callers: Vec::new(),
         user_callers: Vec::new(),
+        user_stack: None,
     };
     let mut time_ns = 0;
     for field in FIXED_FIELDS.into_iter().filter(|&field| attribute.has(field)) {
@@ -208,6 +213,11 @@ fn read_sample(attribute: &Attribute, misc: u16, body: &[u8]) -> Option<Stamped>
     }
     if attribute.has(sys::PERF_SAMPLE_CALLCHAIN) {
         record::read_call_chain(&mut fields, &mut sample)?;
+    }
+    let between = attribute.has(sys::PERF_SAMPLE_RAW) || attribute.has(sys::PERF_SAMPLE_BRANCH_STACK);
+    let both = attribute.has(sys::PERF_SAMPLE_REGS_USER) && attribute.has(sys::PERF_SAMPLE_STACK_USER);
+    if both && !between {
+        sample.user_stack = record::read_user_stack(&mut fields, attribute.user_registers)?;
     }
     Some(Stamped { time_ns, record: Record::Sample(sample) })
 }

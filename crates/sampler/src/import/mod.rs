@@ -19,7 +19,7 @@ mod stream;
 
 use crate::collector::Collector;
 use crate::core_clock;
-use crate::record::Record;
+use crate::record::Stamped;
 use crate::warnings;
 use event::Clock as EventClock;
 use file::Description;
@@ -27,7 +27,7 @@ use rounds::Rounds;
 use std::io;
 use std::path::Path;
 use stream::Kind;
-use timewise_profile::{Clock, Machine, Profile, Run, RunKind};
+use timewise_profile::{CallStacks, Clock, Machine, Profile, Run, RunKind};
 use timewise_target::machine;
 
 /// Why a file of `perf` could not be imported.
@@ -69,7 +69,7 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
         match header.kind {
             Kind::Attribute => description.add_event(body)?,
             Kind::Feature => description.add_feature(body),
-            Kind::RoundFinished => rounds.finish(|time_ns, record| take(&mut collector, time_ns, record)),
+            Kind::RoundFinished => take(&mut collector, rounds.finish()),
             Kind::Event(number) => {
                 let events = match &mut events {
                     Some(events) => events,
@@ -77,17 +77,20 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
                     none => none.insert(description.events()?),
                 };
                 collector.counts_cycles = events.clock().counts_cycles;
+                if collector.call_stacks.is_none() {
+                    collector.call_stacks = events.clock().call_stacks.map(CallStacks::by);
+                }
                 if let Some(stamped) = events.read(number, header.misc, body, &description.build_ids) {
                     rounds.push(stamped);
                 }
                 if rounds.is_full() {
-                    rounds.finish_all(|time_ns, record| take(&mut collector, time_ns, record));
+                    take(&mut collector, rounds.finish_all());
                 }
             }
             Kind::Other => {}
         }
     }
-    rounds.finish_all(|time_ns, record| take(&mut collector, time_ns, record));
+    take(&mut collector, rounds.finish_all());
     let events = match events {
         Some(events) => events,
         None => description.events()?,
@@ -95,9 +98,11 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
     Ok(profile(&description, events.clock(), collector))
 }
 
-fn take(collector: &mut Collector, time_ns: u64, record: Record) {
-    collector.admit(time_ns, &record);
-    collector.take(time_ns, record);
+fn take(collector: &mut Collector, records: Vec<Stamped>) {
+    for Stamped { time_ns, record } in records {
+        collector.admit(time_ns, &record);
+        collector.take(time_ns, record);
+    }
 }
 
 fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Profile {
@@ -115,6 +120,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
     });
     run.machine = machine;
     run.elapsed_ns = collector.elapsed_ns();
+    run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost;
     run.warnings = warnings::of(&run, &collector, 0, false);
     run.warnings.extend(whence);

@@ -4,7 +4,7 @@
 //! the round after the next will bring.
 
 use crate::order::Queue;
-use crate::record::{Record, Stamped};
+use crate::record::Stamped;
 
 /// Records that wait for their turn.
 #[derive(Debug, Default)]
@@ -32,20 +32,21 @@ impl Rounds {
     }
 
     /// A round is over: hands out what is final, oldest first.
-    pub fn finish(&mut self, each: impl FnMut(u64, Record)) {
+    pub fn finish(&mut self) -> Vec<Stamped> {
         let settled_ns = std::mem::replace(&mut self.settled_ns, self.latest_ns);
-        self.waiting.release_up_to(settled_ns, each);
+        self.waiting.release_up_to(settled_ns)
     }
 
     /// Hands out all that is left.
-    pub fn finish_all(&mut self, each: impl FnMut(u64, Record)) {
-        self.waiting.release_all(each);
+    pub fn finish_all(&mut self) -> Vec<Stamped> {
+        self.waiting.release_all()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Record;
 
     #[test]
     fn a_record_waits_for_two_rounds() {
@@ -55,10 +56,10 @@ mod tests {
             [(&[1, 4, 2][..], &[][..]), (&[3, 7], &[1, 2, 3, 4]), (&[5, 9], &[1, 2, 3, 4, 5, 7])]
         {
             round.iter().for_each(|&time_ns| rounds.push(Stamped { time_ns, record: Record::Throttled }));
-            rounds.finish(|time_ns, _| out.push(time_ns));
+            out.extend(rounds.finish().iter().map(|stamped| stamped.time_ns));
             assert_eq!(out, expected);
         }
-        rounds.finish_all(|time_ns, _| out.push(time_ns));
+        out.extend(rounds.finish_all().iter().map(|stamped| stamped.time_ns));
         assert_eq!(out, [1, 2, 3, 4, 5, 7, 9]);
     }
 }

@@ -1,6 +1,7 @@
 //! Recordings of a program whose work is known, checked against what it did, the kernel's accounts
 //! and `perf`.
 
+mod callers;
 mod imported;
 mod program;
 mod recordings;

@@ -11,29 +11,27 @@ use timewise_target::launch::Launch;
 /// Path of the built program.
 pub fn path() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording/work.c");
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("work");
-        // Another test, of another process, may be building or running it.
-        let _lock = lock("building");
-        let age = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-        if age(&built) > age(&source) {
-            return built;
-        }
-        let new = built.with_extension("new");
-        let mut compiler = Command::new("cc");
-        compiler.args([
-            "-O1",
-            "-g",
-            "-fno-omit-frame-pointer",
-            "-fno-optimize-sibling-calls",
-            "-pthread",
-            "-o",
-        ]);
-        assert!(compiler.arg(&new).arg(source).status().expect("cc runs").success());
-        std::fs::rename(new, &built).unwrap();
-        built
-    })
+    let flags = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread"];
+    BUILT.get_or_init(|| built("work", &["work.c"], &flags))
+}
+
+/// A program built from `sources` beside this file, unless it is there already.
+pub fn built(name: &str, sources: &[&str], flags: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recording");
+    let sources: Vec<PathBuf> = sources.iter().map(|source| folder.join(source)).collect();
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Another test, of another process, may be building or running it.
+    let _lock = lock("building");
+    let age = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    if sources.iter().all(|source| age(&built) > age(source)) {
+        return built;
+    }
+    let new = built.with_extension("new");
+    let mut compiler = Command::new("cc");
+    compiler.args(flags).arg("-o").arg(&new).args(sources);
+    assert!(compiler.status().expect("cc runs").success());
+    std::fs::rename(new, &built).unwrap();
+    built
 }
 
 /// Options that take every sample.
@@ -56,12 +54,17 @@ fn lock(name: &str) -> File {
 
 /// A recording of the program in `mode`; `None`, with a remark, where sampling is refused.
 pub fn recorded(mode: &str, millions: u32, options: &Options) -> Option<Profile> {
+    recorded_of(path(), mode, millions, options)
+}
+
+/// The same of another program with the same arguments.
+pub fn recorded_of(program: &Path, mode: &str, millions: u32, options: &Options) -> Option<Profile> {
     if let Err(why) = timewise_sampler::choose(options, None) {
         eprintln!("skipped: {why}");
         return None;
     }
     let _alone = alone();
-    let mut launch = Launch::new(path());
+    let mut launch = Launch::new(program);
     launch.arguments = vec![mode.into(), millions.to_string().into()];
     let profile = record(launch.stopped().unwrap(), options).unwrap();
     profile.check().unwrap();

@@ -14,7 +14,8 @@ fn agrees_with_the_kernels_accounts(profile: &Profile) {
     let (user, kernel) = (run.user_ns as f64 / 1e9, run.kernel_ns as f64 / 1e9);
     let sampled = seconds(profile, |_| true);
     let (low, high) = (0.95 * user - 0.008, 1.05 * (user + kernel) + 0.008);
-    assert!((low..high).contains(&sampled), "{sampled} s sampled, {user} s + {kernel} s accounted");
+    let told = (run.lost_samples, &run.warnings);
+    assert!((low..high).contains(&sampled), "{sampled} s sampled, {user} s + {kernel} s accounted, {told:?}");
 }
 
 #[test]

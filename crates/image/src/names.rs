@@ -1,0 +1,35 @@
+//! Names that come again and again, made and kept once.
+
+use crate::demangle::demangle;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Names of functions and files.
+#[derive(Debug, Default)]
+pub struct Names {
+    plain: RefCell<HashMap<String, Arc<str>>>,
+    demangled: RefCell<HashMap<String, Arc<str>>>,
+}
+
+impl Names {
+    /// The name as it is.
+    pub fn plain(&self, name: &str) -> Arc<str> {
+        kept(&self.plain, name, |name| name.into())
+    }
+
+    /// The name in the terms of its language.
+    pub fn demangled(&self, symbol: &str) -> Arc<str> {
+        kept(&self.demangled, symbol, |symbol| demangle(symbol).into())
+    }
+}
+
+fn kept(names: &RefCell<HashMap<String, Arc<str>>>, name: &str, make: impl Fn(&str) -> Arc<str>) -> Arc<str> {
+    let mut names = names.borrow_mut();
+    if let Some(known) = names.get(name) {
+        return Arc::clone(known);
+    }
+    let made = make(name);
+    names.insert(name.to_string(), Arc::clone(&made));
+    made
+}

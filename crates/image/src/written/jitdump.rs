@@ -1,0 +1,141 @@
+//! Jitdumps: a header, then records of code that was loaded or moved, with source lines before the code that
+//! they are of (Linux, tools/perf/Documentation/jitdump-specification.txt).
+
+use super::{LONGEST_NAME, WrittenFunction, WrittenLine, name_of};
+use std::io::{self, BufRead, BufReader, Read, Seek};
+
+/// "JiTD", in the machine's byte order.
+const MAGIC: u32 = 0x4a69_5444;
+const HEADER_BYTES: u64 = 40;
+const RECORD_HEADER_BYTES: u64 = 16;
+
+const LOAD: u32 = 0;
+const MOVE: u32 = 1;
+const LINES: u32 = 2;
+const CLOSE: u32 = 3;
+
+/// What a record says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    /// There is a function now.
+    Load(WrittenFunction),
+    /// The function at one address lies at another now.
+    Move { from: u64, to: u64 },
+}
+
+/// The records of a file in turn.
+pub struct Changes<F: Read + Seek> {
+    file: BufReader<F>,
+    /// Where the next record begins.
+    next: u64,
+    /// Lines of the function that is loaded next, and its address.
+    lines: (u64, Vec<WrittenLine>),
+}
+
+impl<F: Read + Seek> Changes<F> {
+    /// Reads the header.
+    pub fn read(mut file: BufReader<F>) -> io::Result<Changes<F>> {
+        let invalid = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+        let magic = u32_of(&mut file)?;
+        let _version = u32_of(&mut file)?;
+        let header_bytes = u32_of(&mut file)?;
+        if magic != MAGIC {
+            return Err(invalid("not a jitdump of a machine like this"));
+        }
+        let next = u64::from(header_bytes).max(HEADER_BYTES);
+        Ok(Changes { file, next, lines: (0, Vec::new()) })
+    }
+
+    /// The next change; `None` at the end, which may be in the middle of a record.
+    pub fn next(&mut self) -> io::Result<Option<Change>> {
+        loop {
+            match self.record() {
+                Ok(Some(change)) => return Ok(Some(change)),
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn record(&mut self) -> io::Result<Option<Change>> {
+        // Relative, so that what is in the buffer already is not read again.
+        let at = self.file.stream_position()?;
+        self.file.seek_relative(self.next.wrapping_sub(at) as i64)?;
+        let kind = u32_of(&mut self.file)?;
+        let size = u64::from(u32_of(&mut self.file)?);
+        let _time = u64_of(&mut self.file)?;
+        self.next = self.next.saturating_add(size.max(RECORD_HEADER_BYTES));
+        let mut body = self.file.by_ref().take(size.saturating_sub(RECORD_HEADER_BYTES));
+        match kind {
+            LOAD => {
+                let [_pid_and_tid, _, start, length, _] = words(&mut body)?;
+                let name = text(&mut body)?;
+                let (of, lines) = std::mem::take(&mut self.lines);
+                let lines = if of == start { lines } else { Vec::new() };
+                let addresses = start..start.saturating_add(length);
+                Ok(Some(Change::Load(WrittenFunction { addresses, name, lines })))
+            }
+            MOVE => {
+                let [_pid_and_tid, _, from, to, ..] = words::<6>(&mut body)?;
+                Ok(Some(Change::Move { from, to }))
+            }
+            LINES => {
+                let [of, _count] = words(&mut body)?;
+                self.lines = (of, lines(&mut body)?);
+                Ok(None)
+            }
+            CLOSE => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// As many as the record holds, whatever number it states.
+fn lines(body: &mut impl BufRead) -> io::Result<Vec<WrittenLine>> {
+    let mut lines: Vec<WrittenLine> = Vec::new();
+    while !body.fill_buf()?.is_empty() {
+        let address = u64_of(body)?;
+        let (line, _discriminator) = (u32_of(body)?, u32_of(body)?);
+        let file = match text(body)? {
+            // The same as before.
+            same if same == "\u{fffd}" => lines.last().map_or_else(String::new, |last| last.file.clone()),
+            file => file,
+        };
+        lines.push(WrittenLine { address, file, line });
+    }
+    lines.sort_by_key(|line| line.address);
+    Ok(lines)
+}
+
+/// Text up to a zero byte, of which no more than a name's length is kept.
+fn text(body: &mut impl BufRead) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    body.take(LONGEST_NAME as u64).read_until(0, &mut bytes)?;
+    if bytes.last() == Some(&0) {
+        bytes.pop();
+    } else if bytes.len() == LONGEST_NAME {
+        body.skip_until(0)?;
+    }
+    Ok(name_of(&bytes))
+}
+
+fn words<const N: usize>(body: &mut impl Read) -> io::Result<[u64; N]> {
+    let mut words = [0; N];
+    for word in &mut words {
+        *word = u64_of(body)?;
+    }
+    Ok(words)
+}
+
+fn u32_of(file: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    file.read_exact(&mut bytes)?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+fn u64_of(file: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    file.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,111 @@
+//! How long it takes until a report of a large profile begins to print.
+
+use crate::counter::target_folder;
+use crate::suite;
+use crate::usage::wait_with_usage;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+use timewise_profile::{Profile, Sample};
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// Workload whose profile is made large
+    #[arg(default_value = "cc1")]
+    workload: String,
+    /// Size of the profile
+    #[arg(long, value_name = "MEBIBYTES", default_value_t = 100)]
+    size: u64,
+    /// Fail if it takes longer until the first word
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    most_seconds: f64,
+}
+
+/// Prints seconds until the first word of each report and until its last.
+///
+/// # Errors
+/// If it takes longer than is allowed, or cannot be measured.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--bin", "timewise"])
+        .current_dir(root)
+        .status()
+        .context("cargo")?;
+    ensure!(built.success(), "timewise does not build");
+    let timewise = target_folder(root).join("release/timewise");
+    let file = target_folder(root).join("large.tw");
+    record(root, options, &timewise, &file)?;
+    let profile = enlarge(Profile::load(&file)?, &file, options.size << 20)?;
+    println!(
+        "{} MiB: {} samples, {} stack frames, {} blocks, {} edges",
+        file.metadata()?.len() >> 20,
+        profile.samples.len(),
+        profile.stacks.len(),
+        profile.blocks.len(),
+        profile.edge_counts.len()
+    );
+    let mut slowest: f64 = 0.0;
+    for by in ["function", "loop", "instruction", "line"] {
+        let (first, all, mebibytes) = measure(&timewise, &file, by)?;
+        println!(
+            "report --by {by:12} {first:6.2} s to the first word, {all:6.2} s in all, {mebibytes:5} MiB"
+        );
+        slowest = slowest.max(first);
+    }
+    ensure!(slowest <= options.most_seconds, "more than {} s", options.most_seconds);
+    Ok(())
+}
+
+/// A profile of samples and counts, of size `train`.
+fn record(root: &Path, options: &Options, timewise: &Path, file: &Path) -> Result<()> {
+    let workload =
+        suite::select(root, std::slice::from_ref(&options.workload))?.pop().context("no workload")?;
+    let [timewise, file] = [timewise, file].map(|path| path.to_string_lossy().into_owned());
+    let prefix = [timewise, "run".into(), "-F".into(), "4000".into(), "-o".into(), file, "--".into()];
+    let work = suite::work_folder(root)?;
+    let executed = suite::execute(&workload, suite::Size::Train, &work, &prefix, 600)?;
+    ensure!(executed.status.success(), "{}", executed.last_words());
+    Ok(())
+}
+
+/// Repeats the samples, as a longer run of the same would have taken them, until the file has this size.
+fn enlarge(mut profile: Profile, file: &Path, bytes: u64) -> Result<Profile> {
+    let samples = profile.samples.clone();
+    let run_ns = profile.runs.first().context("a profile without a run")?.elapsed_ns.max(1);
+    let small = file.metadata()?.len();
+    profile.save(file)?;
+    let mut repetitions = 1;
+    while file.metadata()?.len() < bytes {
+        let length = file.metadata()?.len();
+        let each = (length.saturating_sub(small) / repetitions).max(samples.len() as u64 * 25);
+        let more = ((bytes - length) / each.max(1)).max(1);
+        for _ in 0..more {
+            let later =
+                |sample: &Sample| Sample { time_ns: sample.time_ns + repetitions * run_ns, ..*sample };
+            profile.samples.extend(samples.iter().map(later));
+            repetitions += 1;
+        }
+        profile.save(file)?;
+    }
+    Ok(profile)
+}
+
+/// Seconds to the first word and to the last, and the peak of the memory.
+fn measure(timewise: &Path, file: &Path, by: &str) -> Result<(f64, f64, u64)> {
+    let started = Instant::now();
+    let mut command = Command::new(timewise);
+    command.args(["report", "--by", by]).arg(file).stdout(Stdio::piped());
+    let mut child = command.spawn().context("timewise")?;
+    let mut output = child.stdout.take().context("no output")?;
+    let mut buffer = [0; 4096];
+    ensure!(output.read(&mut buffer)? > 0, "report --by {by} printed nothing");
+    let first = started.elapsed().as_secs_f64();
+    while output.read(&mut buffer)? > 0 {}
+    let used = wait_with_usage(child)?;
+    ensure!(used.status.success(), "report --by {by} failed");
+    Ok((first, started.elapsed().as_secs_f64(), used.peak_kilobytes / 1024))
+}
