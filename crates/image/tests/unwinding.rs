@@ -24,7 +24,7 @@ fn word(address: u64) -> u64 {
 }
 
 /// A cell such as `rsp+16`, `c-24`, `u` or `exp`: the value, if it can be told.
-fn distance<'a>(cell: &'a str) -> Option<(&'a str, i64)> {
+fn distance(cell: &str) -> Option<(&str, i64)> {
     let at = cell.find(['+', '-'])?;
     Some((&cell[..at], cell[at..].parse().ok()?))
 }
