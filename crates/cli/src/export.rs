@@ -16,6 +16,7 @@ Examples:
   timewise export --to callgrind -o callgrind.out && callgrind_annotate callgrind.out
   timewise export --to pprof -o app.pb && go tool pprof -top app.pb
   timewise export old.tw --to folded | flamegraph.pl > flames.svg
+  timewise export --to firefox -o app.json       open it at https://profiler.firefox.com
   timewise export --to speedscope -o app.json    open it at https://www.speedscope.app
 
 What each format carries is described in docs/exchange.md.")]
@@ -42,6 +43,8 @@ enum Format {
     Folded,
     /// For `go tool pprof` and what else reads profile.proto
     Pprof,
+    /// For the Firefox Profiler
+    Firefox,
     /// For speedscope
     Speedscope,
     /// A table of all instructions
@@ -54,7 +57,7 @@ enum Format {
 impl Format {
     /// Made of samples only: without them there is nothing to write.
     fn needs_samples(self) -> bool {
-        matches!(self, Format::Folded | Format::Speedscope)
+        matches!(self, Format::Folded | Format::Firefox | Format::Speedscope)
     }
 
     fn is_text(self) -> bool {
@@ -87,6 +90,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Callgrind => export::callgrind::export(&analysis).into_bytes(),
         Format::Folded => export::folded::export(&analysis).into_bytes(),
         Format::Pprof => export::pprof::export(&analysis),
+        Format::Firefox => export::firefox::export(&analysis)?.into_bytes(),
         Format::Speedscope => export::speedscope::export(&analysis)?.into_bytes(),
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
         #[cfg(feature = "parquet")]

@@ -1,8 +1,8 @@
 //! Profiles in the formats that other tools read: one module a format, each a pure function from an
 //! [`Analysis`](timewise_flow::Analysis) to text or bytes.
 //!
-//! Two kinds of formats tell two kinds of things. Those made of stacks ([`folded`], [`speedscope`]) hold the
-//! samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
+//! Two kinds of formats tell two kinds of things. Those made of stacks ([`folded`], [`speedscope`],
+//! [`firefox`]) hold the samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
 //! `parquet`) hold exact counts of executed instructions as well, and charge samples to instructions as
 //! reports do; [`pprof`] has both. `docs/exchange.md` says what each carries.
 //!
@@ -13,6 +13,7 @@ pub mod callgrind;
 mod calls;
 mod costs;
 pub mod csv;
+pub mod firefox;
 pub mod folded;
 mod owners;
 #[cfg(feature = "parquet")]

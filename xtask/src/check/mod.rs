@@ -5,6 +5,8 @@ mod callgrind;
 mod cases;
 mod diff;
 mod executions;
+mod exports;
+mod imports;
 mod perf;
 mod segments;
 mod singlestep;
@@ -31,6 +33,10 @@ pub enum Command {
     Diff(diff::Options),
     /// Hints name known flaws, and `timewise diff` explains what mending them gains
     Cases(cases::Options),
+    /// Every export is understood by the program that it is for
+    Exports(exports::Options),
+    /// An imported recording of perf has the same hottest functions as one of our own
+    Import(imports::Options),
 }
 
 /// Carries out the check.
@@ -45,6 +51,8 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Singlestep(options) => singlestep::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),
+        Command::Exports(options) => exports::run(root, &options),
+        Command::Import(options) => imports::run(root, &options),
     }
 }
 
