@@ -29,8 +29,9 @@ const PROGRAMS: [(&str, &str); 3] = [
     ),
     (
         "gnugo",
-        "/usr/games/gnugo --mode gtp --seed 1 --level 8 <<< $'boardsize 9\\ngenmove black\\ngenmove white\\ngenmove \
-         black\\ngenmove white\\ngenmove black\\nquit' > /dev/null",
+        "/usr/games/gnugo --mode gtp --seed 1 --level 10 <<< $'boardsize 9\\ngenmove black\\ngenmove white\\n\
+         genmove black\\ngenmove white\\ngenmove black\\ngenmove white\\ngenmove black\\ngenmove white\\nquit' \
+         > /dev/null",
     ),
 ];
 
@@ -73,8 +74,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let (ours, theirs) = (folder.join(format!("{name}.tw")), folder.join(format!("{name}.perf.tw")));
         shell(&format!("{} sample -F {FREQUENCY} -o {} -- {command}", timewise.display(), ours.display()))?;
         let data = folder.join(format!("{name}.data"));
-        let event = format!("-e {} -F {FREQUENCY} -g", event(&timewise, &ours)?);
-        shell(&format!("perf record -q {event} -o {} -- {command}", data.display()))?;
+        let record = format!("perf record -q -e {} -F {FREQUENCY} -g", event(&timewise, &ours)?);
+        let rest = format!("-o {} -- {command}", data.display());
+        // While another recording asks for build ids, some kernels mark perf's records as if they had them,
+        // and perf fails when it reads them back. It need not.
+        shell(&format!("{record} {rest}")).or_else(|_| shell(&format!("{record} --no-buildid {rest}")))?;
         shell(&format!("{} import {} -o {}", timewise.display(), data.display(), theirs.display()))?;
         let (ours, theirs) = (Ranking::of(&timewise, &ours)?, Ranking::of(&timewise, &theirs)?);
         println!("{name}: {} samples of timewise, {} of perf", ours.samples, theirs.samples);

@@ -131,13 +131,11 @@ pub fn web(exported: &Exported, needs: &Needs) -> Result<()> {
     let all: f64 =
         found["own"].as_object().context("samples of functions")?.values().filter_map(Value::as_f64).sum();
     same("firefox", "samples", all, exported.sum("samples_self")?)?;
-    ensure!(
-        number("total", "main") >= 0.9 * all,
-        "firefox: main is below {} of {all}",
-        number("total", "main")
-    );
+    // The report charges samples to the instruction before, which may lie in another function.
+    let (below, expected) = (number("total", "main"), exported.figure("main", "samples_total")?);
+    ensure!((below - expected).abs() < 0.02 * all, "firefox: {below} samples below main, of {expected}");
     ensure!(found["threads"][0] == "qsortdiv", "firefox: threads {}", found["threads"]);
-    println!("firefox     its tables: {all} samples, {} of them below main", number("total", "main"));
+    println!("firefox     its tables: {all} samples, {below} of them below main");
     Ok(())
 }
 
