@@ -65,6 +65,8 @@ pub struct SharedHeader {
     pub unfollowed: AtomicU32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
     pub user_gs: u32,
+    /// 1 if the costs of calls are asked for; host, once.
+    pub calls: u32,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.

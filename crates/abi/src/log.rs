@@ -49,7 +49,10 @@ pub struct BlockRecord {
     /// Bytes of code.
     pub length: u16,
     /// Zero.
-    pub reserved: [u16; 3],
+    pub reserved: u16,
+    /// If it ends in a call whose costs are asked for: the counter that is the sum of the clock at each,
+    /// else [`crate::NONE`].
+    pub calls: u32,
 }
 
 /// A way from one block to another that was taken, or may have been.
@@ -66,6 +69,11 @@ pub struct EdgeRecord {
     pub executed: u16,
     /// An [`edge_kind`].
     pub kind: u16,
+    /// By how much the clock moves when it is taken.
+    pub step: i32,
+    /// If it is a return and the costs of calls are asked for: the counter that is the sum of the clock at
+    /// each, before it moves, else [`crate::NONE`].
+    pub returns: u32,
 }
 
 /// Values of [`EdgeRecord::kind`].

@@ -70,6 +70,8 @@ pub struct ThreadArea {
     pub after: u64,
     /// Address of the area of the thread or process that the system call makes.
     pub child: u64,
+    /// How many instructions the thread has executed, less the lead of the point where it is; if asked for.
+    pub clock: u64,
     /// What is to be done when the system call returns: one of [`returned`].
     pub returned: u32,
     /// Number of the mailbox by which the host was asked to follow an `execve`.

@@ -142,12 +142,21 @@ impl Shared {
 /// # Safety
 /// `area` must be the thread area of the calling thread.
 pub unsafe fn count(area: *mut ThreadArea, counter: u32) {
+    // SAFETY: as promised.
+    unsafe { add(area, counter, 1) };
+}
+
+/// Adds to a counter of a thread.
+///
+/// # Safety
+/// As for [`count`].
+pub unsafe fn add(area: *mut ThreadArea, counter: u32, amount: u64) {
     if counter == NONE {
         return;
     }
     // SAFETY: counters lie within the area, and no other thread writes to them.
     unsafe {
         let place = area.cast::<u8>().add(COUNTERS as usize).cast::<u64>().add(counter as usize);
-        *place += 1;
+        *place = (*place).wrapping_add(amount);
     }
 }

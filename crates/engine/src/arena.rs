@@ -96,6 +96,7 @@ impl Arena {
         header.base = BASE;
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
         header.user_gs = u32::from(user_gs());
+        header.calls = u32::from(std::env::var_os("TW_CALLS").is_some());
         let log_limit = header.log_limit;
         let image_end = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         header.next_free.store(image_end, Ordering::Relaxed);

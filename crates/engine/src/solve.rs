@@ -217,6 +217,7 @@ fn add(surplus: &mut [i64], at: Point, value: i64) {
 /// Records as tests want them.
 #[cfg(test)]
 pub mod sample {
+    use timewise_abi::NONE;
     use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
 
     /// A block of four instructions.
@@ -229,13 +230,14 @@ pub mod sample {
             counter_at: 0,
             instructions: 4,
             length: 8,
-            reserved: [0; 3],
+            reserved: 0,
+            calls: NONE,
         }
     }
 
     /// A jump behind the last of them.
     pub fn edge(from: u32, to: u32, counter: u32) -> EdgeRecord {
-        EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP }
+        EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP, step: 0, returns: NONE }
     }
 }
 

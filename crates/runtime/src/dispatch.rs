@@ -1,9 +1,12 @@
 //! Deciding where a thread goes on when it left translated code.
 
 use crate::astray;
+use crate::emit::Toll;
 use crate::entry::{HIGH, reason};
+use crate::forest::Vertex;
 use crate::indirect;
 use crate::link;
+use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
 use crate::state::{Exit, PROCESS, Process};
@@ -103,18 +106,25 @@ pub fn external(
     executed: u16,
     to: u32,
 ) -> Result<(), Failure> {
-    let counter = match process.external.get(&(from, executed, to)) {
-        Some(&counter) => counter,
+    let toll = match process.external.get(&(from, executed, to)) {
+        Some(&toll) => toll,
         None => {
-            let counter = process.shared.take_counter(process.record);
-            let record = EdgeRecord { from, to, counter, executed, kind: edge_kind::EXTERNAL };
+            let left = (from != NONE).then(|| process.blocks[from as usize].point(from, executed));
+            let ahead = left.map_or(0, |(_, ahead)| ahead);
+            let to_start = (to != NONE).then(|| Vertex::start(to));
+            let step = process.placing.outside(left.map(|(vertex, _)| vertex), to_start, ahead);
+            let toll = placing::toll(Passage { counted: true, step }, process.shared, process.record)?;
+            let Toll { counter, step } = toll;
+            let kind = edge_kind::EXTERNAL;
+            let record = EdgeRecord { from, to, counter, executed, kind, step, returns: NONE };
             process.shared.append(&process.record.edges, &record, &[])?;
-            process.external.insert((from, executed, to), counter);
-            counter
+            process.external.insert((from, executed, to), toll);
+            toll
         }
     };
     // SAFETY: the area is the calling thread's.
-    unsafe { count(area, counter) };
+    unsafe { count(area, toll.counter) };
+    area.clock = area.clock.wrapping_add_signed(i64::from(toll.step));
     Ok(())
 }
 

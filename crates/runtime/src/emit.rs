@@ -6,6 +6,20 @@ use alloc::vec::Vec;
 use timewise_abi::thread::COUNTERS;
 use timewise_isa::FlagSet;
 
+/// What is noted where control passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Toll {
+    /// The counter that one is added to, or `NONE`.
+    pub counter: u32,
+    /// By how much the clock moves.
+    pub step: i32,
+}
+
+impl Toll {
+    /// Nothing.
+    pub const NONE: Toll = Toll { counter: timewise_abi::NONE, step: 0 };
+}
+
 /// A register that translated code borrows, by its number in the encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -147,6 +161,51 @@ impl Code {
     pub fn jump_through(&mut self, address: u32) {
         self.raw(&[0xff, 0x24, 0x25]);
         self.raw32(address);
+    }
+
+    /// Notes what there is to note, without changing a flag of `live`.
+    pub fn toll(&mut self, toll: Toll, live: FlagSet) {
+        if toll.counter != timewise_abi::NONE {
+            self.count(toll.counter, live);
+        }
+        if toll.step != 0 {
+            self.advance(toll.step, live);
+        }
+    }
+
+    /// Moves the clock.
+    fn advance(&mut self, step: i32, live: FlagSet) {
+        if !live.intersects(FlagSet::ALL) {
+            self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]); // add qword gs:[clock], step
+            self.raw32(gs!(clock));
+            self.raw32(step as u32);
+            return;
+        }
+        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.load(Borrowed::Rcx, gs!(clock));
+        self.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx+step]
+        self.raw32(step as u32);
+        self.store(gs!(clock), Borrowed::Rcx);
+        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+    }
+
+    /// Adds the clock to counter `number` without changing a flag of `live`.
+    pub fn add_clock(&mut self, number: u32, live: FlagSet) {
+        let place = COUNTERS + 8 * number;
+        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        if !live.intersects(FlagSet::ALL) {
+            self.load(Borrowed::Rcx, gs!(clock));
+            self.raw(&[0x65, 0x48, 0x01, 0x0c, 0x25]); // add gs:[place], rcx
+            self.raw32(place);
+        } else {
+            self.store(spill_slot(SCRATCH_SPILL), Borrowed::Rdx);
+            self.load(Borrowed::Rcx, gs!(clock));
+            self.load(Borrowed::Rdx, place);
+            self.raw(&[0x48, 0x8d, 0x0c, 0x11]); // lea rcx, [rcx+rdx]
+            self.store(place, Borrowed::Rcx);
+            self.load(Borrowed::Rdx, spill_slot(SCRATCH_SPILL));
+        }
+        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 
     /// Adds one to counter `number` without changing a flag of `live`.

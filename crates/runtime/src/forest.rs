@@ -18,6 +18,11 @@ impl Vertex {
         Vertex(2 * block)
     }
 
+    /// A number of its own.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// End of block number `block`.
     pub fn end(block: u32) -> Vertex {
         Vertex(2 * block + 1)

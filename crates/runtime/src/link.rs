@@ -2,12 +2,13 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::emit::Code;
+use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
 use crate::indirect;
-use crate::state::{Process, Target};
-use timewise_abi::log::EdgeRecord;
+use crate::placing;
+use crate::state::{Edge, Process, Target};
+use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
 
 /// Links an exit to block `to`: where a thread that stands at the exit goes on.
@@ -33,21 +34,19 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
 /// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
 fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
-    let counter = edge(process, exit.from, exit.executed, to, exit.kind)?;
+    let Edge { toll, .. } = edge(process, exit.from, exit.executed, to, exit.kind)?;
     let entry = process.blocks[to as usize].entry;
     let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
-    if counter == NONE && (reachable || exit.place == 0) {
+    if toll == Toll::NONE && (reachable || exit.place == 0) {
         return Ok(entry);
     }
     let live = process.blocks[to as usize].live;
     let region = process.cache.region_for(exit.stub, 256)?;
     let region = process.cache.region(region);
     let mut code = Code::at(region.hot());
-    if counter != NONE {
-        code.count(counter, live);
-    }
+    code.toll(toll, live);
     code.jump_far(entry);
-    region.place(&code.bytes, Kind::EdgeStub { counter, to });
+    region.place(&code.bytes, Kind::EdgeStub { counter: toll.counter, to });
     Ok(code.address)
 }
 
@@ -67,12 +66,12 @@ pub fn indirect(
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let withdrawn = process.withdrawn.remove(&(place, to));
     let known = chain(process, place).find(|&n| process.targets[n as usize].to == to).or(withdrawn);
-    let counter = match known {
+    let Edge { toll, returns } = match known {
         Some(known) => {
             if process.targets[known as usize].live || enter_again(process, known) {
                 return Ok(process.targets[known as usize].found);
             }
-            process.targets[known as usize].counter
+            process.targets[known as usize].edge
         }
         None => {
             let site = process.sites[site as usize];
@@ -88,16 +87,17 @@ pub fn indirect(
     let mut code = Code::at(region.hot());
     let switch = indirect::emit_check(&mut code, address, table, index, next);
     let found = code.here();
-    if counter != NONE {
-        code.count(counter, block.live);
+    if returns != NONE {
+        code.add_clock(returns, block.live);
     }
+    code.toll(toll, block.live);
     code.jump_far(block.entry);
     region.place(&code.bytes, Kind::IndirectStub { site, to });
     cache::set_entry(place, code.address);
     let mut target = Target {
         place,
         to,
-        counter,
+        edge: Edge { toll, returns },
         code: code.address,
         switch,
         on: code.bytes[(switch - code.address) as usize],
@@ -191,15 +191,14 @@ fn shorten(process: &mut Process, place: u64) {
     }
 }
 
-/// The counter for an edge between blocks, `NONE` if it needs none; the edge is recorded.
-fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> Result<u32, Failure> {
-    let block = &process.blocks[from as usize];
-    // A block's own counter separates its start from its end.
-    let passed = !block.counted || executed > 0 || block.first_counter != NONE;
-    let vertex = if passed { Vertex::end(from) } else { Vertex::start(from) };
-    let free = process.forest.join(vertex, Vertex::start(to));
-    let counter = if free { NONE } else { process.shared.take_counter(process.record) };
-    let record = EdgeRecord { from, to, counter, executed, kind };
+/// What is noted of an edge between blocks, which is recorded.
+fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> Result<Edge, Failure> {
+    let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
+    let passage = process.placing.way(vertex, Vertex::start(to), ahead);
+    let toll = placing::toll(passage, process.shared, process.record)?;
+    let asked = kind == edge_kind::RETURN && process.placing.has_clock();
+    let returns = if asked { process.shared.take_counter(process.record) } else { NONE };
+    let record = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, returns };
     process.shared.append(&process.record.edges, &record, &[])?;
-    Ok(counter)
+    Ok(Edge { toll, returns })
 }

@@ -2,8 +2,10 @@
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
-use crate::forest::Forest;
+use crate::emit::Toll;
+use crate::forest::Vertex;
 use crate::marks::Marks;
+use crate::placing::Placing;
 use crate::retire::CodePage;
 use crate::sys::filter::is_confined;
 use crate::sys::lock::Lock;
@@ -35,10 +37,12 @@ pub struct Block {
     pub length: u16,
     /// Its fragment.
     pub fragment: u32,
-    /// Its own counter, if that stands before its first instruction, else `NONE`.
-    pub first_counter: u32,
-    /// Whether it has a counter of its own.
-    pub counted: bool,
+    /// What is noted by its own counter, if that stands before its first instruction.
+    pub first: Toll,
+    /// If it has a counter of its own: before which of its instructions.
+    pub counter_at: Option<u16>,
+    /// If it ends in a call whose costs are asked for: the sum of the clock at each, else `NONE`.
+    pub calls: u32,
     /// Where its code goes on after the check that it is what it was.
     pub checked: u64,
     /// Whether it ends in a direct jump.
@@ -49,6 +53,18 @@ pub struct Block {
     pub exits: u32,
     /// First of the indirect branches' targets that lead to it, `NONE` for none.
     pub targets: u32,
+}
+
+impl Block {
+    /// The point at which control leaves block number `number`, this one, after so many instructions, and how
+    /// many further than that point it is then.
+    pub fn point(&self, number: u32, executed: u16) -> (Vertex, i64) {
+        // A block's own counter separates its start from its end.
+        if self.counter_at.is_some_and(|at| executed < at) {
+            return (Vertex::start(number), i64::from(executed));
+        }
+        (Vertex::end(number), i64::from(executed) - i64::from(self.instructions))
+    }
 }
 
 /// A unit in the cache.
@@ -126,6 +142,15 @@ impl Exit {
     }
 }
 
+/// What is noted of an edge.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// When it is taken.
+    pub toll: Toll,
+    /// If it is a return and the costs of calls are asked for: the sum of the clock at each, else `NONE`.
+    pub returns: u32,
+}
+
 /// What an indirect branch's table knows of one target: the stub that checks for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
@@ -133,8 +158,8 @@ pub struct Target {
     pub place: u64,
     /// The block.
     pub to: u32,
-    /// Counter of the edge, or `NONE`.
-    pub counter: u32,
+    /// What is noted of it.
+    pub edge: Edge,
     /// The stub.
     pub code: u64,
     /// The byte to clear for the stub never to find its target.
@@ -170,8 +195,8 @@ pub struct Process {
     pub cache: Cache,
     /// Blocks by number.
     pub blocks: Vec<Block>,
-    /// Which edges need no counter.
-    pub forest: Forest,
+    /// Which edges need a counter.
+    pub placing: Placing,
     /// Ways out by number.
     pub exits: Vec<Exit>,
     /// Indirect branches by number.
@@ -194,8 +219,8 @@ pub struct Process {
     pub space: AddressSpace,
     /// Block by address.
     pub by_address: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
-    /// Counters of rare edges from or to outside, by (from, executed, to).
-    pub external: HashMap<(u32, u16, u32), u32, BuildHasherDefault<AddressHasher>>,
+    /// What is noted of rare edges from or to outside, by (from, executed, to).
+    pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
     /// Pages of the program known to be readable.
     pub readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
 }
@@ -239,7 +264,7 @@ impl Process {
             record,
             cache: Cache::default(),
             blocks: Vec::new(),
-            forest: Forest::default(),
+            placing: Placing::new(shared.header().calls == 1),
             exits: Vec::new(),
             sites: Vec::new(),
             targets: Vec::new(),

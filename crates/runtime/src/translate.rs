@@ -8,10 +8,11 @@
 use crate::borrow;
 use crate::cache::{self, Kind};
 use crate::check;
-use crate::emit::{Borrowed, Code, SCRATCH_SPILL, gs, spill_slot};
+use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
 use crate::marks::Mark;
+use crate::placing::{self, Passage};
 use crate::retire;
 use crate::segment;
 use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
@@ -26,7 +27,7 @@ use timewise_isa::{Control, FlagSet, Instruction};
 const ROOM: u64 = 32 << 10;
 
 /// Bytes that counting may take.
-const COUNT: u64 = 48;
+const TOLL: u64 = 96;
 
 /// Bytes of the stub by which translated code leaves for the dispatcher.
 const EXIT_STUB: u64 = 24;
@@ -41,7 +42,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
     };
     let first = process.blocks.len() as u32;
-    unit::place_counters(&mut unit, &mut process.forest, first);
+    unit::place_counters(&mut unit, &mut process.placing, first);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
     let marks = process.marks.end();
@@ -82,18 +83,20 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     Ok(Some(first))
 }
 
-/// Writes the stub for an exit into cold room: its address. It counts by `counter` unless that is `NONE`.
-fn exit_stub(process: &mut Process, region: usize, exit: u32, counter: u32, live: FlagSet) -> u64 {
-    let size = if counter == NONE { EXIT_STUB } else { EXIT_STUB + COUNT };
+/// Writes the stub for an exit into cold room: its address.
+fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: FlagSet) -> u64 {
+    let size = if toll == Toll::NONE { EXIT_STUB } else { EXIT_STUB + TOLL };
     let address = process.cache.region(region).take_cold(size);
     let mut code = Code::at(address);
-    if counter != NONE {
-        code.count(counter, live);
-    }
+    code.toll(toll, live);
     code.store_number(gs!(exit), exit);
     code.jump_through(entry::vector::EXIT);
     cache::write(address, &code.bytes);
     address
+}
+
+fn is_call(instruction: &Instruction) -> bool {
+    matches!(instruction.control, Control::Call { .. } | Control::IndirectCall)
 }
 
 /// A unit on its way into the cache.
@@ -132,7 +135,7 @@ struct Fixup {
 
 struct Detour {
     place: usize,
-    counter: u32,
+    toll: Toll,
     to: usize,
     back: bool,
 }
@@ -142,15 +145,13 @@ impl Translation<'_> {
         for block in 0..self.unit.blocks.len() {
             let plan = &self.unit.blocks[block];
             if block > 0 && self.unit.falls_through(block - 1) {
-                let counter = self.counter_if(plan.entry_counted);
+                let toll = self.toll(plan.entry)?;
                 let kind = match self.unit.last(block - 1).control {
                     Control::SystemCall => edge_kind::SYSTEM_CALL,
                     _ => edge_kind::FALLTHROUGH,
                 };
-                self.edge(block - 1, block, kind, counter)?;
-                if counter != NONE {
-                    self.code.count(counter, plan.live);
-                }
+                self.edge(block - 1, block, kind, toll)?;
+                self.code.toll(toll, plan.live);
             }
             self.block(block)?;
         }
@@ -170,18 +171,21 @@ impl Translation<'_> {
         let plan = &unit.blocks[block];
         let range = plan.instructions.clone();
         let start = unit.instructions[range.start].address;
-        let counter = self.counter_if(plan.counter_at.is_some());
+        let own = self.toll(Passage { counted: plan.counter_at.is_some(), step: plan.step })?;
+        let asked = self.process.placing.has_clock() && is_call(unit.last(block));
+        let calls = if asked { self.process.shared.take_counter(self.process.record) } else { NONE };
         let from = (start - unit.instructions[0].address) as usize;
         let length = (unit.last(block).next() - start) as usize;
         let record = BlockRecord {
             address: start,
             mappings: self.process.mappings(),
             version: retire::version(self.process, start, start + length as u64),
-            counter,
+            counter: own.counter,
             counter_at: plan.counter_at.map_or(0, |at| (at - range.start) as u16),
             instructions: range.len() as u16,
             length: length as u16,
-            reserved: [0; 3],
+            reserved: 0,
+            calls,
         };
         let log = &self.process.record.blocks;
         let copy = self.process.shared.append(log, &record, &unit.bytes[from..from + length])?;
@@ -192,8 +196,9 @@ impl Translation<'_> {
             instructions: range.len() as u16,
             length: length as u16,
             fragment: self.process.fragments.len() as u32,
-            first_counter: if record.counter_at == 0 { counter } else { NONE },
-            counted: counter != NONE,
+            first: if record.counter_at == 0 { own } else { Toll::NONE },
+            counter_at: (own.counter != NONE).then_some(record.counter_at),
+            calls,
             checked: self.code.here(),
             jumps: matches!(unit.last(block).control, Control::Jump { .. }),
             copy,
@@ -206,8 +211,8 @@ impl Translation<'_> {
         }
         let mut done_before = self.process.blocks[self.first as usize + block].entry;
         for at in range.clone() {
-            if plan.counter_at == Some(at) && counter != NONE {
-                self.code.count(counter, unit::live_at(unit, block, at));
+            if plan.counter_at == Some(at) {
+                self.code.toll(own, unit::live_at(unit, block, at));
             }
             let instruction = unit.instructions[at];
             let done = if instruction.control == Control::Next {
@@ -267,7 +272,7 @@ impl Translation<'_> {
         let block = self.process.blocks[number as usize];
         let exit = self.process.exits.len() as u32;
         self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
-        let stub = exit_stub(self.process, self.region, exit, block.first_counter, block.live);
+        let stub = exit_stub(self.process, self.region, exit, block.first, block.live);
         self.process.exits[exit as usize].stub = stub;
         stub
     }
@@ -311,6 +316,7 @@ impl Translation<'_> {
             Control::Call { target } => {
                 self.push(instruction.next());
                 let done = self.code.bytes.len();
+                self.note_call(block);
                 self.leave(block, edge_kind::CALL, target, None);
                 Ok(done)
             }
@@ -343,7 +349,7 @@ impl Translation<'_> {
         exits.push(Exit { place: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
         // The other way on, for a thread that finds the fragment no longer live.
         exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
-        let stub = exit_stub(self.process, self.region, exit + 1, NONE, FlagSet::ALL);
+        let stub = exit_stub(self.process, self.region, exit + 1, Toll::NONE, FlagSet::ALL);
         self.process.exits[exit as usize + 1].stub = stub;
         self.calls.push(Call { after, stub });
     }
@@ -352,9 +358,10 @@ impl Translation<'_> {
         let site = self.process.sites.len() as u32;
         self.process.sites.push(Site { from: self.first + block as u32, kind });
         let table = indirect::table_for(site)?;
+        let calls = self.process.blocks[self.first as usize + block].calls;
         let instruction = self.unit.instructions[at];
         let region = self.process.cache.region(self.region);
-        indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, |value| {
+        indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, calls, |value| {
             let place = region.take_cold(8);
             cache::write(place, &value.to_le_bytes());
             place
@@ -378,11 +385,9 @@ impl Translation<'_> {
             self.leave(block, edge_kind::JUMP, target, None);
             return Ok(done);
         };
-        let counter = self.counter_if(self.unit.blocks[block].inside_counted);
-        self.edge(block, inside, edge_kind::JUMP, counter)?;
-        if counter != NONE {
-            self.code.count(counter, self.unit.blocks[inside].live);
-        }
+        let toll = self.toll(self.unit.blocks[block].inside_way)?;
+        self.edge(block, inside, edge_kind::JUMP, toll)?;
+        self.code.toll(toll, self.unit.blocks[inside].live);
         let place = self.code.jump_here();
         self.fixups.push(Fixup { place, to: inside, back: inside <= block });
         Ok(done)
@@ -420,11 +425,11 @@ impl Translation<'_> {
 
     /// Records that the displacement at `place` is to lead from `block` to block `inside` of the unit.
     fn inner_branch(&mut self, block: usize, inside: usize, place: usize) -> Result<(), Failure> {
-        let counter = self.counter_if(self.unit.blocks[block].inside_counted);
-        self.edge(block, inside, edge_kind::BRANCH, counter)?;
-        match counter {
-            NONE => self.fixups.push(Fixup { place, to: inside, back: inside <= block }),
-            _ => self.detours.push(Detour { place, counter, to: inside, back: inside <= block }),
+        let toll = self.toll(self.unit.blocks[block].inside_way)?;
+        self.edge(block, inside, edge_kind::BRANCH, toll)?;
+        match toll {
+            Toll::NONE => self.fixups.push(Fixup { place, to: inside, back: inside <= block }),
+            _ => self.detours.push(Detour { place, toll, to: inside, back: inside <= block }),
         }
         Ok(())
     }
@@ -434,7 +439,7 @@ impl Translation<'_> {
         let exit = self.process.exits.len() as u32;
         let executed = self.unit.blocks[block].instructions.len() as u16;
         self.process.exits.push(Exit::new(self.first + block as u32, kind, executed, target));
-        let stub = exit_stub(self.process, self.region, exit, NONE, FlagSet::ALL);
+        let stub = exit_stub(self.process, self.region, exit, Toll::NONE, FlagSet::ALL);
         let place = match condition {
             Some(condition) => self.code.branch_here(condition),
             None => self.code.jump_here(),
@@ -445,11 +450,11 @@ impl Translation<'_> {
     }
 
     fn detours(&mut self) {
-        for Detour { place, counter, to, back } in core::mem::take(&mut self.detours) {
+        for Detour { place, toll, to, back } in core::mem::take(&mut self.detours) {
             let here = self.code.bytes.len();
             self.code.fix(place, here);
             let live: FlagSet = self.unit.blocks[to].live;
-            self.code.count(counter, live);
+            self.code.toll(toll, live);
             let place = self.code.jump_here();
             self.fixups.push(Fixup { place, to, back });
         }
@@ -468,17 +473,28 @@ impl Translation<'_> {
         }
     }
 
-    fn counter_if(&mut self, wanted: bool) -> u32 {
-        if wanted { self.process.shared.take_counter(self.process.record) } else { NONE }
+    /// At a call that is done: the sum of the clock.
+    fn note_call(&mut self, block: usize) {
+        let calls = self.process.blocks[self.first as usize + block].calls;
+        if calls != NONE {
+            let live = unit::live_at_call(self.process, self.unit, block);
+            self.code.add_clock(calls, live);
+        }
     }
 
-    fn edge(&mut self, from: usize, to: usize, kind: u16, counter: u32) -> Result<(), Failure> {
+    fn toll(&mut self, passage: Passage) -> Result<Toll, Failure> {
+        placing::toll(passage, self.process.shared, self.process.record)
+    }
+
+    fn edge(&mut self, from: usize, to: usize, kind: u16, toll: Toll) -> Result<(), Failure> {
         let record = EdgeRecord {
             from: self.first + from as u32,
             to: self.first + to as u32,
-            counter,
+            counter: toll.counter,
             executed: self.unit.blocks[from].instructions.len() as u16,
             kind,
+            step: toll.step,
+            returns: NONE,
         };
         self.process.shared.append(&self.process.record.edges, &record, &[]).map(drop)
     }

@@ -3,7 +3,8 @@
 //!
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
-use crate::forest::{Forest, Vertex};
+use crate::forest::Vertex;
+use crate::placing::{Passage, Placing};
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode, gs_use, stores};
@@ -26,12 +27,14 @@ pub struct PlannedBlock {
     pub live: FlagSet,
     /// Whether its own executions are counted, and before which instruction.
     pub counter_at: Option<usize>,
-    /// Whether falling into it from the block before is counted.
-    pub entry_counted: bool,
+    /// By how much the clock moves with that counter.
+    pub step: i64,
+    /// What is noted of falling into it from the block before.
+    pub entry: Passage,
     /// The block of the unit that its jump or branch leads to.
     pub inside: Option<usize>,
-    /// Whether the way to `inside` is counted.
-    pub inside_counted: bool,
+    /// What is noted of the way to `inside`.
+    pub inside_way: Passage,
 }
 
 /// Code that is translated as one piece.
@@ -181,9 +184,10 @@ fn split(instructions: &[Instruction]) -> Vec<PlannedBlock> {
         instructions: start..end,
         live: FlagSet::ALL,
         counter_at: None,
-        entry_counted: false,
+        step: 0,
+        entry: Passage::default(),
         inside: None,
-        inside_counted: false,
+        inside_way: Passage::default(),
     };
     starts.iter().copied().zip(ends).map(block).collect()
 }
@@ -281,17 +285,19 @@ fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
     read.union(undecided)
 }
 
-/// Decides what of the unit is counted. Its blocks join `forest`, the first as number `first_block`.
-pub fn place_counters(unit: &mut Unit, forest: &mut Forest, first_block: u32) {
+/// Decides what of the unit is counted. Its blocks join those of `placing`, the first as number
+/// `first_block`.
+pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32) {
     let number = |block: usize| first_block + block as u32;
     for block in 0..unit.blocks.len() {
-        forest.add_block();
+        let instructions = unit.blocks[block].instructions.len();
         // A block that jumps to itself is the whole cycle: count the block, at a place of our choice,
         // rather than the jump, which would need a detour.
         if unit.blocks[block].inside == Some(block) {
             unit.blocks[block].counter_at = Some(best_place(unit, block));
+            unit.blocks[block].step = placing.add_loop(number(block), instructions);
         } else {
-            forest.join(Vertex::start(number(block)), Vertex::end(number(block)));
+            placing.add_block(number(block), instructions);
         }
     }
     // Jumps before falling through, because a counter costs a detour on a jump and none otherwise; and
@@ -302,14 +308,14 @@ pub fn place_counters(unit: &mut Unit, forest: &mut Forest, first_block: u32) {
             else {
                 continue;
             };
-            let free = forest.join(Vertex::end(number(block)), Vertex::start(number(inside)));
-            unit.blocks[block].inside_counted = !free;
+            unit.blocks[block].inside_way =
+                placing.way(Vertex::end(number(block)), Vertex::start(number(inside)), 0);
         }
     }
     for block in 1..unit.blocks.len() {
         if unit.falls_through(block - 1) {
-            let free = forest.join(Vertex::end(number(block - 1)), Vertex::start(number(block)));
-            unit.blocks[block].entry_counted = !free;
+            unit.blocks[block].entry =
+                placing.way(Vertex::end(number(block - 1)), Vertex::start(number(block)), 0);
         }
     }
 }
@@ -327,6 +333,11 @@ fn best_place(unit: &Unit, block: usize) -> usize {
         }
     }
     best
+}
+
+/// Flags live after the last instruction of a block that calls.
+pub fn live_at_call(world: &mut impl World, unit: &Unit, block: usize) -> FlagSet {
+    live_beyond(world, unit, block)
 }
 
 /// Flags live before instruction `at` of `block`.

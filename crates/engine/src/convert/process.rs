@@ -1,7 +1,8 @@
 //! One process image after the other: its translated blocks as pieces, its counters as flow.
 
+use super::calls::{self, Cost};
 use super::flow::{self, Flow};
-use super::pieces::{PieceId, Pieces};
+use super::pieces::{Piece, PieceId, Pieces};
 use super::rows::{ImageFlow, Rows};
 use super::translated::Translated;
 use crate::code::Modules;
@@ -11,7 +12,7 @@ use crate::unseen;
 use std::collections::HashMap;
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
-use timewise_profile::EdgeKind;
+use timewise_profile::{EdgeKind, Offset, Place};
 
 /// Everything that was counted so far.
 #[derive(Debug)]
@@ -121,7 +122,18 @@ impl Code {
             (area.tid, weights.instructions(&area.counters, rest).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        ImageFlow { record, threads, flows, unknown_ends: unseen.len() as u32, imbalance }
+        let calls = self.calls(pieces, &equations, areas);
+        ImageFlow { record, threads, flows, calls, unknown_ends: unseen.len() as u32, imbalance }
+    }
+
+    fn calls(&self, pieces: &Pieces, equations: &Equations, areas: &[Area]) -> HashMap<Place, Cost> {
+        let places = |&piece: &PieceId| {
+            let Piece { place, length, .. } = pieces.get(piece);
+            [place, Place { offset: Offset(place.offset.0 + u64::from(length)), ..place }]
+        };
+        let places: Vec<[Place; 2]> = self.pieces.iter().map(places).collect();
+        let code = calls::Code { blocks: &self.blocks, edges: &self.edges, places: &places };
+        calls::costs(&code, equations, areas)
     }
 
     /// What all threads together counted, by counter.

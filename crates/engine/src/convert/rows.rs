@@ -1,9 +1,11 @@
 //! The processes of a run: images become rows, one for each process, and a common one by executable for
 //! what comes after very many processes.
 
+use super::calls::Cost;
 use super::flow::{self, Flow};
 use crate::harvest::Image;
 use std::collections::HashMap;
+use timewise_profile::Place;
 
 /// What one process image executed.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub struct ImageFlow {
     pub threads: Vec<(u32, u64)>,
     /// Flow between pieces.
     pub flows: Vec<Flow>,
+    /// What calls cost, by where they return to.
+    pub calls: HashMap<Place, Cost>,
     /// Threads of which nobody knows where they stopped.
     pub unknown_ends: u32,
     /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
@@ -33,6 +37,8 @@ pub struct Row {
     pub threads: Vec<(u32, u64)>,
     /// Flow between pieces.
     pub flows: Vec<Flow>,
+    /// What calls cost, by where they return to.
+    pub calls: HashMap<Place, Cost>,
     /// Threads of which nobody knows where they stopped.
     pub unknown_ends: u32,
     /// Flows when they were last added up.
@@ -72,6 +78,12 @@ impl Rows {
         let row = &mut self.all[number];
         row.unknown_ends += image.unknown_ends;
         row.flows.append(&mut image.flows);
+        for (place, cost) in image.calls {
+            let sum = row.calls.entry(place).or_default();
+            sum.instructions = sum.instructions.wrapping_add(cost.instructions);
+            sum.calls += cost.calls;
+            sum.returns += cost.returns;
+        }
         if row.pid != 0 {
             row.threads.append(&mut image.threads);
             return;
@@ -135,6 +147,7 @@ mod tests {
                 record,
                 threads: vec![(pid, 10)],
                 flows: Vec::new(),
+                calls: HashMap::new(),
                 unknown_ends: 0,
                 imbalance: 0,
             });

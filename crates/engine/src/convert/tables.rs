@@ -40,6 +40,14 @@ impl Converter {
             };
             profile.threads.extend(row.threads.iter().map(thread));
             counter.count(&mut profile, id, &row.flows);
+            if let Some(file) = std::env::var_os("TW_CALLS") {
+                use std::io::Write;
+                let mut out = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+                for (place, cost) in &row.calls {
+                    let module = String::from_utf8_lossy(self.modules.path(place.module));
+                    writeln!(out, "{}\t{:x}\t{}\t{}\t{}\t{module}", row.pid, place.offset.0, cost.instructions, cost.calls, cost.returns).unwrap();
+                }
+            }
         }
         profile.blocks = (partition.blocks.iter())
             .map(|block| Block {

@@ -19,6 +19,8 @@ pub struct Area {
     pub state: u32,
     /// Block of the system call that the thread is in, while `state` says so.
     pub position: u32,
+    /// Its clock.
+    pub clock: u64,
     /// Counters that are not zero.
     pub counters: Vec<(u32, u64)>,
 }
@@ -62,15 +64,17 @@ fn read(
     let mut counted = Vec::new();
     arena.each_word(first..first + room.min(8 * u64::from(counters)), |at, value| match value {
         0 => {}
-        1..LARGEST_COUNT => counted.push((((at - first) / 8) as u32, value)),
-        _ => claims.damage += 1,
+        _ => counted.push((((at - first) / 8) as u32, value)),
     });
+    // SAFETY: within the file; any value will do.
+    let clock = unsafe { (&raw const (*area).clock).read_volatile() };
     // SAFETY: within the file; these fields are atomic.
     let (tid, state, position) = unsafe { (&(*area).tid, &(*area).state, &(*area).position) };
     Area {
         tid: tid.load(Ordering::Relaxed),
         state: state.load(Ordering::Acquire),
         position: position.load(Ordering::Relaxed),
+        clock,
         counters: counted,
     }
 }

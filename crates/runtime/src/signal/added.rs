@@ -13,6 +13,10 @@ pub enum Form {
     Nop,
     /// One is added to a counter, with `rcx` borrowed if it takes more than one instruction.
     Counter(u32),
+    /// The clock moves, likewise.
+    Step(i32),
+    /// The clock is added to a counter, with `rcx` borrowed, and `rdx` too in the longer form.
+    Sum(u32),
     /// A jump to this distance from its end.
     Jump(i32),
     /// A jump to this address.
@@ -38,8 +42,16 @@ pub enum Form {
 /// Bytes that [`parse`] may look at.
 pub const LONGEST: usize = 40;
 
+/// Where the clock stands.
+const CLOCK: u32 = gs!(clock);
+
 /// Bytes of a counter that borrows `rcx`.
 const BORROWING: usize = 40;
+/// Bytes of a step of the clock that borrows `rcx`.
+const LONG_STEP: usize = 43;
+/// Bytes of a sum that borrows `rcx`, and of one that borrows `rdx` too.
+const SHORT_SUM: usize = 36;
+const LONG_SUM: usize = 67;
 
 /// The form at the start of `bytes` and its length; none if it is no added code.
 pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
@@ -50,8 +62,18 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
         [0x66, 0x90, ..] => (Form::Nop, 2),
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
         [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
+        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == CLOCK => {
+            (Form::Step(number(9)? as i32), 13)
+        }
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
-            (Form::Counter(counter(14)?), BORROWING)
+            match (*bytes.get(11)?, number(14)?, *bytes.get(20)?) {
+                // The other register is spilled too; then the clock and the counter are loaded.
+                (0x89, _, _) => (Form::Sum(counter(32)?), LONG_SUM),
+                // After the clock comes its `lea`, or the addition of it.
+                (_, CLOCK, 0x89) => (Form::Step(number(21)? as i32), LONG_STEP),
+                (_, CLOCK, _) => (Form::Sum(counter(23)?), SHORT_SUM),
+                _ => (Form::Counter(counter(14)?), BORROWING),
+            }
         }
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
         [0x65, 0x48, 0x89, 0x14, 0x25, ..] if number(5)? == spill_slot(RDX_SLOT) => (Form::SpillRdx, 9),
@@ -74,11 +96,18 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
     Some(form)
 }
 
-/// How far a thread has got that is `into` bytes past the start of a counter of `length` bytes: whether
-/// the counter is done, and whether `rcx` is borrowed.
-pub fn inside_counter(length: usize, into: usize) -> (bool, bool) {
+/// How far a thread has got that is `into` bytes past the start of a counter, step or sum of `length` bytes:
+/// whether that is done, and whether `rcx` and `rdx` are borrowed.
+pub fn inside(length: usize, into: usize) -> (bool, [bool; 2]) {
     debug_assert!(into < length);
-    (length == BORROWING && into >= 31, into >= 9)
+    let stored = match length {
+        BORROWING => 31,
+        LONG_STEP => 34,
+        SHORT_SUM => 27,
+        LONG_SUM => 49,
+        _ => length,
+    };
+    (into >= stored, [into >= 9, length == LONG_SUM && into >= 18])
 }
 
 /// Where in the stub of an indirect branch's target, whose code starts with `bytes`, both registers are
@@ -100,7 +129,7 @@ pub fn found(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emit::{Borrowed, Code};
+    use crate::emit::{Borrowed, Code, Toll};
     use alloc::vec::Vec;
     use timewise_isa::FlagSet;
 
@@ -120,6 +149,10 @@ mod tests {
         let mut code = Code::at(0x1000_0003);
         code.count(7, FlagSet::NONE);
         code.count(8, FlagSet::ALL);
+        code.toll(Toll { counter: 9, step: -3 }, FlagSet::NONE);
+        code.toll(Toll { counter: 10, step: 70_000 }, FlagSet::ALL);
+        code.add_clock(11, FlagSet::NONE);
+        code.add_clock(12, FlagSet::ALL);
         code.store_number(gs!(exit), 77);
         code.jump_through(vector::EXIT);
         code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
@@ -130,10 +163,16 @@ mod tests {
         code.jump_far(0x7000_0000_0000);
         let forms = forms(&code);
         assert_eq!(
-            forms[..8],
+            forms[..14],
             [
                 Form::Counter(7),
                 Form::Counter(8),
+                Form::Counter(9),
+                Form::Step(-3),
+                Form::Counter(10),
+                Form::Step(70_000),
+                Form::Sum(11),
+                Form::Sum(12),
                 Form::StoreExit(77),
                 Form::Leave,
                 Form::SpillRcx,
@@ -142,8 +181,8 @@ mod tests {
                 Form::GiveBack(2),
             ]
         );
-        assert!(matches!(forms[8], Form::Jump(distance) if distance < 0));
-        assert_eq!(forms[9], Form::JumpFar(0x7000_0000_0000));
+        assert!(matches!(forms[14], Form::Jump(distance) if distance < 0));
+        assert_eq!(forms[15], Form::JumpFar(0x7000_0000_0000));
     }
 
     #[test]
@@ -159,9 +198,9 @@ mod tests {
 
     #[test]
     fn a_counter_is_done_when_it_is_stored() {
-        assert_eq!(inside_counter(40, 9), (false, true));
-        assert_eq!(inside_counter(40, 22), (false, true));
-        assert_eq!(inside_counter(40, 31), (true, true));
+        assert_eq!(inside(40, 9), (false, [true, false]));
+        assert_eq!(inside(40, 22), (false, [true, false]));
+        assert_eq!(inside(40, 31), (true, [true, false]));
     }
 
     #[test]

@@ -7,13 +7,13 @@
 
 use super::added::{self, Form, LONGEST};
 use crate::cache::{Kind, Piece};
-use crate::emit::{COUNT_SPILL, SCRATCH_SPILL};
+use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
 use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::state::Process;
 use timewise_abi::NONE;
 use timewise_abi::thread::{Registers, ThreadArea};
-use timewise_abi::view::count;
+use timewise_abi::view::{add, count};
 
 /// How a thread left the counted program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,8 +111,8 @@ impl Recovery<'_> {
         let mut lent = None;
         while let Some((form, length)) = self.form(at).filter(|&(_, length)| at + length as u64 <= next) {
             match form {
-                Form::Counter(counter) if at + length as u64 > self.registers.rip => {
-                    self.finish_counter(counter, at, length);
+                Form::Counter(_) | Form::Step(_) | Form::Sum(_) if at + length as u64 > self.registers.rip => {
+                    self.finish(form, at, length);
                 }
                 Form::GiveBack(register) if at == self.registers.rip => {
                     self.give_back(register);
@@ -175,7 +175,9 @@ impl Recovery<'_> {
         {
             self.give_back(register);
         }
-        self.count(block.first_counter);
+        let Toll { counter, step } = block.first;
+        self.count(counter);
+        self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step));
         self.registers.rip = block.address;
         Origin { from: number, executed: 0 }
     }
@@ -190,6 +192,13 @@ impl Recovery<'_> {
             }
             at += length as u64;
         }
+        if let Some((form @ Form::Sum(_), length)) = self.form(at) {
+            if pc < at + length as u64 {
+                self.finish(form, at, length);
+            }
+            at += length as u64;
+        }
+        let pc = self.registers.rip;
         if let Some((Form::LookUp, length)) = self.form(at)
             && pc < at + length as u64
         {
@@ -230,8 +239,8 @@ impl Recovery<'_> {
                 continue;
             }
             self.registers.rip = match form {
-                Form::Counter(counter) => {
-                    self.finish_counter(counter, at, length);
+                Form::Counter(_) | Form::Step(_) | Form::Sum(_) => {
+                    self.finish(form, at, length);
                     return None;
                 }
                 Form::GiveBack(register) => {
@@ -260,13 +269,22 @@ impl Recovery<'_> {
         Origin { from: exit.from, executed: exit.executed }
     }
 
-    fn finish_counter(&mut self, counter: u32, at: u64, length: usize) {
-        let (done, borrowed) = added::inside_counter(length, (self.registers.rip - at) as usize);
-        if !done {
-            self.count(counter);
+    /// Brings a counter, step or sum to its end.
+    fn finish(&mut self, form: Form, at: u64, length: usize) {
+        let (done, [rcx, rdx]) = added::inside(length, (self.registers.rip - at) as usize);
+        match form {
+            _ if done => {}
+            Form::Counter(counter) => self.count(counter),
+            Form::Step(step) => self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step)),
+            // SAFETY: the area is the calling thread's.
+            Form::Sum(counter) => unsafe { add(self.area, counter, self.area.clock) },
+            _ => {}
         }
-        if borrowed {
+        if rcx {
             self.registers.rcx = self.area.spill[COUNT_SPILL as usize];
+        }
+        if rdx {
+            self.registers.rdx = self.area.spill[SCRATCH_SPILL as usize];
         }
         self.registers.rip = at + length as u64;
     }
