@@ -65,8 +65,11 @@ pub struct SharedHeader {
     pub unfollowed: AtomicU32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
     pub user_gs: u32,
-    /// 1 if the costs of calls are asked for; host, once.
-    pub calls: u32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
+    /// Where in a thread area the [`thread::Frame`]s lie, after its counters, if the costs of calls are asked
+    /// for, else 0; host, once.
+    pub frames: u64,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.
@@ -121,6 +124,11 @@ pub enum Failure {
 }
 
 impl SharedHeader {
+    /// Where in a thread area its counters end.
+    pub fn counters_end(&self) -> u64 {
+        if self.frames == 0 { self.thread_area_size } else { self.frames }
+    }
+
     /// What made counts incomplete, if anything did.
     pub fn failure(&self) -> Option<Failure> {
         match self.failure.load(Ordering::Relaxed) {

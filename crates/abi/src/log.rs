@@ -49,10 +49,7 @@ pub struct BlockRecord {
     /// Bytes of code.
     pub length: u16,
     /// Zero.
-    pub reserved: u16,
-    /// If it ends in a call whose costs are asked for: the counter that is the sum of the clock at each,
-    /// else [`crate::NONE`].
-    pub calls: u32,
+    pub reserved: [u16; 3],
 }
 
 /// A way from one block to another that was taken, or may have been.
@@ -71,9 +68,9 @@ pub struct EdgeRecord {
     pub kind: u16,
     /// By how much the clock moves when it is taken.
     pub step: i32,
-    /// If it is a return and the costs of calls are asked for: the counter that is the sum of the clock at
-    /// each, before it moves, else [`crate::NONE`].
-    pub returns: u32,
+    /// If it is a call and the costs of calls are asked for: the counter that holds its cost, in instructions,
+    /// else [`crate::NONE`].
+    pub cost: u32,
 }
 
 /// Values of [`EdgeRecord::kind`].
@@ -98,6 +95,8 @@ pub mod edge_kind {
     pub const EXTERNAL: u16 = 8;
     /// From code that was overwritten to what now stands in its place.
     pub const REPLACED: u16 = 9;
+    /// A return that does not end the latest call, or a jump that moves the stack: never recorded.
+    pub const UNMATCHED: u16 = 10;
 }
 
 /// A change of the address space, followed by `path_length` bytes, padded to 8.

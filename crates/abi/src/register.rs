@@ -32,6 +32,7 @@ impl Shared {
         area.this = this;
         area.stack_top = this + u64::from(COUNTERS);
         area.shared = self.header().base;
+        area.frame_top = this + self.header().frames;
         area.process = process;
         push(&self.process(process).latest_thread, &area.previous, offset);
         Ok(offset)

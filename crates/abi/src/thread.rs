@@ -59,7 +59,7 @@ pub struct ThreadArea {
     /// Top of the stack that the runtime uses on this thread.
     pub stack_top: u64,
     /// Where translated code puts registers that it borrows.
-    pub spill: [u64; 4],
+    pub spill: [u64; 7],
     /// Number of the exit that translated code leaves by.
     pub exit: u64,
     /// Index into the table of indirect branches, and target, of one that was not found.
@@ -72,6 +72,14 @@ pub struct ThreadArea {
     pub child: u64,
     /// How many instructions the thread has executed, less the lead of the point where it is; if asked for.
     pub clock: u64,
+    /// Address of the [`Frame`] of the call that the thread is in; if asked for.
+    pub frame_top: u64,
+    /// Address of what the runtime keeps of other stacks of the thread, 0 for nothing.
+    pub strands: u64,
+    /// The clock when the costs of open calls were last charged, because the thread might not come back.
+    pub settled: u64,
+    /// Calls whose frames were dropped: there were too many at once.
+    pub lost_calls: u64,
     /// What is to be done when the system call returns: one of [`returned`].
     pub returned: u32,
     /// Number of the mailbox by which the host was asked to follow an `execve`.
@@ -114,6 +122,26 @@ pub struct ThreadArea {
     pub actions: u64,
     /// Room for them if no other process or thread shares them.
     pub own_actions: Actions,
+}
+
+/// A call that has not returned, as translated code keeps it. Counters are named by their distance in bytes
+/// from counter 0, which is nobody's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Address of the return address on the program's stack, plus a number made of the return address.
+    pub key: u64,
+    /// The thread's clock at the call.
+    pub clock: u64,
+    /// Of the function that was called: the counter that names the call site at which its latest activation
+    /// but the present one waits.
+    pub function: u32,
+    /// Of the call: the counter that holds its cost.
+    pub cost: u32,
+    /// What `function` named when the call was made.
+    pub older: u32,
+    /// Zero.
+    pub reserved: u32,
 }
 
 /// Values of [`ThreadArea::returned`].

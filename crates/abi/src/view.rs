@@ -126,7 +126,7 @@ impl Shared {
 
     /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more.
     pub fn take_counter(self, process: &ProcessRecord) -> u32 {
-        let room = (self.header().thread_area_size - u64::from(COUNTERS)) / 8;
+        let room = (self.header().counters_end() - u64::from(COUNTERS)) / 8;
         let number = process.counters.fetch_add(1, Ordering::Relaxed);
         if u64::from(number) < room {
             return number;
@@ -142,21 +142,12 @@ impl Shared {
 /// # Safety
 /// `area` must be the thread area of the calling thread.
 pub unsafe fn count(area: *mut ThreadArea, counter: u32) {
-    // SAFETY: as promised.
-    unsafe { add(area, counter, 1) };
-}
-
-/// Adds to a counter of a thread.
-///
-/// # Safety
-/// As for [`count`].
-pub unsafe fn add(area: *mut ThreadArea, counter: u32, amount: u64) {
     if counter == NONE {
         return;
     }
     // SAFETY: counters lie within the area, and no other thread writes to them.
     unsafe {
         let place = area.cast::<u8>().add(COUNTERS as usize).cast::<u64>().add(counter as usize);
-        *place = (*place).wrapping_add(amount);
+        *place += 1;
     }
 }

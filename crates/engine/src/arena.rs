@@ -21,7 +21,11 @@ pub const BASE: u64 = 0x2000_0000_0000;
 const SIZE: u64 = 6 << 40;
 
 /// Addresses reserved for a thread's counters: two million.
-const THREAD_AREA_SIZE: u64 = 16 << 20;
+const COUNTERS_SIZE: u64 = 16 << 20;
+
+/// Addresses reserved for a thread's open calls, if their costs are asked for: a million, as many as find
+/// room on a stack of the usual 8 MiB.
+const FRAMES_SIZE: u64 = 32 << 20;
 
 /// Under a limit on the address space that we may not raise, the part of it that is reserved instead, and
 /// the thread areas that find room in that.
@@ -40,6 +44,7 @@ pub struct Arena {
     shared: Shared,
     size: u64,
     thread_area_size: u64,
+    counters_end: u64,
     log_limit: u64,
     image: Range<u64>,
 }
@@ -50,11 +55,12 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Makes the shared file, with the runtime's image in it.
+    /// Makes the shared file, with the runtime's image in it; with room for open calls if their costs are
+    /// asked for.
     ///
     /// # Errors
     /// [`CountError::System`].
-    pub fn new(payload: &Payload) -> Result<Arena, CountError> {
+    pub fn new(payload: &Payload, calls: bool) -> Result<Arena, CountError> {
         let system = |what| move |cause| CountError::System { what, cause };
         // SAFETY: the name is a C string; the descriptor that results is ours.
         let file = unsafe {
@@ -67,7 +73,9 @@ impl Arena {
         // The program has been launched with the limit that it is to see: this one is ours alone.
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
-        let thread_area_size = THREAD_AREA_SIZE.min((size / THREADS_UNDER_LIMIT) & !(GRANULE - 1));
+        let most = (size / THREADS_UNDER_LIMIT) & !(GRANULE - 1);
+        let counters = COUNTERS_SIZE.min(if calls { most / 4 & !(GRANULE - 1) } else { most });
+        let thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
         file.set_len(size).map_err(system("reserve shared memory"))?;
         // A program that made it shorter would take our memory from under us.
         seal(&file).map_err(system("seal shared memory"))?;
@@ -96,14 +104,15 @@ impl Arena {
         header.base = BASE;
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
         header.user_gs = u32::from(user_gs());
-        header.calls = u32::from(std::env::var_os("TW_CALLS").is_some());
+        header.frames = if calls { counters } else { 0 };
         let log_limit = header.log_limit;
         let image_end = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         header.next_free.store(image_end, Ordering::Relaxed);
         // SAFETY: the mapping stays as long as the arena, which outlives all use of its contents.
         let shared = unsafe { Shared::at(mapping as u64) };
         let image = image_offset..image_end;
-        Ok(Arena { file, mapping, shared, size, thread_area_size, log_limit, image })
+        let counters_end = header.counters_end();
+        Ok(Arena { file, mapping, shared, size, thread_area_size, counters_end, log_limit, image })
     }
 
     /// Its contents.
@@ -126,9 +135,19 @@ impl Arena {
         self.image.clone()
     }
 
-    /// Bytes of a thread area with its counters.
+    /// Bytes of a thread area with all that belongs to it.
     pub fn thread_area_size(&self) -> u64 {
         self.thread_area_size
+    }
+
+    /// Where in a thread area its counters end.
+    pub fn counters_end(&self) -> u64 {
+        self.counters_end
+    }
+
+    /// Whether the costs of calls are asked for.
+    pub fn has_frames(&self) -> bool {
+        self.counters_end < self.thread_area_size
     }
 
     /// Bytes that logs may take in all.

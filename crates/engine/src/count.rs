@@ -54,11 +54,13 @@ pub struct Options {
     /// Processes with rows of their own in the profile. Those that come later are added up by executable,
     /// so that the profile of a tree of thousands of processes stays small.
     pub process_limit: usize,
+    /// Find out what calls cost. It takes time of its own.
+    pub calls: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { process_limit: 256 }
+        Options { process_limit: 256, calls: true }
     }
 }
 
@@ -100,7 +102,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
-        let arena = Arena::new(&payload)?;
+        let arena = Arena::new(&payload, options.calls)?;
         inject(&arena, &payload, stopped.pid(), 0)?;
         Ok((subject, payload, arena))
     };
@@ -130,11 +132,12 @@ fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: End
     let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
     let failed = failure.map(|failure| (failure, address));
     let warnings = warnings::of(failed, &converter, damage, uncounted, unfollowed);
+    let lost_calls = arena.has_frames().then(|| converter.lost_calls());
     let mut profile = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
-    profile.runs.push(Run { counts_complete, warnings, ..run });
+    profile.runs.push(Run { counts_complete, lost_calls, warnings, ..run });
     Counted { ended, profile, failure, imbalance, shared_bytes }
 }

@@ -230,14 +230,13 @@ pub mod sample {
             counter_at: 0,
             instructions: 4,
             length: 8,
-            reserved: 0,
-            calls: NONE,
+            reserved: [0; 3],
         }
     }
 
     /// A jump behind the last of them.
     pub fn edge(from: u32, to: u32, counter: u32) -> EdgeRecord {
-        EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP, step: 0, returns: NONE }
+        EdgeRecord { from, to, counter, executed: 4, kind: edge_kind::JUMP, step: 0, cost: NONE }
     }
 }
 

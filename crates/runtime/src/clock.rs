@@ -49,6 +49,17 @@ impl Clock {
         0
     }
 
+    /// How far a vertex is ahead of the clock; none if control never came there.
+    pub fn lead(&self, vertex: Vertex) -> Option<i64> {
+        let mut at = vertex.number() + 1;
+        let mut lead = 0;
+        while self.parent[at as usize] != at {
+            lead += self.ahead[at as usize];
+            at = self.parent[at as usize];
+        }
+        (at == 0).then_some(lead)
+    }
+
     /// The root above a vertex, and the vertex's lead over it.
     fn root(&mut self, vertex: u32) -> (u32, i64) {
         let mut root = vertex;

@@ -1,6 +1,7 @@
 //! Deciding where a thread goes on when it left translated code.
 
 use crate::astray;
+use crate::calls;
 use crate::emit::Toll;
 use crate::entry::{HIGH, reason};
 use crate::forest::Vertex;
@@ -116,7 +117,7 @@ pub fn external(
             let toll = placing::toll(Passage { counted: true, step }, process.shared, process.record)?;
             let Toll { counter, step } = toll;
             let kind = edge_kind::EXTERNAL;
-            let record = EdgeRecord { from, to, counter, executed, kind, step, returns: NONE };
+            let record = EdgeRecord { from, to, counter, executed, kind, step, cost: NONE };
             process.shared.append(&process.record.edges, &record, &[])?;
             process.external.insert((from, executed, to), toll);
             toll
@@ -140,7 +141,12 @@ fn outside(
 }
 
 fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Result<Option<u64>, Failure> {
-    let Exit { from, kind, target, executed, .. } = process.exits[number as usize];
+    let Exit { from, kind, target, executed, goal, .. } = process.exits[number as usize];
+    if kind == edge_kind::UNMATCHED {
+        let stack = area.registers.rsp;
+        calls::matched(process, area, (from, executed), stack, target);
+        return Ok(Some(goal));
+    }
     if kind == edge_kind::REPLACED {
         retire::changed(process, from);
     }
@@ -185,6 +191,7 @@ fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     PROCESS.with(|process| {
         let process = process.insert(Process::new(shared, shared.process(area.process)));
         system_call::limit::set_up(process);
+        calls::limit(process, area);
     });
     signal::set_up(area);
     Ok(())

@@ -24,6 +24,8 @@ impl Toll {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Borrowed {
+    /// `rax`.
+    Rax = 0,
     /// `rcx`: `jrcxz` tests it without touching flags.
     Rcx = 1,
     /// `rdx`.
@@ -68,7 +70,8 @@ impl Code {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn raw32(&mut self, value: u32) {
+    /// Appends a number of 32 bits.
+    pub fn raw32(&mut self, value: u32) {
         self.raw(&value.to_le_bytes());
     }
 
@@ -186,25 +189,6 @@ impl Code {
         self.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx+step]
         self.raw32(step as u32);
         self.store(gs!(clock), Borrowed::Rcx);
-        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
-    }
-
-    /// Adds the clock to counter `number` without changing a flag of `live`.
-    pub fn add_clock(&mut self, number: u32, live: FlagSet) {
-        let place = COUNTERS + 8 * number;
-        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
-        if !live.intersects(FlagSet::ALL) {
-            self.load(Borrowed::Rcx, gs!(clock));
-            self.raw(&[0x65, 0x48, 0x01, 0x0c, 0x25]); // add gs:[place], rcx
-            self.raw32(place);
-        } else {
-            self.store(spill_slot(SCRATCH_SPILL), Borrowed::Rdx);
-            self.load(Borrowed::Rcx, gs!(clock));
-            self.load(Borrowed::Rdx, place);
-            self.raw(&[0x48, 0x8d, 0x0c, 0x11]); // lea rcx, [rcx+rdx]
-            self.store(place, Borrowed::Rcx);
-            self.load(Borrowed::Rdx, spill_slot(SCRATCH_SPILL));
-        }
         self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 

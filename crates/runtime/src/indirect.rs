@@ -9,8 +9,8 @@ use crate::emit::{Borrowed, Code, gs, spill_slot};
 use crate::entry;
 use crate::sys::memory::map_at;
 use core::sync::atomic::{AtomicU32, Ordering};
-use timewise_abi::{Failure, NONE};
-use timewise_isa::{Control, FlagSet, Instruction};
+use timewise_abi::Failure;
+use timewise_isa::{Control, Instruction};
 
 /// Entries of one table, and sites that share it: with so many, no two sites of a table put the same
 /// target at the same place, so that a stub which finds its target has also found its site.
@@ -80,8 +80,7 @@ pub fn table_for(site: u32) -> Result<u32, Failure> {
     Ok(address)
 }
 
-/// Emits an indirect branch. `calls` is the counter that sums the clock, or `NONE`; `pool` makes a constant
-/// in memory for a return address. The position in the
+/// Emits an indirect branch; `pool` makes a constant in memory for a return address. The position in the
 /// code where the branch can no longer be taken back, but for the registers that it borrows; none if the
 /// instruction has a form that is not handled.
 pub fn emit(
@@ -90,7 +89,6 @@ pub fn emit(
     instruction: &Instruction,
     site: u32,
     table: u32,
-    calls: u32,
     pool: impl FnOnce(u64) -> u64,
 ) -> Option<usize> {
     code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
@@ -114,9 +112,6 @@ pub fn emit(
                 code.push_constant(back, || pool(back));
             }
             done = code.bytes.len();
-            if calls != NONE {
-                code.add_clock(calls, FlagSet::ALL);
-            }
         }
     }
     code.raw(&[0x8d, 0x8a]); // lea ecx, [rdx+salt]

@@ -13,6 +13,7 @@ pub mod address_space;
 mod astray;
 pub mod borrow;
 pub mod cache;
+pub mod calls;
 pub mod check;
 pub mod clock;
 pub mod dispatch;

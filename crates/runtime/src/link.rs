@@ -2,14 +2,20 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
+use crate::calls::sequence::{Call, Leave, Sequence};
+use crate::calls::{self, Step};
 use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
 use crate::indirect;
 use crate::placing;
-use crate::state::{Edge, Process, Target};
+use crate::state::{Block, Edge, Exit, Process, Site, Target};
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
+use timewise_isa::FlagSet;
+
+/// Bytes that the stub of an indirect branch's target may take.
+const STUB: u64 = 512;
 
 /// Links an exit to block `to`: where a thread that stands at the exit goes on.
 ///
@@ -66,7 +72,7 @@ pub fn indirect(
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let withdrawn = process.withdrawn.remove(&(place, to));
     let known = chain(process, place).find(|&n| process.targets[n as usize].to == to).or(withdrawn);
-    let Edge { toll, returns } = match known {
+    let noted = match known {
         Some(known) => {
             if process.targets[known as usize].live || enter_again(process, known) {
                 return Ok(process.targets[known as usize].found);
@@ -82,22 +88,23 @@ pub fn indirect(
     let block = process.blocks[to as usize];
     let after = process.heads.get(&place).copied().unwrap_or(NONE);
     let next = process.targets.get(after as usize).map(|target| target.code);
-    let region = process.cache.region_for(block.entry, 256)?;
-    let region = process.cache.region(region);
-    let mut code = Code::at(region.hot());
+    let region = process.cache.region_for(block.entry, STUB)?;
+    let mut code = Code::at(process.cache.region(region).hot());
     let switch = indirect::emit_check(&mut code, address, table, index, next);
     let found = code.here();
-    if returns != NONE {
-        code.add_clock(returns, block.live);
-    }
-    code.toll(toll, block.live);
+    let unmatched = calls(process, &mut code, site, to, noted.call)?;
+    let past = code.here();
+    code.toll(noted.toll, block.live);
     code.jump_far(block.entry);
-    region.place(&code.bytes, Kind::IndirectStub { site, to });
+    if let Some(exit) = unmatched {
+        process.exits[exit as usize].goal = past;
+    }
+    process.cache.region(region).place(&code.bytes, Kind::IndirectStub { site, to });
     cache::set_entry(place, code.address);
     let mut target = Target {
         place,
         to,
-        edge: Edge { toll, returns },
+        edge: noted,
         code: code.address,
         switch,
         on: code.bytes[(switch - code.address) as usize],
@@ -196,9 +203,80 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let passage = process.placing.way(vertex, Vertex::start(to), ahead);
     let toll = placing::toll(passage, process.shared, process.record)?;
-    let asked = kind == edge_kind::RETURN && process.placing.has_clock();
-    let returns = if asked { process.shared.take_counter(process.record) } else { NONE };
-    let record = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, returns };
-    process.shared.append(&process.record.edges, &record, &[])?;
-    Ok(Edge { toll, returns })
+    let address = process.blocks[to as usize].address;
+    let Process { calls, shared, record, .. } = &mut *process;
+    let call = calls.as_mut().and_then(|calls| match kind {
+        edge_kind::CALL => calls.direct(from),
+        edge_kind::INDIRECT_CALL => Some(calls.add(from, address, || shared.take_counter(record))),
+        _ => None,
+    });
+    let cost = call.map_or(NONE, |call| calls::number(call.cost));
+    let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
+    shared.append(&record.edges, &edge, &[])?;
+    Ok(Edge { toll, call })
+}
+
+/// Adds to the stub of an indirect branch by `site` to block `to` what the costs of calls need. The exit by
+/// which threads leave it whose latest call does not end here, if there can be any.
+fn calls(
+    process: &mut Process,
+    code: &mut Code,
+    site: u32,
+    to: u32,
+    call: Option<Call>,
+) -> Result<Option<u32>, Failure> {
+    let Site { from, kind } = process.sites[site as usize];
+    let Block { address, live, .. } = process.blocks[to as usize];
+    let (last, executed) = (process.blocks[from as usize], process.blocks[from as usize].instructions);
+    let Some(calls) = &mut process.calls else { return Ok(None) };
+    let caller = calls.site(address);
+    let exit = process.exits.len() as u32;
+    match (kind, call) {
+        (edge_kind::INDIRECT_CALL, Some(call)) => {
+            calls.emit(code, Sequence::enter(call, last.address + u64::from(last.length)));
+            return Ok(None);
+        }
+        (edge_kind::RETURN, _) => {
+            let lead = |block: u32| process.placing.lead(Vertex::end(block));
+            let ahead = caller.and_then(|caller| i32::try_from(lead(from)? - lead(caller)?).ok());
+            match (caller, ahead) {
+                (Some(caller), Some(ahead)) => {
+                    let is_free = !live.intersects(FlagSet::ALL);
+                    let call = calls.direct(caller).filter(|_| is_free);
+                    let leave = Leave { key: key_at_return(address, &last), ahead, exit, call };
+                    calls.emit(code, Sequence::Leave(leave));
+                }
+                // It returns to where no call returns to.
+                _ => Step::Leave(exit).emit(code),
+            }
+        }
+        // A long jump, perhaps to another stack.
+        (edge_kind::INDIRECT_JUMP, _) if caller.is_some() && moves_stack(&last) => {
+            Step::Leave(exit).emit(code);
+        }
+        _ => return Ok(None),
+    }
+    process.exits.push(Exit::new(from, edge_kind::UNMATCHED, executed, address));
+    Ok(Some(exit))
+}
+
+/// See [`Leave::key`], for a return by the last instruction of `block`.
+fn key_at_return(returns_to: u64, block: &Block) -> i32 {
+    let code = code_of(block);
+    // `ret` with an operand ends in it.
+    let discard = match code {
+        [.., 0xc2, low, high] => i32::from(u16::from_le_bytes([*low, *high])),
+        _ => 0,
+    };
+    calls::key(returns_to) - 7 - discard
+}
+
+fn moves_stack(block: &Block) -> bool {
+    timewise_isa::moves_stack(code_of(block))
+}
+
+/// The code of a block, as it was when it was translated.
+fn code_of(block: &Block) -> &[u8] {
+    // SAFETY: the copy that was logged stays, and is as long as the block.
+    unsafe { core::slice::from_raw_parts(block.copy as *const u8, block.length.into()) }
 }

@@ -31,9 +31,9 @@ impl Placing {
         Placing { forest: Forest::default(), clock: calls.then(Clock::default) }
     }
 
-    /// Whether the costs of calls are asked for.
-    pub fn has_clock(&self) -> bool {
-        self.clock.is_some()
+    /// How far a point is ahead of the clock; none if control never came there, or without a clock.
+    pub fn lead(&self, point: Vertex) -> Option<i64> {
+        self.clock.as_ref()?.lead(point)
     }
 
     /// Adds the next block, of so many instructions, whose executions follow from the ways in and out.

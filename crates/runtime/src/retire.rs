@@ -110,7 +110,7 @@ fn redirect(area: *mut ThreadArea, fragment: &Fragment, code: &Range<u64>) {
         let after = &raw mut (*area).after;
         let current = after.read_volatile();
         if code.contains(&current)
-            && let Some(call) = fragment.calls.iter().find(|call| call.after == current)
+            && let Some(call) = fragment.system_calls.iter().find(|call| call.after == current)
         {
             after.write_volatile(call.stub);
         }

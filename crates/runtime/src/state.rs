@@ -2,6 +2,8 @@
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
+use crate::calls::Calls;
+use crate::calls::sequence::Call;
 use crate::emit::Toll;
 use crate::forest::Vertex;
 use crate::marks::Marks;
@@ -41,8 +43,6 @@ pub struct Block {
     pub first: Toll,
     /// If it has a counter of its own: before which of its instructions.
     pub counter_at: Option<u16>,
-    /// If it ends in a call whose costs are asked for: the sum of the clock at each, else `NONE`.
-    pub calls: u32,
     /// Where its code goes on after the check that it is what it was.
     pub checked: u64,
     /// Whether it ends in a direct jump.
@@ -85,7 +85,7 @@ pub struct Fragment {
     /// Jumps back within it, which alone could keep a thread in it for ever.
     pub loops: Vec<Loop>,
     /// System calls that it goes on after.
-    pub calls: Vec<Call>,
+    pub system_calls: Vec<SystemCall>,
     /// Bytes of the source, from its start, that may be any: the code reads them when it needs them.
     pub free: Vec<Range<usize>>,
 }
@@ -103,7 +103,7 @@ pub struct Loop {
 
 /// A system call that a fragment goes on after.
 #[derive(Clone, Copy, Debug)]
-pub struct Call {
+pub struct SystemCall {
     /// Where it goes on.
     pub after: u64,
     /// Where a thread goes instead that finds the fragment no longer live.
@@ -147,8 +147,8 @@ impl Exit {
 pub struct Edge {
     /// When it is taken.
     pub toll: Toll,
-    /// If it is a return and the costs of calls are asked for: the sum of the clock at each, else `NONE`.
-    pub returns: u32,
+    /// If it is a call and the costs of calls are asked for: its counters.
+    pub call: Option<Call>,
 }
 
 /// What an indirect branch's table knows of one target: the stub that checks for it.
@@ -197,6 +197,8 @@ pub struct Process {
     pub blocks: Vec<Block>,
     /// Which edges need a counter.
     pub placing: Placing,
+    /// Its calls, if their costs are asked for.
+    pub calls: Option<Calls>,
     /// Ways out by number.
     pub exits: Vec<Exit>,
     /// Indirect branches by number.
@@ -259,12 +261,18 @@ impl Hasher for AddressHasher {
 impl Process {
     /// The state of a process of which nothing is translated yet.
     pub fn new(shared: Shared, record: &'static ProcessRecord) -> Process {
+        let with_calls = shared.header().frames != 0;
+        if with_calls {
+            // Counter 0 is nobody's.
+            shared.take_counter(record);
+        }
         Process {
             shared,
             record,
             cache: Cache::default(),
             blocks: Vec::new(),
-            placing: Placing::new(shared.header().calls == 1),
+            placing: Placing::new(with_calls),
+            calls: with_calls.then(Calls::default),
             exits: Vec::new(),
             sites: Vec::new(),
             targets: Vec::new(),

@@ -7,6 +7,7 @@
 
 use crate::borrow;
 use crate::cache::{self, Kind};
+use crate::calls::sequence::Sequence;
 use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
@@ -15,7 +16,7 @@ use crate::marks::Mark;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::segment;
-use crate::state::{Block, Call, Exit, Fragment, Loop, Process, Site};
+use crate::state::{Block, Exit, Fragment, Loop, Process, Site, SystemCall};
 use crate::unit::{self, Unit};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -55,7 +56,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         fixups: Vec::new(),
         detours: Vec::new(),
         loops: Vec::new(),
-        calls: Vec::new(),
+        system_calls: Vec::new(),
         free: None,
         failures: Vec::new(),
     };
@@ -64,7 +65,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     translation.detours();
     translation.failures();
     translation.fix();
-    let Translation { code: Code { bytes, .. }, loops, calls, free, .. } = translation;
+    let Translation { code: Code { bytes, .. }, loops, system_calls, free, .. } = translation;
     let number = process.fragments.len() as u32;
     process.cache.region(region).place(&bytes, Kind::Unit(number));
     let fragment = Fragment {
@@ -75,7 +76,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         mapping: process.space.mapping(address),
         live: true,
         loops,
-        calls,
+        system_calls,
         free: free.unwrap_or_default(),
     };
     process.fragments.push(fragment);
@@ -112,7 +113,7 @@ struct Translation<'a> {
     /// Displacements that are to lead to a block of the unit past a counter.
     detours: Vec<Detour>,
     loops: Vec<Loop>,
-    calls: Vec<Call>,
+    system_calls: Vec<SystemCall>,
     /// If the code may change unseen: the bytes of it that may be any.
     free: Option<Vec<Range<usize>>>,
     failures: Vec<Failed>,
@@ -172,8 +173,6 @@ impl Translation<'_> {
         let range = plan.instructions.clone();
         let start = unit.instructions[range.start].address;
         let own = self.toll(Passage { counted: plan.counter_at.is_some(), step: plan.step })?;
-        let asked = self.process.placing.has_clock() && is_call(unit.last(block));
-        let calls = if asked { self.process.shared.take_counter(self.process.record) } else { NONE };
         let from = (start - unit.instructions[0].address) as usize;
         let length = (unit.last(block).next() - start) as usize;
         let record = BlockRecord {
@@ -184,8 +183,7 @@ impl Translation<'_> {
             counter_at: plan.counter_at.map_or(0, |at| (at - range.start) as u16),
             instructions: range.len() as u16,
             length: length as u16,
-            reserved: 0,
-            calls,
+            reserved: [0; 3],
         };
         let log = &self.process.record.blocks;
         let copy = self.process.shared.append(log, &record, &unit.bytes[from..from + length])?;
@@ -198,13 +196,17 @@ impl Translation<'_> {
             fragment: self.process.fragments.len() as u32,
             first: if record.counter_at == 0 { own } else { Toll::NONE },
             counter_at: (own.counter != NONE).then_some(record.counter_at),
-            calls,
             checked: self.code.here(),
             jumps: matches!(unit.last(block).control, Control::Jump { .. }),
             copy,
             exits: NONE,
             targets: NONE,
         });
+        if is_call(unit.last(block))
+            && let Some(calls) = &mut self.process.calls
+        {
+            calls.add_site(self.first + block as u32, unit.last(block).next());
+        }
         if self.free.is_some() {
             self.check(block);
             self.process.blocks[self.first as usize + block].checked = self.code.here();
@@ -316,7 +318,7 @@ impl Translation<'_> {
             Control::Call { target } => {
                 self.push(instruction.next());
                 let done = self.code.bytes.len();
-                self.note_call(block);
+                self.enter(block, target, instruction.next());
                 self.leave(block, edge_kind::CALL, target, None);
                 Ok(done)
             }
@@ -351,17 +353,16 @@ impl Translation<'_> {
         exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
         let stub = exit_stub(self.process, self.region, exit + 1, Toll::NONE, FlagSet::ALL);
         self.process.exits[exit as usize + 1].stub = stub;
-        self.calls.push(Call { after, stub });
+        self.system_calls.push(SystemCall { after, stub });
     }
 
     fn indirect(&mut self, block: usize, at: usize, kind: u16) -> Result<usize, Failure> {
         let site = self.process.sites.len() as u32;
         self.process.sites.push(Site { from: self.first + block as u32, kind });
         let table = indirect::table_for(site)?;
-        let calls = self.process.blocks[self.first as usize + block].calls;
         let instruction = self.unit.instructions[at];
         let region = self.process.cache.region(self.region);
-        indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, calls, |value| {
+        indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, |value| {
             let place = region.take_cold(8);
             cache::write(place, &value.to_le_bytes());
             place
@@ -473,13 +474,13 @@ impl Translation<'_> {
         }
     }
 
-    /// At a call that is done: the sum of the clock.
-    fn note_call(&mut self, block: usize) {
-        let calls = self.process.blocks[self.first as usize + block].calls;
-        if calls != NONE {
-            let live = unit::live_at_call(self.process, self.unit, block);
-            self.code.add_clock(calls, live);
-        }
+    /// At a direct call that is done: it gets a frame, if the costs of calls are asked for.
+    fn enter(&mut self, block: usize, target: u64, returns_to: u64) {
+        let block = self.first + block as u32;
+        let Process { calls: Some(calls), shared, record, .. } = &mut *self.process else { return };
+        let call = calls.add(block, target, || shared.take_counter(record));
+        calls.set_direct(block, call);
+        calls.emit(&mut self.code, Sequence::enter(call, returns_to));
     }
 
     fn toll(&mut self, passage: Passage) -> Result<Toll, Failure> {
@@ -494,7 +495,7 @@ impl Translation<'_> {
             executed: self.unit.blocks[from].instructions.len() as u16,
             kind,
             step: toll.step,
-            returns: NONE,
+            cost: NONE,
         };
         self.process.shared.append(&self.process.record.edges, &record, &[]).map(drop)
     }

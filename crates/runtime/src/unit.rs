@@ -335,11 +335,6 @@ fn best_place(unit: &Unit, block: usize) -> usize {
     best
 }
 
-/// Flags live after the last instruction of a block that calls.
-pub fn live_at_call(world: &mut impl World, unit: &Unit, block: usize) -> FlagSet {
-    live_beyond(world, unit, block)
-}
-
 /// Flags live before instruction `at` of `block`.
 pub fn live_at(unit: &Unit, block: usize, at: usize) -> FlagSet {
     let end = unit.blocks[block].instructions.end;

@@ -85,10 +85,6 @@ impl Modules {
     }
 
     /// All modules, in the order of their ids.
-    pub fn path(&self, module: ModuleId) -> &[u8] {
-        &self.all[module.index()].path
-    }
-
     pub fn into_vec(self) -> Vec<Module> {
         self.known.into_vec()
     }

@@ -5,7 +5,7 @@
 //! executed instructions gives the blocks of the profile, and [`tables`] counts them for each of the
 //! [`rows`].
 
-pub mod calls;
+mod calls;
 mod flow;
 mod partition;
 mod pieces;

@@ -1,8 +1,8 @@
 //! One process image after the other: its translated blocks as pieces, its counters as flow.
 
-use super::calls::{self, Cost};
+use super::calls;
 use super::flow::{self, Flow};
-use super::pieces::{Piece, PieceId, Pieces};
+use super::pieces::{PieceId, Pieces};
 use super::rows::{ImageFlow, Rows};
 use super::translated::Translated;
 use crate::code::Modules;
@@ -12,7 +12,7 @@ use crate::unseen;
 use std::collections::HashMap;
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
-use timewise_profile::{EdgeKind, Offset, Place};
+use timewise_profile::EdgeKind;
 
 /// Everything that was counted so far.
 #[derive(Debug)]
@@ -74,6 +74,11 @@ impl Converter {
         self.rows.add(flow);
     }
 
+    /// Calls of which it is not known in full what they cost.
+    pub fn lost_calls(&self) -> u64 {
+        self.rows.all.iter().fold(0, |sum, row| sum.saturating_add(row.lost_calls))
+    }
+
     /// Forgets an image's own blocks: it was taken in, and so were all that go on from it.
     pub fn forget(&mut self, record: u64) {
         self.translated.remove(&record);
@@ -122,18 +127,9 @@ impl Code {
             (area.tid, weights.instructions(&area.counters, rest).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        let calls = self.calls(pieces, &equations, areas);
-        ImageFlow { record, threads, flows, calls, unknown_ends: unseen.len() as u32, imbalance }
-    }
-
-    fn calls(&self, pieces: &Pieces, equations: &Equations, areas: &[Area]) -> HashMap<Place, Cost> {
-        let places = |&piece: &PieceId| {
-            let Piece { place, length, .. } = pieces.get(piece);
-            [place, Place { offset: Offset(place.offset.0 + u64::from(length)), ..place }]
-        };
-        let places: Vec<[Place; 2]> = self.pieces.iter().map(places).collect();
-        let code = calls::Code { blocks: &self.blocks, edges: &self.edges, places: &places };
-        calls::costs(&code, equations, areas)
+        let costs = calls::costs(&self.edges, &self.pieces, areas);
+        let lost_calls = areas.iter().fold(0, |sum: u64, area| sum.saturating_add(area.lost_calls));
+        ImageFlow { record, threads, flows, costs, lost_calls, unknown_ends: unseen.len() as u32, imbalance }
     }
 
     /// What all threads together counted, by counter.

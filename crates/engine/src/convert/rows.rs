@@ -1,11 +1,10 @@
 //! The processes of a run: images become rows, one for each process, and a common one by executable for
 //! what comes after very many processes.
 
-use super::calls::Cost;
+use super::calls::{self, Cost};
 use super::flow::{self, Flow};
 use crate::harvest::Image;
 use std::collections::HashMap;
-use timewise_profile::Place;
 
 /// What one process image executed.
 #[derive(Debug)]
@@ -16,8 +15,10 @@ pub struct ImageFlow {
     pub threads: Vec<(u32, u64)>,
     /// Flow between pieces.
     pub flows: Vec<Flow>,
-    /// What calls cost, by where they return to.
-    pub calls: HashMap<Place, Cost>,
+    /// What calls cost.
+    pub costs: Vec<Cost>,
+    /// Calls of which that is not known in full.
+    pub lost_calls: u64,
     /// Threads of which nobody knows where they stopped.
     pub unknown_ends: u32,
     /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
@@ -37,8 +38,10 @@ pub struct Row {
     pub threads: Vec<(u32, u64)>,
     /// Flow between pieces.
     pub flows: Vec<Flow>,
-    /// What calls cost, by where they return to.
-    pub calls: HashMap<Place, Cost>,
+    /// What calls cost.
+    pub costs: Vec<Cost>,
+    /// Calls of which that is not known in full.
+    pub lost_calls: u64,
     /// Threads of which nobody knows where they stopped.
     pub unknown_ends: u32,
     /// Flows when they were last added up.
@@ -78,12 +81,8 @@ impl Rows {
         let row = &mut self.all[number];
         row.unknown_ends += image.unknown_ends;
         row.flows.append(&mut image.flows);
-        for (place, cost) in image.calls {
-            let sum = row.calls.entry(place).or_default();
-            sum.instructions = sum.instructions.wrapping_add(cost.instructions);
-            sum.calls += cost.calls;
-            sum.returns += cost.returns;
-        }
+        row.costs.append(&mut image.costs);
+        row.lost_calls = row.lost_calls.saturating_add(image.lost_calls);
         if row.pid != 0 {
             row.threads.append(&mut image.threads);
             return;
@@ -96,6 +95,7 @@ impl Rows {
         // Added up whenever they have doubled, so that memory and time stay in proportion.
         if row.flows.len() > 2 * row.merged + 1024 {
             flow::merge(&mut row.flows);
+            calls::merge(&mut row.costs);
             row.merged = row.flows.len();
         }
     }
@@ -147,7 +147,8 @@ mod tests {
                 record,
                 threads: vec![(pid, 10)],
                 flows: Vec::new(),
-                calls: HashMap::new(),
+                costs: Vec::new(),
+                lost_calls: 0,
                 unknown_ends: 0,
                 imbalance: 0,
             });

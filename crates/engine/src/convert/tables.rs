@@ -1,5 +1,6 @@
 //! The tables of a profile, from what all processes executed.
 
+use super::calls;
 use super::flow::Flow;
 use super::partition::Partition;
 use super::pieces::Pieces;
@@ -12,7 +13,8 @@ use timewise_profile::{
 
 impl Converter {
     /// A profile of one run, whose row the caller gives; its first process is the program itself.
-    pub fn into_profile(self) -> Profile {
+    pub fn into_profile(mut self) -> Profile {
+        self.rows.all.iter_mut().for_each(|row| calls::merge(&mut row.costs));
         let rows = &self.rows.all;
         let partition = Partition::new(&self.pieces, rows.iter().map(|row| row.flows.as_slice()));
         let mut profile = Profile::default();
@@ -40,14 +42,7 @@ impl Converter {
             };
             profile.threads.extend(row.threads.iter().map(thread));
             counter.count(&mut profile, id, &row.flows);
-            if let Some(file) = std::env::var_os("TW_CALLS") {
-                use std::io::Write;
-                let mut out = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-                for (place, cost) in &row.calls {
-                    let module = String::from_utf8_lossy(self.modules.path(place.module));
-                    writeln!(out, "{}\t{:x}\t{}\t{}\t{}\t{module}", row.pid, place.offset.0, cost.instructions, cost.calls, cost.returns).unwrap();
-                }
-            }
+            profile.call_costs.extend(calls::rows(&row.costs, &partition, id));
         }
         profile.blocks = (partition.blocks.iter())
             .map(|block| Block {

@@ -1,11 +1,11 @@
 //! What the thread areas of a process say at its end.
 
 use super::claims::Claims;
-use crate::arena::Arena;
+use crate::arena::{Arena, BASE};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use timewise_abi::process::ProcessRecord;
-use timewise_abi::thread::{self, COUNTERS};
+use timewise_abi::thread::{self, COUNTERS, Frame};
 
 /// No thread counts this far: it would take years.
 const LARGEST_COUNT: u64 = 1 << 56;
@@ -19,8 +19,8 @@ pub struct Area {
     pub state: u32,
     /// Block of the system call that the thread is in, while `state` says so.
     pub position: u32,
-    /// Its clock.
-    pub clock: u64,
+    /// Calls whose cost is not known in full: their frames were dropped, or nobody saw them end.
+    pub lost_calls: u64,
     /// Counters that are not zero.
     pub counters: Vec<(u32, u64)>,
 }
@@ -60,21 +60,33 @@ fn read(
     counters: u32,
 ) -> Area {
     let first = offset + u64::from(COUNTERS);
-    let room = arena.thread_area_size() - u64::from(COUNTERS);
+    let room = arena.counters_end() - u64::from(COUNTERS);
+    // What a call costs is charged in parts that may be negative, until it ends.
+    let may_be_open = |value: u64| arena.has_frames() && value.wrapping_neg() < LARGEST_COUNT;
     let mut counted = Vec::new();
     arena.each_word(first..first + room.min(8 * u64::from(counters)), |at, value| match value {
         0 => {}
-        _ => counted.push((((at - first) / 8) as u32, value)),
+        _ if value < LARGEST_COUNT || may_be_open(value) => {
+            counted.push((((at - first) / 8) as u32, value));
+        }
+        _ => claims.damage += 1,
     });
-    // SAFETY: within the file; any value will do.
-    let clock = unsafe { (&raw const (*area).clock).read_volatile() };
     // SAFETY: within the file; these fields are atomic.
     let (tid, state, position) = unsafe { (&(*area).tid, &(*area).state, &(*area).position) };
+    // SAFETY: within the file. Volatile: a thread may be writing it.
+    let [lost_calls, top, clock, settled] = unsafe {
+        let area = &raw const *area;
+        let fields = [&raw const (*area).lost_calls, &raw const (*area).frame_top];
+        [fields[0], fields[1], &raw const (*area).clock, &raw const (*area).settled]
+            .map(|f| f.read_volatile())
+    };
+    let open = top.wrapping_sub(BASE + offset + arena.counters_end()) / size_of::<Frame>() as u64;
+    let open = if clock == settled { 0 } else { open };
     Area {
         tid: tid.load(Ordering::Relaxed),
         state: state.load(Ordering::Acquire),
         position: position.load(Ordering::Relaxed),
-        clock,
+        lost_calls: if arena.has_frames() { lost_calls.saturating_add(open) } else { 0 },
         counters: counted,
     }
 }

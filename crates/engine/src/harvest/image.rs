@@ -80,7 +80,7 @@ impl Image {
 
     /// Reads what was logged since.
     fn read(&mut self, arena: &Arena, claims: &mut Claims, process: &ProcessRecord) {
-        let counters = ((arena.thread_area_size() - u64::from(COUNTERS)) / 8) as u32;
+        let counters = ((arena.counters_end() - u64::from(COUNTERS)) / 8) as u32;
         let mut damage = 0;
         let mut known = |counter: &mut u32| {
             if *counter >= counters && *counter != NONE {
@@ -92,6 +92,7 @@ impl Image {
         // Edges before blocks: an edge is logged after the blocks that it joins.
         edges.read::<EdgeRecord>(arena, claims, self.record, &process.edges, |mut record, _| {
             known(&mut record.counter);
+            known(&mut record.cost);
             self.edges.push(record);
             Some(0)
         });

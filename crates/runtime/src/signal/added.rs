@@ -15,8 +15,8 @@ pub enum Form {
     Counter(u32),
     /// The clock moves, likewise.
     Step(i32),
-    /// The clock is added to a counter, with `rcx` borrowed, and `rdx` too in the longer form.
-    Sum(u32),
+    /// What is added at a call or a return, by its number.
+    Calls(u32),
     /// A jump to this distance from its end.
     Jump(i32),
     /// A jump to this address.
@@ -49,9 +49,6 @@ const CLOCK: u32 = gs!(clock);
 const BORROWING: usize = 40;
 /// Bytes of a step of the clock that borrows `rcx`.
 const LONG_STEP: usize = 43;
-/// Bytes of a sum that borrows `rcx`, and of one that borrows `rdx` too.
-const SHORT_SUM: usize = 36;
-const LONG_SUM: usize = 67;
 
 /// The form at the start of `bytes` and its length; none if it is no added code.
 pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
@@ -62,19 +59,11 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
         [0x66, 0x90, ..] => (Form::Nop, 2),
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
         [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
-        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == CLOCK => {
-            (Form::Step(number(9)? as i32), 13)
-        }
-        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
-            match (*bytes.get(11)?, number(14)?, *bytes.get(20)?) {
-                // The other register is spilled too; then the clock and the counter are loaded.
-                (0x89, _, _) => (Form::Sum(counter(32)?), LONG_SUM),
-                // After the clock comes its `lea`, or the addition of it.
-                (_, CLOCK, 0x89) => (Form::Step(number(21)? as i32), LONG_STEP),
-                (_, CLOCK, _) => (Form::Sum(counter(23)?), SHORT_SUM),
-                _ => (Form::Counter(counter(14)?), BORROWING),
-            }
-        }
+        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == CLOCK => (Form::Step(number(9)? as i32), 13),
+        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => match number(14)? {
+            CLOCK => (Form::Step(number(21)? as i32), LONG_STEP),
+            _ => (Form::Counter(counter(14)?), BORROWING),
+        },
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
         [0x65, 0x48, 0x89, 0x14, 0x25, ..] if number(5)? == spill_slot(RDX_SLOT) => (Form::SpillRdx, 9),
         [0x65, 0x48, opcode @ (0x89 | 0x8b), register, 0x25, ..]
@@ -96,18 +85,16 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
     Some(form)
 }
 
-/// How far a thread has got that is `into` bytes past the start of a counter, step or sum of `length` bytes:
-/// whether that is done, and whether `rcx` and `rdx` are borrowed.
-pub fn inside(length: usize, into: usize) -> (bool, [bool; 2]) {
+/// How far a thread has got that is `into` bytes past the start of a counter or step of `length` bytes:
+/// whether that is done, and whether `rcx` is borrowed.
+pub fn inside(length: usize, into: usize) -> (bool, bool) {
     debug_assert!(into < length);
     let stored = match length {
         BORROWING => 31,
         LONG_STEP => 34,
-        SHORT_SUM => 27,
-        LONG_SUM => 49,
         _ => length,
     };
-    (into >= stored, [into >= 9, length == LONG_SUM && into >= 18])
+    (into >= stored, into >= 9)
 }
 
 /// Where in the stub of an indirect branch's target, whose code starts with `bytes`, both registers are
@@ -151,8 +138,6 @@ mod tests {
         code.count(8, FlagSet::ALL);
         code.toll(Toll { counter: 9, step: -3 }, FlagSet::NONE);
         code.toll(Toll { counter: 10, step: 70_000 }, FlagSet::ALL);
-        code.add_clock(11, FlagSet::NONE);
-        code.add_clock(12, FlagSet::ALL);
         code.store_number(gs!(exit), 77);
         code.jump_through(vector::EXIT);
         code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
@@ -163,7 +148,7 @@ mod tests {
         code.jump_far(0x7000_0000_0000);
         let forms = forms(&code);
         assert_eq!(
-            forms[..14],
+            forms[..12],
             [
                 Form::Counter(7),
                 Form::Counter(8),
@@ -171,8 +156,6 @@ mod tests {
                 Form::Step(-3),
                 Form::Counter(10),
                 Form::Step(70_000),
-                Form::Sum(11),
-                Form::Sum(12),
                 Form::StoreExit(77),
                 Form::Leave,
                 Form::SpillRcx,
@@ -181,8 +164,8 @@ mod tests {
                 Form::GiveBack(2),
             ]
         );
-        assert!(matches!(forms[14], Form::Jump(distance) if distance < 0));
-        assert_eq!(forms[15], Form::JumpFar(0x7000_0000_0000));
+        assert!(matches!(forms[12], Form::Jump(distance) if distance < 0));
+        assert_eq!(forms[13], Form::JumpFar(0x7000_0000_0000));
     }
 
     #[test]
@@ -198,9 +181,11 @@ mod tests {
 
     #[test]
     fn a_counter_is_done_when_it_is_stored() {
-        assert_eq!(inside(40, 9), (false, [true, false]));
-        assert_eq!(inside(40, 22), (false, [true, false]));
-        assert_eq!(inside(40, 31), (true, [true, false]));
+        assert_eq!(inside(BORROWING, 9), (false, true));
+        assert_eq!(inside(BORROWING, 22), (false, true));
+        assert_eq!(inside(BORROWING, 31), (true, true));
+        assert_eq!(inside(LONG_STEP, 33), (false, true));
+        assert_eq!(inside(LONG_STEP, 34), (true, true));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::action::{self, DEFAULT, IGNORE, NODEFER, RESETHAND};
 use super::frame::{Frame, Info, SS_AUTODISARM, SS_DISABLE};
 use super::recover::Origin;
 use super::{actions, bit, stop};
+use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::state::Process;
 use crate::sys::filter::is_confined;
@@ -72,6 +73,7 @@ fn handle(
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
         area.handler_stack = Stack { flags: SS_DISABLE, ..Stack::default() };
     }
+    calls::mark_handler(process, area, place);
     let registers = &mut frame.registers;
     registers.rsp = place;
     registers.rdi = signal as u64;

@@ -4,6 +4,7 @@ use super::action;
 use super::frame::{Frame, Info};
 use super::recover::{OUTSIDE, Origin, recover};
 use super::{deliver, on_stack, own_stack, stop};
+use crate::calls;
 use crate::entry::{self, Own, SYSCALL_LENGTH};
 use crate::state::{PROCESS, Process};
 use crate::system_call::{self, return_by};
@@ -26,6 +27,9 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     let frame = unsafe { &mut *((context - 8) as *mut Frame) };
     let area = this();
     let place = entry::own(frame.registers.rip);
+    if place.is_none() && frame.info.is_fault() && makes_room(frame, area) {
+        return;
+    }
     // SAFETY: a thread that is resuming is past all of the runtime that writes to these.
     let resuming = place == Some(Own::Resuming) && unsafe { is_at_program((*area).resume) };
     if resuming || matches!(place, None | Some(Own::BeforeCall | Own::AfterCall | Own::BeforeWatched)) {
@@ -125,6 +129,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
         };
         if stops {
             deliver::leave(process, area, origin);
+            calls::close(process, area, None);
             area.state.store(state::STOPPED, Ordering::Release);
             return None;
         }
@@ -141,6 +146,17 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
     if let Some(signal) = ends {
         deliver::end(area, signal, frame);
     }
+}
+
+/// Whether a fault only says that the thread has too many calls open; it can go on then.
+fn makes_room(frame: &mut Frame, area: *mut ThreadArea) -> bool {
+    PROCESS.with(|process| {
+        // SAFETY: the thread is in translated code, if at all, which does not hold a reference to its area.
+        let area = unsafe { &mut *area };
+        process.as_ref().is_some_and(|process| {
+            calls::is_overflow(process, area, frame.info.address, &mut frame.registers.rcx)
+        })
+    })
 }
 
 fn this() -> *mut ThreadArea {

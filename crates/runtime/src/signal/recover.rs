@@ -7,13 +7,15 @@
 
 use super::added::{self, Form, LONGEST};
 use crate::cache::{Kind, Piece};
+use crate::calls;
 use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
 use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::state::Process;
 use timewise_abi::NONE;
+use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
-use timewise_abi::view::{add, count};
+use timewise_abi::view::count;
 
 /// How a thread left the counted program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,7 +113,7 @@ impl Recovery<'_> {
         let mut lent = None;
         while let Some((form, length)) = self.form(at).filter(|&(_, length)| at + length as u64 <= next) {
             match form {
-                Form::Counter(_) | Form::Step(_) | Form::Sum(_) if at + length as u64 > self.registers.rip => {
+                Form::Counter(_) | Form::Step(_) if at + length as u64 > self.registers.rip => {
                     self.finish(form, at, length);
                 }
                 Form::GiveBack(register) if at == self.registers.rip => {
@@ -192,13 +194,6 @@ impl Recovery<'_> {
             }
             at += length as u64;
         }
-        if let Some((form @ Form::Sum(_), length)) = self.form(at) {
-            if pc < at + length as u64 {
-                self.finish(form, at, length);
-            }
-            at += length as u64;
-        }
-        let pc = self.registers.rip;
         if let Some((Form::LookUp, length)) = self.form(at)
             && pc < at + length as u64
         {
@@ -239,9 +234,18 @@ impl Recovery<'_> {
                 continue;
             }
             self.registers.rip = match form {
-                Form::Counter(_) | Form::Step(_) | Form::Sum(_) => {
+                Form::Counter(_) | Form::Step(_) => {
                     self.finish(form, at, length);
                     return None;
+                }
+                Form::Calls(number) => {
+                    let into = (pc - at) as usize;
+                    let sequence = *self.process.calls.as_ref()?.sequence(number);
+                    // SAFETY: the area is the calling thread's, and its registers are as they were there.
+                    match unsafe { sequence.finish(into, self.registers, self.area) } {
+                        Some(exit) => return Some(self.left(exit)),
+                        None => end,
+                    }
                 }
                 Form::GiveBack(register) => {
                     self.give_back(register);
@@ -265,26 +269,25 @@ impl Recovery<'_> {
     /// The thread is on its way out by an exit.
     fn left(&mut self, number: u32) -> Origin {
         let exit = &self.process.exits[number as usize];
+        if exit.kind == edge_kind::UNMATCHED {
+            let from = (exit.from, exit.executed);
+            calls::matched(self.process, self.area, from, self.registers.rsp, exit.target);
+        }
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed }
     }
 
-    /// Brings a counter, step or sum to its end.
+    /// Brings a counter or step to its end.
     fn finish(&mut self, form: Form, at: u64, length: usize) {
-        let (done, [rcx, rdx]) = added::inside(length, (self.registers.rip - at) as usize);
+        let (done, borrowed) = added::inside(length, (self.registers.rip - at) as usize);
         match form {
             _ if done => {}
             Form::Counter(counter) => self.count(counter),
             Form::Step(step) => self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step)),
-            // SAFETY: the area is the calling thread's.
-            Form::Sum(counter) => unsafe { add(self.area, counter, self.area.clock) },
             _ => {}
         }
-        if rcx {
+        if borrowed {
             self.registers.rcx = self.area.spill[COUNT_SPILL as usize];
-        }
-        if rdx {
-            self.registers.rdx = self.area.spill[SCRATCH_SPILL as usize];
         }
         self.registers.rip = at + length as u64;
     }
@@ -308,6 +311,10 @@ impl Recovery<'_> {
     }
 
     fn form(&self, at: u64) -> Option<(Form, usize)> {
+        let calls = self.process.calls.as_ref();
+        if let Some((calls, number)) = calls.and_then(|calls| Some((calls, calls.sequence_at(at)?))) {
+            return Some((Form::Calls(number), calls.sequence(number).length()));
+        }
         added::parse(self.process.cache.bytes_at(at, LONGEST))
     }
 }

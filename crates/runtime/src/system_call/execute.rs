@@ -3,7 +3,10 @@
 //! The thread asks the host, which traces it until the new program stands at its first instruction, and
 //! puts the runtime into it. A call that fails only makes the host let go.
 
+use super::process::expect;
+use crate::calls;
 use crate::entry;
+use crate::state::PROCESS;
 use crate::sys::filter::is_confined;
 use crate::sys::{call, number};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -41,6 +44,11 @@ pub fn execute(area: &mut ThreadArea) {
         mailbox.state.store(FREE, Ordering::Release);
         return super::native(area);
     }
+    PROCESS.with(|process| {
+        let process = expect(process);
+        let from = area.position.load(Ordering::Relaxed);
+        calls::settle(process, area, (from, process.blocks[from as usize].instructions));
+    });
     area.mailbox = number as u32;
     area.returned = returned::EXEC;
     area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! memory gets a record of its own, whose logs go on where its parent's stand. Signals are blocked from
 //! before the area is prepared until the child runs on it.
 
+use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::entry::{self, SYSCALL_LENGTH};
 use crate::signal as signals;
@@ -54,6 +55,7 @@ pub fn create(area: &mut ThreadArea) {
     // SAFETY: the area was just taken, and its thread does not run yet.
     unsafe {
         (*child).registers = area.registers;
+        (*child).position.store(area.position.load(Ordering::Relaxed), Ordering::Relaxed);
         (*child).returned = kind;
         (*child).mask = area.mask;
         (*child).gs_base = area.gs_base;
@@ -104,7 +106,10 @@ fn fork(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Fai
         mine.store(inherited.load(Ordering::Relaxed), Ordering::Relaxed);
     }
     record.counters.store(process.record.counters.load(Ordering::Relaxed), Ordering::Relaxed);
-    shared.register_thread(offset).map(|child| (area.shared + child) as *mut ThreadArea)
+    let child = (area.shared + shared.register_thread(offset)?) as *mut ThreadArea;
+    // SAFETY: just registered.
+    calls::inherit(process, area, unsafe { &mut *child });
+    Ok(child)
 }
 
 /// An area that no thread uses, of those that ended ones left, or a fresh one. Counters go on from where
@@ -188,6 +193,13 @@ pub fn begin(area: &mut ThreadArea) {
             process.record.pid.store(pid, Ordering::Release);
         });
     }
+    PROCESS.with(|process| {
+        let process = expect(process);
+        let from = area.position.load(Ordering::Relaxed);
+        let executed = process.blocks.get(from as usize).map_or(0, |block| block.instructions);
+        calls::start(process, area, (from, executed));
+        calls::limit(process, area);
+    });
     signals::begin(area);
     // As the kernel leaves it.
     area.registers.rcx = area.registers.rip;
@@ -227,6 +239,7 @@ fn last_position(process: &mut Process, area: &mut ThreadArea) {
     let executed = process.blocks[from as usize].instructions;
     // Out of room for a record is noted where it happens; the thread is ending anyway.
     let _ = external(process, area, from, executed, NONE);
+    calls::close(process, area, None);
 }
 
 /// The thread ends here, or its whole process.
@@ -239,7 +252,11 @@ pub fn end(area: &mut ThreadArea) {
     if area.registers.rax == number::EXIT_GROUP && area.sharing == 0 {
         area.state.store(state::STOPPED, Ordering::Release);
         signals::stop::others(area);
-        PROCESS.with(|process| expect(process).record.state.store(ENDED, Ordering::Release));
+        PROCESS.with(|process| {
+            let process = expect(process);
+            calls::close_others(process, area);
+            process.record.state.store(ENDED, Ordering::Release);
+        });
     }
     area.resume = entry::last_system_call as *const () as u64;
 }

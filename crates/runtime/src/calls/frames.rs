@@ -1,0 +1,309 @@
+//! The frames of a thread: what becomes of them when calls do not simply return.
+
+use super::{key, strands};
+use crate::forest::Vertex;
+use crate::state::Process;
+use crate::sys::filter::is_confined;
+use crate::sys::{call, number};
+use core::slice;
+use core::sync::atomic::Ordering;
+use timewise_abi::thread::{COUNTERS, Frame, ThreadArea, state};
+
+/// How far below its latest frame a thread is taken to be on the same stack.
+const NEAR: u64 = 16 << 10;
+
+/// Bytes at the end of a thread area that are made inaccessible.
+const GUARD: u64 = 0x1000;
+
+/// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
+/// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer.
+pub fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u64, address: u64) {
+    let (from, executed) = exit;
+    let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
+    let Some(lead) = process.placing.lead(vertex) else { return };
+    let now = area.clock.wrapping_add_signed(lead + ahead);
+    let mut frames = Frames { process, area, now };
+    let ends = |frames: &Frames, frame: &Frame| {
+        let to = frames.returns_to(frame);
+        frames.slot(frame).wrapping_add(8) == stack && to.is_none_or(|to| to == address)
+    };
+    if frames.end_down_to(ends) {
+        return;
+    }
+    if frames.is_near(stack) {
+        // Landed in a function further up, by an exception or a long jump.
+        frames.drop_below(stack);
+        return;
+    }
+    let found = strands::find(&*frames.area, |open| {
+        open.iter().rev().any(|frame| ends(&frames, frame)) || frames.holds(open, stack)
+    });
+    strands::switch(&mut frames, found);
+    if found.is_some() && !frames.end_down_to(ends) {
+        frames.drop_below(stack);
+    }
+}
+
+/// The thread ends after so many instructions of block `from`, or of nothing: all its calls end.
+pub fn close(process: &Process, area: &mut ThreadArea, from: Option<(u32, u16)>) {
+    let Some(mut frames) = Frames::at(process, area, from) else { return };
+    frames.end_all();
+    strands::close(&mut frames);
+}
+
+/// The process ends while other threads of it are in system calls: their calls end there.
+pub fn close_others(process: &Process, area: &ThreadArea) {
+    if process.calls.is_none() {
+        return;
+    }
+    let mut offset = process.record.latest_thread.load(Ordering::Acquire);
+    while offset != 0 {
+        // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
+        // process ends, both may write to its frames; neither leaves the area by that.
+        let other = unsafe { &mut *process.shared.thread(offset) };
+        let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
+        if in_call && other.this != area.this && other.sharing == 0 {
+            let from = other.position.load(Ordering::Relaxed);
+            let executed = process.blocks.get(from as usize).map_or(0, |block| block.instructions);
+            settle(process, other, (from, executed));
+        }
+        offset = process.shared.previous_thread(offset);
+    }
+}
+
+/// Charges what calls cost so far, when the thread may not come back.
+pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
+    let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
+    for index in 0..frames.open().len() {
+        let frame = frames.open()[index];
+        frames.charge(&frame);
+        let clock = frames.clock_at(&frame, frames.now);
+        frames.open()[index].clock = clock;
+    }
+    frames.area.settled = frames.area.clock;
+}
+
+/// A forked process's first thread starts with the calls of the thread that forked it, before that goes on.
+pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
+    if process.calls.is_none() {
+        return;
+    }
+    let base = area.this + process.shared.header().frames;
+    let child_base = child.this + process.shared.header().frames;
+    let bytes = area.frame_top - base;
+    // SAFETY: the frames of both, and the one below that stands for none.
+    unsafe {
+        let (from, to) = (base as *const u8, child_base as *mut u8);
+        core::ptr::copy_nonoverlapping(from, to, bytes as usize + size_of::<Frame>());
+    }
+    (child.frame_top, child.clock, child.strands) = (child_base + bytes, area.clock, area.strands);
+    let mut frames = Frames { process, area: child, now: 0 };
+    for index in 1..frames.open().len() {
+        let (waiting, site) = (frames.open()[index - 1].function, frames.open()[index].cost);
+        *frames.counter(waiting) = site.into();
+    }
+}
+
+/// A thread is about to take its first step, or the copy of one after block `from`: what its calls cost counts
+/// from here.
+pub fn start(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
+    let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
+    for index in 0..frames.open().len() {
+        let clock = frames.clock_at(&frames.copy(index), frames.now);
+        frames.open()[index].clock = clock;
+    }
+    strands::start(&mut frames);
+}
+
+/// Makes the end of a thread's frames inaccessible, so that too many of them are noticed.
+pub fn limit(process: &Process, area: &ThreadArea) {
+    let header = process.shared.header();
+    if process.calls.is_some() && !is_confined() {
+        let guard = area.this + header.thread_area_size - GUARD;
+        // SAFETY: nothing but frames lies there, and the handler knows what a fault there means.
+        let _ = unsafe { call(number::MPROTECT, [guard, GUARD, 0, 0, 0, 0]) };
+    }
+}
+
+/// Whether a fault at `address` means that the thread has too many frames. They are dropped then, and a thread
+/// with the new top of frames in `rcx` can go on.
+pub fn is_overflow(process: &Process, area: &mut ThreadArea, address: u64, rcx: &mut u64) -> bool {
+    let end = area.this + process.shared.header().thread_area_size;
+    if process.calls.is_none() || !(end - GUARD..end).contains(&address) {
+        return false;
+    }
+    let base = area.this + process.shared.header().frames;
+    area.frame_top = (end - GUARD) - size_of::<Frame>() as u64;
+    let mut frames = Frames { process, area, now: 0 };
+    let count = frames.open().len();
+    for index in 0..count {
+        let function = frames.open()[index].function;
+        *frames.counter(function) = 0;
+    }
+    area.lost_calls += count as u64;
+    area.frame_top = base + size_of::<Frame>() as u64;
+    *rcx = area.frame_top;
+    true
+}
+
+/// A handler is about to run, with the address of what it returns to at the top of its stack, `place`. What it
+/// executes is no cost of the calls that it interrupts.
+pub fn mark_handler(process: &Process, area: &mut ThreadArea, place: u64) {
+    let room = area.this + process.shared.header().thread_area_size - GUARD;
+    if process.calls.is_none() || area.frame_top + 2 * size_of::<Frame>() as u64 > room {
+        return;
+    }
+    area.frame_top += size_of::<Frame>() as u64;
+    // SAFETY: there is room for it.
+    let frame = unsafe { &mut *(area.frame_top as *mut Frame) };
+    *frame = Frame { key: place, clock: area.clock, ..Frame::default() };
+}
+
+/// The frames of a thread at a moment.
+pub struct Frames<'a> {
+    process: &'a Process,
+    pub area: &'a mut ThreadArea,
+    /// Instructions that the thread has executed.
+    pub now: u64,
+}
+
+impl Frames<'_> {
+    /// Those of a thread that left block `from` after so many instructions, or is outside; none if they are not
+    /// asked for.
+    fn at<'a>(
+        process: &'a Process,
+        area: &'a mut ThreadArea,
+        from: Option<(u32, u16)>,
+    ) -> Option<Frames<'a>> {
+        process.calls.as_ref()?;
+        let ahead = from.and_then(|(from, executed)| {
+            let (vertex, ahead) = process.blocks.get(from as usize)?.point(from, executed);
+            Some(process.placing.lead(vertex)? + ahead)
+        });
+        let now = area.clock.wrapping_add_signed(ahead.unwrap_or(0));
+        Some(Frames { process, area, now })
+    }
+
+    /// Calls that have not returned, the outermost first.
+    pub fn open(&mut self) -> &mut [Frame] {
+        let base = self.area.this + self.process.shared.header().frames;
+        let count = self.area.frame_top.saturating_sub(base) / size_of::<Frame>() as u64;
+        // SAFETY: the first stands for none; the others follow up to the latest.
+        unsafe { slice::from_raw_parts_mut((base as *mut Frame).add(1), count as usize) }
+    }
+
+    fn copy(&self, index: usize) -> Frame {
+        let base = self.area.this + self.process.shared.header().frames;
+        // SAFETY: the caller names one that is open.
+        unsafe { *(base as *const Frame).add(1 + index) }
+    }
+
+    fn latest(&self) -> Option<Frame> {
+        let base = self.area.this + self.process.shared.header().frames;
+        // SAFETY: above the first it is one that is open.
+        (self.area.frame_top > base).then(|| unsafe { *(self.area.frame_top as *const Frame) })
+    }
+
+    /// Replaces all of them.
+    pub fn set(&mut self, frames: &[Frame]) {
+        let base = self.area.this + self.process.shared.header().frames;
+        self.area.frame_top = base + size_of_val(frames) as u64;
+        self.open().copy_from_slice(frames);
+    }
+
+    /// A counter by its place.
+    pub fn counter(&mut self, place: u32) -> &mut u64 {
+        let offset = u64::from(COUNTERS) + u64::from(place);
+        // SAFETY: counters lie in the area, and are the thread's own.
+        unsafe { &mut *((self.area.this + offset) as *mut u64) }
+    }
+
+    /// Where a call returns to; none for a handler's.
+    fn returns_to(&self, frame: &Frame) -> Option<u64> {
+        let &block = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
+        let block = &self.process.blocks[block as usize];
+        Some(block.address + u64::from(block.length))
+    }
+
+    /// Address of the return address.
+    fn slot(&self, frame: &Frame) -> u64 {
+        frame.key.wrapping_sub(self.returns_to(frame).map_or(0, |to| key(to) as u64))
+    }
+
+    /// How far a thread is ahead of its clock at a call.
+    fn lead(&self, frame: &Frame) -> i64 {
+        let site = self.process.calls.as_ref().and_then(|calls| calls.sites.get(&frame.cost));
+        site.and_then(|&block| self.process.placing.lead(Vertex::end(block))).unwrap_or(0)
+    }
+
+    /// The clock of a call that was made at `moment`.
+    pub fn clock_at(&self, frame: &Frame, moment: u64) -> u64 {
+        moment.wrapping_add_signed(-self.lead(frame))
+    }
+
+    /// Charges what a call cost until now.
+    fn charge(&mut self, frame: &Frame) -> u64 {
+        let cost = self.now.wrapping_sub(frame.clock.wrapping_add_signed(self.lead(frame)));
+        let charged = self.counter(frame.cost);
+        *charged = charged.wrapping_add(cost);
+        let waiting = self.counter(frame.older);
+        *waiting = waiting.wrapping_sub(cost);
+        cost
+    }
+
+    /// All calls on this stack end.
+    pub fn end_all(&mut self) {
+        while self.latest().is_some() {
+            self.end();
+        }
+    }
+
+    /// The latest call ends.
+    fn end(&mut self) {
+        let Some(frame) = self.latest() else { return };
+        let cost = self.charge(&frame);
+        *self.counter(frame.function) = frame.older.into();
+        self.area.frame_top -= size_of::<Frame>() as u64;
+        if frame.cost == 0 {
+            self.skip(cost);
+        }
+    }
+
+    /// What was executed since is no cost of the calls that are open.
+    pub fn skip(&mut self, instructions: u64) {
+        for frame in self.open() {
+            frame.clock = frame.clock.wrapping_add(instructions);
+        }
+    }
+
+    /// Ends calls down to the one that `ends` picks, and that one too. False if there is none.
+    fn end_down_to(&mut self, ends: impl Fn(&Frames, &Frame) -> bool) -> bool {
+        let count = self.open().len();
+        let Some(index) = (0..count).rev().find(|&index| ends(self, &self.copy(index))) else { return false };
+        for _ in index..count {
+            self.end();
+        }
+        true
+    }
+
+    /// Whether a stack pointer is on the stack of the open calls, or nothing says otherwise.
+    fn is_near(&mut self, stack: u64) -> bool {
+        let Some(latest) = self.latest() else { return strands::is_empty(self.area) };
+        let lowest = self.slot(&latest).saturating_sub(NEAR);
+        let highest = self.slot(&self.copy(0)).saturating_add(NEAR);
+        (lowest..=highest).contains(&stack)
+    }
+
+    /// Whether a stack pointer lies on the stack of these calls.
+    fn holds(&self, open: &[Frame], stack: u64) -> bool {
+        let ends = open.last().zip(open.first());
+        ends.is_some_and(|(low, high)| (self.slot(low)..=self.slot(high)).contains(&stack))
+    }
+
+    /// Ends calls whose part of the stack is gone.
+    fn drop_below(&mut self, stack: u64) {
+        while self.latest().is_some_and(|frame| self.slot(&frame) < stack) {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Instructions that are added around calls and returns. Each is known both as machine code and by what it
+//! does, so that it can be carried out for a thread that a signal interrupted before it.
+
+use crate::emit::{Borrowed, Code, gs};
+use crate::entry::vector;
+use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea};
+
+/// Bytes of a frame.
+pub const FRAME: u8 = size_of::<Frame>() as u8;
+
+/// One instruction. A `gs` operand is named by its offset; a counter by its distance in bytes from counter 0,
+/// which a register holds. `Half` is 32 bits wide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// `mov gs:[offset], register`.
+    Save(u32, Borrowed),
+    /// `mov register, gs:[offset]`.
+    Load(Borrowed, u32),
+    /// `mov gs:[offset], register`.
+    SaveHalf(u32, Borrowed),
+    /// `mov register, gs:[offset]`.
+    LoadHalf(Borrowed, u32),
+    /// `mov register, [base+distance]`.
+    Follow(Borrowed, Borrowed, u8),
+    /// `mov register, [base+distance]`.
+    FollowHalf(Borrowed, Borrowed, u8),
+    /// `mov [base+distance], register`.
+    Put(Borrowed, u8, Borrowed),
+    /// `mov [base+distance], register`.
+    PutHalf(Borrowed, u8, Borrowed),
+    /// `mov dword [base+distance], number`.
+    PutNumber(Borrowed, u8, u32),
+    /// `mov register, gs:[counter]`.
+    LoadCounter(Borrowed, Borrowed),
+    /// `mov gs:[counter], register`.
+    SaveCounter(Borrowed, Borrowed),
+    /// `mov gs:[counter], register`.
+    SaveCounterHalf(Borrowed, Borrowed),
+    /// `mov dword gs:[counter], number`.
+    SaveCounterNumber(Borrowed, u32),
+    /// `not register`.
+    Not(Borrowed),
+    /// `lea register, [base+distance]`.
+    Ahead(Borrowed, Borrowed, i32),
+    /// `lea register, [base+index+distance]`.
+    Sum(Borrowed, Borrowed, Borrowed, i32),
+    /// `lea register, [rsp+distance]`.
+    Stack(Borrowed, i32),
+    /// `lea register, [rsp+index+distance]`.
+    StackSum(Borrowed, Borrowed, i32),
+    /// `sub register, [base+distance]`; changes flags.
+    Subtract(Borrowed, Borrowed, u8),
+    /// `add gs:[offset], register`; changes flags.
+    AddTo(u32, Borrowed),
+    /// `sub gs:[counter], register`; changes flags.
+    SubtractFromCounter(Borrowed, Borrowed),
+    /// `sub qword gs:[frame_top], FRAME`; changes flags.
+    Pop,
+    /// `jrcxz` over so many bytes.
+    SkipIfZero(u8),
+    /// Leaves for the dispatcher by an exit.
+    Leave(u32),
+}
+
+/// What carrying out a step leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// The next step.
+    Step,
+    /// The step so many bytes further.
+    Skip(u8),
+    /// The thread leaves by an exit.
+    Exit(u32),
+}
+
+impl Step {
+    /// Writes the instruction.
+    pub fn emit(self, code: &mut Code) {
+        let indexed = |register: Borrowed, base: Borrowed| 0x80 | (register as u8) << 3 | base as u8;
+        let near = |register: Borrowed, base: Borrowed| 0x40 | (register as u8) << 3 | base as u8;
+        let absolute = |register: Borrowed| 0x04 | (register as u8) << 3;
+        let scaled = |register: Borrowed| 0x84 | (register as u8) << 3;
+        match self {
+            Step::Save(offset, register) => code.store(offset, register),
+            Step::Load(register, offset) => code.load(register, offset),
+            Step::SaveHalf(offset, register) => {
+                code.raw(&[0x65, 0x89, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
+            Step::LoadHalf(register, offset) => {
+                code.raw(&[0x65, 0x8b, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
+            Step::Follow(register, base, distance) => {
+                code.raw(&[0x48, 0x8b, near(register, base), distance]);
+            }
+            Step::FollowHalf(register, base, distance) => code.raw(&[0x8b, near(register, base), distance]),
+            Step::Put(base, distance, register) => code.raw(&[0x48, 0x89, near(register, base), distance]),
+            Step::PutHalf(base, distance, register) => code.raw(&[0x89, near(register, base), distance]),
+            Step::PutNumber(base, distance, number) => {
+                code.raw(&[0xc7, near(Borrowed::Rax, base), distance]);
+                code.raw32(number);
+            }
+            Step::LoadCounter(register, counter) => {
+                code.raw(&[0x65, 0x48, 0x8b, indexed(register, counter)]);
+                code.raw32(COUNTERS);
+            }
+            Step::SaveCounter(counter, register) => {
+                code.raw(&[0x65, 0x48, 0x89, indexed(register, counter)]);
+                code.raw32(COUNTERS);
+            }
+            Step::SaveCounterHalf(counter, register) => {
+                code.raw(&[0x65, 0x89, indexed(register, counter)]);
+                code.raw32(COUNTERS);
+            }
+            Step::SaveCounterNumber(counter, number) => {
+                code.raw(&[0x65, 0xc7, indexed(Borrowed::Rax, counter)]);
+                code.raw32(COUNTERS);
+                code.raw32(number);
+            }
+            Step::Not(register) => code.raw(&[0x48, 0xf7, 0xd0 | register as u8]),
+            Step::Ahead(register, base, distance) => {
+                code.raw(&[0x48, 0x8d, indexed(register, base)]);
+                code.raw32(distance as u32);
+            }
+            Step::Sum(register, base, index, distance) => {
+                code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | base as u8]);
+                code.raw32(distance as u32);
+            }
+            Step::Stack(register, distance) => {
+                code.raw(&[0x48, 0x8d, scaled(register), 0x24]);
+                code.raw32(distance as u32);
+            }
+            Step::StackSum(register, index, distance) => {
+                code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | 0x04]);
+                code.raw32(distance as u32);
+            }
+            Step::Subtract(register, base, distance) => {
+                code.raw(&[0x48, 0x2b, near(register, base), distance]);
+            }
+            Step::AddTo(offset, register) => {
+                code.raw(&[0x65, 0x48, 0x01, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
+            Step::SubtractFromCounter(counter, register) => {
+                code.raw(&[0x65, 0x48, 0x29, indexed(register, counter)]);
+                code.raw32(COUNTERS);
+            }
+            Step::Pop => {
+                code.raw(&[0x65, 0x48, 0x83, 0x2c, 0x25]);
+                code.raw32(gs!(frame_top));
+                code.raw(&[FRAME]);
+            }
+            Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
+            Step::Leave(exit) => {
+                code.store_number(gs!(exit), exit);
+                code.jump_through(vector::EXIT);
+            }
+        }
+    }
+
+    /// Does what the instruction does, but for flags.
+    ///
+    /// # Safety
+    /// `area` must be the calling thread's, and the step the next of one of the sequences of
+    /// [`super::sequence`], with the registers as the steps before it left them.
+    pub unsafe fn carry_out(self, registers: &mut Registers, area: *mut ThreadArea) -> Next {
+        let bytes = area.cast::<u8>();
+        let value = |registers: &Registers, register| *held(&mut registers.clone(), register);
+        let counter =
+            |registers: &Registers, register| COUNTERS as usize + value(registers, register) as usize;
+        // SAFETY: offsets and counters lie in the area, and frames too; all are aligned.
+        unsafe {
+            let word = |offset: usize| bytes.add(offset).cast::<u64>();
+            let half = |offset: usize| bytes.add(offset).cast::<u32>();
+            match self {
+                Step::Save(offset, register) => *word(offset as usize) = value(registers, register),
+                Step::Load(register, offset) => *held(registers, register) = *word(offset as usize),
+                Step::SaveHalf(offset, register) => {
+                    *half(offset as usize) = value(registers, register) as u32
+                }
+                Step::LoadHalf(register, offset) => {
+                    *held(registers, register) = u64::from(*half(offset as usize));
+                }
+                Step::Follow(register, base, distance) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *held(registers, register) = *(place as *const u64);
+                }
+                Step::FollowHalf(register, base, distance) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *held(registers, register) = u64::from(*(place as *const u32));
+                }
+                Step::Put(base, distance, register) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *(place as *mut u64) = value(registers, register);
+                }
+                Step::PutHalf(base, distance, register) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *(place as *mut u32) = value(registers, register) as u32;
+                }
+                Step::PutNumber(base, distance, number) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *(place as *mut u32) = number;
+                }
+                Step::LoadCounter(register, index) => {
+                    *held(registers, register) = *word(counter(registers, index));
+                }
+                Step::SaveCounter(index, register) => {
+                    *word(counter(registers, index)) = value(registers, register);
+                }
+                Step::SaveCounterHalf(index, register) => {
+                    *half(counter(registers, index)) = value(registers, register) as u32;
+                }
+                Step::SaveCounterNumber(index, number) => *half(counter(registers, index)) = number,
+                Step::Not(register) => *held(registers, register) = !value(registers, register),
+                Step::Ahead(register, base, distance) => {
+                    let sum = value(registers, base).wrapping_add_signed(distance.into());
+                    *held(registers, register) = sum;
+                }
+                Step::Sum(register, base, index, distance) => {
+                    let sum = value(registers, base).wrapping_add(value(registers, index));
+                    *held(registers, register) = sum.wrapping_add_signed(distance.into());
+                }
+                Step::Stack(register, distance) => {
+                    *held(registers, register) = registers.rsp.wrapping_add_signed(distance.into());
+                }
+                Step::StackSum(register, index, distance) => {
+                    let sum = registers.rsp.wrapping_add(value(registers, index));
+                    *held(registers, register) = sum.wrapping_add_signed(distance.into());
+                }
+                Step::Subtract(register, base, distance) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    let difference = value(registers, register).wrapping_sub(*(place as *const u64));
+                    *held(registers, register) = difference;
+                }
+                Step::AddTo(offset, register) => {
+                    let place = word(offset as usize);
+                    *place = (*place).wrapping_add(value(registers, register));
+                }
+                Step::SubtractFromCounter(index, register) => {
+                    let place = word(counter(registers, index));
+                    *place = (*place).wrapping_sub(value(registers, register));
+                }
+                Step::Pop => (*area).frame_top -= u64::from(FRAME),
+                Step::SkipIfZero(bytes) if registers.rcx == 0 => return Next::Skip(bytes),
+                Step::SkipIfZero(_) => {}
+                Step::Leave(exit) => return Next::Exit(exit),
+            }
+        }
+        Next::Step
+    }
+}
+
+fn held(registers: &mut Registers, register: Borrowed) -> &mut u64 {
+    match register {
+        Borrowed::Rax => &mut registers.rax,
+        Borrowed::Rcx => &mut registers.rcx,
+        Borrowed::Rdx => &mut registers.rdx,
+    }
+}
