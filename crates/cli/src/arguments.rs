@@ -57,6 +57,21 @@ impl Sampling {
     }
 }
 
+/// How to count.
+#[derive(clap::Args)]
+pub struct Counting {
+    /// Do not find out what calls cost; counting takes less time then
+    #[arg(long)]
+    no_calls: bool,
+}
+
+impl Counting {
+    /// What the engine is told.
+    pub fn options(&self) -> timewise_engine::Options {
+        timewise_engine::Options { calls: !self.no_calls, ..timewise_engine::Options::default() }
+    }
+}
+
 /// Where profiles go and are looked for unless something else is said.
 pub const DEFAULT_FILE: &str = "profile.tw";
 

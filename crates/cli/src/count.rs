@@ -1,6 +1,6 @@
 //! `timewise count`: the counting half alone.
 
-use crate::arguments::{Output, Program};
+use crate::arguments::{Counting, Output, Program};
 use crate::recording;
 use timewise_engine::CountError;
 use timewise_profile::{Exactness, Exit, Profile};
@@ -20,13 +20,16 @@ pub struct Arguments {
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
+    counting: Counting,
+    #[command(flatten)]
     program: Program,
 }
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.check()?;
-    let profile = recording::record(arguments.program.launch(), watch)?;
+    let options = arguments.counting.options();
+    let profile = recording::record(arguments.program.launch(), |stopped| watch(stopped, &options))?;
     let exit = profile.runs[0].exit;
     recording::keep(profile, &arguments.output, summary)?;
     Ok(exit)
@@ -36,8 +39,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 ///
 /// # Errors
 /// If it cannot be counted.
-pub fn watch(stopped: Stopped) -> Result<Profile, CountError> {
-    Ok(timewise_engine::record(stopped, &timewise_engine::Options::default())?.profile)
+pub fn watch(stopped: Stopped, options: &timewise_engine::Options) -> Result<Profile, CountError> {
+    Ok(timewise_engine::record(stopped, options)?.profile)
 }
 
 /// What was counted, in a few words, and what limits it.

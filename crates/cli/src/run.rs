@@ -1,7 +1,7 @@
 //! `timewise run`: the whole job. The program runs natively under sampling and again under counting, and
 //! what both tell of the same code is joined.
 
-use crate::arguments::{DEFAULT_FILE, Output, Program, Sampling};
+use crate::arguments::{Counting, DEFAULT_FILE, Output, Program, Sampling};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
 use crate::{count, prepare, progress, recording, signals, standstill};
@@ -33,6 +33,8 @@ pub struct Arguments {
     output: Output,
     #[command(flatten)]
     sampling: Sampling,
+    #[command(flatten)]
+    counting: Counting,
     /// Command for the shell to run before each of the two runs
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<OsString>,
@@ -111,10 +113,11 @@ fn second_run(
     launch.stdin = stdin;
     let ends = outputs.again(first.1).context("cannot capture the output of the counting run")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    let options = arguments.counting.options();
     let shown = progress::show("counting");
     let counted = recording::record(launch, |stopped| {
         let _watched = standstill::watch(stopped.pid(), Duration::from_nanos(first.0.elapsed_ns));
-        count::watch(stopped)
+        count::watch(stopped, &options)
     });
     let written = ends.record.finish();
     drop(shown);

@@ -1,10 +1,18 @@
-//! Counts a program and prints totals: the engine alone, for measuring it.
+//! Counts a program and prints totals: the engine alone, for measuring it, with the costs of
+//! calls or without.
+use timewise_engine::Options;
+
 fn main() -> Result<(), timewise_engine::CountError> {
     let mut arguments = std::env::args_os().skip(1);
-    let mut launch = timewise_target::launch::Launch::new(arguments.next().expect("a program"));
+    let mut program = arguments.next().expect("a program");
+    let calls = program != "--no-calls";
+    if !calls {
+        program = arguments.next().expect("a program");
+    }
+    let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments.collect();
     let started = std::time::Instant::now();
-    let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
+    let counted = timewise_engine::count(launch, &Options { calls, ..Options::default() })?;
     let harvest = started.elapsed().saturating_sub(counted.ended.elapsed);
     let profile = &counted.profile;
     let blocks = profile.block_counts.iter();

@@ -28,16 +28,22 @@ pub fn unused_registers(bytes: &[u8]) -> impl Iterator<Item = u8> {
     CANDIDATES.into_iter().map(|(number, _)| number).filter(move |number| used >> number & 1 == 0)
 }
 
-/// Whether code sets the stack pointer to something else than a distance from itself, as a switch of stacks does.
+/// Whether code sets the stack pointer to something else than a distance from itself or from the frame pointer,
+/// as a switch of stacks does.
 pub fn moves_stack(code: &[u8]) -> bool {
     let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
-    decoder.iter().any(|instruction| match instruction.mnemonic() {
-        Mnemonic::Mov | Mnemonic::Lea => instruction.op0_register() == Register::RSP,
-        Mnemonic::Xchg => {
-            instruction.op0_register() == Register::RSP || instruction.op1_register() == Register::RSP
+    decoder.iter().any(|instruction| {
+        let operands = [instruction.op0_register(), instruction.op1_register()];
+        match instruction.mnemonic() {
+            Mnemonic::Mov => operands[0] == Register::RSP && operands[1] != Register::RBP,
+            Mnemonic::Lea => {
+                let base = instruction.memory_base();
+                operands[0] == Register::RSP && base != Register::RBP && base != Register::RSP
+            }
+            Mnemonic::Xchg => operands.contains(&Register::RSP),
+            Mnemonic::Pop => operands[0] == Register::RSP,
+            _ => false,
         }
-        Mnemonic::Pop => instruction.op0_register() == Register::RSP,
-        _ => false,
     })
 }
 
@@ -48,7 +54,8 @@ mod tests {
     #[test]
     fn only_what_sets_the_stack_pointer_moves_the_stack() {
         let moves: [&[u8]; 4] = [&[0x4c, 0x89, 0xc4], &[0x48, 0x8b, 0x67, 0x30], &[0x48, 0x94], &[0x5c]];
-        let stays: [&[u8]; 4] = [&[0x48, 0x83, 0xec, 8], &[0x48, 0x89, 0xe0], &[0xc9], &[0x58, 0xc3]];
+        let stays: [&[u8]; 4] =
+            [&[0x48, 0x83, 0xec, 8], &[0x48, 0x89, 0xec], &[0xc9], &[0x48, 0x8d, 0x65, 0xd8]];
         assert!(moves.into_iter().all(|code| moves_stack(&[code, &[0xff, 0xe2]].concat())));
         assert!(!stays.into_iter().any(moves_stack));
     }

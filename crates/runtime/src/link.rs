@@ -250,8 +250,8 @@ fn calls(
                 _ => Step::Leave(exit).emit(code),
             }
         }
-        // A long jump, perhaps to another stack.
-        (edge_kind::INDIRECT_JUMP, _) if caller.is_some() && moves_stack(&last) => {
+        // The end of a long jump or of an exception's way up, or a switch to another stack.
+        (edge_kind::INDIRECT_JUMP, _) if moves_stack(&last) => {
             Step::Leave(exit).emit(code);
         }
         _ => return Ok(None),
