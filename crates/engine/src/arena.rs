@@ -74,7 +74,7 @@ impl Arena {
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
         let most = (size / THREADS_UNDER_LIMIT) & !(GRANULE - 1);
-        let counters = COUNTERS_SIZE.min(if calls { most / 4 & !(GRANULE - 1) } else { most });
+        let counters = COUNTERS_SIZE.min(if calls { (most / 4) & !(GRANULE - 1) } else { most });
         let thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
         file.set_len(size).map_err(system("reserve shared memory"))?;
         // A program that made it shorter would take our memory from under us.

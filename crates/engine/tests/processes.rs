@@ -48,7 +48,8 @@ fn what_is_executed_after_an_exec_is_followed() {
 #[test]
 fn many_processes_share_rows_without_a_loss() {
     let script = "i=0; while [ $i -lt 6 ]; do (:); i=$((i+1)); done";
-    let [all, few] = [256, 2].map(|process_limit| shell(script, &Options { process_limit }).profile);
+    let [all, few] =
+        [256, 2].map(|process_limit| shell(script, &Options { process_limit, ..Options::default() }).profile);
     assert_eq!(all.processes.len(), 7);
     assert_eq!(few.processes.len(), 3);
     assert_eq!(few.processes.iter().filter(|process| process.pid == 0).count(), 1);

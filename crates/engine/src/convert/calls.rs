@@ -31,7 +31,7 @@ pub fn costs(edges: &[EdgeRecord], pieces: &[PieceId], areas: &[Area]) -> Vec<Co
             costs.len() - 1
         });
     }
-    for &(counter, value) in areas.iter().flat_map(|area| &area.counters) {
+    for &(counter, value) in areas.iter().flat_map(|area| area.counters.iter().chain(&area.below_zero)) {
         if let Some(&cost) = known.get(&counter) {
             costs[cost].instructions = costs[cost].instructions.wrapping_add(value);
         }

@@ -23,6 +23,8 @@ pub struct Area {
     pub lost_calls: u64,
     /// Counters that are not zero.
     pub counters: Vec<(u32, u64)>,
+    /// Those that are below zero, modulo 2⁶⁴: costs of calls alone can be.
+    pub below_zero: Vec<(u32, u64)>,
 }
 
 /// The thread areas of the process whose record is at `record`, the first thread's first.
@@ -63,12 +65,11 @@ fn read(
     let room = arena.counters_end() - u64::from(COUNTERS);
     // What a call costs is charged in parts that may be negative, until it ends.
     let may_be_open = |value: u64| arena.has_frames() && value.wrapping_neg() < LARGEST_COUNT;
-    let mut counted = Vec::new();
+    let (mut counted, mut below_zero) = (Vec::new(), Vec::new());
     arena.each_word(first..first + room.min(8 * u64::from(counters)), |at, value| match value {
         0 => {}
-        _ if value < LARGEST_COUNT || may_be_open(value) => {
-            counted.push((((at - first) / 8) as u32, value));
-        }
+        1..LARGEST_COUNT => counted.push((((at - first) / 8) as u32, value)),
+        _ if may_be_open(value) => below_zero.push((((at - first) / 8) as u32, value)),
         _ => claims.damage += 1,
     });
     // SAFETY: within the file; these fields are atomic.
@@ -88,6 +89,7 @@ fn read(
         position: position.load(Ordering::Relaxed),
         lost_calls: if arena.has_frames() { lost_calls.saturating_add(open) } else { 0 },
         counters: counted,
+        below_zero,
     }
 }
 

@@ -98,12 +98,13 @@ pub fn close(frames: &mut Frames) {
 
 /// What calls on other stacks cost counts from where those were left.
 pub fn start(frames: &mut Frames) {
-    let Some(strands) = of(frames.area) else { return };
-    // SAFETY: the strands lie outside the area, which alone is borrowed besides.
-    let strands = unsafe { &mut *(&raw mut *strands) };
+    let Some(mut strands) = of(frames.area).map(core::mem::take) else { return };
     for Strand { open, left } in &mut strands.0 {
         for frame in open {
             frame.clock = frames.clock_at(frame, *left);
         }
+    }
+    if let Some(kept) = of(frames.area) {
+        *kept = strands;
     }
 }
