@@ -134,6 +134,7 @@ pub fn web(exported: &Exported, needs: &Needs) -> Result<()> {
     // The report charges samples to the instruction before, which may lie in another function.
     let (below, expected) = (number("total", "main"), exported.figure("main", "samples_total")?);
     ensure!((below - expected).abs() < 0.02 * all, "firefox: {below} samples below main, of {expected}");
+    ensure!(below >= 0.9 * all, "firefox: only {below} samples of {all} are below main");
     ensure!(found["threads"][0] == "qsortdiv", "firefox: threads {}", found["threads"]);
     println!("firefox     its tables: {all} samples, {below} of them below main");
     Ok(())

@@ -1,0 +1,93 @@
+//! `timewise export` and `timewise import` as a user meets them: statuses, files, messages.
+
+mod command;
+
+use command::{Outcome, Place};
+use timewise_profile::RunKind;
+
+/// A program of which most of the time is in one function.
+const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+
+fn assert_refused(outcome: &Outcome, says: &str) {
+    assert_eq!((outcome.status, &outcome.stdout[..]), (Some(2), ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+}
+
+#[test]
+fn a_counted_program_is_exported_where_counts_are_enough() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    for format in ["folded", "firefox", "speedscope"] {
+        assert_refused(&place.shell(&format!("timewise export --to {format}")), "no samples");
+    }
+    let callgrind = place.shell("timewise export --to callgrind");
+    assert!(callgrind.stdout.starts_with("# callgrind format\n"), "{}", callgrind.stderr);
+    let events = callgrind.stdout.lines().find(|line| line.starts_with("events: "));
+    assert_eq!(events, Some("events: Instructions"));
+    let total = callgrind.stdout.lines().find_map(|line| line.strip_prefix("totals: "));
+    let executed: u64 = place.profile().threads.iter().filter_map(|thread| thread.instructions).sum();
+    assert_eq!(total, Some(&executed.to_string()[..]));
+    let table = place.shell("timewise export --to csv -o table.csv; cat table.csv");
+    assert!(table.stdout.starts_with("module,build_id,code_version,offset,function,"), "{}", table.stderr);
+    assert_eq!(place.shell("timewise export --to pprof | wc -c").status, Some(0));
+}
+
+#[test]
+fn what_cannot_be_exported_is_said_in_a_line() {
+    let place = Place::new();
+    assert_refused(&place.shell("timewise export --to csv"), "profile.tw");
+    place.write("text", "no profile");
+    assert_refused(&place.shell("timewise export text --to csv"), "text");
+    assert_eq!(place.shell("timewise export --to elf").status, Some(2));
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    assert_refused(&place.shell("timewise export --to csv -o missing/table.csv"), "missing/table.csv");
+}
+
+#[test]
+fn what_cannot_be_imported_is_said_in_a_line() {
+    let place = Place::new();
+    place.write("profile.tw", "former");
+    assert_refused(&place.shell("timewise import"), "perf.data");
+    place.write("text", "no recording");
+    assert_refused(&place.shell("timewise import text"), "not a file of perf record");
+    assert_refused(&place.shell("timewise import - < text"), "not a file of perf record");
+    assert_refused(&place.shell("timewise import ."), "'.'");
+    assert_refused(&place.shell("timewise import text --counts text"), "text");
+    assert_eq!(place.read("profile.tw"), "former");
+}
+
+/// A recording of `perf` and counts of our own are what `timewise run` makes in one go.
+#[test]
+fn a_recording_of_perf_joins_with_counts() {
+    let place = Place::new();
+    place.write("busy", BUSY);
+    let recorded = place.shell("perf record -q -B -e cpu-clock:u -F 2000 -g -o perf.data sh busy");
+    if recorded.status != Some(0) {
+        eprintln!("skipped: perf does not work here: {}", recorded.stderr);
+        return;
+    }
+    assert_eq!(place.shell("timewise count -o counts.tw -- sh busy").status, Some(0));
+    let imported = place.shell("timewise import --counts counts.tw");
+    assert_eq!(imported.status, Some(0), "{}", imported.stderr);
+    let profile = place.profile();
+    assert_eq!(
+        profile.runs.iter().map(|run| run.kind).collect::<Vec<_>>(),
+        [RunKind::Sampling, RunKind::Counting]
+    );
+    let report = place.shell("timewise report --format json");
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    let joined = report["measurement"]["joined_share"].as_f64().unwrap();
+    assert!(joined > 0.95, "{joined} of the samples lie on counted code");
+    assert_refused(
+        &place.shell(
+            "timewise sample -o samples.tw -- sh busy 2> /dev/null; timewise import --counts samples.tw",
+        ),
+        "holds no counts",
+    );
+    let streamed = place.shell(
+        "perf record -q -B -e cpu-clock:u -g -o - sh busy | timewise import - -o streamed.tw && \
+         timewise export streamed.tw --to folded",
+    );
+    assert!(streamed.stdout.starts_with("sh;"), "{}{}", streamed.stdout, streamed.stderr);
+}
