@@ -123,6 +123,11 @@ impl Profile {
             modules.may_have("samples", row, sample.place.map(|place| place.module.0))?;
             stacks.may_have("samples", row, sample.stack.map(|id| id.0))?;
         }
+        for (row, wait) in self.waits.iter().enumerate() {
+            threads.has("waits", row, wait.thread.0)?;
+            modules.may_have("waits", row, wait.place.map(|place| place.module.0))?;
+            stacks.may_have("waits", row, wait.stack.map(|id| id.0))?;
+        }
         Ok(())
     }
 
@@ -160,6 +165,9 @@ impl Profile {
         at_most("lost calls", lost_calls.map(u128::from), MOST)?;
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);
         at_most("instructions of threads", of_threads.map(u128::from), MOST)?;
+        at_most("waiting times", self.waits.iter().map(|wait| wait.duration_ns.into()), MOST)?;
+        let waits = self.waits.iter().filter_map(|wait| wait.times);
+        at_most("waits", waits.map(u128::from), MOST)?;
         at_most("lost samples", self.runs.iter().map(|run| run.lost_samples.into()), MOST)?;
         let uncertain = self.processes.iter().map(|process| process.count_uncertainty.into());
         at_most("uncertainties of counts", uncertain, u32::MAX.into())

@@ -31,6 +31,14 @@ fn samples_and_counts_meet_in_one_module() {
         StackNode { parent: Some(StackId(0)), return_place: at(0, 0x20) },
     ];
     counted.samples = (0..4).map(|n| Sample { stack: Some(StackId(n)), ..sampled.samples[0] }).collect();
+    let wait = |sample: &Sample| Wait {
+        thread: sample.thread,
+        place: sample.place,
+        stack: sample.stack,
+        times: None,
+        duration_ns: 1,
+    };
+    counted.waits = counted.samples.iter().map(wait).collect();
     counted.blocks = vec![Block { place: at(0, 0x11), instructions: 1, code: vec![0xc3] }];
     counted.block_counts = vec![BlockCount { block: BlockId(0), process: ProcessId(1), executions: 4 }];
 
@@ -50,6 +58,7 @@ fn samples_and_counts_meet_in_one_module() {
     assert_eq!(joined.stacks[2].return_place, at(2, 0x10));
     assert_eq!(joined.stacks[3], StackNode { parent: Some(StackId(2)), return_place: at(1, 0x20) });
     assert!(joined.samples[1..].iter().all(|sample| sample.thread == ThreadId(3)));
+    assert_eq!(joined.waits, joined.samples[1..].iter().map(wait).collect::<Vec<_>>());
 }
 
 #[test]

@@ -50,6 +50,12 @@ impl Profile {
             sample.stack = sample.stack.map(|stack| stacks[stack.index()]);
             sample
         }));
+        self.waits.extend(other.waits.into_iter().map(|mut wait| {
+            wait.thread = ThreadId(wait.thread.0 + ids.threads);
+            wait.place = wait.place.map(|place| ids.place(place));
+            wait.stack = wait.stack.map(|stack| stacks[stack.index()]);
+            wait
+        }));
     }
 }
 

@@ -5,12 +5,14 @@ mod counts;
 mod ids;
 mod run;
 mod samples;
+mod waits;
 
 pub use code::*;
 pub use counts::*;
 pub use ids::*;
 pub use run::*;
 pub use samples::*;
+pub use waits::*;
 
 /// Everything that one `.tw` file stores.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,10 +31,12 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// Source lines of executed or sampled code, sorted by place; a row holds up to the next one.
     pub lines: Vec<Line>,
-    /// Call stacks of samples, as a tree from the outermost caller.
+    /// Call stacks of samples and waits, as a tree from the outermost caller.
     pub stacks: Vec<StackNode>,
     /// Samples in order of time within each run.
     pub samples: Vec<Sample>,
+    /// Where threads waited, and how long.
+    pub waits: Vec<Wait>,
     /// Executed code as blocks in the compiler's sense. Two of one module and version overlap only where
     /// the program jumped into the middle of an instruction.
     pub blocks: Vec<Block>,

@@ -1,7 +1,7 @@
-//! Rows of samples and their call stacks.
+//! Rows of samples and waits, and their call stacks.
 
 use super::table::{Table, place_columns};
-use crate::model::{Profile, Sample, StackId, StackNode, ThreadId};
+use crate::model::{Profile, Sample, StackId, StackNode, ThreadId, Wait};
 use rusqlite::{Connection, Result, params};
 
 pub const STACKS: Table = Table {
@@ -22,6 +22,11 @@ pub const SAMPLES: Table = Table {
         "kernel",
         "stack_id",
     ],
+};
+
+pub const WAITS: Table = Table {
+    name: "waits",
+    columns: &["thread_id", "module_id", "code_version", "offset", "stack_id", "times", "duration_ns"],
 };
 
 /// Writes all rows of this file's tables.
@@ -47,6 +52,19 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             sample.stack.map(|stack| stack.0),
         ])?;
     }
+    let mut insert = WAITS.insert(database)?;
+    for wait in &profile.waits {
+        let place = wait.place.map(place_columns);
+        insert.execute(params![
+            wait.thread.0,
+            place.map(|(module, _, _)| module),
+            place.map(|(_, version, _)| version),
+            place.map(|(_, _, offset)| offset),
+            wait.stack.map(|stack| stack.0),
+            wait.times.map(|times| times as i64),
+            wait.duration_ns as i64,
+        ])?;
+    }
     Ok(())
 }
 
@@ -67,6 +85,15 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             place: columns.take_optional_place()?,
             kernel: columns.take()?,
             stack: columns.take::<Option<u32>>()?.map(StackId),
+        })
+    })?;
+    profile.waits = WAITS.read(database, |columns| {
+        Ok(Wait {
+            thread: ThreadId(columns.take()?),
+            place: columns.take_optional_place()?,
+            stack: columns.take::<Option<u32>>()?.map(StackId),
+            times: columns.take_optional_u64()?,
+            duration_ns: columns.take_u64()?,
         })
     })?;
     Ok(())

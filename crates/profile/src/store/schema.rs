@@ -30,6 +30,7 @@ const TABLES: [&Table; 19] = [
     &code::BLOCKS,
     &samples::STACKS,
     &samples::SAMPLES,
+    &samples::WAITS,
     &counts::BLOCK_COUNTS,
     &counts::EDGE_KINDS,
     &counts::EDGE_COUNTS,

@@ -117,7 +117,7 @@ CREATE TABLE lines (                            -- in order of place; a row hold
     line INTEGER NOT NULL                       -- 0 if unknown
 ) STRICT;
 
-CREATE TABLE stack_nodes (                      -- callers of samples, as a tree
+CREATE TABLE stack_nodes (                      -- callers of samples and waits, as a tree
     stack_id INTEGER PRIMARY KEY,
     parent_stack_id INTEGER REFERENCES stack_nodes, -- the caller's caller; NULL if outermost
     return_module_id INTEGER NOT NULL REFERENCES modules,
@@ -135,6 +135,16 @@ CREATE TABLE samples (                          -- in order of time within each 
     offset INTEGER,                             -- of the instruction that would have run next
     kernel INTEGER NOT NULL,                    -- 1 if the kernel was executing
     stack_id INTEGER REFERENCES stack_nodes     -- the innermost caller; NULL if not taken
+) STRICT;
+
+CREATE TABLE waits (
+    thread_id INTEGER NOT NULL REFERENCES threads,
+    module_id INTEGER REFERENCES modules,       -- NULL, like the next two, outside known code
+    code_version INTEGER,
+    offset INTEGER,                             -- of the instruction that would have run next
+    stack_id INTEGER REFERENCES stack_nodes,    -- the innermost caller; NULL if not taken
+    times INTEGER,                              -- NULL: not counted, and the duration is an estimate
+    duration_ns INTEGER NOT NULL                -- of all of them together
 ) STRICT;
 
 CREATE TABLE blocks (

@@ -137,6 +137,16 @@ fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSamp
             stack: stack.filter(|_| stacks > 0).map(|stack| StackId(stack.index(stacks) as u32)),
         });
         profile.samples = samples.collect();
+        // As many as can be added up.
+        let few = |number: u64| number % (1 << 52);
+        let waits = profile.samples.iter().map(|sample| Wait {
+            thread: sample.thread,
+            place: sample.place,
+            stack: sample.stack,
+            times: sample.weight_cycles.map(few),
+            duration_ns: few(sample.weight_ns),
+        });
+        profile.waits = waits.collect();
     }
 }
 
