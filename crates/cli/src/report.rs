@@ -57,6 +57,7 @@ enum Rows {
     Block,
     Instruction,
     Line,
+    Waiting,
 }
 
 /// What functions and loops are sorted by.
@@ -79,6 +80,7 @@ impl Arguments {
             Rows::Block => By::Block,
             Rows::Instruction => By::Instruction,
             Rows::Line => By::Line,
+            Rows::Waiting => By::Waiting,
         };
         let calls = match (&self.callers, &self.callees) {
             (Some(name), _) => Calls::Of(find_any(analysis, name)?),

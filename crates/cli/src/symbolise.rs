@@ -42,17 +42,18 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     warnings
 }
 
-/// The offsets, in each version of a module's code, at which something was sampled or a block begins.
+/// The offsets, in each version of a module's code, at which something was sampled or waited or a block begins.
 fn touched(profile: &Profile) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>> {
     let blocks = profile.blocks.iter().map(|block| block.place);
     let samples = profile.samples.iter().filter_map(|sample| sample.place);
+    let waits = profile.waits.iter().filter_map(|wait| wait.place);
     // A return address may lie behind the function's last instruction, a call that does not return.
     let callers = profile.stacks.iter().map(|node| {
         let place = node.return_place;
         Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
     });
     let mut touched: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
-    for place in blocks.chain(samples).chain(callers) {
+    for place in blocks.chain(samples).chain(waits).chain(callers) {
         touched.entry((place.module, place.version)).or_default().insert(place.offset.0);
     }
     touched

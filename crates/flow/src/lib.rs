@@ -14,6 +14,8 @@
 //!   costs with callees;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first.
+//! - [`waiting`]: where threads waited;
+//! - [`quality`]: what a reader must know to trust the figures.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -40,6 +42,7 @@ pub mod set;
 mod strays;
 pub mod strong;
 pub mod totals;
+pub mod waiting;
 pub mod walk;
 pub mod work;
 

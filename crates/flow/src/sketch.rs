@@ -11,6 +11,7 @@
 //! sample 0x1002 25                           # 25 samples
 //! sample 0x2000 9 from 0x1006 0x3005         # with the return addresses of their callers, innermost first
 //! cost A -> B 500                            # instructions that calls from A to B took; `lost 0` if none took any
+//! wait 0x1002 3 500 0x1008                   # 3 waits, 500 ns in all, and where the callers go on
 //! clock cpu-clock:u 3e9 2.9e9 3.1e9 250000   # event, core frequency, lowest, highest, ns a sample
 //! user counting 3e9                          # CPU time of a run, ns
 //! exit counting 1                            # the status of a run, `output sampling 7` likewise
@@ -131,6 +132,21 @@ impl Builder {
                 };
                 let count: usize = count.parse().ok()?;
                 self.profile.samples.extend(std::iter::repeat_n(sample, count));
+            }
+            ["wait", offset, times, duration_ns, callers @ ..] => {
+                let mut stack = None;
+                for caller in callers.iter().rev() {
+                    let return_place = place(number(caller)?);
+                    self.profile.stacks.push(StackNode { parent: stack, return_place });
+                    stack = Some(StackId(self.profile.stacks.len() as u32 - 1));
+                }
+                self.profile.waits.push(Wait {
+                    thread: ThreadId(0),
+                    place: Some(place(number(offset)?)),
+                    stack,
+                    times: Some(times.parse().ok()?),
+                    duration_ns: duration_ns.parse().ok()?,
+                });
             }
             ["clock", event, hz, low, high, sample_ns] => {
                 self.profile.runs[0].clock = Some(Clock {

@@ -18,6 +18,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Call => table(rows::calls(analysis, calls).iter().map(Totalled::parts)),
         By::Block => table(rows::blocks(analysis).iter().map(Costed::parts)),
         By::Instruction => table(rows::instructions(analysis).iter().map(Costed::parts)),
+        By::Waiting => table(rows::waits(analysis)),
         By::Line => table(rows::lines(analysis).iter().map(Costed::parts)),
     }
 }

@@ -30,6 +30,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Call => document(analysis, by, rows::calls(analysis, calls)),
         By::Block => document(analysis, by, rows::blocks(analysis)),
         By::Instruction => document(analysis, by, rows::instructions(analysis)),
+        By::Waiting => document(analysis, by, rows::waits(analysis)),
         By::Line => document(analysis, by, rows::lines(analysis)),
     }
 }

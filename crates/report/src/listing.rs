@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Figures};
 use crate::labels;
-use crate::number::{count, figure};
+use crate::number::{count, duration, figure, percent};
 use crate::origin;
 use crate::request::{By, Request};
 use crate::rows::{self, Totalled};
@@ -27,6 +27,7 @@ pub fn report(
         By::Block => blocks(analysis, figures, limit),
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
+        By::Waiting => waits(analysis, limit),
     };
     let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
@@ -184,6 +185,26 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
         let place = source(Some(&row.of.file), Some(row.of.line), &row.of.module);
         cells.extend([place, labels::file_name(&row.of.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
+    }
+    (table, rows.len())
+}
+
+/// Where threads waited, and which share that is of the time of all threads.
+pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
+    let mut columns = Vec::from(["time", "share"].map(Column::number));
+    columns.extend(["threads", "times", "each"].map(Column::number));
+    columns.push(Column::name("waiting in < called by"));
+    let mut table = Table::new(columns);
+    let rows = rows::waits(analysis);
+    let quality = &analysis.quality;
+    let waited: f64 = rows.iter().map(|row| row.duration_ns).sum();
+    let whole = (waited + quality.user_ns + quality.kernel_ns).max(1.0);
+    for row in rows.iter().take(limit) {
+        let times = row.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
+        let each = row.times.filter(|&times| times > 0.0).map(|times| duration(row.duration_ns / times));
+        let mut cells = vec![duration(row.duration_ns), percent(row.duration_ns / whole)];
+        cells.extend([row.threads.to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
+        table.row(Tone::Plain, cells);
     }
     (table, rows.len())
 }

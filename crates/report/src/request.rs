@@ -17,6 +17,8 @@ pub enum By {
     Instruction,
     /// A source line.
     Line,
+    /// A call stack that threads waited with.
+    Waiting,
 }
 
 impl By {
@@ -29,6 +31,7 @@ impl By {
             By::Block => "block",
             By::Instruction => "instruction",
             By::Line => "line",
+            By::Waiting => "waiting",
         }
     }
 }

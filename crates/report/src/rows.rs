@@ -9,6 +9,7 @@ mod instruction;
 mod line;
 mod loops;
 mod total;
+mod waiting;
 
 pub use block::{BlockRow, blocks};
 pub use call::{CallRow, calls};
@@ -18,6 +19,7 @@ pub use instruction::{InstructionRow, instructions};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 pub use total::{TotalCpi, Totalled};
+pub use waiting::{WaitingRow, waits};
 
 use serde::Serializer;
 use timewise_flow::{Analysis, Cost};

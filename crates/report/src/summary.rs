@@ -3,7 +3,7 @@
 use crate::figures::{self, Figures};
 use crate::hints;
 use crate::labels;
-use crate::listing::{instructions_a_call, loop_name, ratio};
+use crate::listing::{self, instructions_a_call, loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
 use crate::origin;
 use crate::request::Sort;
@@ -11,7 +11,7 @@ use crate::rows::{self, Costed, InstructionRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
-use timewise_flow::{Analysis, Estimate};
+use timewise_flow::{Analysis, Estimate, waiting};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
 
@@ -23,6 +23,9 @@ const HINTS: usize = 3;
 
 /// Rows below this share of the time are not worth a line.
 const WORTH_SHOWING: f64 = 0.005;
+
+/// Waiting that is a smaller share of the threads' time is not worth a table.
+const WORTH_WAITING: f64 = 0.05;
 
 /// With less than this share of the time on counted code, time per counted instruction means nothing.
 const ENOUGH_JOINED: f64 = 0.5;
@@ -41,6 +44,7 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
         ("Hottest loops", loops(analysis, figures)),
         ("Costliest instructions", instructions(analysis, figures)),
     ];
+    out += &waiting(analysis, style);
     let mut few = false;
     for (title, table) in tables {
         if !table.is_empty() {
@@ -140,6 +144,22 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
     } else {
         format!("CPI (cycles per instruction) {} ({interval})", figure(value))
     })
+}
+
+/// Where threads waited, if they did so for a notable part of their time.
+fn waiting(analysis: &Analysis, style: Style) -> String {
+    let quality = &analysis.quality;
+    let waited: f64 = waiting::stacks(analysis.profile).iter().map(|stack| stack.duration_ns).sum();
+    if waited <= 0.0 || waited < WORTH_WAITING * (waited + quality.user_ns + quality.kernel_ns) {
+        return String::new();
+    }
+    let (table, all) = listing::waits(analysis, ROWS);
+    let title = format!("Waiting: {} of all threads together", duration(waited));
+    let rest = match all.saturating_sub(ROWS) {
+        0 => String::new(),
+        more => style.wrap(Tone::Faint, &format!("… and {more} more stacks: timewise report --by waiting")),
+    };
+    format!("\n{}\n{}{rest}", style.paint(Tone::Heading, &title), table.render(style))
 }
 
 fn functions(analysis: &Analysis, figures: Figures) -> Table {

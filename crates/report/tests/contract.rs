@@ -26,7 +26,8 @@ fn program() -> Profile {
          line 0x1010 a.c 0
          sample 0x2003 30
          sample 0x1001 10
-         sample 0x3000 8",
+         sample 0x3000 8
+         wait 0x2004 3 600 0x1006",
     )
     .unwrap()
 }
@@ -76,12 +77,13 @@ fn rows_have_the_agreed_fields() {
         "module,offset,function,file,line,calls,instructions_self,instructions_total,cycles_self,\
          cycles_total,samples_self,samples_total,cpi_total,cpi_total_low,cpi_total_high"
     );
+    assert_eq!(fields(By::Waiting), "module,function,caller,file,line,threads,times,duration_ns,stack");
     assert_eq!(
         fields(By::Call),
         "module,offset,caller,file,line,callee_module,callee_offset,callee,calls,instructions_total,\
          cycles_total,samples_total,cpi_total,cpi_total_low,cpi_total_high"
     );
-    for by in [By::Instruction, By::Loop, By::Function, By::Call, By::Block, By::Line] {
+    for by in [By::Instruction, By::Loop, By::Function, By::Call, By::Block, By::Line, By::Waiting] {
         let header = fields(by);
         let row = &rows(by)[0];
         assert!(header.split(',').all(|field| row.get(field).is_some()), "{header} in {row}");

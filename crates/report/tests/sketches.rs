@@ -254,3 +254,22 @@ fn counts_without_samples_show_shares_of_instructions() {
         "#]],
     );
 }
+
+#[test]
+fn waiting_is_shown_where_it_is_notable() {
+    let profile = sketch(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function lock at 0x2000 size 0x20
+         function worker at 0x1000 size 0x40 file work.c line 10
+         function main at 0x1100 size 0x40 file work.c line 30
+         line 0x1000 work.c 12
+         line 0x1100 work.c 33
+         wait 0x2010 4 300000000 0x1020 0x1110
+         wait 0x1108 1 20000",
+    )
+    .unwrap();
+    let analysis = Analysis::new(&profile, None);
+    let shown = summary::summary(&analysis, None, style());
+    assert!(shown.contains("Waiting: 300 ms of all threads together"), "{shown}");
+    check(&listing::report(&analysis, By::Waiting, None, style()), expect![[r#""#]]);
+}

@@ -1,0 +1,127 @@
+//! Where threads waited, call stack by call stack.
+
+use crate::lines::{SourceLine, line_at};
+use std::collections::{BTreeMap, BTreeSet};
+use timewise_profile::{Offset, Place, Profile, RunKind, StackId, ThreadId, Wait};
+
+/// What waited with one stack, all threads together, and in an average run where there are several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitingStack {
+    /// The instruction after the system call, then the calls that led there, innermost first.
+    pub frames: Vec<Place>,
+    /// Threads that waited so.
+    pub threads: usize,
+    /// How often; `None` if that was not counted, and how long is an estimate.
+    pub times: Option<f64>,
+    /// Nanoseconds, all times and threads together.
+    pub duration_ns: f64,
+}
+
+/// All stacks that threads waited with, longest first.
+pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
+    let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
+    let mut sums: BTreeMap<(Option<Place>, Option<StackId>), Sum> = BTreeMap::new();
+    for wait in &profile.waits {
+        sums.entry((wait.place, wait.stack)).or_default().add(wait);
+    }
+    let stack = |((place, stack), sum): (_, Sum)| WaitingStack {
+        frames: Option::into_iter(place).chain(calls(profile, stack)).collect(),
+        threads: sum.threads.len(),
+        times: sum.times.map(|times| times as f64 / runs),
+        duration_ns: sum.duration_ns / runs,
+    };
+    let mut stacks: Vec<WaitingStack> = sums.into_iter().map(stack).collect();
+    stacks.sort_by(|a, b| b.duration_ns.total_cmp(&a.duration_ns));
+    stacks
+}
+
+/// All waits with one stack.
+#[derive(Default)]
+struct Sum {
+    threads: BTreeSet<ThreadId>,
+    /// `None` once it is known of not all of them.
+    times: Option<u64>,
+    duration_ns: f64,
+}
+
+impl Sum {
+    fn add(&mut self, wait: &Wait) {
+        let before = if self.threads.is_empty() { Some(0) } else { self.times };
+        self.times = before.zip(wait.times).map(|(one, other)| one.saturating_add(other));
+        self.threads.insert(wait.thread);
+        self.duration_ns += wait.duration_ns as f64;
+    }
+}
+
+/// The calls of a stack, innermost first: each by its last byte, as what it returns to may be another function's
+/// or line's.
+fn calls(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
+    let node = |id: StackId| profile.stacks[id.index()];
+    std::iter::successors(innermost.map(node), move |of| of.parent.map(node)).map(|of| {
+        let place = of.return_place;
+        Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
+    })
+}
+
+/// What a reader looks for in a stack: what was called in order to wait, and from where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Culprit {
+    /// In the function of a library that was called, or else in the program's own that made the system call.
+    pub waits: Place,
+    /// The call to it, in other code than the library's.
+    pub caller: Option<Place>,
+    /// The line of that call, or of what waits itself.
+    pub line: Option<SourceLine>,
+}
+
+/// Looks for it: the outermost function of the innermost module, and the call that led into that module. In a
+/// program that is one with its libraries, the call is the first whose source line is known.
+pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
+    let innermost = frames.first()?;
+    let led_in = frames.iter().position(|frame| frame.module != innermost.module);
+    let first_known = || frames.iter().position(|&frame| line_at(profile, frame).is_some());
+    let caller = led_in.or_else(first_known).filter(|&at| at > 0);
+    let waits = caller.map_or(*innermost, |at| frames[at - 1]);
+    let caller = caller.map(|at| frames[at]);
+    let line = line_at(profile, caller.unwrap_or(waits));
+    Some(Culprit { waits, caller, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_profile::{CodeVersion, ModuleId, Run, StackNode};
+
+    fn at(module: u32, offset: u64) -> Place {
+        Place { module: ModuleId(module), version: CodeVersion(0), offset: Offset(offset) }
+    }
+
+    #[test]
+    fn threads_that_wait_alike_are_one_row() {
+        let node = |parent, place| StackNode { parent, return_place: place };
+        let wait = |thread, stack, times, duration_ns| Wait {
+            thread: ThreadId(thread),
+            place: Some(at(0, 9)),
+            stack,
+            times,
+            duration_ns,
+        };
+        let profile = Profile {
+            runs: vec![Run::new(RunKind::Sampling)],
+            stacks: vec![node(None, at(1, 100)), node(Some(StackId(0)), at(0, 50))],
+            waits: vec![
+                wait(0, Some(StackId(1)), Some(3), 300),
+                wait(1, Some(StackId(1)), Some(4), 100),
+                wait(1, None, None, 500),
+            ],
+            ..Profile::default()
+        };
+        let found = stacks(&profile);
+        let short: Vec<_> = found.iter().map(|s| (s.threads, s.times, s.duration_ns)).collect();
+        assert_eq!(short, [(1, None, 500.0), (2, Some(7.0), 400.0)]);
+        assert_eq!(found[1].frames, [at(0, 9), at(0, 49), at(1, 99)]);
+        let culprit = culprit(&profile, &found[1].frames).unwrap();
+        assert_eq!((culprit.waits, culprit.caller), (at(0, 49), Some(at(1, 99))));
+        assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().waits, at(0, 9));
+    }
+}

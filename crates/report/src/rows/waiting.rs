@@ -1,0 +1,99 @@
+//! Rows of call stacks that threads waited with.
+
+use super::{compact, compact_option};
+use crate::labels;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use timewise_flow::Analysis;
+use timewise_flow::waiting::{self, WaitingStack};
+use timewise_profile::{CodeVersion, Function, ModuleId, Offset, Place, Profile};
+
+/// A call stack that threads waited with.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitingRow {
+    /// Path of the module that holds what waits; empty outside all known code.
+    pub module: String,
+    /// The function that was called in order to wait, or that called the kernel itself.
+    pub function: String,
+    /// The function that called it, in other code; null if there is none.
+    pub caller: Option<String>,
+    /// Source file of that call, if known.
+    pub file: Option<String>,
+    /// Its line.
+    pub line: Option<u32>,
+    /// Threads that waited so.
+    pub threads: usize,
+    /// How often they did; null if they were only looked at from time to time.
+    #[serde(serialize_with = "compact_option")]
+    pub times: Option<f64>,
+    /// How long, all of them and all times together.
+    #[serde(serialize_with = "compact")]
+    pub duration_ns: f64,
+    /// All functions of the stack, innermost first, between semicolons.
+    pub stack: String,
+}
+
+impl WaitingRow {
+    /// The function and its caller with the line of the call, as `pthread_mutex_lock < worker main.c:12`.
+    pub fn title(&self) -> String {
+        let caller = self.caller.as_ref().map_or(String::new(), |caller| format!(" < {caller}"));
+        let line = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!(" {}:{line}", labels::file_name(file)),
+            _ => String::new(),
+        };
+        format!("{}{caller}{line}", self.function)
+    }
+}
+
+/// All stacks that threads waited with, longest first.
+pub fn waits(analysis: &Analysis) -> Vec<WaitingRow> {
+    let profile = analysis.profile;
+    let names = Names::of(profile);
+    waiting::stacks(profile).into_iter().map(|stack| row(profile, &names, stack)).collect()
+}
+
+fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {
+    let WaitingStack { frames, threads, times, duration_ns } = stack;
+    let culprit = waiting::culprit(profile, &frames);
+    let line = culprit.and_then(|culprit| culprit.line);
+    WaitingRow {
+        module: culprit.map_or(String::new(), |culprit| labels::module_path(profile, culprit.waits.module)),
+        function: culprit.map_or("outside all known code".into(), |culprit| names.of_place(culprit.waits)),
+        caller: culprit.and_then(|culprit| culprit.caller).map(|caller| names.of_place(caller)),
+        file: line.map(|line| labels::file_path(profile, line.file).to_string()),
+        line: line.map(|line| line.line),
+        threads,
+        times,
+        duration_ns,
+        stack: frames.iter().map(|&frame| names.of_place(frame)).collect::<Vec<_>>().join(";"),
+    }
+}
+
+/// Functions by their first instruction.
+struct Names<'a> {
+    profile: &'a Profile,
+    by_start: BTreeMap<(ModuleId, CodeVersion, Offset), &'a Function>,
+}
+
+impl Names<'_> {
+    fn of(profile: &Profile) -> Names<'_> {
+        let start = |function: &Function| {
+            let Place { module, version, offset } = function.place;
+            (module, version, offset)
+        };
+        Names { profile, by_start: profile.functions.iter().map(|f| (start(f), f)).collect() }
+    }
+
+    fn of_place(&self, place: Place) -> String {
+        let Place { module, version, offset } = place;
+        let before = self.by_start.range(..=(module, version, offset)).next_back();
+        let holds =
+            |&(&(other, of_version, start), function): &(&(ModuleId, CodeVersion, Offset), &&Function)| {
+                other == module && of_version == version && offset.0 - start.0 < function.size
+            };
+        match before.filter(holds) {
+            Some((_, function)) => function.name.clone(),
+            None => labels::offset(self.profile, place),
+        }
+    }
+}
