@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod confine;
 mod counter;
 mod profiler;
 mod suite;
@@ -29,6 +30,8 @@ enum Chore {
     /// Compares counted runs with native ones and with independent counts
     #[command(subcommand)]
     Check(check::Command),
+    /// Runs a program as a user without rights in a container
+    Confine(confine::Options),
     /// Measures timewise itself
     #[command(subcommand)]
     Bench(bench::Command),
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root()),
         Chore::Suite(command) => suite::run(&root(), command),
         Chore::Check(command) => check::run(&root(), command),
+        Chore::Confine(options) => confine::run(&options),
         Chore::Bench(command) => bench::run(&root(), command),
     };
     match done {

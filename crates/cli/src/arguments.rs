@@ -4,7 +4,7 @@ use crate::call_graph::CallGraphArgument;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timewise_profile::Profile;
-use timewise_sampler::Options;
+use timewise_sampler::{Means, Options};
 use timewise_target::launch::Launch;
 
 /// The program to run.
@@ -43,12 +43,29 @@ pub struct Sampling {
     /// pointers), dwarf (unwind tables), dwarf,BYTES (copying so much of the stack), or none
     #[arg(short = 'g', long, value_name = "HOW", default_value = "auto")]
     call_graph: CallGraphArgument,
+    /// What interrupts the program: performance events, or ptrace, which needs no permission
+    #[arg(long, value_enum, default_value_t, value_name = "MEANS")]
+    sampler: Sampler,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Sampler {
+    /// Performance events where they are permitted, else ptrace
+    #[default]
+    Auto,
+    Perf,
+    Ptrace,
 }
 
 impl Sampling {
     /// What the sampler is told.
     pub fn options(&self) -> Options {
-        let mut common = Options { kernel: self.kernel, ..Options::default() };
+        let means = match self.sampler {
+            Sampler::Auto => Means::Automatic,
+            Sampler::Perf => Means::Events,
+            Sampler::Ptrace => Means::Stops,
+        };
+        let mut common = Options { kernel: self.kernel, means, ..Options::default() };
         self.call_graph.put_into(&mut common);
         match self.frequency {
             Some(frequency_hz) => Options { frequency_hz, cost_limit: None, ..common },

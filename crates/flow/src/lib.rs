@@ -12,10 +12,9 @@
 //! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
 //! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], [`totals`]: from stacks and counted calls to
 //!   costs with callees;
+//! - [`waiting`]: where threads waited;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first.
-//! - [`waiting`]: where threads waited;
-//! - [`quality`]: what a reader must know to trust the figures.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

@@ -6,6 +6,7 @@ use crate::cost;
 use crate::options::{Options, Scope};
 use crate::refusal::Refusal;
 use crate::source::{Source, choose};
+use crate::stops;
 use std::hint::black_box;
 use std::io;
 use std::time::Duration;
@@ -28,6 +29,10 @@ pub struct Facts {
     pub sample_cost: Option<Duration>,
     /// Samples a second that a recording takes if nothing else is asked for.
     pub default_rate_hz: Option<u32>,
+    /// What stopping a thread costs it, where performance events are not used; or why it is not possible.
+    pub stop_cost: io::Result<Duration>,
+    /// Samples a second that a recording takes by stopping if nothing else is asked for.
+    pub default_stops_hz: Option<u32>,
     /// Samples a second that the kernel allows at most; `None` if it does not say.
     pub max_rate_hz: Option<u32>,
     /// `perf_event_paranoid`; `None` in a kernel without performance events.
@@ -50,9 +55,12 @@ pub fn examine() -> Facts {
     };
     let source = chosen.map(|(source, _)| source);
     let sample_cost = source.as_ref().ok().and_then(cost::of_sample);
+    let stop_cost = stops::cost_of_stop();
     Facts {
         sample_cost,
         default_rate_hz: source.is_ok().then(|| cost::affordable_hz(&default, sample_cost)),
+        default_stops_hz: stop_cost.as_ref().ok().map(|&cost| stops::affordable_hz(&default, cost)),
+        stop_cost,
         no_hardware_cycles,
         no_kernel_samples: refused(Options { kernel: true, scope: Scope::Threads, ..default.clone() }),
         no_whole_processors: refused(Options { scope: Scope::Processors, ..default.clone() }),

@@ -26,12 +26,13 @@ mod refusal;
 mod root;
 mod source;
 mod stacks;
+mod stops;
 mod thinning;
 mod unwind;
 mod user_stack;
 mod warnings;
 
-pub use options::{CallGraph, Options, Progress, Scope};
+pub use options::{CallGraph, Means, Options, Progress, Scope};
 pub use recording::record;
 pub use refusal::Refusal;
 pub use source::{Source, choose};
@@ -44,6 +45,16 @@ pub enum SampleError {
     Refused {
         /// Each event with its reason.
         reasons: String,
+    },
+    /// Nor may programs be stopped.
+    #[error(
+        "this machine lets us sample neither with performance events{events} nor by stopping programs: {stops}"
+    )]
+    NoMeans {
+        /// Why not with events, if that was tried: in parentheses.
+        events: String,
+        /// Why not by stopping.
+        stops: std::io::Error,
     },
     /// The system refused something that sampling needs.
     #[error("cannot {what}: {cause}; {}", timewise_target::remedy::remedy(.cause))]

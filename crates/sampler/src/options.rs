@@ -18,6 +18,8 @@ pub struct Options {
     pub call_graph: CallGraph,
     /// Bytes at most of the program's stack that are copied with each sample, where callers are found in it.
     pub stack_bytes: u32,
+    /// By which means the program is interrupted.
+    pub means: Means,
     /// What the event watches.
     pub scope: Scope,
     /// Samples to keep at most. Beyond it, neighbours in a thread are merged, so that a recording
@@ -45,6 +47,7 @@ impl Default for Options {
             kernel: false,
             call_graph: CallGraph::Automatic,
             stack_bytes: STACK_BYTES,
+            means: Means::Automatic,
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
             ring_bytes: 16 << 20,
@@ -76,6 +79,17 @@ impl CallGraph {
             CallGraph::Off => None,
         }
     }
+}
+
+/// By which means a program is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// Performance events where they are permitted, else stops.
+    Automatic,
+    /// Performance events of the kernel.
+    Events,
+    /// Stopping its threads for a moment with `ptrace`.
+    Stops,
 }
 
 /// What an event watches. `docs/sampling.md` tells how the two differ.

@@ -124,7 +124,7 @@ pub struct RawSample {
 }
 
 /// One executable mapping as the kernel gives it.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RawMapping {
     /// Process.
     pub pid: u32,

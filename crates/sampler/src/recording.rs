@@ -6,13 +6,12 @@ use crate::collector::Collector;
 use crate::core_clock::Probe;
 use crate::cost;
 use crate::digestion::Digestion;
-use crate::options::Options;
+use crate::options::{Means, Options};
 use crate::order::Queue;
 use crate::root::Root;
 use crate::source::{Source, choose};
+use crate::stops;
 use crate::warnings;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use timewise_profile::{Clock, Profile, RunKind};
@@ -34,39 +33,34 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// [`SampleError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleError> {
     let pid = stopped.pid();
-    let Prepared { source, frequency_hz, subject, root, mut channels, probe, end } =
-        match prepare(pid, options) {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                stopped.kill();
-                return Err(error);
-            }
-        };
+    let Prepared { way, subject, root, probe } = match prepare(pid, options) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            stopped.kill();
+            return Err(error);
+        }
+    };
     let started_ns = monotonic_ns();
-    let collector = Collector::new(root, started_ns, source.counts_cycles, options);
+    let collector = Collector::new(root, started_ns, way.counts_cycles(), options);
     let running =
         stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
     let digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
-    let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-    let ended = follow(running, &end, &mut channels, &digestion, pause)?;
+    let followed = way.follow(running, &digestion, options)?;
     let collector = digestion.finish();
-    let processes_left = collector.alive();
     let core = probe.finish();
 
-    let mut run = run::row(RunKind::Sampling, subject, &ended);
+    let mut run = run::row(RunKind::Sampling, subject, &followed.ended);
     run.clock = Some(Clock {
-        event: source.event.clone(),
-        counts_cycles: source.counts_cycles,
-        precise_level: source.precise_level,
-        frequency_hz,
         core_hz: core.mean_hz,
         core_hz_low: core.low_hz,
         core_hz_high: core.high_hz,
+        ..followed.clock
     });
     run.call_stacks = collector.call_stacks.clone();
-    run.lost_samples = collector.lost.max(channels.lost_samples());
-    run.warnings = warnings::of(&run, &collector, processes_left, source.whole_processors);
+    run.lost_samples = collector.lost.max(followed.lost_samples);
+    run.warnings = warnings::of(&run, &collector, collector.alive(), followed.whole_processors);
+    run.warnings.extend(followed.precision);
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
     Ok(Profile {
@@ -82,36 +76,121 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
 
 /// All that a recording needs before its program may run.
 struct Prepared {
-    source: Source,
-    frequency_hz: u32,
+    way: Way,
     subject: Subject,
     root: Root,
-    channels: Channels,
     probe: Probe,
-    /// Becomes readable when the program ends.
-    end: OwnedFd,
+}
+
+/// How the program is sampled.
+enum Way {
+    /// By performance events.
+    Events { source: Source, frequency_hz: u32, channels: Channels },
+    /// By stopping its threads; and why not by events, if that was tried.
+    Stops { prepared: stops::Prepared, why: Option<SampleError> },
+}
+
+/// What came of a program under sampling.
+struct Followed {
+    ended: Ended,
+    clock: Clock,
+    lost_samples: u64,
+    whole_processors: bool,
+    /// How the samples were had, where that is not the usual way.
+    precision: Option<String>,
 }
 
 fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
-    let (mut source, _refusals) = choose(options, Some(pid))?;
-    let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
-    let frequency_hz = cost::affordable_hz(options, cost);
-    source.set_frequency(frequency_hz);
     let unknown = "read what the program is (/proc/PID)";
     let subject = Subject::of(pid as u32).map_err(failed(unknown))?;
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
-    let channels = Channels::open(&source, pid, options.ring_bytes)?;
+    let way = match (options.means, choose(options, Some(pid))) {
+        (Means::Stops, _) => Way::stops(&root, None)?,
+        (Means::Automatic, Err(why)) => Way::stops(&root, Some(why))?,
+        (_, chosen) => Way::events(chosen?.0, pid, options)?,
+    };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
-    let end = pid_descriptor(pid).map_err(failed("watch the program"))?;
-    channels.enable().map_err(failed("start sampling"))?;
-    Ok(Prepared { source, frequency_hz, subject, root, channels, probe, end })
+    if let Way::Events { channels, .. } = &way {
+        channels.enable().map_err(failed("start sampling"))?;
+    }
+    Ok(Prepared { way, subject, root, probe })
+}
+
+impl Way {
+    fn events(mut source: Source, pid: i32, options: &Options) -> Result<Way, SampleError> {
+        let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
+        let frequency_hz = cost::affordable_hz(options, cost);
+        source.set_frequency(frequency_hz);
+        let channels = Channels::open(&source, pid, options.ring_bytes)?;
+        Ok(Way::Events { source, frequency_hz, channels })
+    }
+
+    fn stops(root: &Root, why: Option<SampleError>) -> Result<Way, SampleError> {
+        let prepared = stops::prepare(root.pid as i32, root.mappings.clone());
+        match prepared {
+            Ok(prepared) => Ok(Way::Stops { prepared, why }),
+            Err(stops) => {
+                let events = why.map_or(String::new(), |why| format!(" ({why})"));
+                Err(SampleError::NoMeans { events, stops })
+            }
+        }
+    }
+
+    fn counts_cycles(&self) -> bool {
+        matches!(self, Way::Events { source, .. } if source.counts_cycles)
+    }
+
+    /// Samples the program to its end.
+    fn follow(
+        self,
+        running: Running,
+        digestion: &Digestion,
+        options: &Options,
+    ) -> Result<Followed, SampleError> {
+        match self {
+            Way::Events { source, frequency_hz, mut channels } => {
+                let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                let ended = follow_events(running, &mut channels, digestion, pause)?;
+                Ok(Followed {
+                    ended,
+                    clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
+                    lost_samples: channels.lost_samples(),
+                    whole_processors: source.whole_processors,
+                    precision: None,
+                })
+            }
+            Way::Stops { prepared, why } => {
+                let (ended, stops) = stops::follow(running, prepared, digestion, options)?;
+                let why = why.map_or(String::new(), |why| format!(" ({why})"));
+                Ok(Followed {
+                    ended,
+                    clock: clock("ptrace".into(), stops.frequency_hz, false, 0),
+                    lost_samples: 0,
+                    whole_processors: false,
+                    precision: Some(format!("sampled with ptrace{why}: {}", stops.precision)),
+                })
+            }
+        }
+    }
+}
+
+/// A clock whose core frequency is not known yet.
+fn clock(event: String, frequency_hz: u32, counts_cycles: bool, precise_level: u8) -> Clock {
+    Clock {
+        event,
+        counts_cycles,
+        precise_level,
+        frequency_hz,
+        core_hz: 0.0,
+        core_hz_low: 0.0,
+        core_hz_high: 0.0,
+    }
 }
 
 /// Collects until the program ends.
-fn follow(
+fn follow_events(
     running: Running,
-    end: &OwnedFd,
     channels: &mut Channels,
     digestion: &Digestion,
     pause: Duration,
@@ -119,7 +198,7 @@ fn follow(
     let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
-        let over = readable_within(end, pause).map_err(failed("wait for the program"))?;
+        let over = running.ends_within(pause).map_err(failed("wait for the program"))?;
         if over {
             break;
         }
@@ -135,33 +214,9 @@ fn follow(
 }
 
 /// Now, on the clock that the records carry.
-fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid place for the result; this clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// A descriptor that becomes readable when the process ends.
-fn pid_descriptor(pid: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes no memory.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel just returned this descriptor; nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
-}
-
-fn readable_within(fd: &OwnedFd, pause: Duration) -> io::Result<bool> {
-    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live structure, as the count says.
-    match unsafe { libc::poll(&mut polled, 1, pause.as_millis() as i32) } {
-        0 => Ok(false),
-        1.. => Ok(true),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            error => Err(error),
-        },
-    }
 }

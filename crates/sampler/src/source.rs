@@ -59,8 +59,22 @@ pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Ref
             refusals.push(Refusal::of(candidate.event, &error, candidate.counts_cycles));
         }
     }
-    let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    Err(SampleError::Refused { reasons: reasons.join("; ") })
+    Err(SampleError::Refused { reasons: in_words(&refusals) })
+}
+
+/// Why events were refused; a reason that holds for several is given once.
+fn in_words(refusals: &[Refusal]) -> String {
+    let mut reasons: Vec<Refusal> = Vec::new();
+    for refusal in refusals {
+        let event = refusal.event.split(':').next().unwrap_or_default();
+        let same = |known: &&mut Refusal| (&known.why, &known.enable) == (&refusal.why, &refusal.enable);
+        match reasons.iter_mut().find(same) {
+            Some(known) if known.event.split(", ").any(|name| name == event) => {}
+            Some(known) => known.event += &format!(", {event}"),
+            None => reasons.push(Refusal { event: event.into(), ..refusal.clone() }),
+        }
+    }
+    reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Best first: hardware cycles with the highest precision, then the clocks.
@@ -170,5 +184,22 @@ impl Source {
             (false, Some(thread)) => Watched::Thread(thread),
             (false, None) => Watched::Caller,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_given_once() {
+        let refusal = |event: &str, why: &str| Refusal { event: event.into(), why: why.into(), enable: None };
+        let all = [
+            refusal("cycles:upp", "no PMU"),
+            refusal("cycles:u", "no PMU"),
+            refusal("cpu-clock:u", "not permitted"),
+            refusal("task-clock:u", "not permitted"),
+        ];
+        assert_eq!(in_words(&all), "cycles: no PMU; cpu-clock, task-clock: not permitted");
     }
 }

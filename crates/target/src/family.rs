@@ -1,5 +1,6 @@
 //! A process and those that descend from it.
 
+use crate::status::Status;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -7,19 +8,14 @@ use std::fs;
 /// `root`, of those `known`, and of all their descendants, as far as they still live. Whoever is known is
 /// found again when its parent has died.
 pub fn cpu_ticks(root: i32, known: &BTreeMap<i32, u64>) -> BTreeMap<i32, u64> {
-    let all: Vec<Status> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(Status::of)
-        .collect();
+    let all: Vec<(i32, Status)> = everybody();
     let mut family = BTreeMap::new();
     loop {
         let before = family.len();
-        for status in &all {
+        for (pid, status) in &all {
             let belongs = |pid: i32| pid == root || known.contains_key(&pid) || family.contains_key(&pid);
-            if belongs(status.pid) || belongs(status.parent) {
-                family.insert(status.pid, status.cpu_ticks);
+            if belongs(*pid) || belongs(status.parent) {
+                family.insert(*pid, status.cpu_ticks);
             }
         }
         if family.len() == before {
@@ -28,26 +24,41 @@ pub fn cpu_ticks(root: i32, known: &BTreeMap<i32, u64>) -> BTreeMap<i32, u64> {
     }
 }
 
-struct Status {
-    pid: i32,
-    parent: i32,
-    cpu_ticks: u64,
+/// Ids of the processes that `pid` started and that live.
+pub fn children(pid: i32) -> Vec<i32> {
+    let mut all = Vec::new();
+    for tid in threads(pid) {
+        match fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")) {
+            Ok(list) => all.extend(list.split_whitespace().filter_map(|id| id.parse::<i32>().ok())),
+            // The thread is gone, or this kernel does not keep such lists.
+            Err(_) if fs::exists(format!("/proc/{pid}/task/{tid}/stat")).is_ok_and(|there| there) => {
+                let of_it = |(child, status): (i32, Status)| (status.parent == pid).then_some(child);
+                return everybody().into_iter().filter_map(of_it).collect();
+            }
+            Err(_) => {}
+        }
+    }
+    all
 }
 
-impl Status {
-    /// `None` if the process is gone.
-    fn of(pid: i32) -> Option<Status> {
-        Status::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
+/// Ids of the threads of a process; none if it is gone.
+pub fn threads(pid: i32) -> Vec<i32> {
+    numbered(&format!("/proc/{pid}/task"))
+}
 
-    /// The name, in parentheses, may hold anything.
-    fn parse(pid: i32, line: &str) -> Option<Status> {
-        let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        // By proc(5), counted from the state, the third field.
-        let (user, kernel) = (number(11)?, number(12)?);
-        Some(Status { pid, parent: fields.get(1)?.parse().ok()?, cpu_ticks: user + kernel })
-    }
+/// The id that the system gave last to a process or thread, where it tells: while it stays the same, there
+/// is none that is new.
+pub fn latest_id() -> Option<i32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next_back()?.parse().ok()
+}
+
+fn everybody() -> Vec<(i32, Status)> {
+    numbered("/proc").into_iter().filter_map(|pid| Some((pid, Status::of_process(pid)?))).collect()
+}
+
+fn numbered(folder: &str) -> Vec<i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -57,15 +68,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_status_is_read_whatever_the_name() {
-        let line = "7 (a) b) S 3 7 7 0 -1 4194560 91 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
-        let status = Status::parse(7, line).unwrap();
-        assert_eq!((status.parent, status.cpu_ticks), (3, 42));
-    }
-
-    #[test]
     fn work_of_a_grandchild_shows_also_when_its_parent_is_gone() {
         let script = "sh -c 'while :; do :; done' & echo; read gone";
+        let before = latest_id();
         let mut shell = Command::new("sh")
             .args(["-c", script])
             .stdin(Stdio::piped())
@@ -75,8 +80,10 @@ mod tests {
         let root = shell.id() as i32;
         let mut output = shell.stdout.take().unwrap();
         std::io::Read::read_exact(&mut output, &mut [0]).unwrap();
+        assert!(before.is_none() || latest_id() != before);
         let family = cpu_ticks(root, &BTreeMap::new());
         let busy = *family.keys().find(|&&pid| pid != root).expect("the grandchild is found");
+        assert_eq!((children(root), threads(root)), (vec![busy], vec![root]));
         drop(shell.stdin.take());
         shell.wait().unwrap();
         let begun = Instant::now();

@@ -2,8 +2,10 @@
 
 use crate::program;
 use crate::remedy::remedy;
+use crate::seize;
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -85,6 +87,8 @@ pub struct Stopped {
 #[derive(Debug)]
 pub struct Running {
     pid: libc::pid_t,
+    /// Becomes readable when it ends; `None` in a kernel older than 5.3, which has no such thing.
+    end: Option<OwnedFd>,
     started: Instant,
     started_unix_ns: i64,
 }
@@ -185,7 +189,7 @@ impl Stopped {
         if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Running { pid: self.pid, started, started_unix_ns })
+        Ok(Running { pid: self.pid, end: descriptor(self.pid), started, started_unix_ns })
     }
 }
 
@@ -193,6 +197,21 @@ impl Running {
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// Waits for its end, but no longer than `pause`: whether it has ended.
+    ///
+    /// # Errors
+    /// The system's, if somebody else waited for it.
+    pub fn ends_within(&self, pause: Duration) -> io::Result<bool> {
+        match &self.end {
+            Some(end) => readable_within(end, pause),
+            None if seize::ended(self.pid, self.pid, true)? => Ok(true),
+            None => {
+                std::thread::sleep(pause.min(UNNOTICED_END));
+                seize::ended(self.pid, self.pid, true)
+            }
+        }
     }
 
     /// Waits for its end.
@@ -225,9 +244,48 @@ impl Running {
     }
 }
 
+/// Where nothing tells of the end of a process, it is looked for this often.
+const UNNOTICED_END: Duration = Duration::from_millis(5);
+
+/// A descriptor that becomes readable when the process ends.
+fn descriptor(pid: libc::pid_t) -> Option<OwnedFd> {
+    // SAFETY: takes no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    // SAFETY: the kernel just returned this descriptor; nobody else owns it.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn readable_within(fd: &OwnedFd, pause: Duration) -> io::Result<bool> {
+    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let pause = libc::timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
+    // SAFETY: one live structure, as the count says, and a live time; the signal mask stays as it is.
+    match unsafe { libc::ppoll(&mut polled, 1, &pause, std::ptr::null()) } {
+        0 => Ok(false),
+        1.. => Ok(true),
+        _ => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            error => Err(error),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_is_noticed_in_old_and_new_kernels() {
+        for descriptors in [true, false] {
+            let mut launch = Launch::new("sleep");
+            launch.arguments = vec!["0.2".into()];
+            let mut running = launch.stopped().unwrap().release().unwrap();
+            running.end = running.end.filter(|_| descriptors);
+            assert!(!running.ends_within(Duration::from_millis(1)).unwrap());
+            while !running.ends_within(Duration::from_secs(10)).unwrap() {}
+            let ended = running.wait().unwrap();
+            assert!((200..5000).contains(&ended.elapsed.as_millis()), "{ended:?}");
+        }
+    }
 
     #[test]
     fn stopped_child_runs_after_release_and_keeps_its_status() {

@@ -3,15 +3,20 @@
 //! Start reading at [`launch::Launch`].
 
 pub mod address_space;
+pub mod cpu_time;
 pub mod family;
+pub mod halt;
 pub mod launch;
 pub mod machine;
 pub mod maps;
+pub mod memory;
 pub mod modules;
 pub mod perf;
 pub mod program;
 pub mod remedy;
+mod restart;
 pub mod run;
 pub mod seize;
+pub mod status;
 pub mod subject;
 pub mod trace;

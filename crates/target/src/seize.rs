@@ -98,24 +98,29 @@ impl Seized {
     }
 
     fn ended(&self) -> io::Result<bool> {
-        let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        for id in [self.tid, self.pid] {
-            match wait(id, look) {
-                Ok(None) => return Ok(false),
-                // A traced thread's stops are told of whether asked for or not.
-                Ok(Some(change)) if !change.is_end => return Ok(false),
-                Ok(Some(_)) if self.own_child && id == self.pid => return Ok(true),
-                Ok(Some(_)) => {
-                    // The parent learns of the end only once its tracer has.
-                    wait(id, libc::WEXITED | libc::WNOHANG)?;
-                    return Ok(true);
-                }
-                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(true)
+        ended(self.tid, self.pid, self.own_child)
     }
+}
+
+/// Whether a traced thread of process `pid` has ended. The end of a child of ours is left to be waited for.
+pub(crate) fn ended(tid: libc::pid_t, pid: libc::pid_t, own_child: bool) -> io::Result<bool> {
+    let look = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    for id in [tid, pid] {
+        match wait(id, look) {
+            Ok(None) => return Ok(false),
+            // A traced thread's stops are told of whether asked for or not.
+            Ok(Some(change)) if !change.is_end => return Ok(false),
+            Ok(Some(_)) if own_child && id == pid => return Ok(true),
+            Ok(Some(_)) => {
+                // The parent learns of the end only once its tracer has.
+                wait(id, libc::WEXITED | libc::WNOHANG)?;
+                return Ok(true);
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 /// The process that a thread belongs to.
@@ -129,7 +134,7 @@ fn process_of(tid: i32) -> io::Result<i32> {
 }
 
 /// The signal and event that a traced thread stopped with, if it did since last asked.
-fn stop_of(id: libc::pid_t) -> io::Result<Option<i32>> {
+pub(crate) fn stop_of(id: libc::pid_t) -> io::Result<Option<i32>> {
     match wait(id, libc::WSTOPPED | libc::WNOHANG) {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
         other => Ok(other?.map(|change| change.status)),
@@ -159,7 +164,7 @@ fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<Change>> {
     Ok((pid != 0).then_some(Change { is_end, status }))
 }
 
-fn request(request: libc::c_uint, tid: libc::pid_t, data: u64) -> io::Result<()> {
+pub(crate) fn request(request: libc::c_uint, tid: libc::pid_t, data: u64) -> io::Result<()> {
     // SAFETY: none of the requests made here passes memory.
     if unsafe { libc::ptrace(request, tid, 0, data) } < 0 {
         return Err(io::Error::last_os_error());

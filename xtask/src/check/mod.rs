@@ -1,6 +1,7 @@
 //! `cargo xtask check`: what the engine must not change, and what it counts, against independent witnesses; what
 //! comparisons and hints find in programs whose flaws are known.
 
+mod agreement;
 mod callgrind;
 mod cases;
 mod diff;
@@ -11,8 +12,10 @@ mod perf;
 mod segments;
 mod singlestep;
 mod stepper;
+mod stops;
 mod torture;
 mod transparency;
+mod unprivileged;
 
 use anyhow::{Result, ensure};
 use clap::Subcommand;
@@ -37,6 +40,10 @@ pub enum Command {
     Exports(exports::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
     Import(imports::Options),
+    /// Sampling by stops changes no program and sees what performance events see
+    Stops(stops::Options),
+    /// The main job works for a user without rights in a container
+    Unprivileged(unprivileged::Options),
 }
 
 /// Carries out the check.
@@ -53,6 +60,8 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Cases(options) => cases::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
+        Command::Stops(options) => stops::run(root, &options),
+        Command::Unprivileged(options) => unprivileged::run(root, &options),
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Size, Workload};
 use crate::usage::wait_with_usage;
 use anyhow::{Context, Result, ensure};
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,6 +49,8 @@ impl Scratch {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = work.join("out").join(format!("{name}.{}.{number}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        // The program may run as another user.
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))?;
         Ok(Scratch(folder))
     }
 }

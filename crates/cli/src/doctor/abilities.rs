@@ -12,6 +12,7 @@ pub fn all(facts: &Facts) -> Vec<Ability> {
     vec![
         launching(),
         sampling(facts),
+        stopping(facts),
         hardware_cycles(facts),
         kernel_samples(facts),
         whole_processors(facts),
@@ -69,9 +70,40 @@ fn sampling(facts: &Facts) -> Ability {
             yes("sampling", format!("{}{rate}{cost}", source.event))
         }
         Err(error) => {
-            no("sampling", error.to_string(), facts.paranoid.filter(|&l| l > 2).map(|_| PARANOID_2))
+            let enable = facts.paranoid.filter(|&l| l > 2).map(|_| PARANOID_2);
+            match facts.stop_cost {
+                Ok(_) => Ability {
+                    enable: enable.map(String::from),
+                    ..yes("sampling", format!("by ptrace, as below, because {error}"))
+                },
+                Err(_) => no("sampling", error.to_string(), enable),
+            }
         }
     }
+}
+
+/// What is left where performance events are refused.
+fn stopping(facts: &Facts) -> Ability {
+    let name = "by ptrace";
+    let ability = match &facts.stop_cost {
+        Ok(cost) => {
+            let default_hz = facts.default_stops_hz.unwrap_or_default();
+            yes(
+                name,
+                format!(
+                    "with --sampler ptrace, or where events are refused; a stop costs {:.0} µs, so the default is \
+                     {default_hz} Hz",
+                    cost.as_secs_f64() * 1e6
+                ),
+            )
+        }
+        Err(error) => no(
+            name,
+            format!("programs that we started may not be stopped: {error}"),
+            Some("docker run --cap-add SYS_PTRACE …"),
+        ),
+    };
+    Ability { detail: true, ..ability }
 }
 
 const PARANOID_2: &str = "sudo sysctl kernel.perf_event_paranoid=2";

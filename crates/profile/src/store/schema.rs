@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 19] = [
+const TABLES: [&Table; 20] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use timewise_profile::{Profile, Sample};
-use timewise_sampler::{Options, record};
+use timewise_sampler::{Means, Options, record};
 use timewise_target::launch::Launch;
 
 /// Path of the built program.
@@ -59,7 +59,9 @@ pub fn recorded(mode: &str, millions: u32, options: &Options) -> Option<Profile>
 
 /// The same of another program with the same arguments.
 pub fn recorded_of(program: &Path, mode: &str, millions: u32, options: &Options) -> Option<Profile> {
-    if let Err(why) = timewise_sampler::choose(options, None) {
+    if options.means != Means::Stops
+        && let Err(why) = timewise_sampler::choose(options, None)
+    {
         eprintln!("skipped: {why}");
         return None;
     }

@@ -3,8 +3,8 @@
 use crate::program::{function, lies_in, options, path, recorded, seconds};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
-use timewise_profile::{Exit, ModuleKind, ProcessId, Profile};
-use timewise_sampler::{Options, Scope};
+use timewise_profile::{Exit, ModuleKind, ProcessId, Profile, Sample};
+use timewise_sampler::{Means, Options, Scope};
 
 /// The kernel measures time on a processor exactly but divides it into user's and its own by what the
 /// tick meets every few milliseconds. Samples must agree with the exact sum, and with the user's part
@@ -51,6 +51,73 @@ fn time_is_where_the_work_is() {
 fn function_once(name: &str) -> std::ops::Range<u64> {
     static MAIN: std::sync::OnceLock<std::ops::Range<u64>> = std::sync::OnceLock::new();
     MAIN.get_or_init(|| function(name)).clone()
+}
+
+/// By stopping the program instead, which needs no permission.
+fn by_stops() -> Options {
+    Options { means: Means::Stops, ..options(1000) }
+}
+
+#[test]
+fn stops_find_time_where_the_work_is() {
+    let profile = recorded("split", 400, &by_stops()).unwrap();
+    agrees_with_the_kernels_accounts(&profile);
+    let (heavy, light, caller) = (function("heavy"), function("light"), function("split"));
+    let time_in = |f| seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, f)));
+    let (in_heavy, in_light) = (time_in(&heavy), time_in(&light));
+    // Work of 3 to 1. With over 300 samples the share's standard error is below 0.025.
+    let share = in_heavy / (in_heavy + in_light);
+    assert!((0.65..0.85).contains(&share), "{share} of the time in the heavy function");
+    assert!(in_heavy + in_light > 0.95 * seconds(&profile, |_| true));
+    let main = function_once("main");
+    let called = |s: &Sample| {
+        let stack = s.stack.map(|stack| profile.stacks[stack.index()].return_place);
+        stack.is_some_and(|place| [&caller, &main].iter().any(|f| lies_in(&profile, place, f)))
+    };
+    let of_split = seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, &heavy)) && called(s));
+    assert!(of_split > 0.9 * in_heavy, "{of_split} of {in_heavy} s were called by split or main");
+    let run = &profile.runs[0];
+    assert_eq!((run.exit, &*run.clock.as_ref().unwrap().event), (Exit::Code(0), "ptrace"));
+    assert!(
+        run.warnings.iter().any(|warning| warning.starts_with("sampled with ptrace: ")),
+        "{:?}",
+        run.warnings
+    );
+}
+
+#[test]
+fn stops_follow_threads_children_and_what_they_execute() {
+    let profile = recorded("threads", 100, &by_stops()).unwrap();
+    agrees_with_the_kernels_accounts(&profile);
+    let mut by_thread = BTreeMap::new();
+    for sample in &profile.samples {
+        *by_thread.entry(sample.thread).or_insert(0) += sample.weight_ns;
+    }
+    by_thread.retain(|_, weight_ns| *weight_ns > 20_000_000);
+    let (least, most) = (by_thread.values().min().unwrap(), by_thread.values().max().unwrap());
+    assert_eq!(by_thread.len(), 3, "{by_thread:?}");
+    assert!((*most as f64) < 1.5 * *least as f64, "equal work, {by_thread:?} ns");
+
+    let profile = recorded("forks", 100, &by_stops()).unwrap();
+    agrees_with_the_kernels_accounts(&profile);
+    assert_eq!(profile.processes.len(), 4);
+    assert!(profile.processes[1..].iter().all(|child| child.parent == Some(ProcessId(0))));
+    let heavy = function("heavy");
+    let in_heavy = seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, &heavy)));
+    assert!(in_heavy > 0.15 * seconds(&profile, |_| true));
+    assert!(profile.threads.iter().any(|thread| thread.name == "exe"));
+}
+
+#[test]
+fn stops_leave_the_end_and_waiting_alone() {
+    let profile = recorded("die", 100, &by_stops()).unwrap();
+    assert_eq!(profile.runs[0].exit, Exit::Signal(libc::SIGSEGV));
+    agrees_with_the_kernels_accounts(&profile);
+    let profile = recorded("sleep", 60, &by_stops()).unwrap();
+    agrees_with_the_kernels_accounts(&profile);
+    let run = &profile.runs[0];
+    let waited_ns = run.elapsed_ns - run.user_ns - run.kernel_ns;
+    assert!((290_000_000..500_000_000).contains(&waited_ns), "{waited_ns} ns");
 }
 
 #[test]

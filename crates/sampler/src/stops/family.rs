@@ -1,0 +1,295 @@
+//! The program's processes and threads, as `/proc` shows them from one look to the next, and records of what
+//! changed.
+
+use crate::modules::present_mappings;
+use crate::record::{RawMapping, Record, Stamped};
+use crate::recording::monotonic_ns;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+use timewise_target::cpu_time::{self, ThreadAccount, Turns};
+use timewise_target::family;
+use timewise_target::status::{ProgramImage, Status};
+
+/// Where the system does not tell of new threads, or tells wrongly, they are looked for every so many looks.
+const ALL_THE_SAME: u32 = 64;
+/// Mappings that changed are read again this often at most.
+const MAPPINGS_PAUSE: Duration = Duration::from_millis(100);
+/// What a clock tick of the system is; the same on every Linux for x86-64.
+const TICK_NS: u64 = 10_000_000;
+
+/// A thread that runs at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Runs {
+    /// Its process.
+    pub pid: i32,
+    /// Its id.
+    pub tid: i32,
+    /// Where it was seen last.
+    pub processor: u32,
+}
+
+/// What happened, for the tables of the profile.
+#[derive(Debug, Default)]
+pub struct Records(pub Vec<Stamped>);
+
+impl Records {
+    /// Adds what happened at this moment.
+    pub fn add(&mut self, time_ns: u64, record: Record) {
+        self.0.push(Stamped { time_ns, record });
+    }
+}
+
+/// All processes, by id.
+#[derive(Debug)]
+pub struct Family {
+    processes: BTreeMap<i32, Process>,
+    latest_id: Option<i32>,
+    looks: u32,
+}
+
+#[derive(Debug)]
+struct Process {
+    used: Duration,
+    image: ProgramImage,
+    mapped_bytes: u64,
+    mappings: Vec<RawMapping>,
+    mappings_read: Instant,
+    threads: BTreeMap<i32, Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    name: String,
+    /// `None` in a kernel that keeps none.
+    account: Option<ThreadAccount>,
+    /// At the last look.
+    turns: Turns,
+    /// It ran at the last look.
+    ran: bool,
+    /// Its CPU time at its last sample.
+    sampled_ns: u64,
+}
+
+impl Family {
+    /// Begins with one process, which stands before its first instruction.
+    pub fn of(root: i32, mappings: Vec<RawMapping>) -> Option<Family> {
+        let mut family = Family { processes: BTreeMap::new(), latest_id: None, looks: 0 };
+        let status = Status::of_process(root)?;
+        let mut thread = Thread::of(root, root, &status);
+        // What it took to launch it is not the program's.
+        thread.sampled_ns = thread.time_ns(root, root)?;
+        family.processes.insert(root, Process::new(&status, mappings, (root, thread)));
+        Some(family)
+    }
+
+    /// Records what is new, and gives the threads that run now.
+    pub fn look(&mut self, records: &mut Records) -> Vec<Runs> {
+        let now_ns = monotonic_ns();
+        let latest_id = family::latest_id();
+        self.looks = self.looks.wrapping_add(1);
+        if latest_id.is_none() || latest_id != self.latest_id || self.looks.is_multiple_of(ALL_THE_SAME) {
+            self.latest_id = latest_id;
+            self.find_new(now_ns, records);
+        }
+        let mut running = Vec::new();
+        self.processes.retain(|&pid, process| {
+            let Some(used) = cpu_time::of_process(pid) else {
+                process.threads.keys().for_each(|&tid| records.add(now_ns, exit(pid, tid)));
+                return false;
+            };
+            if std::mem::replace(&mut process.used, used) != used {
+                process.look(pid, now_ns, records, &mut running);
+            }
+            true
+        });
+        running
+    }
+
+    /// Threads and children that began since the last time.
+    fn find_new(&mut self, now_ns: u64, records: &mut Records) {
+        let mut unseen: Vec<i32> = self.processes.keys().copied().collect();
+        while let Some(pid) = unseen.pop() {
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.find_threads(pid, now_ns, records);
+            }
+            for child in family::children(pid) {
+                if !self.processes.contains_key(&child) && self.add_child(child, pid, now_ns, records) {
+                    unseen.push(child);
+                }
+            }
+        }
+    }
+
+    fn add_child(&mut self, pid: i32, parent: i32, now_ns: u64, records: &mut Records) -> bool {
+        let Some(status) = Status::of_process(pid).filter(|status| !status.ended) else { return false };
+        let Some(forked_from) = self.processes.get(&parent) else { return false };
+        let thread = Thread::of(pid, pid, &status);
+        let (image, mappings) = (forked_from.image, forked_from.mappings.clone());
+        records.add(now_ns, fork(pid, pid, parent));
+        let mut process = Process::new(&status, mappings, (pid, thread));
+        if status.image == image {
+            process.rename(pid, pid, &status.name, now_ns, records);
+        } else {
+            process.executed(pid, &status, now_ns, records);
+        }
+        self.processes.insert(pid, process);
+        true
+    }
+
+    /// CPU time that a thread, which stands, used since it was last asked for; 0 if it is not known.
+    pub fn time_since_sample(&mut self, pid: i32, tid: i32) -> u64 {
+        let thread = self.processes.get_mut(&pid).and_then(|process| process.threads.get_mut(&tid));
+        let Some(thread) = thread else { return 0 };
+        let Some(now_ns) = thread.time_ns(pid, tid) else { return 0 };
+        now_ns.saturating_sub(std::mem::replace(&mut thread.sampled_ns, now_ns))
+    }
+
+    /// Sees to it that the code at this address is known, while a thread of the process stands there.
+    pub fn place(&mut self, pid: i32, address: u64, records: &mut Records) {
+        if let Some(process) = self.processes.get_mut(&pid)
+            && !process.mappings.iter().any(|m| (m.address..m.address + m.length).contains(&address))
+        {
+            process.read_mappings(pid, monotonic_ns(), records);
+        }
+    }
+
+    /// Records who has ended by now.
+    pub fn note_ends(&mut self, records: &mut Records) {
+        let now_ns = monotonic_ns();
+        for (&pid, process) in &self.processes {
+            if Status::of_process(pid).is_none_or(|status| status.ended) {
+                process.threads.keys().for_each(|&tid| records.add(now_ns, exit(pid, tid)));
+            }
+        }
+    }
+}
+
+impl Process {
+    fn new(status: &Status, mappings: Vec<RawMapping>, first: (i32, Thread)) -> Process {
+        Process {
+            used: Duration::ZERO,
+            image: status.image,
+            mapped_bytes: status.mapped_bytes,
+            mappings,
+            mappings_read: Instant::now(),
+            threads: BTreeMap::from([first]),
+        }
+    }
+
+    /// Finds out which of its threads run.
+    fn look(&mut self, pid: i32, now_ns: u64, records: &mut Records, running: &mut Vec<Runs>) {
+        let tids: Vec<i32> = self.threads.keys().copied().collect();
+        for tid in tids {
+            let Some(thread) = self.threads.get_mut(&tid) else { continue };
+            let turns = thread.account.as_ref().map(ThreadAccount::read);
+            // Who did not run at the last look and got no processor since, does not run.
+            let idle = turns.is_some_and(|turns| turns == Some(thread.turns)) && !thread.ran;
+            thread.turns = turns.flatten().unwrap_or_default();
+            if idle {
+                continue;
+            }
+            let Some(status) = Status::of_thread(pid, tid) else {
+                self.threads.remove(&tid);
+                records.add(now_ns, exit(pid, tid));
+                continue;
+            };
+            thread.ran = status.running;
+            if status.image != self.image {
+                self.executed(pid, &status, now_ns, records);
+            } else {
+                self.rename(pid, tid, &status.name, now_ns, records);
+            }
+            let changed = status.mapped_bytes != self.mapped_bytes;
+            if changed && self.mappings_read.elapsed() > MAPPINGS_PAUSE {
+                self.mapped_bytes = status.mapped_bytes;
+                self.read_mappings(pid, now_ns, records);
+            }
+            if status.running {
+                running.push(Runs { pid, tid, processor: status.processor });
+            }
+        }
+    }
+
+    fn find_threads(&mut self, pid: i32, now_ns: u64, records: &mut Records) {
+        for tid in family::threads(pid) {
+            if let Entry::Vacant(place) = self.threads.entry(tid)
+                && let Some(status) = Status::of_thread(pid, tid)
+            {
+                place.insert(Thread::of(pid, tid, &status));
+                records.add(now_ns, fork(pid, tid, pid));
+                records.add(now_ns, name(pid, tid, &status.name, false));
+            }
+        }
+    }
+
+    fn rename(&mut self, pid: i32, tid: i32, new: &str, now_ns: u64, records: &mut Records) {
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && thread.name != new
+        {
+            thread.name = new.to_string();
+            records.add(now_ns, name(pid, tid, new, false));
+        }
+    }
+
+    /// It became another program, whose only thread has the id of the process.
+    fn executed(&mut self, pid: i32, status: &Status, now_ns: u64, records: &mut Records) {
+        self.image = status.image;
+        self.mapped_bytes = status.mapped_bytes;
+        self.mappings.clear();
+        if let Some(thread) = self.threads.get_mut(&pid) {
+            thread.name.clone_from(&status.name);
+        }
+        records.add(now_ns, name(pid, pid, &status.name, true));
+        self.read_mappings(pid, now_ns, records);
+    }
+
+    /// Tells of what is mapped now and was not before.
+    fn read_mappings(&mut self, pid: i32, now_ns: u64, records: &mut Records) {
+        self.mappings_read = Instant::now();
+        let Ok(mut present) = present_mappings(pid as u32) else { return };
+        if self.mappings.is_empty() {
+            // The first that is told of names the program.
+            let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+            present.sort_by_key(|mapping| mapping.path != executable.as_os_str().as_bytes());
+        }
+        for mapping in &present {
+            if !self.mappings.contains(mapping) {
+                records.add(now_ns, Record::Mapping(mapping.clone()));
+            }
+        }
+        self.mappings = present;
+    }
+}
+
+impl Thread {
+    fn of(pid: i32, tid: i32, status: &Status) -> Thread {
+        Thread {
+            name: status.name.clone(),
+            account: ThreadAccount::open(pid, tid).ok(),
+            turns: Turns::default(),
+            ran: true,
+            sampled_ns: 0,
+        }
+    }
+
+    fn time_ns(&self, pid: i32, tid: i32) -> Option<u64> {
+        match &self.account {
+            Some(account) => account.read().map(|turns| turns.ran_ns),
+            None => Status::of_thread(pid, tid).map(|status| status.cpu_ticks * TICK_NS),
+        }
+    }
+}
+
+fn fork(pid: i32, tid: i32, parent: i32) -> Record {
+    Record::Fork { pid: pid as u32, tid: tid as u32, parent_pid: parent as u32 }
+}
+
+fn exit(pid: i32, tid: i32) -> Record {
+    Record::Exit { pid: pid as u32, tid: tid as u32 }
+}
+
+fn name(pid: i32, tid: i32, name: &str, exec: bool) -> Record {
+    Record::Name { pid: pid as u32, tid: tid as u32, name: name.to_string(), exec }
+}

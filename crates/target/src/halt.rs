@@ -1,0 +1,172 @@
+//! A thread that runs freely, stopped for a moment to look at it.
+//!
+//! It is traced from when it is asked to stop until it is let go, some ten microseconds, and neither before nor
+//! after: its signals, its children, what it executes and whom it traces itself are its own. What it could notice
+//! is that a system call ended early; such a call goes on as if nothing had been ([`crate::restart`]).
+
+use crate::restart;
+use crate::seize::{ended, request, stop_of};
+use crate::trace::{Registers, Tracee};
+use std::io;
+
+/// A thread that was asked to stop. It belongs to the thread of ours that asked.
+#[derive(Debug)]
+pub struct Halt {
+    tid: libc::pid_t,
+    pid: libc::pid_t,
+    own_child: bool,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub enum Found {
+    /// It has not stopped yet: it waits for a processor, or in the kernel.
+    Pending(Halt),
+    /// It stands.
+    Stopped(Held),
+    /// It ended, or goes on without us.
+    Gone,
+}
+
+/// A thread that stands until it is let go.
+#[derive(Debug)]
+pub struct Held {
+    tid: libc::pid_t,
+    /// The signal that is to be delivered to it; 0 if none is.
+    signal: u64,
+    registers: Box<Registers>,
+}
+
+impl Halt {
+    /// Asks thread `tid` of process `pid` to stop. `own_child` is a child of ours, whose end is not for us to
+    /// take note of here.
+    ///
+    /// # Errors
+    /// The system's: `EPERM` if it is traced by another, or not to be traced; `ESRCH` if it is gone.
+    pub fn ask(pid: i32, tid: i32, own_child: i32) -> io::Result<Halt> {
+        request(libc::PTRACE_SEIZE, tid, 0)?;
+        // A failure means that it is gone, as `poll` will find.
+        let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+        Ok(Halt { tid, pid, own_child: pid == own_child })
+    }
+
+    /// Its number, as it was when it was asked.
+    pub fn tid(&self) -> i32 {
+        self.tid
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Looks, without waiting, whether it stands.
+    pub fn poll(self) -> Found {
+        // A thread that has called `execve` bears the number of its process.
+        for id in [self.tid, self.pid] {
+            if let Ok(Some(status)) = stop_of(id) {
+                let (signal, event) = (status & 0xff, status >> 8);
+                let signal = if event == 0 { signal as u64 } else { 0 };
+                // It is gone as well if it was killed meanwhile.
+                let registers = Tracee::new(id).registers();
+                return registers.map_or(Found::Gone, |registers| {
+                    Found::Stopped(Held { tid: id, signal, registers: registers.into() })
+                });
+            }
+        }
+        match ended(self.tid, self.pid, self.own_child) {
+            Ok(false) => Found::Pending(self),
+            _ => Found::Gone,
+        }
+    }
+}
+
+impl Held {
+    /// Its registers.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
+    }
+
+    /// Whether it stands at the end of a system call, and not where it was interrupted at work.
+    pub fn in_system_call(&self) -> bool {
+        restart::in_system_call(&self.registers)
+    }
+
+    /// Lets it go on, untraced, with its signal if there is one.
+    pub fn release(self) {
+        restart::undo_interruption(Tracee::new(self.tid), &self.registers);
+        // If it was killed meanwhile, there is nothing to let go of.
+        let _ = request(libc::PTRACE_DETACH, self.tid, self.signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Launch;
+    use crate::status::Status;
+    use std::time::Duration;
+
+    fn stop(pid: i32) -> Held {
+        let mut halt = Halt::ask(pid, pid, pid).unwrap();
+        loop {
+            match halt.poll() {
+                Found::Stopped(held) => return held,
+                Found::Pending(pending) => halt = pending,
+                Found::Gone => panic!("the program is gone"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_stopped_again_and_again_ends_as_it_would() {
+        let mut launch = Launch::new("sh");
+        let script = "trap 'n=$((n+1))' USR1; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -USR1 $$; exit $((n+6))";
+        launch.arguments = vec!["-c".into(), script.into()];
+        let running = launch.stopped().unwrap().release().unwrap();
+        let pid = running.pid();
+        let mut stops = 0;
+        while Status::of_process(pid).is_some_and(|status| !status.ended) {
+            let Ok(halt) = Halt::ask(pid, pid, pid) else { break };
+            let mut found = halt.poll();
+            while let Found::Pending(halt) = found {
+                found = halt.poll();
+            }
+            if let Found::Stopped(held) = found {
+                assert!(held.registers().rip != 0);
+                held.release();
+                stops += 1;
+            }
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        let ended = running.wait().unwrap();
+        assert!(libc::WIFEXITED(ended.wait_status), "{ended:?}");
+        assert_eq!(libc::WEXITSTATUS(ended.wait_status), 7);
+        assert!(stops > 5, "{stops}");
+    }
+
+    #[test]
+    fn a_stopped_program_stays_stopped_and_a_waiting_one_waits_on() {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), "kill -STOP $$; exec sleep 0.3".into()];
+        let running = launch.stopped().unwrap().release().unwrap();
+        let pid = running.pid();
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let stands = |letter: &str| state().rsplit_once(") ").unwrap().1.starts_with(letter);
+        while !stands("T") {
+            std::thread::yield_now();
+        }
+        stop(pid).release();
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(stands("T"), "{}", state());
+        // SAFETY: takes no memory; the process is our child.
+        unsafe { libc::kill(pid, libc::SIGCONT) };
+        while !stands("S") || !state().contains("(sleep)") {
+            std::thread::yield_now();
+        }
+        stop(pid).release();
+        let ended = running.wait().unwrap();
+        assert_eq!(ended.wait_status, 0);
+        assert!(ended.elapsed > Duration::from_millis(300), "{ended:?}");
+    }
+}

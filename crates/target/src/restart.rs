@@ -1,0 +1,68 @@
+//! System calls that a stop cut short, set right.
+//!
+//! A thread that is made to stop in a system call leaves it as if for a signal. Most calls are then made again by
+//! the kernel, which hides that from the program. Some give `EINTR` instead, which a program that handles no
+//! signal need not expect: those we have the kernel make again.
+
+use crate::trace::{Registers, Tracee};
+
+/// The kernel's own result for "make the call again, unless a handler of a signal ran, then it is `EINTR`".
+const RESTART_IF_NO_HANDLER: i64 = -514;
+const INTERRUPTED: i64 = -(libc::EINTR as i64);
+
+/// The code segment of 64-bit programs, and the instruction by which they call the kernel.
+const LONG_MODE: u64 = 0x33;
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// Calls that wait without any effect and can give `EINTR` for a mere stop. `close` is not among them, and others
+/// that did something before they were interrupted.
+const WAITING: [libc::c_long; 23] = [
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_connect,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_io_getevents,
+    libc::SYS_io_uring_enter,
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_futex_waitv,
+    libc::SYS_getrandom,
+];
+
+/// Has the call of a stopped thread that gave `EINTR` for our stop made again.
+pub fn undo_interruption(tracee: Tracee, registers: &Registers) {
+    if was_interrupted(registers) && is_system_call(tracee, registers) {
+        let rax = RESTART_IF_NO_HANDLER as u64;
+        // If it was killed meanwhile, nothing has to be set right.
+        let _ = tracee.set_registers(&Registers { rax, ..*registers });
+    }
+}
+
+/// Whether a thread stands at the end of a system call, and not where it was interrupted at work.
+pub fn in_system_call(registers: &Registers) -> bool {
+    registers.orig_rax as i64 >= 0
+}
+
+fn was_interrupted(registers: &Registers) -> bool {
+    let number = registers.orig_rax as libc::c_long;
+    registers.cs == LONG_MODE && registers.rax as i64 == INTERRUPTED && WAITING.contains(&number)
+}
+
+/// A 32-bit call counts its numbers otherwise.
+fn is_system_call(tracee: Tracee, registers: &Registers) -> bool {
+    let code = tracee.peek(registers.rip.wrapping_sub(2));
+    code.is_ok_and(|word| word.to_le_bytes()[..2] == SYSCALL)
+}

@@ -1,0 +1,96 @@
+//! What `/proc/PID/stat` and its like say of a process or thread.
+
+use std::fs;
+
+/// A process or thread at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Its name, of at most 15 bytes.
+    pub name: String,
+    /// It runs, or would if a processor were free.
+    pub running: bool,
+    /// It has ended, and its parent has not taken note of that.
+    pub ended: bool,
+    /// Id of the process that it descends from.
+    pub parent: i32,
+    /// CPU time used, in the system's clock ticks.
+    pub cpu_ticks: u64,
+    /// Bytes mapped.
+    pub mapped_bytes: u64,
+    /// Which program it executes.
+    pub image: ProgramImage,
+    /// Processor that it ran on last.
+    pub processor: u32,
+}
+
+/// Where the kernel laid out a program when it was executed. Another program, or the same executed again,
+/// differs in some of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramImage {
+    code: (u64, u64),
+    stack: u64,
+    arguments: u64,
+    environment: u64,
+}
+
+impl Status {
+    /// The process `pid` as a whole; `None` if it is gone or hidden.
+    pub fn of_process(pid: i32) -> Option<Status> {
+        Status::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// One thread of it, likewise.
+    pub fn of_thread(pid: i32, tid: i32) -> Option<Status> {
+        Status::parse(&fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?)
+    }
+
+    /// The name, in parentheses, may hold any bytes.
+    fn parse(line: &[u8]) -> Option<Status> {
+        let line = String::from_utf8_lossy(line);
+        let (name, rest) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        // By proc(5), where the first is the third here: the state.
+        let field = |number: usize| fields.get(number - 3).copied();
+        let number = |at| field(at).and_then(|text| text.parse::<u64>().ok());
+        let state = field(3)?;
+        Some(Status {
+            name: name.split_once('(')?.1.to_string(),
+            running: state == "R",
+            ended: matches!(state, "Z" | "X"),
+            parent: field(4)?.parse().ok()?,
+            cpu_ticks: number(14)? + number(15)?,
+            mapped_bytes: number(23).unwrap_or_default(),
+            image: ProgramImage {
+                code: (number(26).unwrap_or_default(), number(27).unwrap_or_default()),
+                stack: number(28).unwrap_or_default(),
+                arguments: number(48).unwrap_or_default(),
+                environment: number(50).unwrap_or_default(),
+            },
+            processor: number(39).unwrap_or_default() as u32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_whatever_the_name() {
+        let line = b"7 (a) (b) S 3 7 7 0 -1 4194560 91 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
+        let status = Status::parse(line).unwrap();
+        assert_eq!((status.name.as_str(), status.parent, status.cpu_ticks), ("a) (b", 3, 42));
+        assert!(!status.running && !status.ended && status.mapped_bytes == 6);
+        assert_eq!(Status::parse(b"7 (a"), None);
+    }
+
+    #[test]
+    fn our_own_thread_runs_our_own_program() {
+        let pid = std::process::id() as i32;
+        // SAFETY: takes no memory.
+        let tid = unsafe { libc::gettid() };
+        let (thread, process) = (Status::of_thread(pid, tid).unwrap(), Status::of_process(pid).unwrap());
+        assert!(thread.running && thread.image == process.image && thread.image != ProgramImage::default());
+        assert_eq!(thread.parent, std::os::unix::process::parent_id() as i32);
+    }
+}
