@@ -264,6 +264,7 @@ fn waiting_is_shown_where_it_is_notable() {
          function main at 0x1100 size 0x40 file work.c line 30
          line 0x1000 work.c 12
          line 0x1100 work.c 33
+         line 0x1140 work.c 0
          wait 0x2010 4 300000000 0x1020 0x1110
          wait 0x1108 1 20000",
     )
@@ -271,5 +272,11 @@ fn waiting_is_shown_where_it_is_notable() {
     let analysis = Analysis::new(&profile, None);
     let shown = summary::summary(&analysis, None, style());
     assert!(shown.contains("Waiting: 300 ms of all threads together"), "{shown}");
-    check(&listing::report(&analysis, By::Waiting, None, style()), expect![[r#""#]]);
+    check(&listing::report(&analysis, By::Waiting, None, style()), expect![[r#"
+        time sampled: 0 samples, 0 lost · executions exact
+
+             time   share  threads  times     each  waiting in < called by
+           300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
+          20.0 µs   0.0 %        1      1  20.0 µs  main work.c:33
+    "#]]);
 }
