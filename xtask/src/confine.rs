@@ -13,7 +13,7 @@ use std::process::Command;
 /// How to confine what.
 #[derive(Args)]
 pub struct Options {
-    /// Refuse reading other processes' memory as well, as older containers do
+    /// Refuse the calls that read and write the memory of processes as well, as older containers do
     #[arg(long)]
     no_process_memory: bool,
     /// The program and its arguments
@@ -25,7 +25,7 @@ pub struct Options {
 const NOBODY: libc::uid_t = 65534;
 
 /// System calls that containers refuse.
-const REFUSED: [libc::c_long; 9] = [
+const REFUSED: [libc::c_long; 8] = [
     libc::SYS_perf_event_open,
     libc::SYS_bpf,
     libc::SYS_userfaultfd,
@@ -34,7 +34,6 @@ const REFUSED: [libc::c_long; 9] = [
     libc::SYS_setns,
     libc::SYS_keyctl,
     libc::SYS_kcmp,
-    libc::SYS_process_vm_writev,
 ];
 
 /// Becomes the program.
@@ -46,7 +45,7 @@ pub fn run(options: &Options) -> Result<()> {
     become_nobody().context("cannot become another user")?;
     let mut refused = REFUSED.to_vec();
     if options.no_process_memory {
-        refused.push(libc::SYS_process_vm_readv);
+        refused.extend([libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]);
     }
     install(&filter(&refused)).context("cannot install the filter")?;
     bail!("{}: {}", program.to_string_lossy(), Command::new(program).args(arguments).exec())

@@ -272,11 +272,14 @@ fn waiting_is_shown_where_it_is_notable() {
     let analysis = Analysis::new(&profile, None);
     let shown = summary::summary(&analysis, None, style());
     assert!(shown.contains("Waiting: 300 ms of all threads together"), "{shown}");
-    check(&listing::report(&analysis, By::Waiting, None, style()), expect![[r#"
+    check(
+        &listing::report(&analysis, By::Waiting, None, style()),
+        expect![[r#"
         time sampled: 0 samples, 0 lost · executions exact
 
              time   share  threads  times     each  waiting in < called by
            300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
           20.0 µs   0.0 %        1      1  20.0 µs  main work.c:33
-    "#]]);
+    "#]],
+    );
 }
