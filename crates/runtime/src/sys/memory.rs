@@ -77,6 +77,11 @@ unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> 
     }
 }
 
+fn pid() -> u64 {
+    // SAFETY: changes nothing.
+    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0)
+}
+
 const NOT_PERMITTED: i32 = 1;
 const NO_SUCH_CALL: i32 = 38;
 const FAULT: i32 = 14;
@@ -157,9 +162,4 @@ mod tests {
             assert_eq!(copy(number::PROCESS_VM_WRITEV, &mut text, code), 0);
         }
     }
-}
-
-fn pid() -> u64 {
-    // SAFETY: changes nothing.
-    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0)
 }
