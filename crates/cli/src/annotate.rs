@@ -49,5 +49,5 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Json => annotate::json(&analysis, routine)?,
         Format::Csv => annotate::csv(&analysis, routine)?,
     };
-    screen::show(&text)
+    arguments.reading.show(&text)
 }

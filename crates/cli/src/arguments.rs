@@ -1,6 +1,7 @@
 //! Arguments that several commands share, and what they mean.
 
 use crate::call_graph::CallGraphArgument;
+use crate::talk;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timewise_profile::Profile;
@@ -98,14 +99,20 @@ pub struct Output {
     /// Where to save the profile; a former file is kept with .old added
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = DEFAULT_FILE)]
     pub path: PathBuf,
+    /// Say nothing but what is wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
 }
 
 impl Output {
-    /// Fails where saving would surely fail, before the program runs.
+    /// From now on we are as quiet as asked. Fails where saving would surely fail, before the program runs.
     ///
     /// # Errors
     /// What speaks against the path.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub fn begin(&self) -> anyhow::Result<()> {
+        if self.quiet {
+            talk::be_quiet();
+        }
         if self.path.as_os_str() == "-" {
             anyhow::bail!(
                 "a profile is a database, which cannot be written to standard output; \

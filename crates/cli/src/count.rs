@@ -27,7 +27,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    arguments.output.check()?;
+    arguments.output.begin()?;
     let options = arguments.counting.options();
     let profile = recording::record(arguments.program.launch(), |stopped| watch(stopped, &options))?;
     let exit = profile.runs[0].exit;

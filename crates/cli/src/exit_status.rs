@@ -25,13 +25,23 @@ const RUNNING: [&str; 3] = ["run", "sample", "count"];
 pub fn misused(error: &clap::Error) -> ExitCode {
     // Whoever closed our standard error does not want to know.
     let _ = error.print();
-    // Of any bytes: `args` would panic on what is not text.
-    let command = std::env::args_os().nth(1).unwrap_or_default();
     match error.exit_code() {
         0 => ExitCode::SUCCESS,
-        _ if RUNNING.iter().any(|running| command == *running) => ExitCode::from(OURS),
-        _ => ExitCode::from(MISUSED),
+        _ => of_misuse(),
     }
+}
+
+/// Says what is wrong with the settings.
+pub fn unsettled(error: &anyhow::Error) -> ExitCode {
+    complain(format_args!("{error:#}"));
+    of_misuse()
+}
+
+fn of_misuse() -> ExitCode {
+    // Of any bytes: `args` would panic on what is not text.
+    let command = std::env::args_os().nth(1).unwrap_or_default();
+    let runs_a_program = RUNNING.iter().any(|running| command == *running);
+    ExitCode::from(if runs_a_program { OURS } else { MISUSED })
 }
 
 /// The status of any command that we could not even begin.

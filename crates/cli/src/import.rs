@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// Imports, joins and saves.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    arguments.output.check()?;
+    arguments.output.begin()?;
     let counts = arguments.counts.as_deref().map(reading::load).transpose()?;
     if let (Some(counts), Some(path)) = (&counts, &arguments.counts)
         && !counts.runs.iter().any(|run| run.kind == RunKind::Counting)

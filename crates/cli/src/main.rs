@@ -3,12 +3,15 @@
 mod annotate;
 mod arguments;
 mod call_graph;
+mod completions;
 mod count;
 mod diff;
 mod doctor;
 mod exit_status;
 mod export;
 mod import;
+mod manual;
+mod pager;
 mod prepare;
 mod progress;
 mod reading;
@@ -17,6 +20,7 @@ mod report;
 mod run;
 mod sample;
 mod screen;
+mod settings;
 mod signals;
 mod sources;
 mod standstill;
@@ -26,7 +30,7 @@ mod ticker;
 mod twice;
 mod written;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use std::thread;
 
@@ -49,6 +53,9 @@ enum Command {
     Export(export::Arguments),
     Import(import::Arguments),
     Diff(diff::Arguments),
+    Completions(completions::Arguments),
+    #[command(hide = true)]
+    Manual(manual::Arguments),
 }
 
 /// What our own work needs: a user's limit on stacks is meant for programs.
@@ -65,7 +72,12 @@ fn main() -> ExitCode {
 
 fn run_command() -> ExitCode {
     signals::outlive_file_limit();
-    let arguments = match Arguments::try_parse() {
+    let command = match settings::apply(Arguments::command()) {
+        Ok(command) => command,
+        Err(error) => return exit_status::unsettled(&error),
+    };
+    let parsed = command.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return exit_status::misused(&error),
     };
@@ -79,5 +91,7 @@ fn run_command() -> ExitCode {
         Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
         Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
         Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
+        Command::Completions(arguments) => exit_status::of_reading(completions::run(&arguments)),
+        Command::Manual(arguments) => exit_status::of_reading(manual::run(&arguments)),
     }
 }

@@ -1,5 +1,6 @@
 //! What the commands that read a profile have in common.
 
+use crate::pager;
 use crate::screen::Colour;
 use std::path::Path;
 use timewise_flow::Policy;
@@ -22,6 +23,9 @@ pub struct Reading {
     /// When to use colours
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     pub color: Colour,
+    /// Do not use a pager, even if the text is longer than the terminal
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// Which instruction a sample is charged to.
@@ -59,6 +63,14 @@ impl Reading {
     /// The policy that was asked for.
     pub fn policy(&self) -> Option<Policy> {
         self.charging.policy()
+    }
+
+    /// Shows a text as it was asked for.
+    ///
+    /// # Errors
+    /// What writing met with.
+    pub fn show(&self, text: &str) -> anyhow::Result<()> {
+        pager::show(text, !self.no_pager)
     }
 }
 

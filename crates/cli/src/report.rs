@@ -2,12 +2,16 @@
 //! line.
 
 use crate::arguments::DEFAULT_FILE;
-use crate::reading::{self, Format, Reading};
+use crate::reading::{self, Reading};
 use crate::screen;
-use std::path::PathBuf;
+use crate::sources::Sources;
+use anyhow::{Context, bail};
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
 use timewise_flow::Analysis;
+use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
-use timewise_report::{By, Calls, Request, Sort, csv, json, listing};
+use timewise_report::{By, Calls, Request, Sort, csv, html, json, listing};
 
 /// Show where a profile's time went
 #[derive(clap::Args)]
@@ -19,15 +23,17 @@ Examples:
   timewise report --callers malloc
   timewise report --by instruction --format json | jq '.rows[0]'
   timewise report --by line --format csv > lines.csv
+  timewise report --format html -o report.html
 
-JSON and CSV hold all rows. The fields are described in docs/reports.md.")]
+JSON and CSV hold all rows. The fields are described in docs/reports.md. The HTML page holds functions,
+loops, call stacks, and annotated code together, and needs no network.")]
 pub struct Arguments {
     /// The profile
     #[arg(default_value = DEFAULT_FILE)]
     file: PathBuf,
-    /// What to show one row for
-    #[arg(long, value_enum, default_value_t)]
-    by: Rows,
+    /// What to show one row for [default: function]
+    #[arg(long, value_enum)]
+    by: Option<Rows>,
     /// Sort functions and loops by what they cost themselves, or with all that they call
     #[arg(long, value_enum, default_value_t)]
     sort: Order,
@@ -40,6 +46,9 @@ pub struct Arguments {
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Where to write it [default: standard output]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Show so many rows of the text; 0 for all
     #[arg(long, value_name = "ROWS", default_value_t = 25)]
     limit: usize,
@@ -48,9 +57,8 @@ pub struct Arguments {
 }
 
 /// What a report has one row for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Rows {
-    #[default]
     Function,
     Loop,
     Call,
@@ -58,6 +66,20 @@ enum Rows {
     Instruction,
     Line,
     Waiting,
+}
+
+/// In which form to print.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+enum Format {
+    /// Tables for people
+    #[default]
+    Text,
+    /// JSON, schema timewise-report/1
+    Json,
+    /// CSV, one header line
+    Csv,
+    /// One page for a browser, with everything in it
+    Html,
 }
 
 /// What functions and loops are sorted by.
@@ -73,7 +95,7 @@ impl Arguments {
     /// # Errors
     /// A function that is not in the profile; an order that rows do not have.
     fn request(&self, analysis: &Analysis) -> anyhow::Result<Request> {
-        let by = match self.by {
+        let by = match self.by.unwrap_or(Rows::Function) {
             Rows::Function => By::Function,
             Rows::Loop => By::Loop,
             Rows::Call => By::Call,
@@ -102,17 +124,51 @@ impl Arguments {
 
 /// Prints what was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.format == Format::Html {
+        let asks_for_rows =
+            arguments.by.is_some() || arguments.callers.is_some() || arguments.callees.is_some();
+        if asks_for_rows {
+            bail!("an HTML page holds rows of every kind; leave out --by, --callers and --callees");
+        }
+        if arguments.output.is_none() && stdout().is_terminal() {
+            bail!("a page is not for a terminal; write it to a file: -o report.html");
+        }
+    }
+    if let Some(output) = &arguments.output {
+        let place = |path: &Path| path.canonicalize().ok();
+        if place(output).is_some_and(|output| Some(output) == place(&arguments.file)) {
+            bail!(
+                "'{}' is the profile itself, which would be overwritten; choose another file",
+                output.display()
+            );
+        }
+    }
     let profile = reading::load(&arguments.file)?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
-    let request = arguments.request(&analysis)?;
-    let limit = Some(arguments.limit).filter(|&limit| limit > 0);
-    let text = match arguments.format {
+    let text = render(&profile, &analysis, arguments)?;
+    match &arguments.output {
+        None => arguments.reading.show(&text),
+        Some(path) => std::fs::write(path, text)
+            .with_context(|| format!("cannot write '{}'; choose another place", path.display())),
+    }
+}
+
+fn render(profile: &Profile, analysis: &Analysis, arguments: &Arguments) -> anyhow::Result<String> {
+    let request = arguments.request(analysis)?;
+    Ok(match arguments.format {
         Format::Text => {
-            let style = screen::style(&std::io::stdout(), arguments.reading.color);
-            listing::report(&analysis, request, limit, style)
+            let style = match arguments.output {
+                None => screen::style(&stdout(), arguments.reading.color),
+                Some(_) => screen::file_style(arguments.reading.color),
+            };
+            let limit = Some(arguments.limit).filter(|&limit| limit > 0);
+            listing::report(analysis, request, limit, style)
         }
-        Format::Json => json::report(&analysis, request)?,
-        Format::Csv => csv::report(&analysis, request)?,
-    };
-    screen::show(&text)
+        Format::Json => json::report(analysis, request)?,
+        Format::Csv => csv::report(analysis, request)?,
+        Format::Html => {
+            let sources = Sources::of(profile);
+            html::page(analysis, &|file, line| sources.line(file, line))?
+        }
+    })
 }

@@ -51,9 +51,12 @@ pub struct Arguments {
 const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \
                            too high by as much as is missing";
 
+/// How many times as long as natively a program usually runs under count (`docs/overhead.md`).
+const USUAL_SLOWDOWN: f64 = 1.6;
+
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    arguments.output.check()?;
+    arguments.output.begin()?;
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = first_run(arguments, &input, &outputs)?;
@@ -114,9 +117,10 @@ fn second_run(
     let ends = outputs.again(first.1).context("cannot capture the output of the counting run")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     let options = arguments.counting.options();
-    let shown = progress::show("counting");
+    let native = Duration::from_nanos(first.0.elapsed_ns);
+    let shown = progress::show_until("counting", Some(native.mul_f64(USUAL_SLOWDOWN)));
     let counted = recording::record(launch, |stopped| {
-        let _watched = standstill::watch(stopped.pid(), Duration::from_nanos(first.0.elapsed_ns));
+        let _watched = standstill::watch(stopped.pid(), native);
         count::watch(stopped, &options)
     });
     let written = ends.record.finish();

@@ -28,7 +28,7 @@ pub struct Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    arguments.output.check()?;
+    arguments.output.begin()?;
     let options = arguments.sampling.options();
     let profile =
         recording::record(arguments.program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;

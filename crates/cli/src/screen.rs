@@ -46,6 +46,11 @@ pub fn style(stream: &(impl AsFd + IsTerminal), colour: Colour) -> Style {
     Style { width, colour }
 }
 
+/// How to write to a file: the variables of a terminal do not concern it.
+pub fn file_style(colour: Colour) -> Style {
+    Style { colour: colour == Colour::Always, ..Style::default() }
+}
+
 /// Writes `text` to standard output. A reader who has seen enough is no error.
 ///
 /// # Errors

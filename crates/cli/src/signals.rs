@@ -46,6 +46,12 @@ pub fn outlive_file_limit() {
     }
 }
 
+/// From now on an interrupt of the terminal is for the other processes that use it.
+pub fn ignore_interrupts() {
+    // SAFETY: takes no memory.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+}
+
 /// From now on signals that ask us to stop are for this process.
 pub fn leave_to(pid: i32) {
     outlive();

@@ -67,6 +67,13 @@ impl Ruler {
         }
     }
 
+    /// Limits of the cycles of `cost`, with what samples and division at block heads leave open; the clock may
+    /// widen them.
+    pub fn sampled_limits(&self, cost: &Cost) -> (f64, f64) {
+        let Estimate { low, high, .. } = self.sampled(cost);
+        (low, high)
+    }
+
     /// Cycles of `cost`, with what samples, division at block heads, and the clock leave open.
     pub fn cycles(&self, cost: &Cost) -> Estimate {
         let Estimate { value, low, high } = self.sampled(cost);

@@ -1,19 +1,22 @@
 //! `timewise annotate`: one function, instruction by instruction, between its source lines.
 
+use crate::arrows::Arrows;
 use crate::branch;
 use crate::code_text::CodeText;
 use crate::csv::table;
 use crate::figures::{self, Figures};
+use crate::hints;
 use crate::json::document;
+use crate::jumps::jumps;
 use crate::labels;
 use crate::number::{count, times};
 use crate::origin;
 use crate::request::By;
 use crate::rows::{Costed, InstructionRow, instructions};
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table, cut};
+use crate::table::{Column, Table, UNKNOWN, cut};
 use crate::visible::visible;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
 use timewise_profile::{BlockId, Offset, Place};
@@ -37,10 +40,20 @@ pub type Source<'a> = &'a dyn Fn(&str, u32) -> SourceText;
 /// The function as text.
 pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Style) -> String {
     let figures = Figures::new(analysis);
-    let listing =
-        Listing { analysis, figures, text: CodeText::new(analysis), costs: analysis.by_instruction() };
+    let listing = Listing {
+        analysis,
+        figures,
+        text: CodeText::new(analysis),
+        costs: analysis.by_instruction(),
+        hints: hints(analysis),
+    };
     let cost = analysis.by_routine()[routine.index()];
     let name = analysis.name_of(routine);
+    let share = figures.share_cell(&cost);
+    let total = match figures.total_cell(analysis.totals().of_routine(routine)) {
+        total if total == UNKNOWN || total == share => String::new(),
+        total => format!(" ({total} with callees)"),
+    };
     let (body, has_mark, changed) = listing.render(routine, source, style);
     let mut out = origin::head(analysis, style);
     for file in changed {
@@ -48,11 +61,12 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
         out += &style.wrap(Tone::Warning, &warning);
     }
     out += &format!(
-        "\n{} ({}): {} of {}, CPI {}, called {}\n\n",
+        "\n{} ({}): {} of {}{}, CPI {}, called {}\n\n",
         style.paint(Tone::Heading, &visible(&name)),
         visible(&labels::declared(analysis, routine)),
-        figures.share_cell(&cost),
+        share,
         if figures.is_sampled() { "the time" } else { "all instructions" },
+        total,
         figures.cpi_cell(&cost),
         times(analysis.calls_of(routine)),
     );
@@ -66,32 +80,49 @@ struct Listing<'a> {
     figures: Figures<'a>,
     text: CodeText<'a>,
     costs: Vec<timewise_flow::Cost>,
+    /// What is to be said of instructions, or of the loops that begin with them.
+    hints: HashMap<InstructionId, Vec<String>>,
+}
+
+fn hints(analysis: &Analysis) -> HashMap<InstructionId, Vec<String>> {
+    let mut hints: HashMap<InstructionId, Vec<String>> = HashMap::new();
+    for row in hints::rows(analysis) {
+        hints.entry(row.of.instruction(analysis)).or_default().push(row.sentence);
+    }
+    hints
 }
 
 impl Listing<'_> {
     /// All instructions in one table, so that columns align, cut apart by source lines and gaps; whether any
     /// figure is marked; and the source files that were changed.
     fn render(&self, routine: RoutineId, source: Source, style: Style) -> (String, bool, BTreeSet<String>) {
+        let blocks = &self.analysis.routines[routine.index()].blocks;
+        let code = &self.analysis.code.blocks;
+        let instructions: Vec<InstructionId> =
+            blocks.iter().flat_map(|block| code[block.index()].instructions()).collect();
+        let arrows = Arrows::new(&jumps(self.analysis, routine), &instructions);
+        let style = Style { width: style.width.saturating_sub(arrows.width()), ..style };
         let mut table = Table::new(self.columns());
         let mut changed = BTreeSet::new();
-        let mut between: Vec<String> = Vec::new();
-        let mut above = String::new();
+        let mut between: Vec<Vec<String>> = Vec::new();
+        let mut above = Vec::new();
         let mut last_line: Option<SourceLine> = None;
         let mut last_end: Option<Offset> = None;
-        for block in &self.analysis.routines[routine.index()].blocks {
-            let executed = &self.analysis.code.blocks[block.index()];
+        for block in blocks {
+            let executed = &code[block.index()];
             if last_end.is_some_and(|end| end != executed.place.offset) {
-                above += "    ⋮\n";
+                above.push("  ⋮".into());
             }
             last_end = Some(executed.end);
-            above += &self.loop_mark(*block);
+            above.extend(self.loop_marks(*block));
             for id in executed.instructions() {
                 let place = self.analysis.code.place(id);
                 let line = line_at(self.analysis.profile, place);
                 if line != last_line {
-                    above += &self.source_line(line, source, style, &mut changed);
+                    above.push(self.source_line(line, source, style, &mut changed));
                     last_line = line;
                 }
+                above.extend(self.hint_lines(id, style));
                 between.push(std::mem::take(&mut above));
                 table.row(self.figures.tone(&self.costs[id.index()]), self.cells(id, place));
             }
@@ -99,11 +130,12 @@ impl Listing<'_> {
         let has_mark = figures::has_mark(&table);
         let rendered = table.render(style);
         let mut lines = rendered.lines();
-        let mut out = lines.next().map_or(String::new(), |heading| format!("{heading}\n"));
-        for (above, line) in between.iter().zip(lines) {
-            out += above;
-            out += line;
-            out.push('\n');
+        let indent = " ".repeat(arrows.width());
+        let mut out = lines.next().map_or(String::new(), |heading| format!("{indent}{heading}\n"));
+        for (row, (between, line)) in between.iter().zip(lines).enumerate() {
+            let above = style.paint(Tone::Faint, &arrows.above(row));
+            out.extend(between.iter().map(|line| format!("{above}{line}").trim_end().to_string() + "\n"));
+            out += &format!("{}{line}\n", style.paint(Tone::Faint, &arrows.beside(row)));
         }
         (out, has_mark, changed)
     }
@@ -139,7 +171,7 @@ impl Listing<'_> {
         style: Style,
         changed: &mut BTreeSet<String>,
     ) -> String {
-        let Some(line) = line else { return "\n".into() };
+        let Some(line) = line else { return String::new() };
         let label = labels::line(self.analysis.profile, line);
         let path = labels::file_path(self.analysis.profile, line.file);
         let text = match source(path, line.line) {
@@ -151,11 +183,20 @@ impl Listing<'_> {
             }
         };
         let text = format!("{label}  {}", text.trim_end().replace('\t', "    "));
-        style.paint(Tone::Heading, &cut(&visible(text.trim_end()), style.width)) + "\n"
+        style.paint(Tone::Heading, &cut(&visible(text.trim_end()), style.width))
     }
 
-    /// Says that a loop begins here.
-    fn loop_mark(&self, block: BlockId) -> String {
+    fn hint_lines(&self, id: InstructionId, style: Style) -> Vec<String> {
+        let sentences = self.hints.get(&id).into_iter().flatten();
+        let lines = |sentence: &String| {
+            let wrapped = style.wrap(Tone::Warm, &format!("  ◆ {sentence}"));
+            wrapped.lines().map(str::to_string).collect::<Vec<_>>()
+        };
+        sentences.flat_map(lines).collect()
+    }
+
+    /// Says which loops begin here.
+    fn loop_marks(&self, block: BlockId) -> Vec<String> {
         let forest = &self.analysis.forest;
         let begins = |id: &LoopId| forest.loops[id.index()].header == block;
         let mut loops: Vec<LoopId> = forest.around(block).filter(begins).collect();
@@ -163,11 +204,7 @@ impl Listing<'_> {
         let mark = |id: LoopId| {
             let one = &forest.loops[id.index()];
             let rounds = crate::listing::ratio(one.iterations, one.invocations);
-            format!(
-                "    ↻ loop, depth {}: entered {}, {rounds} rounds each\n",
-                one.depth,
-                times(one.invocations)
-            )
+            format!("  ↻ loop, depth {}: entered {}, {rounds} rounds each", one.depth, times(one.invocations))
         };
         loops.into_iter().map(mark).collect()
     }

@@ -25,6 +25,9 @@ const OPEN: f64 = 0.01;
 /// Above this share of the time a row is shown as hot.
 const HOT: f64 = 0.1;
 
+/// Above this one, as warm.
+const WARM: f64 = 0.02;
+
 /// Turns costs into cells.
 #[derive(Clone, Copy)]
 pub struct Figures<'a> {
@@ -130,6 +133,7 @@ impl<'a> Figures<'a> {
         match self.share(cost) {
             share if share >= HOT => Tone::Hot,
             _ if self.is_sampled() && cost.weight.samples < ENOUGH_SAMPLES => Tone::Faint,
+            share if share >= WARM => Tone::Warm,
             _ => Tone::Plain,
         }
     }

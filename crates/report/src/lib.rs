@@ -1,4 +1,4 @@
-//! What was found, as text for people and as JSON and CSV for programs.
+//! What was found, as text and as a page for people, and as JSON and CSV for programs.
 //!
 //! Everything here is pure: an [`Analysis`](timewise_flow::Analysis) goes in, a string comes out.
 //! Reading files, asking the terminal for its width and choosing colours is the caller's business
@@ -9,12 +9,14 @@
 //! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`diff`]: `timewise diff`, two profiles compared;
+//! - [`html`]: all of it as one page for a browser;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
 //! - [`visible`]: what others wrote, made harmless to terminals;
 //! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
 #![forbid(unsafe_code)]
 
 pub mod annotate;
+mod arrows;
 mod branch;
 mod code_text;
 pub mod csv;
@@ -22,7 +24,9 @@ pub mod diff;
 mod figures;
 mod find;
 pub mod hints;
+pub mod html;
 pub mod json;
+mod jumps;
 mod labels;
 pub mod listing;
 pub mod number;

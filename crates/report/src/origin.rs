@@ -139,6 +139,13 @@ fn lost_calls(analysis: &Analysis) -> Option<u64> {
 
 /// The lines that every text report begins with: origin of its figures, and warnings.
 pub fn head(analysis: &Analysis, style: Style) -> String {
+    let mut out: String = facts(analysis).iter().map(|line| style.wrap(Tone::Faint, line)).collect();
+    out += &warnings(analysis, style);
+    out
+}
+
+/// What was measured, how well, and by which clock: lines of facts joined by ` · `.
+pub fn facts(analysis: &Analysis) -> Vec<String> {
     let quality = &analysis.quality;
     let mut facts = Vec::new();
     if quality.sampling_runs > 0 {
@@ -167,9 +174,7 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));
     lines.extend(call_stacks_in_words(analysis));
-    let mut out: String = lines.iter().map(|line| style.wrap(Tone::Faint, line)).collect();
-    out += &warnings(analysis, style);
-    out
+    lines
 }
 
 /// How well executions were counted: where not exactly, a warning says how far off they may be.

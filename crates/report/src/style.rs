@@ -28,6 +28,8 @@ pub enum Tone {
     Heading,
     /// Where much of the time goes.
     Hot,
+    /// Where some of it goes.
+    Warm,
     /// Of little interest, or of little certainty.
     Faint,
     /// A warning.
@@ -76,8 +78,9 @@ impl Style {
             Tone::Plain => return text.to_string(),
             Tone::Heading => "1",
             Tone::Hot => "1;31",
+            Tone::Warm => "33",
             Tone::Faint => "2",
-            Tone::Warning => "33",
+            Tone::Warning => "35",
         };
         format!("\x1b[{code}m{text}\x1b[0m")
     }

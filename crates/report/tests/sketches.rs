@@ -151,25 +151,27 @@ fn annotation_of_figure_1() {
 
             main (fig1.c:14): 100.0 % of the time, CPI 0.88, called once
 
-              offset  instruction                   executions  samples    time  ns each       (95 %)  ≈ cycles each
-                ↻ loop, depth 1: entered once, 1.00 M rounds each
-            fig1.c:24      source of line 24
-              0x1000  shl rsi,6                         1.00 M      0.0   0.0 %        0     (0–0.92)              0
-              0x1004  xor eax,eax                       1.00 M      0.0   0.0 %        0     (0–0.92)              0
-              0x1006  mov rsi,[rbx+rsi]                 1.00 M  1,035.0  66.6 %      259    (243–275)            906
-              0x100a  nop [rax+rax]                     1.00 M      0.0   0.0 %        0     (0–0.92)              0
-                ↻ loop, depth 2: entered 1.00 M times, 256 rounds each
-            fig1.c:26      source of line 26
-              0x1012  mov rcx,rsi                      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
-              0x1015  xor rcx,rax                      256.0 M    516.0  33.2 %     0.50  (0.46–0.55)           1.76
-              0x1018  add rdx,rcx                      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
-              0x101b  add rax,1                        256.0 M      0.0   0.0 %        0    (0–<0.01)              0
-              0x101f  cmp rax,0x100                    256.0 M      0.0   0.0 %        0    (0–<0.01)              0
-              0x1025  jne 0x1012         ↑ 99.6 %      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
-            fig1.c:23      source of line 23
-              0x1027  add rdi,1                         1.00 M      3.0  0.2 %?    0.75?  (0.15–2.19)          2.62?
-              0x102b  cmp rbp,rdi                       1.00 M      0.0   0.0 %        0     (0–0.92)              0
-              0x102e  jne 0x1000         ↑ 100.0 %      1.00 M      0.0   0.0 %        0     (0–0.92)              0
+                  offset  instruction                   executions  samples    time  ns each       (95 %)  ≈ cycles each
+                  ↻ loop, depth 1: entered once, 1.00 M rounds each
+                fig1.c:24      source of line 24
+            ╭──▸  0x1000  shl rsi,6                         1.00 M      0.0   0.0 %        0     (0–0.92)              0
+            │     0x1004  xor eax,eax                       1.00 M      0.0   0.0 %        0     (0–0.92)              0
+            │   ◆ mov rsi,[rbx+rsi]: a slow load, 906 (827–990) cycles each, 1.00 M times: 66.6 % (62.6–70.8) of the time;
+            │     what needs its value waits
+            │     0x1006  mov rsi,[rbx+rsi]                 1.00 M  1,035.0  66.6 %      259    (243–275)            906
+            │     0x100a  nop [rax+rax]                     1.00 M      0.0   0.0 %        0     (0–0.92)              0
+            │     ↻ loop, depth 2: entered 1.00 M times, 256 rounds each
+            │   fig1.c:26      source of line 26
+            │╭─▸  0x1012  mov rcx,rsi                      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
+            ││    0x1015  xor rcx,rax                      256.0 M    516.0  33.2 %     0.50  (0.46–0.55)           1.76
+            ││    0x1018  add rdx,rcx                      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
+            ││    0x101b  add rax,1                        256.0 M      0.0   0.0 %        0    (0–<0.01)              0
+            ││    0x101f  cmp rax,0x100                    256.0 M      0.0   0.0 %        0    (0–<0.01)              0
+            │╰──  0x1025  jne 0x1012         ↑ 99.6 %      256.0 M      0.0   0.0 %        0    (0–<0.01)              0
+            │   fig1.c:23      source of line 23
+            │     0x1027  add rdi,1                         1.00 M      3.0  0.2 %?    0.75?  (0.15–2.19)          2.62?
+            │     0x102b  cmp rbp,rdi                       1.00 M      0.0   0.0 %        0     (0–0.92)              0
+            ╰───  0x102e  jne 0x1000         ↑ 100.0 %      1.00 M      0.0   0.0 %        0     (0–0.92)              0
             ? rests on fewer than 10 samples: the interval spans more than a factor of three
         "#]],
     );

@@ -7,6 +7,7 @@ mod cases;
 mod diff;
 mod executions;
 mod exports;
+mod html;
 mod imports;
 mod perf;
 mod segments;
@@ -44,6 +45,8 @@ pub enum Command {
     Stops(stops::Options),
     /// The main job works for a user without rights in a container
     Unprivileged(unprivileged::Options),
+    /// The page of `report --format html` in a browser: clicks, search, keys, and a hundred thousand rows
+    Html(html::Options),
 }
 
 /// Carries out the check.
@@ -62,6 +65,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Import(options) => imports::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Unprivileged(options) => unprivileged::run(root, &options),
+        Command::Html(options) => html::run(root, &options),
     }
 }
 

@@ -1,0 +1,137 @@
+//! Settings of a project (`timewise.toml`) and of a user (`timewise/config.toml`): they take the place of
+//! defaults, and options win over them.
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Arg, ArgAction, Command};
+use etcetera::{BaseStrategy, choose_base_strategy};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// The project's settings, in the working directory or above it.
+const OF_PROJECT: &str = "timewise.toml";
+
+/// The user's, below the folder for settings (`~/.config`).
+const OF_USER: &str = "timewise/config.toml";
+
+/// What may be set: long options that are a matter of taste or of the machine. That a project has commands
+/// executed, or files written, without a word on the command line is not among them.
+const KEYS: [&str; 10] = [
+    "attribution",
+    "color",
+    "deterministic",
+    "frequency",
+    "kernel",
+    "limit",
+    "no-pager",
+    "no-stacks",
+    "once",
+    "quiet",
+];
+
+/// A value and the file that it is from.
+struct Setting {
+    value: String,
+    file: PathBuf,
+}
+
+/// `command` with the settings as its defaults.
+///
+/// # Errors
+/// What is wrong with them, and where.
+pub fn apply(command: Command) -> anyhow::Result<Command> {
+    let mut settings = BTreeMap::new();
+    // What is read later wins.
+    for file in files() {
+        read(&file, &mut settings)?;
+    }
+    check(&command, &settings)?;
+    let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_string()).collect();
+    let with_defaults = |command: Command| settings.iter().fold(command, set);
+    Ok(names.iter().fold(command, |command, name| command.mut_subcommand(name, with_defaults)))
+}
+
+fn set(command: Command, (key, setting): (&&'static str, &Setting)) -> Command {
+    let Some(id) = option(&command, key).map(|arg| arg.get_id().clone()) else { return command };
+    command.mut_arg(id, |arg| {
+        let value = setting.value.clone();
+        match arg.get_action() {
+            // `--kernel=false` undoes what is set.
+            ArgAction::SetTrue if value == "true" => arg
+                .action(ArgAction::Set)
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("true")
+                .default_value(value),
+            ArgAction::SetTrue => arg,
+            _ => arg.default_value(value),
+        }
+    })
+}
+
+fn option<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|arg| arg.get_long() == Some(key))
+}
+
+/// The files that there may be, the project's last.
+fn files() -> Vec<PathBuf> {
+    let of_user = choose_base_strategy().ok().map(|folders| folders.config_dir().join(OF_USER));
+    let here = std::env::current_dir().ok();
+    let above = here.iter().flat_map(|here| here.ancestors());
+    let of_project = above.map(|folder| folder.join(OF_PROJECT)).find(|file| file.is_file());
+    of_user.into_iter().chain(of_project).collect()
+}
+
+fn read(file: &Path, settings: &mut BTreeMap<&'static str, Setting>) -> anyhow::Result<()> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read '{}'", file.display())),
+    };
+    let table: Table = text.parse().map_err(|error| faulty(file, &text, &error))?;
+    for (key, value) in table {
+        let Some(known) = KEYS.into_iter().find(|known| *known == key) else {
+            bail!("'{}': unknown key '{key}'; there are {}", file.display(), KEYS.join(", "));
+        };
+        let value = match value {
+            Value::String(text) => text,
+            Value::Integer(number) => number.to_string(),
+            Value::Boolean(flag) => flag.to_string(),
+            _ => bail!("'{}': {key} is neither a text nor a number nor true or false", file.display()),
+        };
+        settings.insert(known, Setting { value, file: file.to_path_buf() });
+    }
+    Ok(())
+}
+
+/// What is no TOML, in one line.
+fn faulty(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.lines().count().max(1);
+    anyhow!("'{}', line {line}: {}", file.display(), error.message().replace('\n', ", "))
+}
+
+/// Each value must be one that its option takes, in whichever command.
+fn check(command: &Command, settings: &BTreeMap<&'static str, Setting>) -> anyhow::Result<()> {
+    for (key, setting) in settings {
+        for command in command.get_subcommands() {
+            let Some(arg) = option(command, key) else { continue };
+            let is_flag = matches!(arg.get_action(), ArgAction::SetTrue);
+            let word = if is_flag && setting.value == "false" { None } else { Some(&setting.value) };
+            let Some(value) = word else { continue };
+            let trial = Command::new("timewise").no_binary_name(true).arg(match is_flag {
+                true => Arg::new("value").long("value").action(ArgAction::Set).value_parser(["true"]),
+                false => Arg::new("value").long("value").value_parser(arg.get_value_parser().clone()),
+            });
+            if trial.try_get_matches_from([format!("--value={value}")]).is_err() {
+                bail!(
+                    "'{}': {key} cannot be '{value}'; see timewise {} --help",
+                    setting.file.display(),
+                    command.get_name()
+                );
+            }
+        }
+    }
+    Ok(())
+}
