@@ -53,9 +53,11 @@ pub struct Measurement {
     pub counting_runs: usize,
     /// From start to end of a sampling run.
     pub elapsed_ns: u64,
-    /// CPU time in user mode.
+    /// From start to end of a counting run.
+    pub counting_elapsed_ns: u64,
+    /// CPU time of a sampling run in user mode.
     pub user_ns: u64,
-    /// CPU time in the kernel.
+    /// Likewise in the kernel.
     pub kernel_ns: u64,
     /// Samples in user mode.
     pub samples: u64,
@@ -107,6 +109,7 @@ pub fn measurement(analysis: &Analysis) -> Measurement {
         sampling_runs: quality.sampling_runs,
         counting_runs: quality.counting_runs,
         elapsed_ns: quality.elapsed_ns as u64,
+        counting_elapsed_ns: quality.counting_elapsed_ns as u64,
         user_ns: quality.user_ns as u64,
         kernel_ns: quality.kernel_ns as u64,
         samples: quality.samples,
@@ -157,6 +160,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     match quality.counting_runs {
         0 => facts.push("executions not counted".into()),
         _ => facts.push(format!("executions {}", counted(analysis))),
+    }
+    if quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
+        facts
+            .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
     }
     if quality.samples > 0 && quality.counting_runs > 0 {
         facts.push(format!("{} of the time joined", percent(quality.joined_share)));

@@ -22,7 +22,6 @@ pub struct Summary {
     counted: Option<&'static str>,
     processes: usize,
     threads: usize,
-    counting_elapsed_ns: f64,
     /// All cycles in user mode, of which shares of time are shares; 0 without samples.
     cycles: f64,
     instructions: Option<u64>,
@@ -68,7 +67,6 @@ impl Summary {
             counted: figures.is_counted().then(|| origin::counted(analysis)),
             processes: quality.processes,
             threads: quality.threads,
-            counting_elapsed_ns: quality.counting_elapsed_ns,
             cycles: whole.weight.cycles,
             instructions: figures.is_counted().then_some(whole.instructions),
             cycles_low,

@@ -90,6 +90,7 @@ function hintList() {
 function costliest() {
   const number = Math.min(10, instructions.at.length);
   if (number === 0) return null;
+  const largest = share(instructions.cost, 0, 0);
   const rows = Array.from({ length: number }, (_, row) => {
     const estimate = each(instructions.cost, row, instructions.executions[row]);
     const part = share(instructions.cost, row, 0);
@@ -97,7 +98,7 @@ function costliest() {
     return element('tr', { class: 'leads', click: (event) => { if (!event.target.closest('a')) location.hash = to; } },
       element('td', { class: 'name' }, element('a', { href: to }, strings[instructions.place[row]])),
       element('td', { class: 'asm' }, strings[instructions.text[row]]),
-      element('td', { class: 'number' }, bar(part, percent(part) + mark(instructions.cost.samples[row]))),
+      element('td', { class: 'number' }, bar(part / largest, percent(part) + mark(instructions.cost.samples[row]), part)),
       element('td', { class: 'number', title: limitsText(estimate) || null }, eachText(estimate)),
       element('td', { class: 'number' }, count(instructions.executions[row])));
   });

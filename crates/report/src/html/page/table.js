@@ -89,9 +89,9 @@ function sortableTable({ label, number, columns, link, words, isFaint }) {
   return { element: element('section', { class: 'table-view' }, said, scroller), filter };
 }
 
-// A share of the whole with a bar as long as it is.
-function bar(part, text) {
-  return element('span', { class: 'bar-cell', '--share': part, '--heat': heat(part) },
+// A figure with a bar of this length, as hot as its share of the whole is large.
+function bar(length, text, part = length) {
+  return element('span', { class: 'bar-cell', '--share': length, '--heat': heat(part) },
     element('span', { class: 'bar-text' }, text));
 }
 
