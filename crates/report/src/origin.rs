@@ -161,10 +161,6 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         0 => facts.push("executions not counted".into()),
         _ => facts.push(format!("executions {}", counted(analysis))),
     }
-    if quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
-        facts
-            .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
-    }
     if quality.samples > 0 && quality.counting_runs > 0 {
         facts.push(format!("{} of the time joined", percent(quality.joined_share)));
     }
@@ -177,6 +173,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
         let calls = if lost == 1 { "1 call".into() } else { format!("{} calls", count(lost)) };
         facts.push(format!("cost of {calls} unknown"));
+    }
+    if quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
+        facts
+            .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
     }
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));

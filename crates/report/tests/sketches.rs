@@ -81,8 +81,8 @@ fn loops_of_figure_1() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Loop, None, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · counting took 1.00x the time
-              100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+              counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
                 self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
@@ -100,7 +100,7 @@ fn instructions_of_figure_1_on_a_narrow_screen() {
         &listing::report(&Analysis::new(&profile, None), By::Instruction, Some(4), style),
         expect![[r#"
             time sampled: 1,554 samples, 0 lost · executions exact
-              counting took 1.00x the time · 100.0 % of the time joined
+              100.0 % of the time joined · counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to
               3.60 seen) · charged to the instruction before
 
@@ -126,8 +126,8 @@ fn functions_of_figure_1_with_hardware_cycles() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Function, None, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · counting took 1.00x the time
-              100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+              counting took 1.00x the time
             clock: cycles:upp, hardware cycles · charged where it fell
 
                  self    total   CPI  calls  instr/call (self)  cycles a call (self)           (95 %)  function  where
@@ -148,8 +148,8 @@ fn annotation_of_figure_1() {
     check(
         &annotate::text(&analysis, routine, &source, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · counting took 1.00x the time
-              100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+              counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
 
             main (fig1.c:14): 100.0 % of the time, CPI 0.88, called once
@@ -280,11 +280,11 @@ fn waiting_is_shown_where_it_is_notable() {
     check(
         &listing::report(&analysis, By::Waiting, None, style()),
         expect![[r#"
-        time sampled: 0 samples, 0 lost · executions exact
+            time sampled: 0 samples, 0 lost · executions exact · counting took 1.00x the time
 
-             time   share  threads  times     each  waiting in < called by
-           300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
-          20.0 µs   0.0 %        1      1  20.0 µs  main work.c:33
-    "#]],
+                 time   share  threads  times     each  waiting in < called by
+               300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
+              20.0 µs   0.0 %        1      1  20.0 µs  main work.c:33
+        "#]],
     );
 }
