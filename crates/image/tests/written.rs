@@ -27,7 +27,8 @@ fn jitdump() -> Vec<u8> {
     let entry = |address, line: u32, file: &[u8]| {
         [&words(&[address])[..], &line.to_ne_bytes(), &[0; 4], file, &[0]].concat()
     };
-    let lines = [&words(&[0x1000, 2])[..], &entry(0x1000, 3, b"a.js"), &entry(0x1008, 4, b"\xff")].concat();
+    let lines =
+        [&words(&[0x1000, 2])[..], &entry(0x1000, 3, b"a.js"), &entry(0x1008, 4, b"\xff"), &[0; 3]].concat();
     let load = |address, name: &[u8]| [&words(&[0, 0, address, 16, 1])[..], name, &[0; 17]].concat();
     bytes.extend(record(2, &lines));
     bytes.extend(record(0, &load(0x1000, b"first")));

@@ -48,25 +48,32 @@ impl<F: Read + Seek> Changes<F> {
 
     /// The next change; `None` at the end, which may be in the middle of a record.
     pub fn next(&mut self) -> io::Result<Option<Change>> {
-        loop {
-            match self.record() {
-                Ok(Some(change)) => return Ok(Some(change)),
-                Ok(None) => {}
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-                Err(error) => return Err(error),
+        while let Some((kind, size)) = whole(self.header())? {
+            // A record that holds less than it should is passed over.
+            if let Some(Some(change)) = whole(self.body(kind, size))? {
+                return Ok(Some(change));
+            }
+            if kind == CLOSE {
+                break;
             }
         }
+        Ok(None)
     }
 
-    fn record(&mut self) -> io::Result<Option<Change>> {
+    /// Kind and size of the next record.
+    fn header(&mut self) -> io::Result<(u32, u64)> {
         // Relative, so that what is in the buffer already is not read again.
         let at = self.file.stream_position()?;
         self.file.seek_relative(self.next.wrapping_sub(at) as i64)?;
         let kind = u32_of(&mut self.file)?;
-        let size = u64::from(u32_of(&mut self.file)?);
+        let size = u64::from(u32_of(&mut self.file)?).max(RECORD_HEADER_BYTES);
         let _time = u64_of(&mut self.file)?;
-        self.next = self.next.saturating_add(size.max(RECORD_HEADER_BYTES));
-        let mut body = self.file.by_ref().take(size.saturating_sub(RECORD_HEADER_BYTES));
+        self.next = self.next.saturating_add(size);
+        Ok((kind, size))
+    }
+
+    fn body(&mut self, kind: u32, size: u64) -> io::Result<Option<Change>> {
+        let mut body = self.file.by_ref().take(size - RECORD_HEADER_BYTES);
         match kind {
             LOAD => {
                 let [_pid_and_tid, _, start, length, _] = words(&mut body)?;
@@ -77,25 +84,32 @@ impl<F: Read + Seek> Changes<F> {
                 Ok(Some(Change::Load(WrittenFunction { addresses, name, lines })))
             }
             MOVE => {
-                let [_pid_and_tid, _, from, to, ..] = words::<6>(&mut body)?;
+                let [_pid_and_tid, _, from, to] = words(&mut body)?;
                 Ok(Some(Change::Move { from, to }))
             }
             LINES => {
-                let [of, _count] = words(&mut body)?;
-                self.lines = (of, lines(&mut body)?);
+                let [of, count] = words(&mut body)?;
+                self.lines = (of, lines(&mut body, count)?);
                 Ok(None)
             }
-            CLOSE => Err(io::ErrorKind::UnexpectedEof.into()),
             _ => Ok(None),
         }
     }
 }
 
-/// As many as the record holds, whatever number it states.
-fn lines(body: &mut impl BufRead) -> io::Result<Vec<WrittenLine>> {
+/// What was read, or `None` where the bytes ended before it.
+fn whole<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// As many as the record holds, if that is less than it states.
+fn lines(body: &mut impl BufRead, count: u64) -> io::Result<Vec<WrittenLine>> {
     let mut lines: Vec<WrittenLine> = Vec::new();
-    while !body.fill_buf()?.is_empty() {
-        let address = u64_of(body)?;
+    for _ in 0..count {
+        let Some(address) = whole(u64_of(body))? else { break };
         let (line, _discriminator) = (u32_of(body)?, u32_of(body)?);
         let file = match text(body)? {
             // The same as before.
