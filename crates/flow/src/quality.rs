@@ -56,9 +56,9 @@ const JOINED_ENOUGH: f64 = 0.95;
 fn call_stacks(profile: &Profile) -> Option<CallStacks> {
     profile.runs.iter().filter_map(|run| run.call_stacks.clone()).reduce(|sum, run| CallStacks {
         method: sum.method,
-        taken: sum.taken + run.taken,
-        cut_short: sum.cut_short + run.cut_short,
-        broken: sum.broken + run.broken,
+        taken: sum.taken.saturating_add(run.taken),
+        cut_short: sum.cut_short.saturating_add(run.cut_short),
+        broken: sum.broken.saturating_add(run.broken),
     })
 }
 

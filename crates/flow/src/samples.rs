@@ -1,9 +1,9 @@
 //! Samples of the native run, placed on executed instructions.
 
 use crate::code::{Code, InstructionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::AddAssign;
-use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, StackId, ThreadId};
+use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, ThreadId};
 
 /// Samples and the time that they stand for, in one run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -83,6 +83,7 @@ impl Samples {
     fn gather(profile: &Profile, code: &Code, runs: f64, wanted: impl Fn(Option<RunId>) -> bool) -> Samples {
         let mut samples =
             Samples { at: vec![Weight::default(); code.instructions.len()], ..Samples::default() };
+        let mut groups = Groups::default();
         for sample in &profile.samples {
             let id = run_of(profile, sample.thread);
             if !wanted(id) {
@@ -99,14 +100,19 @@ impl Samples {
                 continue;
             }
             samples.user += weight;
-            let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
-            let spot = sample.place.map_or(Spot::Nowhere, counted);
+            let (spot, sum) = groups.of(code, sample);
+            *sum += weight;
             match spot {
                 Spot::Counted(instruction) => samples.at[instruction.index()] += weight,
-                Spot::Stray(place) => *samples.stray.entry(place).or_default() += weight,
+                Spot::Stray(_) => {}
                 Spot::Nowhere => samples.nowhere += weight,
             }
-            *samples.by_stack.entry((spot, sample.stack)).or_default() += weight;
+        }
+        for (spot, stack, weight) in groups.all {
+            if let Spot::Stray(place) = spot {
+                *samples.stray.entry(place).or_default() += weight;
+            }
+            samples.by_stack.insert((spot, stack), weight);
         }
         samples
     }
@@ -131,6 +137,29 @@ impl Samples {
     pub fn typical_cycles(&self) -> f64 {
         let total = self.user;
         if total.cycles > 0.0 { total.cycles_squared / total.cycles } else { 0.0 }
+    }
+}
+
+/// Samples of one place and one stack together. There are far fewer of these than samples, and finding the
+/// instruction of a place takes longer than all else.
+#[derive(Default)]
+struct Groups {
+    all: Vec<(Spot, Option<StackId>, Weight)>,
+    known: HashMap<(Option<Place>, Option<StackId>), usize>,
+}
+
+impl Groups {
+    /// Where a sample fell, and the sum of its group.
+    fn of(&mut self, code: &Code, sample: &Sample) -> (Spot, &mut Weight) {
+        let all = &mut self.all;
+        let at = *self.known.entry((sample.place, sample.stack)).or_insert_with(|| {
+            let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
+            let spot = sample.place.map_or(Spot::Nowhere, counted);
+            all.push((spot, sample.stack, Weight::default()));
+            all.len() - 1
+        });
+        let (spot, _, weight) = &mut self.all[at];
+        (*spot, weight)
     }
 }
 
