@@ -72,6 +72,13 @@ impl AddressSpace {
         found.map_or(range.start..range.start, |(whole, _)| whole)
     }
 
+    /// Where the mapping of a file at `address` begins, and where in the file.
+    pub fn file_at(&self, address: u64) -> Option<(u64, u64)> {
+        let Mapping(number) = self.mapping(address)?;
+        let record = &self.records[number as usize];
+        (record.inode != 0).then_some((record.start, record.file_offset))
+    }
+
     /// Whether two mappings put the same bytes of the same file at the same addresses, or are the same
     /// memory without a file.
     pub fn same(&self, one: Mapping, other: Mapping) -> bool {

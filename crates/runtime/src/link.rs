@@ -41,18 +41,24 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
 fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
     let Edge { toll, .. } = edge(process, exit.from, exit.executed, to, exit.kind)?;
+    let tail = match exit.kind {
+        edge_kind::JUMP | edge_kind::BRANCH => tail(process, exit.from, to),
+        _ => None,
+    };
     let entry = process.blocks[to as usize].entry;
     let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
-    if toll == Toll::NONE && (reachable || exit.place == 0) {
+    if toll == Toll::NONE && tail.is_none() && (reachable || exit.place == 0) {
         return Ok(entry);
     }
     let live = process.blocks[to as usize].live;
-    let region = process.cache.region_for(exit.stub, 256)?;
-    let region = process.cache.region(region);
-    let mut code = Code::at(region.hot());
+    let region = process.cache.region_for(exit.stub, STUB)?;
+    let mut code = Code::at(process.cache.region(region).hot());
+    if let Some((calls, tail)) = process.calls.as_mut().zip(tail) {
+        calls.emit(&mut code, tail);
+    }
     code.toll(toll, live);
     code.jump_far(entry);
-    region.place(&code.bytes, Kind::EdgeStub { counter: toll.counter, to });
+    process.cache.region(region).place(&code.bytes, Kind::EdgeStub { counter: toll.counter, to });
     Ok(code.address)
 }
 
@@ -204,10 +210,10 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let passage = process.placing.way(vertex, Vertex::start(to), ahead);
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
-    let Process { calls, shared, record, .. } = &mut *process;
+    let Process { calls, space, shared, record, .. } = &mut *process;
     let call = calls.as_mut().and_then(|calls| match kind {
         edge_kind::CALL => calls.direct(from),
-        edge_kind::INDIRECT_CALL => Some(calls.add(from, address, || shared.take_counter(record))),
+        edge_kind::INDIRECT_CALL => Some(calls.add(space, from, address, || shared.take_counter(record))),
         _ => None,
     });
     let cost = call.map_or(NONE, |call| calls::number(call.cost));
@@ -254,10 +260,24 @@ fn calls(
         (edge_kind::INDIRECT_JUMP, _) if moves_stack(&last) => {
             Step::Leave(exit).emit(code);
         }
+        (edge_kind::INDIRECT_JUMP, _) => {
+            if let Some((tail, calls)) = tail(process, from, to).zip(process.calls.as_mut()) {
+                calls.emit(code, tail);
+            }
+            return Ok(None);
+        }
         _ => return Ok(None),
     }
     process.exits.push(Exit::new(from, edge_kind::UNMATCHED, executed, address));
     Ok(Some(exit))
+}
+
+/// What is added to a jump by block `from` to block `to`, if costs of calls are asked for and it leads to
+/// another function.
+fn tail(process: &mut Process, from: u32, to: u32) -> Option<Sequence> {
+    let [from, to] = [from, to].map(|block| process.blocks[block as usize].address);
+    let Process { calls, space, shared, record, .. } = &mut *process;
+    calls.as_mut()?.tail(space, (from, to), || shared.take_counter(record))
 }
 
 /// See [`Leave::key`], for a return by the last instruction of `block`.

@@ -10,6 +10,7 @@
 //! which it returns and by where to; whatever else happens to a stack ([`frames`]) is seen when that fails.
 
 mod frames;
+mod functions;
 pub mod sequence;
 mod step;
 mod strands;
@@ -17,10 +18,12 @@ mod strands;
 pub use frames::{close, close_others, inherit, is_overflow, limit, mark_handler, matched, settle, start};
 pub use step::Step;
 
+use crate::address_space::AddressSpace;
 use crate::emit::Code;
 use crate::state::AddressHasher;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
+use functions::Functions;
 use hashbrown::HashMap;
 use sequence::{Call, Sequence};
 
@@ -31,7 +34,9 @@ pub struct Calls {
     sites: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
     /// Blocks that end in calls, by where those return to.
     returns: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
-    /// The counter of each function that was called, by its address.
+    /// Where functions begin.
+    starts: Functions,
+    /// The counter of each function that was called, by where it begins.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Direct calls by their block.
     direct: HashMap<u32, Call, BuildHasherDefault<AddressHasher>>,
@@ -54,11 +59,31 @@ impl Calls {
 
     /// Counters for the call by `block` of the function at `address`, in bytes from counter 0; `take` gives a
     /// fresh one by its number.
-    pub fn add(&mut self, block: u32, address: u64, mut take: impl FnMut() -> u32) -> Call {
-        let function = *self.functions.entry(address).or_insert_with(|| place(take()));
+    pub fn add(
+        &mut self,
+        space: &AddressSpace,
+        block: u32,
+        address: u64,
+        mut take: impl FnMut() -> u32,
+    ) -> Call {
+        let function = self.starts.start(space, address).unwrap_or(address);
+        let function = *self.functions.entry(function).or_insert_with(|| place(take()));
         let cost = place(take());
         self.sites.insert(cost, block);
         Call { cost, function }
+    }
+
+    /// What a jump from `from` to `to` needs: if it goes to another function, that one's activation replaces the
+    /// present one.
+    pub fn tail(
+        &mut self,
+        space: &AddressSpace,
+        (from, to): (u64, u64),
+        take: impl FnOnce() -> u32,
+    ) -> Option<Sequence> {
+        let (before, after) = (self.starts.start(space, from)?, self.starts.start(space, to)?);
+        let counter = || *self.functions.entry(after).or_insert_with(|| place(take()));
+        (before != after).then(counter).map(Sequence::Tail)
     }
 
     /// Notes that it is a direct call.

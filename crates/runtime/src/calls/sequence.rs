@@ -62,6 +62,8 @@ pub enum Sequence {
     Enter(Enter),
     /// At a return.
     Leave(Leave),
+    /// At a jump to another function, by that one's counter: the present activation becomes one of it.
+    Tail(u32),
 }
 
 impl Sequence {
@@ -74,6 +76,7 @@ impl Sequence {
         match self {
             Sequence::Enter(enter) => enter.steps(),
             Sequence::Leave(leave) => leave.steps(),
+            &Sequence::Tail(function) => tail(function),
         }
     }
 
@@ -130,6 +133,24 @@ fn length(steps: &[Step]) -> u8 {
     code.bytes.len() as u8
 }
 
+fn tail(function: u32) -> Vec<Step> {
+    Vec::from([
+        Step::Save(spill_slot(RCX_SLOT), Rcx),
+        Step::Save(spill_slot(RDX_SLOT), Rdx),
+        Step::Save(spill_slot(RAX_SLOT), Rax),
+        Step::Load(Rcx, gs!(frame_top)),
+        Step::FollowHalf(Rax, Rcx, at!(function)),
+        Step::FollowHalf(Rdx, Rcx, at!(older)),
+        Step::SaveCounterHalf(Rax, Rdx),
+        Step::LoadHalf(Rdx, COUNTERS + function),
+        Step::PutNumber(Rcx, at!(function), function),
+        Step::PutHalf(Rcx, at!(older), Rdx),
+        Step::Load(Rax, spill_slot(RAX_SLOT)),
+        Step::Load(Rcx, spill_slot(RCX_SLOT)),
+        Step::Load(Rdx, spill_slot(RDX_SLOT)),
+    ])
+}
+
 impl Enter {
     fn steps(&self) -> Vec<Step> {
         let &Enter { cost, function, key } = self;
@@ -159,7 +180,7 @@ impl Enter {
 impl Leave {
     fn steps(&self) -> Vec<Step> {
         match self.call {
-            Some(call) => self.short(call),
+            Some(call) => self.short(call.cost),
             None => self.long(),
         }
     }
@@ -179,7 +200,7 @@ impl Leave {
         steps
     }
 
-    fn short(&self, Call { cost, function }: Call) -> Vec<Step> {
+    fn short(&self, cost: u32) -> Vec<Step> {
         let save = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
         let give_back = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
         let mut steps = save.to_vec();
@@ -193,7 +214,10 @@ impl Leave {
             // Where an older activation of the function waits, this one was charged too.
             Step::FollowHalf(Rdx, Rdx, at!(older)),
             Step::SubtractFromCounter(Rdx, Rcx),
-            Step::SaveHalf(COUNTERS + function, Rdx),
+            // The function may have jumped to another one.
+            Step::Load(Rcx, gs!(frame_top)),
+            Step::FollowHalf(Rcx, Rcx, at!(function)),
+            Step::SaveCounterHalf(Rcx, Rdx),
             Step::Pop,
         ]);
         steps.extend(give_back);

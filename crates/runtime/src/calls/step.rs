@@ -16,8 +16,6 @@ pub enum Step {
     Save(u32, Borrowed),
     /// `mov register, gs:[offset]`.
     Load(Borrowed, u32),
-    /// `mov gs:[offset], register`.
-    SaveHalf(u32, Borrowed),
     /// `mov register, gs:[offset]`.
     LoadHalf(Borrowed, u32),
     /// `mov register, [base+distance]`.
@@ -83,10 +81,6 @@ impl Step {
         match self {
             Step::Save(offset, register) => code.store(offset, register),
             Step::Load(register, offset) => code.load(register, offset),
-            Step::SaveHalf(offset, register) => {
-                code.raw(&[0x65, 0x89, absolute(register), 0x25]);
-                code.raw32(offset);
-            }
             Step::LoadHalf(register, offset) => {
                 code.raw(&[0x65, 0x8b, absolute(register), 0x25]);
                 code.raw32(offset);
@@ -176,9 +170,6 @@ impl Step {
             match self {
                 Step::Save(offset, register) => *word(offset as usize) = value(registers, register),
                 Step::Load(register, offset) => *held(registers, register) = *word(offset as usize),
-                Step::SaveHalf(offset, register) => {
-                    *half(offset as usize) = value(registers, register) as u32
-                }
                 Step::LoadHalf(register, offset) => {
                     *held(registers, register) = u64::from(*half(offset as usize));
                 }
