@@ -8,6 +8,8 @@ use timewise_profile::{BlockId, Offset, Place, Profile, StackId};
 /// A caller on a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
+    /// Its own place in the tree of stacks.
+    pub id: StackId,
     /// The last byte of its call: what returns to it may belong to another function, where the call never does.
     pub place: Place,
     /// The block that ends in the call; `None` if its code was not counted.
@@ -43,7 +45,8 @@ impl Frames {
                 let call = code.call_returning_to(node.return_place);
                 let is_counted = || code.block_at(place).or(code.block_at(node.return_place)).is_some();
                 if call.is_some() || !is_counted() {
-                    of[id.index()] = Some(Frame { place, call, routine: owner(place), caller: node.parent });
+                    of[id.index()] =
+                        Some(Frame { id, place, call, routine: owner(place), caller: node.parent });
                 }
                 open = node.parent;
             }

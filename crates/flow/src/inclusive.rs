@@ -24,8 +24,9 @@ pub struct Sums {
 /// Time with callees of everything that samples belong to.
 #[derive(Clone, Debug, Default)]
 pub struct Inclusive {
-    /// By thing.
-    pub of: BTreeMap<Thing, Sums>,
+    routines: Vec<Sums>,
+    loops: Vec<Sums>,
+    calls: Vec<Sums>,
     /// Cycles of all samples whose stacks do not reach the beginning of their thread.
     pub unrooted_cycles: f64,
     /// By how much each thing's part in the samples of a head may be off: of one head all are divided alike.
@@ -64,7 +65,7 @@ impl Inclusive {
             }
         }
         for ((_, thing), deviation) in std::mem::take(&mut sums.deviations) {
-            sums.of.entry(thing).or_default().split_variance += deviation * deviation;
+            sums.of(thing).split_variance += deviation * deviation;
         }
         sums
     }
@@ -110,7 +111,7 @@ impl Inclusive {
 
     fn add(&mut self, things: &[Thing], weight: Weight, unrooted_cycles: f64) {
         for thing in things {
-            let sums = self.of.entry(*thing).or_default();
+            let sums = self.of(*thing);
             sums.weight += weight;
             sums.unrooted_cycles += unrooted_cycles;
         }
@@ -118,7 +119,24 @@ impl Inclusive {
 
     /// The sums of a thing: zero where no sample belongs to it.
     pub fn get(&self, thing: Thing) -> Sums {
-        self.of.get(&thing).copied().unwrap_or_default()
+        let known = match thing {
+            Thing::Routine(id) => self.routines.get(id.index()),
+            Thing::Loop(id) => self.loops.get(id.index()),
+            Thing::Call(row) => self.calls.get(row),
+        };
+        known.copied().unwrap_or_default()
+    }
+
+    fn of(&mut self, thing: Thing) -> &mut Sums {
+        let (list, at) = match thing {
+            Thing::Routine(id) => (&mut self.routines, id.index()),
+            Thing::Loop(id) => (&mut self.loops, id.index()),
+            Thing::Call(row) => (&mut self.calls, row),
+        };
+        if at >= list.len() {
+            list.resize(at + 1, Sums::default());
+        }
+        &mut list[at]
     }
 }
 

@@ -43,13 +43,16 @@ pub struct Walker<'a> {
     walks: u32,
     things: Vec<Thing>,
     inner: Option<RoutineId>,
+    /// The row of each frame's call, with the inner function for which it was looked up last.
+    rows: Vec<Option<(Option<RoutineId>, usize)>>,
 }
 
 impl<'a> Walker<'a> {
     /// A walker that adds calls which only stacks show to `sites`.
     pub fn new(analysis: &'a Analysis<'a>, sites: &'a mut CallSites) -> Walker<'a> {
-        let last_met = vec![0; analysis.routines.len()];
-        Walker { analysis, sites, last_met, walks: 0, things: Vec::new(), inner: None }
+        let (routines, stacks) = (analysis.routines.len(), analysis.profile.stacks.len());
+        let (last_met, rows) = (vec![0; routines], vec![None; stacks]);
+        Walker { analysis, sites, last_met, walks: 0, things: Vec::new(), inner: None, rows }
     }
 
     /// What a sample belongs to that fell on `sampled` and is charged to `instruction`.
@@ -108,18 +111,25 @@ impl<'a> Walker<'a> {
     }
 
     fn meet_frame(&mut self, frame: &Frame) {
-        let site = frame.call.map_or(Site::Stray(frame.place), Site::Counted);
-        self.meet(frame.routine, frame.call, site);
+        let inner = self.inner;
+        if self.meet_code(frame.routine, frame.call) {
+            let known = self.rows[frame.id.index()].filter(|known| known.0 == inner);
+            let row = known.map_or_else(
+                || {
+                    let site = frame.call.map_or(Site::Stray(frame.place), Site::Counted);
+                    self.sites.on_stack(site, frame.routine, inner)
+                },
+                |known| known.1,
+            );
+            self.rows[frame.id.index()] = Some((inner, row));
+            self.things.push(Thing::Call(row));
+        }
     }
 
     fn meet_call(&mut self, call: BlockId) {
-        self.meet(self.analysis.owner[call.index()], Some(call), Site::Counted(call));
-    }
-
-    fn meet(&mut self, routine: RoutineId, call: Option<BlockId>, site: Site) {
-        let inner = self.inner;
-        if self.meet_code(routine, call) {
-            let row = self.sites.on_stack(site, routine, inner);
+        let (inner, routine) = (self.inner, self.analysis.owner[call.index()]);
+        if self.meet_code(routine, Some(call)) {
+            let row = self.sites.on_stack(Site::Counted(call), routine, inner);
             self.things.push(Thing::Call(row));
         }
     }
