@@ -1,19 +1,53 @@
-//! Costs with callees of programs whose totals are known (`suite/totals/`).
+//! Costs with callees of programs whose totals are known (`suite/totals/`): by recursion, tail calls, exceptions,
+//! long jumps, coroutines, signals and threads every instruction is charged to the calls that it was executed in.
 
 mod command;
 
 use command::Place;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use timewise_flow::{Analysis, RoutineId};
+use timewise_profile::EdgeKind;
+
+/// What a program says of itself.
+#[derive(Default)]
+struct Known {
+    options: String,
+    functions: Vec<(String, u64)>,
+    loops: Vec<(String, u64)>,
+    calls: Vec<(String, String, u64)>,
+}
 
 fn path(program: &str) -> String {
     format!("{}/../../suite/totals/{program}", env!("CARGO_MANIFEST_DIR"))
 }
 
+fn known(program: &str) -> Known {
+    let text = std::fs::read_to_string(path(program)).unwrap();
+    let mut known = Known::default();
+    for line in text.lines() {
+        let words: Vec<&str> = line.trim_start_matches([' ', '*', '/']).split_whitespace().collect();
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        match words[..] {
+            ["build:", ..] => known.options = words[1..].join(" "),
+            ["total:", name, total, ..] => known.functions.push((name.into(), number(total))),
+            ["loop:", name, total, ..] => known.loops.push((name.into(), number(total))),
+            ["call:", caller, callee, total, ..] => {
+                known.calls.push((caller.into(), callee.into(), number(total)));
+            }
+            _ => {}
+        }
+    }
+    known
+}
+
 /// Builds a program, has `timewise` do `what` with it, and gives the place with its profile.
 fn profiled(program: &str, what: &str) -> Place {
     let place = Place::new();
+    let compiler = if program.ends_with(".cc") { "c++" } else { "cc" };
+    let options = known(program).options;
     let outcome = place.shell(&format!(
-        "cc -O1 -g -fno-omit-frame-pointer '{}' -o program && timewise {what} -- ./program",
+        "{compiler} -O1 -g -fno-omit-frame-pointer {options} '{}' -o program && timewise {what} -- ./program",
         path(program)
     ));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
@@ -31,10 +65,142 @@ fn is_own(row: &Value) -> bool {
     row["module"].as_str().unwrap().ends_with("/program")
 }
 
+/// Compares all that is known of a program with what was counted.
+fn assert_counted(program: &str, place: &Place) {
+    let known = known(program);
+    let mut functions: BTreeMap<String, Value> = BTreeMap::new();
+    for row in rows(place, "function").into_iter().filter(is_own) {
+        functions.insert(row["function"].as_str().unwrap().into(), row["instructions_total"].clone());
+    }
+    let got: Vec<(String, &Value)> =
+        known.functions.iter().map(|(name, _)| (name.clone(), &functions[name])).collect();
+    let want: Vec<(String, Value)> =
+        known.functions.iter().map(|(name, total)| (name.clone(), (*total).into())).collect();
+    assert_eq!(got, want.iter().map(|(name, total)| (name.clone(), total)).collect::<Vec<_>>(), "{program}");
+
+    let loops = rows(place, "loop");
+    for (function, total) in &known.loops {
+        let of: Vec<&Value> = loops.iter().filter(|row| row["function"] == **function).collect();
+        assert_eq!(of.len(), 1, "{program}: loops of {function}");
+        assert_eq!(of[0]["instructions_total"], *total, "{program}: the loop of {function}");
+    }
+    let calls = rows(place, "call");
+    for (caller, callee, total) in &known.calls {
+        let of = calls.iter().filter(|row| row["caller"] == **caller && row["callee"] == **callee);
+        let costs: Vec<u64> = of.map(|row| row["instructions_total"].as_u64().unwrap()).collect();
+        assert!(!costs.is_empty(), "{program}: {caller} calls {callee}");
+        assert_eq!(costs.iter().sum::<u64>(), *total, "{program}: calls of {callee} in {caller}");
+    }
+}
+
+/// What calls of a function cost is what it and the calls in it cost. Gives the functions of which that was found
+/// true: all but those that are in recursion, and those that jump to others or are jumped to.
+fn balanced(place: &Place) -> BTreeSet<String> {
+    let profile = place.profile();
+    let analysis = Analysis::new(&profile, None);
+    let owner = |block: timewise_profile::BlockId| analysis.owner[block.index()];
+    let mut jumps: BTreeSet<RoutineId> = BTreeSet::new();
+    let mut leads_to: BTreeMap<RoutineId, BTreeSet<RoutineId>> = BTreeMap::new();
+    for edge in analysis.code.edges.iter().filter(|edge| edge.count > 0) {
+        match (edge.from, edge.to, edge.kind) {
+            (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) => {
+                leads_to.entry(owner(from)).or_default().insert(owner(to));
+            }
+            (Some(from), Some(to), kind) if kind != EdgeKind::Return && owner(from) != owner(to) => {
+                jumps.extend([owner(from), owner(to)]);
+                leads_to.entry(owner(from)).or_default().insert(owner(to));
+            }
+            (None, Some(to), _) | (Some(to), None, _) => {
+                jumps.insert(owner(to));
+            }
+            _ => {}
+        }
+    }
+    let mut costs: HashMap<RoutineId, u64> = HashMap::new();
+    for cost in &analysis.code.call_costs {
+        *costs.entry(owner(cost.callee)).or_default() += cost.instructions;
+    }
+    let is_recursive = |routine: RoutineId| {
+        let (mut open, mut seen) = (vec![routine], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            for &next in leads_to.get(&at).into_iter().flatten() {
+                if next == routine {
+                    return true;
+                }
+                if seen.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    };
+    let (mut checked, mut unbalanced) = (BTreeSet::new(), Vec::new());
+    for routine in (0..analysis.routines.len() as u32).map(RoutineId) {
+        if jumps.contains(&routine) || analysis.calls_of(routine) == 0 || is_recursive(routine) {
+            continue;
+        }
+        let (name, total) = (analysis.name_of(routine), analysis.totals().of_routine(routine));
+        let (charged, total) = (costs.get(&routine).copied().unwrap_or(0), total.cost.instructions);
+        if charged != total {
+            unbalanced.push(format!("{name} took {total} instructions and its calls {charged}"));
+        }
+        checked.insert(name);
+    }
+    assert!(unbalanced.is_empty(), "{unbalanced:#?}");
+    checked
+}
+
+fn assert_totals(program: &str, among: &[&str]) {
+    let place = profiled(program, "count");
+    assert_counted(program, &place);
+    let checked = balanced(&place);
+    let missing: Vec<_> = among.iter().filter(|name| !checked.contains(**name)).collect();
+    assert!(missing.is_empty(), "{program}: {missing:?} were not checked");
+}
+
+#[test]
+fn recursion_counts_once() {
+    assert_totals("recursion.c", &["smallest"]);
+    assert_totals("mutual_recursion.c", &[]);
+}
+
+#[test]
+fn tail_calls_belong_to_the_call() {
+    assert_totals("tail_calls.c", &["outer"]);
+}
+
+#[test]
+fn calls_that_never_return_end_where_control_lands() {
+    assert_totals("long_jump.c", &["save", "work"]);
+    assert_totals("longjmp.c", &["work"]);
+}
+
+#[test]
+fn exceptions_end_the_calls_that_they_leave() {
+    assert_totals("exceptions.cc", &["work"]);
+}
+
+#[test]
+fn coroutines_cost_each_other_nothing() {
+    assert_totals("coroutines.c", &["rounds", "work"]);
+    assert_totals("contexts.c", &["turns", "work"]);
+}
+
+#[test]
+fn handlers_cost_whom_they_interrupt_nothing() {
+    assert_totals("signal_stack.c", &["signals", "work"]);
+}
+
+#[test]
+fn threads_have_calls_of_their_own() {
+    assert_totals("threads.c", &["smallest"]);
+}
+
 /// Of each loop's and function's time, as of its instructions, that part is in `func3` which it caused.
 #[test]
 fn figure_4() {
     let place = profiled("figure_4.c", "run -F 4000");
+    assert_counted("figure_4.c", &place);
     if place.profile().samples.is_empty() {
         return; // a machine that cannot sample
     }

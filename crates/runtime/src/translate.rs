@@ -43,7 +43,8 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
     };
     let first = process.blocks.len() as u32;
-    unit::place_counters(&mut unit, &mut process.placing, first);
+    let known_call = |returns_to| process.calls.as_ref()?.site(returns_to);
+    unit::place_counters(&mut unit, &mut process.placing, first, known_call);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
     let marks = process.marks.end();
@@ -96,7 +97,7 @@ fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: 
     address
 }
 
-fn is_call(instruction: &Instruction) -> bool {
+pub(crate) fn is_call(instruction: &Instruction) -> bool {
     matches!(instruction.control, Control::Call { .. } | Control::IndirectCall)
 }
 

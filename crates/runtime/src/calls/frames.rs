@@ -23,6 +23,11 @@ pub fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack
     let Some(lead) = process.placing.lead(vertex) else { return };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
+    // A handler that returned is over when the kernel is told so.
+    let is_handler = |frame: Frame| frame.cost == 0 && frame.key.wrapping_add(8) == stack;
+    if frames.latest().is_some_and(is_handler) {
+        return;
+    }
     let ends = |frames: &Frames, frame: &Frame| {
         let to = frames.returns_to(frame);
         frames.slot(frame).wrapping_add(8) == stack && to.is_none_or(|to| to == address)
@@ -157,6 +162,15 @@ pub fn mark_handler(process: &Process, area: &mut ThreadArea, place: u64) {
     // SAFETY: there is room for it.
     let frame = unsafe { &mut *(area.frame_top as *mut Frame) };
     *frame = Frame { key: place, clock: area.clock, ..Frame::default() };
+}
+
+/// The handler marked with `place` is over, and its thread outside.
+pub fn end_handler(process: &Process, area: &mut ThreadArea, place: u64) {
+    if process.calls.is_some() {
+        let now = area.clock;
+        let mut frames = Frames { process, area, now };
+        frames.end_down_to(|_, frame| frame.cost == 0 && frame.key == place);
+    }
 }
 
 /// The frames of a thread at a moment.

@@ -15,7 +15,9 @@ pub mod sequence;
 mod step;
 mod strands;
 
-pub use frames::{close, close_others, inherit, is_overflow, limit, mark_handler, matched, settle, start};
+pub use frames::{
+    close, close_others, end_handler, inherit, is_overflow, limit, mark_handler, matched, settle, start,
+};
 pub use step::Step;
 
 use crate::address_space::AddressSpace;

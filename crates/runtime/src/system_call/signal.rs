@@ -2,6 +2,7 @@
 //! program is answered from here.
 
 use super::{answer, process};
+use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::signal::{self, Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
 use crate::state::PROCESS;
@@ -87,6 +88,7 @@ pub fn sigreturn(area: &mut ThreadArea) {
         let from = area.position.load(Ordering::Relaxed);
         let executed = process.blocks[from as usize].instructions;
         external(process, area, from, executed, NONE)?;
+        calls::end_handler(process, area, area.registers.rsp - 8);
         enter(process, area, address)
     });
     frame.registers.rip = match result {
