@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use timewise_image::{Image, ImageError, Origin, Symboliser};
 use timewise_profile::{
-    CodeVersion, FileId, Function, Line, ModuleId, ModuleKind, Offset, Place, Profile, SourceFile,
+    CodeVersion, FileId, Function, InlinedCall, Line, ModuleId, ModuleKind, Offset, Place, Profile,
+    SourceFile,
 };
 
 /// So many blocks are compared with the file that they should stand in.
@@ -21,7 +22,8 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut names = Names::default();
     let mut written = None;
-    for ((module, version), offsets) in touched(profile) {
+    let seen = sampled(profile);
+    for ((module, version), offsets) in touched(profile, &seen) {
         if profile.modules[module.index()].kind == ModuleKind::Jit {
             let code = written.get_or_insert_with(|| Written::of(profile));
             names.add_written(profile, (module, version), code, &offsets);
@@ -31,20 +33,24 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
             continue;
         }
         match open(profile, module) {
-            Ok(Some(symboliser)) => names.add(module, &symboliser, &offsets),
+            Ok(Some(symboliser)) => {
+                names.add(module, &symboliser, &offsets);
+                let of_file = seen.range(place(module, 0)..=place(module, u64::MAX));
+                of_file.for_each(|&place| names.add_inlined(place, &symboliser));
+            }
             Ok(None) => {}
             Err(error) => warnings.push(error.to_string()),
         }
     }
     profile.functions = names.functions;
     profile.lines = names.lines;
+    profile.inlined_calls = names.inlined_calls;
     profile.files = names.files;
     warnings
 }
 
-/// The offsets, in each version of a module's code, at which something was sampled or waited or a block begins.
-fn touched(profile: &Profile) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>> {
-    let blocks = profile.blocks.iter().map(|block| block.place);
+/// The places of samples and waits, and of the calls that led to them.
+fn sampled(profile: &Profile) -> BTreeSet<Place> {
     let samples = profile.samples.iter().filter_map(|sample| sample.place);
     let waits = profile.waits.iter().filter_map(|wait| wait.place);
     // A return address may lie behind the function's last instruction, a call that does not return.
@@ -52,8 +58,19 @@ fn touched(profile: &Profile) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>
         let place = node.return_place;
         Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
     });
+    samples.chain(waits).chain(callers).collect()
+}
+
+/// A place in a module's file.
+fn place(module: ModuleId, offset: u64) -> Place {
+    Place { module, version: CodeVersion::default(), offset: Offset(offset) }
+}
+
+/// The offsets, in each version of a module's code, at which something was sampled or waited or a block begins.
+fn touched(profile: &Profile, sampled: &BTreeSet<Place>) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>> {
+    let blocks = profile.blocks.iter().map(|block| block.place);
     let mut touched: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
-    for place in blocks.chain(samples).chain(waits).chain(callers) {
+    for place in blocks.chain(sampled.iter().copied()) {
         touched.entry((place.module, place.version)).or_default().insert(place.offset.0);
     }
     touched
@@ -96,6 +113,7 @@ fn holds_other_code(profile: &Profile, module: ModuleId, image: &Image) -> bool 
 struct Names {
     functions: Vec<Function>,
     lines: Vec<Line>,
+    inlined_calls: Vec<InlinedCall>,
     files: Vec<SourceFile>,
     known: HashMap<String, FileId>,
 }
@@ -128,6 +146,18 @@ impl Names {
                 });
             }
             self.add_lines(symboliser, range, place);
+        }
+    }
+
+    /// The functions that stand at a place because the compiler put them where they were called. Places come
+    /// in order, so that rows stay sorted.
+    fn add_inlined(&mut self, place: Place, symboliser: &Symboliser) {
+        let frames = symboliser.frames(place.offset.0);
+        // The last one is the function itself; each of the others was called at the line of the next.
+        for (depth, (inlined, caller)) in (0..).zip(frames.iter().zip(frames.iter().skip(1))) {
+            let file = caller.file.as_deref().map(|file| self.file(file));
+            let function = inlined.function.as_deref().unwrap_or("?").to_string();
+            self.inlined_calls.push(InlinedCall { place, depth, function, file, line: caller.line });
         }
     }
 

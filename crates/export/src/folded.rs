@@ -10,6 +10,7 @@ use crate::weights::Weights;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use timewise_flow::Analysis;
+use timewise_profile::{Place, Profile};
 
 /// All samples by stack, in order of text.
 pub fn export(analysis: &Analysis) -> String {
@@ -17,7 +18,7 @@ pub fn export(analysis: &Analysis) -> String {
     let owners = Owners::new(analysis);
     let stacks = Stacks::new(analysis, &owners);
     let weights = Weights::new(profile);
-    let mut names: HashMap<(Owner, bool), String> = HashMap::new();
+    let mut names: HashMap<(Option<Place>, Owner), String> = HashMap::new();
     let mut times: BTreeMap<String, f64> = BTreeMap::new();
     for sample in &profile.samples {
         let mut frames: Vec<Frame> = stacks.of(sample, &owners).collect();
@@ -28,12 +29,8 @@ pub fn export(analysis: &Analysis) -> String {
             line.push('?');
         }
         for frame in frames.iter().rev() {
-            let kernel = frame.place.is_some_and(|place| owners.is_kernel(place));
-            let name = names
-                .entry((frame.owner, kernel))
-                .or_insert_with(|| frame_text(&owners.name(frame.owner)) + if kernel { "_[k]" } else { "" });
-            line.push(';');
-            line += name;
+            let known = names.entry((frame.place, frame.owner));
+            line += known.or_insert_with(|| steps_text(frame, profile, &owners));
         }
         *times.entry(line).or_default() += weights.of(sample).ns;
     }
@@ -44,6 +41,15 @@ pub fn export(analysis: &Analysis) -> String {
         let _ = writeln!(text, "{stack} {}", rounding.next(ns));
     }
     text
+}
+
+/// The functions of a frame, outermost first, a semicolon before each.
+fn steps_text(frame: &Frame, profile: &Profile, owners: &Owners) -> String {
+    let kernel = frame.place.is_some_and(|place| owners.is_kernel(place));
+    let suffix = if kernel { "_[k]" } else { "" };
+    let steps = frame.steps(profile);
+    let texts = steps.iter().rev().map(|step| format!(";{}{suffix}", frame_text(&step.name.text(owners))));
+    texts.collect()
 }
 
 fn is_vague(owner: Owner) -> bool {

@@ -1,8 +1,8 @@
 //! The format of speedscope (<https://www.speedscope.app/file-format-schema.json>): a profile for each
 //! thread, whose samples weigh CPU time in nanoseconds.
 
-use crate::owners::{Owner, Owners, one_line};
-use crate::stacks::Stacks;
+use crate::owners::{Owners, one_line};
+use crate::stacks::{Name, Stacks};
 use crate::weights::Weights;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -63,8 +63,10 @@ pub fn export(analysis: &Analysis) -> serde_json::Result<String> {
     let mut threads: BTreeMap<ThreadId, Thread> = BTreeMap::new();
     for sample in &profile.samples {
         let thread = threads.entry(sample.thread).or_insert_with(|| empty(analysis, sample.thread));
-        let mut stack: Vec<usize> =
-            stacks.of(sample, &owners).map(|frame| frames.of(&owners, frame.owner)).collect();
+        let mut stack = Vec::new();
+        for frame in stacks.of(sample, &owners) {
+            stack.extend(frame.steps(profile).into_iter().map(|step| frames.of(&owners, step.name)));
+        }
         stack.reverse();
         let ns = weights.of(sample).ns;
         thread.samples.push(stack);
@@ -100,16 +102,16 @@ fn program(analysis: &Analysis) -> String {
 
 /// A frame for each function: speedscope takes frames of two lines for two functions.
 #[derive(Default)]
-struct Frames {
+struct Frames<'p> {
     list: Vec<NamedFrame>,
-    known: HashMap<Owner, usize>,
+    known: HashMap<Name<'p>, usize>,
 }
 
-impl Frames {
-    fn of(&mut self, owners: &Owners, owner: Owner) -> usize {
-        *self.known.entry(owner).or_insert_with(|| {
-            let (file, line) = owners.declared(owner).unzip();
-            self.list.push(NamedFrame { name: owners.name(owner), file, line });
+impl<'p> Frames<'p> {
+    fn of(&mut self, owners: &Owners, name: Name<'p>) -> usize {
+        *self.known.entry(name).or_insert_with(|| {
+            let (file, line) = name.declared(owners).unzip();
+            self.list.push(NamedFrame { name: name.text(owners), file, line });
             self.list.len() - 1
         })
     }

@@ -41,9 +41,11 @@ pub enum Inconsistency {
         /// What they count.
         numbers: &'static str,
     },
-    /// Lines are not in order of place.
-    #[error("row {row} of lines is out of order")]
-    LineOrder {
+    /// Rows that must be in order of place are not.
+    #[error("row {row} of {table} is out of order")]
+    PlaceOrder {
+        /// Their table.
+        table: &'static str,
         /// The first row that does not follow the one before it.
         row: usize,
     },
@@ -55,7 +57,7 @@ const MOST: u128 = 1 << 61;
 
 impl Profile {
     /// Checks that every id refers to a row, that callers stand before the frames they called,
-    /// that blocks hold code and lines are sorted without repetition, and that no sum of counts overflows.
+    /// that blocks hold code and lines and inlined calls are sorted without repetition, and that no sum of counts overflows.
     ///
     /// # Errors
     /// The first [`Inconsistency`] found.
@@ -102,10 +104,11 @@ impl Profile {
                 return Err(Inconsistency::BlockEnd { row });
             }
         }
-        match self.lines.windows(2).position(|pair| pair[0].place >= pair[1].place) {
-            Some(before) => Err(Inconsistency::LineOrder { row: before + 1 }),
-            None => Ok(()),
+        for (row, call) in self.inlined_calls.iter().enumerate() {
+            check("inlined_calls", row, call.place, call.file)?;
         }
+        in_order("lines", self.lines.iter().map(|line| (line.place, 0)))?;
+        in_order("inlined_calls", self.inlined_calls.iter().map(|call| (call.place, call.depth)))
     }
 
     fn check_samples(&self) -> Result<(), Inconsistency> {
@@ -176,6 +179,15 @@ impl Profile {
 
 fn at_most(numbers: &'static str, all: impl Iterator<Item = u128>, most: u128) -> Result<(), Inconsistency> {
     if all.fold(0, u128::saturating_add) <= most { Ok(()) } else { Err(Inconsistency::TooLarge { numbers }) }
+}
+
+/// Checks that each row stands behind the one before it.
+fn in_order(table: &'static str, keys: impl Iterator<Item = (Place, u32)>) -> Result<(), Inconsistency> {
+    let keys: Vec<(Place, u32)> = keys.collect();
+    match keys.windows(2).position(|pair| pair[0] >= pair[1]) {
+        Some(before) => Err(Inconsistency::PlaceOrder { table, row: before + 1 }),
+        None => Ok(()),
+    }
 }
 
 /// A table that others refer to.

@@ -85,7 +85,7 @@ fn meta(analysis: &Analysis, start_ns: i64) -> Meta {
     }
 }
 
-fn thread(analysis: &Analysis, id: ThreadId, start_ns: i64, tables: Tables) -> Thread {
+fn thread(analysis: &Analysis, id: ThreadId, start_ns: i64, tables: Tables<'_>) -> Thread {
     let row = &analysis.profile.threads[id.index()];
     let process = &analysis.profile.processes[row.process.index()];
     let run = run_of(analysis, id);

@@ -1,17 +1,16 @@
 //! The tables of one thread as they grow.
 
 use super::schema::{Frames, Functions, Resources, Samples, Stacks, Symbols};
-use crate::owners::{Owner, Owners};
-use crate::stacks::Frame;
+use crate::owners::{Owner, Owners, one_line};
+use crate::stacks::{Frame, Name, Step};
 use std::collections::HashMap;
 use std::hash::Hash;
 use timewise_flow::Analysis;
-use timewise_flow::lines::line_at;
 use timewise_profile::{ModuleId, Place};
 
 /// Everything that the samples of a thread refer to. Equal rows are one.
 #[derive(Default)]
-pub struct Tables {
+pub struct Tables<'p> {
     pub samples: Samples,
     pub stacks: Stacks,
     pub frames: Frames,
@@ -20,8 +19,8 @@ pub struct Tables {
     pub symbols: Symbols,
     pub texts: Vec<String>,
     known_stacks: HashMap<(Option<usize>, usize), usize>,
-    known_frames: HashMap<(Option<Place>, Owner), usize>,
-    known_functions: HashMap<Owner, usize>,
+    known_frames: HashMap<(Option<Place>, Owner, u32), usize>,
+    known_functions: HashMap<Name<'p>, usize>,
     known_resources: HashMap<ModuleId, usize>,
     known_symbols: HashMap<Owner, usize>,
     known_texts: HashMap<String, usize>,
@@ -39,19 +38,21 @@ fn intern<K: Hash + Eq>(known: &mut HashMap<K, usize>, key: K) -> (usize, bool) 
     (index, index == next)
 }
 
-impl Tables {
+impl<'p> Tables<'p> {
     /// Adds a sample, whose frames come innermost first.
-    pub fn add(&mut self, analysis: &Analysis, owners: &Owners, frames: &[Frame], time_ms: f64, ns: f64) {
+    pub fn add(&mut self, analysis: &Analysis<'p>, owners: &Owners, frames: &[Frame], time_ms: f64, ns: f64) {
         let mut stack = None;
-        for &frame in frames.iter().rev() {
-            let frame = self.frame(analysis, owners, frame);
-            let (index, new) = intern(&mut self.known_stacks, (stack, frame));
-            if new {
-                self.stacks.prefix.push(stack);
-                self.stacks.frame.push(frame);
-                self.stacks.length += 1;
+        for frame in frames.iter().rev() {
+            for (depth, step) in (0..).zip(frame.steps(analysis.profile).into_iter().rev()) {
+                let frame = self.frame(analysis, owners, frame, (depth, step));
+                let (index, new) = intern(&mut self.known_stacks, (stack, frame));
+                if new {
+                    self.stacks.prefix.push(stack);
+                    self.stacks.frame.push(frame);
+                    self.stacks.length += 1;
+                }
+                stack = Some(index);
             }
-            stack = Some(index);
         }
         let samples = &mut self.samples;
         samples.weight_type = "samples";
@@ -63,37 +64,51 @@ impl Tables {
         self.last_ms = time_ms;
     }
 
-    fn frame(&mut self, analysis: &Analysis, owners: &Owners, frame: Frame) -> usize {
-        let Frame { place, owner } = frame;
-        let (index, new) = intern(&mut self.known_frames, (place, owner));
+    /// The function of the source at a depth of inlining in a frame.
+    fn frame(
+        &mut self,
+        analysis: &Analysis,
+        owners: &Owners,
+        frame: &Frame,
+        (depth, step): (u32, Step<'p>),
+    ) -> usize {
+        let Frame { place, owner, .. } = *frame;
+        let (index, new) = intern(&mut self.known_frames, (place, owner, depth));
         if new {
-            let func = self.function(owners, owner, place);
+            let func = self.function(analysis, owners, step, place);
             let kernel = place.is_some_and(|place| owners.is_kernel(place));
             let within = place.filter(|_| !kernel);
             let symbol = within.and_then(|place| self.symbol(analysis, owners, owner, place.module));
-            let line = place.and_then(|place| line_at(analysis.profile, place));
             let frames = &mut self.frames;
             frames.address.push(within.map_or(-1, |place| i64::try_from(place.offset.0).unwrap_or(-1)));
-            frames.inline_depth.push(0);
+            frames.inline_depth.push(depth);
             frames.category.push(if kernel { KERNEL } else { USER });
             frames.subcategory.push(0);
             frames.func.push(func);
             frames.native_symbol.push(symbol);
             frames.window.push(0);
-            frames.line.push(line.map(|line| line.line));
+            frames.line.push(step.line.map(|line| line.line));
             frames.column.push(None);
             frames.length += 1;
         }
         index
     }
 
-    fn function(&mut self, owners: &Owners, owner: Owner, place: Option<Place>) -> usize {
-        let (index, new) = intern(&mut self.known_functions, owner);
+    fn function(
+        &mut self,
+        analysis: &Analysis,
+        owners: &Owners,
+        step: Step<'p>,
+        place: Option<Place>,
+    ) -> usize {
+        let (index, new) = intern(&mut self.known_functions, step.name);
         if new {
-            let name = self.text(&owners.name(owner));
+            let name = self.text(&step.name.text(owners));
             let resource = place.map(|place| self.resource(owners, place.module));
-            let (file, line) = owners.declared(owner).unzip();
-            let file = file.map(|file| self.text(&file));
+            let (file, line) = step.name.declared(owners).unzip();
+            // Of an inlined function it is only known which lines of it ran.
+            let met = step.line.map(|line| one_line(&analysis.profile.files[line.file.index()].path));
+            let file = file.or(met).map(|file| self.text(&file));
             let functions = &mut self.functions;
             functions.name.push(name);
             functions.is_script.push(false);

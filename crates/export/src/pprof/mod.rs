@@ -10,13 +10,12 @@ use crate::costs::costs;
 use crate::owners::{Owner, Owners, one_line};
 use crate::places::build_id;
 use crate::rounding::Rounding;
-use crate::stacks::{Frame, Stacks};
+use crate::stacks::{Frame, Name, Stacks, Step};
 use crate::weights::Weights;
 use prost::Message;
 use schema::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use std::collections::{BTreeMap, HashMap};
 use timewise_flow::Analysis;
-use timewise_flow::lines::line_at;
 use timewise_profile::{ModuleId, ModuleKind, Place, ThreadId};
 
 /// The whole profile.
@@ -35,7 +34,7 @@ struct Writer<'a> {
     analysis: &'a Analysis<'a>,
     owners: &'a Owners<'a>,
     texts: Texts,
-    functions: HashMap<Owner, u64>,
+    functions: HashMap<Name<'a>, u64>,
     locations: HashMap<(Option<Place>, Owner), u64>,
     /// Lowest and highest offset of each module that was met.
     extent: BTreeMap<ModuleId, (u64, u64)>,
@@ -77,7 +76,7 @@ impl<'a> Writer<'a> {
         for (place, cost) in costs(self.analysis, self.owners, &Weights::new(self.analysis.profile)) {
             let executions = cost.executions.unwrap_or_default();
             if executions > 0 {
-                let location = self.location(Frame { place: Some(place), owner: self.owners.at(place) });
+                let location = self.location(Frame::at(place, self.owners.at(place)));
                 self.add(vec![location], [0, 0, i64::try_from(executions).unwrap_or(i64::MAX)], Vec::new());
             }
         }
@@ -100,16 +99,19 @@ impl<'a> Writer<'a> {
     }
 
     fn location(&mut self, frame: Frame) -> u64 {
-        let Frame { place, owner } = frame;
+        let Frame { place, owner, .. } = frame;
         if let Some(&known) = self.locations.get(&(place, owner)) {
             return known;
         }
         let id = self.locations.len() as u64 + 1;
         self.locations.insert((place, owner), id);
-        let line = place.and_then(|place| line_at(self.analysis.profile, place));
-        let function_id = self.function(owner);
-        let line = Line { function_id, line: line.map_or(0, |line| line.line.into()) };
-        let mut location = Location { id, line: vec![line], ..Location::default() };
+        let steps = frame.steps(self.analysis.profile).into_iter();
+        let line = steps.map(|step| Line {
+            function_id: self.function(step),
+            line: step.line.map_or(0, |line| line.line.into()),
+        });
+        let line = line.collect();
+        let mut location = Location { id, line, ..Location::default() };
         if let Some(place) = place {
             location.mapping_id = u64::from(place.module.0) + 1;
             location.address = self.address(place);
@@ -120,18 +122,21 @@ impl<'a> Writer<'a> {
         id
     }
 
-    fn function(&mut self, owner: Owner) -> u64 {
-        if let Some(&known) = self.functions.get(&owner) {
+    fn function(&mut self, step: Step<'a>) -> u64 {
+        if let Some(&known) = self.functions.get(&step.name) {
             return known;
         }
         let id = self.functions.len() as u64 + 1;
-        self.functions.insert(owner, id);
-        let name = self.owners.name(owner);
-        let symbol = match owner {
-            Owner::Function(function) => one_line(&self.analysis.profile.functions[function.index()].symbol),
+        self.functions.insert(step.name, id);
+        let name = step.name.text(self.owners);
+        let profile = self.analysis.profile;
+        let symbol = match step.name {
+            Name::Owner(Owner::Function(function)) => one_line(&profile.functions[function.index()].symbol),
             _ => String::new(),
         };
-        let (file, line) = self.owners.declared(owner).unwrap_or_default();
+        // Of an inlined function it is only known which lines of it ran.
+        let met = step.line.map(|line| (one_line(&profile.files[line.file.index()].path), 0));
+        let (file, line) = step.name.declared(self.owners).or(met).unwrap_or_default();
         self.profile.function.push(Function {
             id,
             name: self.texts.of(&name),

@@ -31,6 +31,7 @@ impl Profile {
         let stacks = join_stacks(self, &other.stacks, &ids);
         names::join_functions(self, other.functions, &ids);
         names::join_lines(self, other.lines, &ids);
+        names::join_inlined_calls(self, other.inlined_calls, &ids);
         let counts = Counts { blocks: other.block_counts, edges: other.edge_counts, calls: other.call_costs };
         blocks::join(self, other.blocks, counts, &ids);
 

@@ -1,8 +1,8 @@
-//! Joining what two profiles know of functions and source lines.
+//! Joining what two profiles know of functions, source lines and inlined calls.
 
 use super::Renumbering;
-use crate::model::{CodeVersion, Function, Line, ModuleId, Profile};
-use std::collections::HashMap;
+use crate::model::{CodeVersion, Function, InlinedCall, Line, ModuleId, Place, Profile};
+use std::collections::{HashMap, HashSet};
 
 /// Adds the functions that are not known yet. Of two at one place the one with a symbol stays.
 pub fn join_functions(profile: &mut Profile, other: Vec<Function>, ids: &Renumbering) {
@@ -25,6 +25,18 @@ pub fn join_functions(profile: &mut Profile, other: Vec<Function>, ids: &Renumbe
             }
         }
     }
+}
+
+/// Adds the inlined calls at places of which none is known yet.
+pub fn join_inlined_calls(profile: &mut Profile, other: Vec<InlinedCall>, ids: &Renumbering) {
+    let known: HashSet<Place> = profile.inlined_calls.iter().map(|call| call.place).collect();
+    let renumbered = other.into_iter().map(|call| InlinedCall {
+        place: ids.place(call.place),
+        file: call.file.map(|file| ids.file(file)),
+        ..call
+    });
+    profile.inlined_calls.extend(renumbered.filter(|call| !known.contains(&call.place)));
+    profile.inlined_calls.sort_by_key(|call| (call.place, call.depth));
 }
 
 /// Adds the lines of code of which none is known yet.

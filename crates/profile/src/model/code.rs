@@ -84,6 +84,21 @@ pub struct Line {
     pub line: u32,
 }
 
+/// A function whose code the compiler put where it was called, at one place that was sampled or called from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The place.
+    pub place: Place,
+    /// How many further functions were put into this one there: 0 for the innermost.
+    pub depth: u32,
+    /// Demangled name.
+    pub function: String,
+    /// Where it was called, in the function of the next depth, or else in that of the symbol table.
+    pub file: Option<FileId>,
+    /// Line of the call, 0 if unknown.
+    pub line: u32,
+}
+
 /// A block in the compiler's sense: one way in at the top, one way out at the bottom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {

@@ -31,6 +31,9 @@ pub struct Profile {
     pub functions: Vec<Function>,
     /// Source lines of executed or sampled code, sorted by place; a row holds up to the next one.
     pub lines: Vec<Line>,
+    /// Functions that the compiler put where they were called, sorted by place and depth; of places that were
+    /// sampled, or called from by a sampled stack.
+    pub inlined_calls: Vec<InlinedCall>,
     /// Call stacks of samples and waits, as a tree from the outermost caller.
     pub stacks: Vec<StackNode>,
     /// Samples in order of time within each run.

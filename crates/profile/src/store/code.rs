@@ -1,7 +1,8 @@
-//! Rows of code and its names: modules, source files, functions, lines and blocks.
+//! Rows of code and its names: modules, source files, functions, lines, inlined
+//! calls and blocks.
 
 use super::table::{Bytes, Table, name_of, place_columns};
-use crate::model::{Block, FileId, Function, Line, Module, ModuleKind, Profile, SourceFile};
+use crate::model::{Block, FileId, Function, InlinedCall, Line, Module, ModuleKind, Profile, SourceFile};
 use rusqlite::{Connection, Result, params};
 
 pub const MODULES: Table = Table { name: "modules", columns: &["module_id", "kind", "path", "build_id"] };
@@ -25,6 +26,11 @@ pub const FUNCTIONS: Table = Table {
 
 pub const LINES: Table =
     Table { name: "lines", columns: &["module_id", "code_version", "offset", "file_id", "line"] };
+
+pub const INLINED_CALLS: Table = Table {
+    name: "inlined_calls",
+    columns: &["module_id", "code_version", "offset", "depth", "function", "call_file_id", "call_line"],
+};
 
 pub const BLOCKS: Table = Table {
     name: "blocks",
@@ -70,6 +76,12 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
         let (module, version, offset) = place_columns(line.place);
         insert.execute(params![module, version, offset, line.file.map(|file| file.0), line.line])?;
     }
+    let mut insert = INLINED_CALLS.insert(database)?;
+    for call in &profile.inlined_calls {
+        let (module, version, offset) = place_columns(call.place);
+        let file = call.file.map(|file| file.0);
+        insert.execute(params![module, version, offset, call.depth, call.function, file, call.line])?;
+    }
     let mut insert = BLOCKS.insert(database)?;
     for (id, block) in profile.blocks.iter().enumerate() {
         let (module, version, offset) = place_columns(block.place);
@@ -101,6 +113,15 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
     profile.lines = LINES.read(database, |columns| {
         Ok(Line {
             place: columns.take_place()?,
+            file: columns.take::<Option<u32>>()?.map(FileId),
+            line: columns.take()?,
+        })
+    })?;
+    profile.inlined_calls = INLINED_CALLS.read(database, |columns| {
+        Ok(InlinedCall {
+            place: columns.take_place()?,
+            depth: columns.take()?,
+            function: columns.take()?,
             file: columns.take::<Option<u32>>()?.map(FileId),
             line: columns.take()?,
         })

@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 20] = [
+const TABLES: [&Table; 21] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -27,6 +27,7 @@ const TABLES: [&Table; 20] = [
     &code::FILES,
     &code::FUNCTIONS,
     &code::LINES,
+    &code::INLINED_CALLS,
     &code::BLOCKS,
     &samples::STACKS,
     &samples::SAMPLES,

@@ -117,6 +117,16 @@ CREATE TABLE lines (                            -- in order of place; a row hold
     line INTEGER NOT NULL                       -- 0 if unknown
 ) STRICT;
 
+CREATE TABLE inlined_calls (                    -- in order of place and depth
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,                    -- an instruction that was sampled, or a call
+    depth INTEGER NOT NULL,                     -- 0 for the innermost
+    function TEXT NOT NULL,                     -- demangled
+    call_file_id INTEGER REFERENCES source_files,   -- where it was called; NULL if unknown
+    call_line INTEGER NOT NULL                  -- 0 if unknown
+) STRICT;
+
 CREATE TABLE stack_nodes (                      -- callers of samples and waits, as a tree
     stack_id INTEGER PRIMARY KEY,
     parent_stack_id INTEGER REFERENCES stack_nodes, -- the caller's caller; NULL if outermost

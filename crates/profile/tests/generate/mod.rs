@@ -102,6 +102,16 @@ fn add_code(profile: &mut Profile, functions: Vec<RawFunction>, lines: Vec<RawLi
         line,
     });
     profile.functions = functions.collect();
+    let inlined = |function: &Function| InlinedCall {
+        place: function.place,
+        depth: function.size as u32 % 3,
+        function: function.name.clone(),
+        file: function.file,
+        line: function.line,
+    };
+    profile.inlined_calls = profile.functions.iter().map(inlined).collect();
+    profile.inlined_calls.sort_by_key(|call| (call.place, call.depth));
+    profile.inlined_calls.dedup_by_key(|call| (call.place, call.depth));
     let lines =
         lines.into_iter().map(|(at, of, line)| Line { place: place(at, modules), file: file(of), line });
     profile.lines = lines.collect();
