@@ -91,3 +91,25 @@ fn a_recording_of_perf_joins_with_counts() {
     );
     assert!(streamed.stdout.starts_with("sh;"), "{}{}", streamed.stdout, streamed.stderr);
 }
+
+#[test]
+fn inlined_functions_stand_in_their_callers() {
+    let place = Place::new();
+    place.write(
+        "busy.c",
+        "static int step(int n) { return n * 3 + 1; }
+         int main(void) {
+             volatile int n = 0;
+             for (int i = 0; i < 100000000; i++) n = step(n);
+             return 0;
+         }",
+    );
+    let sampled = place.shell("cc -g -O1 busy.c -o busy && timewise sample -- ./busy");
+    assert_eq!(sampled.status, Some(0), "{}", sampled.stderr);
+    if place.profile().samples.len() < 20 {
+        eprintln!("skipped: {}", sampled.stderr);
+        return;
+    }
+    let folded = place.shell("timewise export --to folded").stdout;
+    assert!(folded.lines().any(|line| line.starts_with("busy;") && line.contains(";main;step ")), "{folded}");
+}

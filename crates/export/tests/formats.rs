@@ -1,11 +1,13 @@
 //! Exports of a small profile whose numbers are all known.
 
 use expect_test::{Expect, expect};
+use serde_json::Value;
 use timewise_export as export;
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
-    BlockId, CallCost, CodeVersion, ModuleId, Offset, Place, ProcessId, Profile, StackId, StackNode,
+    BlockId, CallCost, CodeVersion, FileId, InlinedCall, ModuleId, Offset, Place, ProcessId, Profile,
+    StackId, StackNode,
 };
 
 /// `main` calls `work` ten times; eight of ten samples are in `work`.
@@ -184,28 +186,87 @@ fn csv_has_a_row_for_each_instruction() {
     );
 }
 
-/// Numbers and names of `Profile.string_table`, by a reader of the wire format that knows no schema.
+/// A message of protocol buffers, field by field: numbers, and bytes of what is within.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let mut fields = Vec::new();
+    while !message.is_empty() {
+        let key = varint(&mut message);
+        let value = varint(&mut message);
+        let within = match key & 7 {
+            0 => 0,
+            2 => value as usize,
+            other => panic!("wire type {other}"),
+        };
+        let (inner, rest) = message.split_at(within);
+        fields.push((key >> 3, value, inner));
+        message = rest;
+    }
+    fields
+}
+
 #[test]
-fn pprof_holds_the_same_time_and_counts() {
+fn pprof_has_stacks_and_counts() {
     let profile = whole();
     let bytes = export::pprof::export(&Analysis::new(&profile, Some(Policy::Sampled)));
-    let mut fields = std::collections::BTreeMap::<u64, usize>::new();
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let key = varint(&mut rest);
-        *fields.entry(key >> 3).or_default() += 1;
-        match key & 7 {
-            0 => drop(varint(&mut rest)),
-            2 => {
-                let length = varint(&mut rest) as usize;
-                rest = &rest[length..];
-            }
-            other => panic!("wire type {other}"),
-        }
-    }
-    // Sample types; two stacks and six instructions; a mapping; their locations; two functions.
-    let count = |field| fields.get(&field).copied().unwrap_or(0);
-    assert_eq!([1, 2, 3, 5].map(count), [3, 8, 1, 2], "{fields:?}");
+    let all = fields(&bytes);
+    // Sample types; two stacks and six instructions; a mapping; two functions.
+    let count = |field| all.iter().filter(|(number, ..)| *number == field).count();
+    assert_eq!([1, 2, 3, 5].map(count), [3, 8, 1, 2]);
+}
+
+/// Eight samples lie in `helper`, which the compiler put into line 12 of `work`.
+fn inlined() -> Profile {
+    let mut profile = whole();
+    profile.inlined_calls.push(InlinedCall {
+        place: Place { offset: Offset(0x2000), ..profile.stacks[0].return_place },
+        depth: 0,
+        function: "helper".into(),
+        file: Some(FileId(1)),
+        line: 12,
+    });
+    profile.check().unwrap();
+    profile
+}
+
+#[test]
+fn inlined_functions_are_frames() {
+    let profile = inlined();
+    let analysis = Analysis::new(&profile, None);
+    let folded = export::folded::export(&analysis);
+    assert!(folded.contains("sketch;main;work;helper 8000000\n"), "{folded}");
+    let speedscope = export::speedscope::export(&analysis).unwrap();
+    assert!(speedscope.contains(r#"{"name":"helper"}"#), "{speedscope}");
+
+    let firefox: Value = serde_json::from_str(&export::firefox::export(&analysis).unwrap()).unwrap();
+    let thread = &firefox["threads"][0];
+    let frames = &thread["frameTable"];
+    let name = |frame: usize| {
+        let function = frames["func"][frame].as_u64().unwrap() as usize;
+        let text = thread["funcTable"]["name"][function].as_u64().unwrap() as usize;
+        thread["stringArray"][text].as_str().unwrap()
+    };
+    let frame = |at: usize| (name(at), frames["inlineDepth"][at].as_u64(), frames["line"][at].as_u64());
+    let mut found: Vec<_> = (0..frames["length"].as_u64().unwrap() as usize).map(frame).collect();
+    found.sort();
+    let expected = [("helper", 1, 11), ("main", 0, 4), ("main", 0, 4), ("work", 0, 12)]
+        .map(|f| (f.0, Some(f.1), Some(f.2)));
+    assert_eq!(found, expected, "a call and a sample in main, and two functions at one place");
+
+    let pprof = export::pprof::export(&analysis);
+    let locations = fields(&pprof).into_iter().filter(|(number, ..)| *number == 4);
+    let mut lines: Vec<Vec<u64>> = locations
+        .map(|(_, _, location)| {
+            let lines = fields(location).into_iter().filter(|(number, ..)| *number == 4);
+            lines
+                .flat_map(|(.., line)| fields(line))
+                .filter(|(number, ..)| *number == 2)
+                .map(|f| f.1)
+                .collect()
+        })
+        .collect();
+    lines.sort();
+    lines.dedup();
+    assert!(lines.contains(&vec![11, 12]), "the innermost line stands first: {lines:?}");
 }
 
 fn varint(bytes: &mut &[u8]) -> u64 {

@@ -154,3 +154,36 @@ fn joining_large_profiles_is_quick() {
     assert_eq!(profile.edge_counts.len(), 200_000);
     assert!(start.elapsed().as_secs() < 20);
 }
+
+/// Of a place that both know, the chain of one stays whole.
+#[test]
+fn inlined_calls_meet_at_their_places() {
+    let call = |place, depth, function: &str| InlinedCall {
+        place,
+        depth,
+        function: function.into(),
+        file: Some(FileId(0)),
+        line: 1,
+    };
+    let of = |modules: &[Module], file: &str, calls: Vec<InlinedCall>| {
+        let mut profile = skeleton(RunKind::Sampling);
+        profile.modules = modules.to_vec();
+        profile.files = vec![SourceFile { path: file.into() }];
+        profile.inlined_calls = calls;
+        profile
+    };
+    let (app, libc) = (module("app", b"2"), module("libc", b"1"));
+    let known = vec![call(at(0, 0x10), 0, "a"), call(at(0, 0x10), 1, "b")];
+    let mut joined = of(std::slice::from_ref(&app), "one.c", known.clone());
+    let others = vec![
+        call(at(0, 0x10), 0, "c"),
+        call(at(1, 0x8), 0, "d"),
+        call(at(1, 0x10), 0, "e"),
+        call(at(1, 0x10), 2, "f"),
+    ];
+    joined.append(of(&[libc, app], "two.c", others));
+    assert_eq!(joined.check(), Ok(()));
+    let theirs = |place, function| InlinedCall { file: Some(FileId(1)), ..call(place, 0, function) };
+    let expected = [vec![theirs(at(0, 0x8), "d")], known, vec![theirs(at(1, 0x10), "c")]].concat();
+    assert_eq!(joined.inlined_calls, expected);
+}
