@@ -25,10 +25,20 @@ const flameTree = (() => {
 
 const frameName = (node) => strings[flame.name[node]];
 
+// Where stacks begin to differ: what is above is the same in nearly all of them.
+function trunk() {
+  let node = 0;
+  for (;;) {
+    const child = flameTree.children[node].find((one) => flame.cycles[one] >= 0.9 * flame.cycles[0]);
+    if (child === undefined) return node;
+    node = child;
+  }
+}
+
 // Hues that stay apart and never look like "hot" or "cold".
 const moduleHues = (() => {
   const hues = new Map();
-  const spread = [62, 205, 150, 300, 95, 250, 20, 180, 340, 120];
+  const spread = [62, 225, 150, 300, 95, 250, 20, 180, 340, 120];
   flame.cycles.map((cycles, node) => [flameTree.own[node], flame.module[node]])
     .sort((a, b) => b[0] - a[0])
     .forEach(([, module]) => hues.has(module) || hues.set(module, spread[hues.size % spread.length]));
@@ -47,8 +57,10 @@ function cpiHeat(cpi) {
 }
 
 class FlameGraph {
-  constructor({ deepest = Infinity, isSmall = false } = {}) {
-    Object.assign(this, { root: 0, focused: 0, word: '', byCpi: false, deepest, isSmall, frames: new Map() });
+  // A small one begins at `root` and shows no more than `levels` below it.
+  constructor({ root = 0, levels = Infinity, isSmall = false } = {}) {
+    Object.assign(this, { root, focused: root, word: '', byCpi: false, levels, isSmall, frames: new Map() });
+    this.top = isSmall ? flameTree.depth[root] : 0;
     this.area = element('div', { class: 'flame', role: 'group', 'aria-label': 'Flame graph: callers above callees' });
     this.facts = element('p', { class: 'flame-facts' });
     this.area.addEventListener('click', (event) => this.on(event, (node) => this.zoom(node)));
@@ -102,7 +114,7 @@ class FlameGraph {
     const scale = width / flame.cycles[this.root];
     const seen = new Set();
     let lowest = depth[this.root];
-    for (let node = flame.parent[this.root], last = this.root; last !== 0; last = node, node = flame.parent[node]) {
+    for (let node = flame.parent[this.root], last = this.root; last !== 0 && !this.isSmall; last = node, node = flame.parent[node]) {
       seen.add(node);
       this.place(node, 0, width, true);
     }
@@ -110,7 +122,7 @@ class FlameGraph {
     while (visit.length > 0) {
       const node = visit.pop();
       const wide = flame.cycles[node] * scale;
-      if (wide < NARROWEST || depth[node] > this.deepest) continue;
+      if (wide < NARROWEST || depth[node] - this.top > this.levels) continue;
       seen.add(node);
       lowest = Math.max(lowest, depth[node]);
       this.place(node, (start[node] - start[this.root]) * scale, wide, false);
@@ -122,7 +134,7 @@ class FlameGraph {
         this.frames.delete(node);
       }
     }
-    this.area.style.height = `${(lowest + 1) * FRAME_HEIGHT}px`;
+    this.area.style.height = `${(lowest + 1 - this.top) * FRAME_HEIGHT}px`;
     if (!seen.has(this.focused)) this.focused = this.root;
     this.frames.get(this.focused).tabIndex = 0;
   }
@@ -137,7 +149,7 @@ class FlameGraph {
       this.area.append(frame);
     }
     const cpi = this.byCpi ? frameCpi(node) : null;
-    frame.style.top = `${flameTree.depth[node] * FRAME_HEIGHT}px`;
+    frame.style.top = `${(flameTree.depth[node] - this.top) * FRAME_HEIGHT}px`;
     frame.style.left = `${left}px`;
     frame.style.width = `${Math.max(1, wide - 1)}px`;
     frame.style.setProperty('--cpi', cpi === null ? 0 : cpiHeat(cpi).toFixed(3));

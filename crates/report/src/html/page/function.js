@@ -97,7 +97,7 @@ function codeView(one, at) {
   };
 
   const titles = ['line', 'offset', 'instruction', 'taken', 'executions'];
-  const widths = ['3rem', '5rem', null, '5.2rem', '5.6rem'];
+  const widths = ['3rem', '5rem', null, '5.6rem', '5.6rem'];
   if (isSampled) {
     titles.push('time', `${eachUnit} each`);
     widths.push('5.8rem', '4.4rem');

@@ -1,7 +1,7 @@
 // The first screen: what ran, where its time went, and how far to trust the figures.
 
 function overview() {
-  const small = new FlameGraph({ deepest: 9, isSmall: true });
+  const small = new FlameGraph({ root: trunk(), levels: 7, isSmall: true });
   small.zoom = () => { location.hash = '#flame'; };
   const hasStacks = flame.cycles.length > 2;
   const view = element('section', { class: 'overview' },
