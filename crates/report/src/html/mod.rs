@@ -1,6 +1,6 @@
 //! `timewise report --format html`: everything that a profile says, as one page that needs no network.
 //!
-//! The page is a program of its own (`page/`): it gets the figures as columns of JSON ([`Content`]), sorts,
+//! The page is a program of its own (`page/`): it gets the figures as columns of JSON (`Content`), sorts,
 //! searches and draws them in the browser, and makes its elements by script, row by row as they come into
 //! view, so that names are never read as markup and a hundred thousand rows are no burden.
 
