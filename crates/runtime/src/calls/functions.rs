@@ -11,9 +11,18 @@ const PAGES: u64 = 16;
 /// Most entries of a table that is taken for one.
 const MOST: usize = 1 << 22;
 
-/// The first addresses of the functions of each mapping that was asked about, in order.
+/// A function that an unwind table tells of.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    /// Its first address.
+    start: u64,
+    /// Address of what the table tells of it.
+    entry: u64,
+}
+
+/// The functions of each mapping that was asked about, in order.
 #[derive(Debug, Default)]
-pub struct Functions(Vec<(Mapping, Vec<u64>)>);
+pub struct Functions(Vec<(Mapping, Vec<Told>)>);
 
 impl Functions {
     /// Where the function begins that holds `address`; none if nothing says so.
@@ -26,13 +35,31 @@ impl Functions {
             self.0.len() - 1
         });
         let starts = &self.0[known].1;
-        let after = starts.partition_point(|&start| start <= address);
-        starts[..after].last().copied()
+        let after = starts.partition_point(|told| told.start <= address);
+        let told = starts[..after].last()?;
+        // What lies between two functions is of neither: assembly often goes without an entry.
+        told.length().is_none_or(|length| address - told.start < length).then_some(told.start)
     }
 }
 
+impl Told {
+    /// Its length in bytes; none if it is encoded in another way than nearly all compilers do.
+    fn length(self) -> Option<u64> {
+        // Behind the entry's own length and its reference to what many share.
+        let begin = self.entry + 8;
+        let start = begin.wrapping_add_signed((field(begin, 4)? as u32 as i32).into());
+        if start == self.start { field(begin + 4, 4) } else { None }
+    }
+}
+
+/// A number of the program's memory, if it can be read.
+fn field(at: u64, bytes: usize) -> Option<u64> {
+    let mut buffer = [0; 8];
+    (read(at, &mut buffer[..bytes]) == bytes).then(|| u64::from_le_bytes(buffer))
+}
+
 /// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on.
-fn starts(start: u64, offset: u64) -> Option<Vec<u64>> {
+fn starts(start: u64, offset: u64) -> Option<Vec<Told>> {
     const HEADER: u32 = 0x6474_e550;
     // With most linkers the file's beginning lies as far below as its offset says, with some further.
     let first = start.checked_sub(offset)?;
@@ -40,10 +67,6 @@ fn starts(start: u64, offset: u64) -> Option<Vec<u64>> {
         let mut magic = [0; 4];
         read(at, &mut magic) == 4 && magic == *b"\x7fELF"
     })?;
-    let field = |at: u64, bytes: usize| {
-        let mut buffer = [0; 8];
-        (read(at, &mut buffer[..bytes]) == bytes).then(|| u64::from_le_bytes(buffer))
-    };
     let (table, size, count) = (field(base + 0x20, 8)?, field(base + 0x36, 2)?, field(base + 0x38, 2)?);
     let segment =
         |kind: u32| (0..count).map(|n| base + table + n * size).find(|&at| field(at, 4) == Some(kind.into()));
@@ -61,8 +84,11 @@ fn starts(start: u64, offset: u64) -> Option<Vec<u64>> {
         return None;
     }
     let starts = bytes.chunks_exact(8).map(|pair| {
-        let distance = i32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]]);
-        header.wrapping_add_signed(distance.into())
+        let at = |n: usize| {
+            let distance = i32::from_le_bytes([pair[n], pair[n + 1], pair[n + 2], pair[n + 3]]);
+            header.wrapping_add_signed(distance.into())
+        };
+        Told { start: at(0), entry: at(4) }
     });
     Some(starts.collect())
 }
