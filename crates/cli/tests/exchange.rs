@@ -52,7 +52,7 @@ fn what_cannot_be_imported_is_said_in_a_line() {
     place.write("text", "no recording");
     assert_refused(&place.shell("timewise import text"), "not a file of perf record");
     assert_refused(&place.shell("timewise import - < text"), "not a file of perf record");
-    assert_refused(&place.shell("timewise import ."), "'.'");
+    assert_refused(&place.shell("timewise import ."), "'.': a directory; record without --threads");
     assert_refused(&place.shell("timewise import text --counts text"), "text");
     assert_eq!(place.read("profile.tw"), "former");
 }

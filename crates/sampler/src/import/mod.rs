@@ -35,7 +35,10 @@ use timewise_target::machine;
 pub enum ImportError {
     /// The system's reason.
     #[error("cannot read: {0}")]
-    Read(#[from] io::Error),
+    Read(io::Error),
+    /// A directory, in which `perf record --threads` leaves several files.
+    #[error("a directory; record without --threads")]
+    Directory,
     /// It begins with something else.
     #[error("not a file of perf record")]
     NotPerf,
@@ -51,6 +54,15 @@ pub enum ImportError {
     /// Its events count something else than time.
     #[error("its samples count {0}, not time; record with -e cycles or -e cpu-clock")]
     NotTime(String),
+}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> ImportError {
+        match error.kind() {
+            io::ErrorKind::IsADirectory => ImportError::Directory,
+            _ => ImportError::Read(error),
+        }
+    }
 }
 
 /// Reads the file at `path`, in either form that `perf record` writes; `-` is standard input. Keeps at most
