@@ -6,8 +6,8 @@ use timewise_export as export;
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
-    BlockId, CallCost, CodeVersion, FileId, InlinedCall, ModuleId, Offset, Place, ProcessId, Profile,
-    StackId, StackNode,
+    BlockId, CallCost, CodeVersion, FileId, InlinedCall, Module, ModuleId, ModuleKind, Offset, Place,
+    ProcessId, Profile, StackId, StackNode,
 };
 
 /// `main` calls `work` ten times; eight of ten samples are in `work`.
@@ -280,4 +280,28 @@ fn varint(bytes: &mut &[u8]) -> u64 {
         }
     }
     value
+}
+
+/// A call through a linkage stub is a call of the function behind it.
+#[test]
+fn stubs_are_passed_through() {
+    let program = PROGRAM.replace("e8fa0f0000", "e8fa1f0000").replace(
+        "edge begin -> work call 10",
+        "edge begin -> stub call 10\nedge stub -> work indirect-jump 10",
+    );
+    let stub = "function work@plt at 0x3000 size 0x10\nblock stub at 0x3000 runs 10 code ff25001000 90\n";
+    let mut profile = sketch(&(stub.to_string() + &program)).unwrap();
+    let library = Module { kind: ModuleKind::File, path: b"/lib/work.so".to_vec(), build_id: Vec::new() };
+    profile.modules.push(library);
+    for place in [&mut profile.functions[2].place, &mut profile.blocks[4].place, &mut profile.lines[2].place]
+    {
+        place.module = ModuleId(1);
+    }
+    profile.samples.clear();
+    let (site, callee) = (BlockId(1), BlockId(0));
+    profile.call_costs.push(CallCost { site, callee, process: ProcessId(1), instructions: 30 });
+    profile.check().unwrap();
+    let text = callgrind(&profile);
+    let call = "cob=(2) /lib/work.so\ncfi=(2) b.c\ncfn=(3) work\ncalls=10 0x2000 11\n0x1001 4 30\n";
+    assert!(text.contains(call), "{text}");
 }
