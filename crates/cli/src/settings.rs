@@ -5,7 +5,6 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Arg, ArgAction, Command};
 use etcetera::{BaseStrategy, choose_base_strategy};
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -74,21 +73,18 @@ fn option<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|arg| arg.get_long() == Some(key))
 }
 
-/// The files that there may be, the project's last.
+/// The files that there are, the project's last. A user's that lies out of reach is none: who works as somebody
+/// else may have kept the variable `HOME`.
 fn files() -> Vec<PathBuf> {
     let of_user = choose_base_strategy().ok().map(|folders| folders.config_dir().join(OF_USER));
     let here = std::env::current_dir().ok();
     let above = here.iter().flat_map(|here| here.ancestors());
     let of_project = above.map(|folder| folder.join(OF_PROJECT)).find(|file| file.is_file());
-    of_user.into_iter().chain(of_project).collect()
+    of_user.into_iter().filter(|file| file.is_file()).chain(of_project).collect()
 }
 
 fn read(file: &Path, settings: &mut BTreeMap<&'static str, Setting>) -> anyhow::Result<()> {
-    let text = match std::fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read '{}'", file.display())),
-    };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read '{}'", file.display()))?;
     let table: Table = text.parse().map_err(|error| faulty(file, &text, &error))?;
     for (key, value) in table {
         let Some(known) = KEYS.into_iter().find(|known| *known == key) else {
