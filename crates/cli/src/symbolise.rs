@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use timewise_image::{Image, ImageError, Origin, Symboliser};
+use timewise_image::{Frame, Image, ImageError, Origin, Symboliser, frames_of};
 use timewise_profile::{
     CodeVersion, FileId, Function, InlinedCall, Line, ModuleId, ModuleKind, Offset, Place, Profile,
     SourceFile,
@@ -36,7 +36,10 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
             Ok(Some(symboliser)) => {
                 names.add(module, &symboliser, &offsets);
                 let of_file = seen.range(place(module, 0)..=place(module, u64::MAX));
-                of_file.for_each(|&place| names.add_inlined(place, &symboliser));
+                let offsets: Vec<u64> = of_file.map(|place| place.offset.0).collect();
+                for (&offset, frames) in offsets.iter().zip(frames_of(&symboliser, &offsets)) {
+                    names.add_inlined(place(module, offset), &frames);
+                }
             }
             Ok(None) => {}
             Err(error) => warnings.push(error.to_string()),
@@ -151,8 +154,7 @@ impl Names {
 
     /// The functions that stand at a place because the compiler put them where they were called. Places come
     /// in order, so that rows stay sorted.
-    fn add_inlined(&mut self, place: Place, symboliser: &Symboliser) {
-        let frames = symboliser.frames(place.offset.0);
+    fn add_inlined(&mut self, place: Place, frames: &[Frame]) {
         // The last one is the function itself; each of the others was called at the line of the next.
         for (depth, (inlined, caller)) in (0..).zip(frames.iter().zip(frames.iter().skip(1))) {
             let file = caller.file.as_deref().map(|file| self.file(file));

@@ -5,7 +5,7 @@ mod programs;
 use programs::{build, c_library, debug_file, hex, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use timewise_image::{Function, Headers, Image, Origin, Symboliser};
+use timewise_image::{Function, Headers, Image, Origin, Symboliser, frames_of};
 
 fn binaries(directory: &Path) -> Vec<PathBuf> {
     vec![
@@ -237,4 +237,16 @@ fn the_vdso_has_names() {
     let clock = clock.expect("the kernel's clock function");
     assert!(symboliser.image().code(clock.offset..clock.end()).is_some());
     assert!(!symboliser.has_lines());
+}
+
+/// Shared among threads, they come out as they do one by one.
+#[test]
+fn many_offsets_are_found_at_once() {
+    let symboliser = open(&std::env::current_exe().unwrap());
+    let offsets: Vec<u64> =
+        symboliser.functions().all().iter().flat_map(|f| [f.offset, f.end() - 1]).take(10_000).collect();
+    assert!(offsets.len() > 9000);
+    let one_by_one: Vec<_> = offsets.iter().map(|&offset| symboliser.frames(offset)).collect();
+    assert!(one_by_one.iter().filter(|frames| frames.len() > 1).count() > 100);
+    assert_eq!(frames_of(&symboliser, &offsets), one_by_one);
 }

@@ -1,6 +1,7 @@
 //! How long it takes until a report of a large profile begins to print.
 
 use crate::counter::target_folder;
+use crate::profiler::Profiler;
 use crate::suite;
 use crate::usage::wait_with_usage;
 use anyhow::{Context, Result, ensure};
@@ -30,13 +31,7 @@ pub struct Options {
 /// # Errors
 /// If it takes longer than is allowed, or cannot be measured.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "--bin", "timewise"])
-        .current_dir(root)
-        .status()
-        .context("cargo")?;
-    ensure!(built.success(), "timewise does not build");
-    let timewise = target_folder(root).join("release/timewise");
+    let timewise = Profiler::build(root)?.program;
     let file = target_folder(root).join("large.tw");
     record(root, options, &timewise, &file)?;
     let profile = enlarge(Profile::load(&file)?, &file, options.size << 20)?;

@@ -10,13 +10,13 @@ mod ours;
 mod theirs;
 
 use crate::counter::target_folder;
+use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use names::Function;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// What to check.
 #[derive(Args)]
@@ -76,7 +76,7 @@ pub struct Samples {
 /// # Errors
 /// If shares differ by more than chance allows, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let timewise = build(root)?;
+    let timewise = Profiler::build(root)?.program;
     let scratch = target_folder(root).join("perf");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let defaults = || WORKLOADS.map(str::to_string).to_vec();
@@ -91,13 +91,6 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     ensure!(bad.is_empty(), "shares differ from perf's: {}", bad.join(" "));
     Ok(())
-}
-
-fn build(root: &Path) -> Result<PathBuf> {
-    let mut cargo = Command::new(env!("CARGO"));
-    let built = cargo.args(["build", "--quiet", "--release", "--bin", "timewise"]).current_dir(root).status();
-    ensure!(built.context("cargo")?.success(), "timewise does not build");
-    Ok(target_folder(root).join("release/timewise"))
 }
 
 /// Runs a workload behind `prefix`.
