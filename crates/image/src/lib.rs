@@ -2,8 +2,10 @@
 //!
 //! [`Image`] is one opened ELF file (or the vDSO): its build id, its segments (file offset ↔
 //! link-time offset) and the bytes of its code; [`Headers`] are the part of it that can be read alone.
-//! [`Symboliser`] answers the questions that reports ask, each computed when first asked: which function holds an offset, which source line, through which
-//! inlined calls. Offsets are link-time virtual addresses throughout.
+//! [`Symboliser`] answers the questions that reports ask, each computed when first asked: which function holds
+//! an offset, which source line, through which inlined calls ([`frames_of`] asks many at once).
+//! [`UnwindTable`] finds callers; [`WrittenCode`] is what programs say of code that they wrote at run time.
+//! Offsets are link-time virtual addresses throughout.
 //!
 //! Files are read piece by piece and never mapped, so one that changes while it is read can give wrong
 //! answers but never a crash; damaged files give an error or less detail, never a panic.
