@@ -196,6 +196,11 @@ fn threads_have_calls_of_their_own() {
     assert_totals("threads.c", &["smallest"]);
 }
 
+#[test]
+fn calls_open_at_a_fork_go_on_in_both() {
+    assert_totals("fork.c", &["first", "outer", "main", "work"]);
+}
+
 /// Of each loop's and function's time, as of its instructions, that part is in `func3` which it caused.
 #[test]
 fn figure_4() {

@@ -109,10 +109,10 @@ pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
     }
 }
 
-/// A thread is about to take its first step, or the copy of one after block `from`: what its calls cost counts
-/// from here.
-pub fn start(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
-    let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
+/// A thread is about to take its first step, or the copy of one its next, from outside: what its calls cost
+/// counts from here.
+pub fn start(process: &Process, area: &mut ThreadArea) {
+    let Some(mut frames) = Frames::at(process, area, None) else { return };
     for index in 0..frames.open().len() {
         let clock = frames.clock_at(&frames.copy(index), frames.now);
         frames.open()[index].clock = clock;

@@ -195,9 +195,7 @@ pub fn begin(area: &mut ThreadArea) {
     }
     PROCESS.with(|process| {
         let process = expect(process);
-        let from = area.position.load(Ordering::Relaxed);
-        let executed = process.blocks.get(from as usize).map_or(0, |block| block.instructions);
-        calls::start(process, area, (from, executed));
+        calls::start(process, area);
         calls::limit(process, area);
     });
     signals::begin(area);
