@@ -16,17 +16,19 @@ const OF_USER: &str = "timewise/config.toml";
 
 /// What may be set: long options that are a matter of taste or of the machine. That a project has commands
 /// executed, or files written, without a word on the command line is not among them.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 12] = [
     "attribution",
+    "call-graph",
     "color",
     "deterministic",
     "frequency",
     "kernel",
     "limit",
+    "no-calls",
     "no-pager",
-    "no-stacks",
     "once",
     "quiet",
+    "sampler",
 ];
 
 /// A value and the file that it is from.

@@ -37,6 +37,27 @@ fn a_flag_that_is_set_can_be_taken_back() {
     assert!(place.shell("timewise count -- true").stderr.contains("instructions, exact"));
 }
 
+/// Each key that the documentation names is one, and an option of every command that it names.
+#[test]
+fn documented_keys_are_options_of_their_commands() {
+    let place = place();
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    let mut keys = Vec::new();
+    for (key, rest) in rows {
+        let commands = rest.split(" | ").next().unwrap();
+        for command in commands.split('`').skip(1).step_by(2) {
+            let help = place.shell(&format!("timewise {command} --help")).stdout;
+            assert!(help.contains(&format!("--{key}")), "{command} has no --{key}");
+        }
+        keys.push(key);
+    }
+    place.write("timewise.toml", "none = 1");
+    let known = place.shell("timewise report").stderr;
+    assert_eq!(known.trim_end().split_once("there are ").unwrap().1, keys.join(", "));
+}
+
 #[test]
 fn what_is_wrong_with_settings_is_one_line() {
     let place = place();
