@@ -8,6 +8,7 @@ use crate::restart;
 use crate::seize::{ended, request, stop_of};
 use crate::trace::{Registers, Tracee};
 use std::io;
+use std::time::{Duration, Instant};
 
 /// A thread that was asked to stop. It belongs to the thread of ours that asked.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub enum Found {
 #[derive(Debug)]
 pub struct Held {
     tid: libc::pid_t,
+    pid: libc::pid_t,
+    own_child: bool,
     /// The signal that is to be delivered to it; 0 if none is.
     signal: u64,
     registers: Box<Registers>,
@@ -67,11 +70,20 @@ impl Halt {
             if let Ok(Some(status)) = stop_of(id) {
                 let (signal, event) = (status & 0xff, status >> 8);
                 let signal = if event == 0 { signal as u64 } else { 0 };
-                // It is gone as well if it was killed meanwhile.
-                let registers = Tracee::new(id).registers();
-                return registers.map_or(Found::Gone, |registers| {
-                    Found::Stopped(Held { tid: id, signal, registers: registers.into() })
-                });
+                return match Tracee::new(id).registers() {
+                    Ok(registers) => {
+                        let registers = registers.into();
+                        Found::Stopped(Held {
+                            tid: id,
+                            pid: self.pid,
+                            own_child: self.own_child,
+                            signal,
+                            registers,
+                        })
+                    }
+                    // It was killed meanwhile: its end is still to be taken note of.
+                    Err(_) => Found::Pending(self),
+                };
             }
         }
         match ended(self.tid, self.pid, self.own_child) {
@@ -95,17 +107,28 @@ impl Held {
     /// Lets it go on, untraced, with its signal if there is one.
     pub fn release(self) {
         restart::undo_interruption(Tracee::new(self.tid), &self.registers);
-        // If it was killed meanwhile, there is nothing to let go of.
-        let _ = request(libc::PTRACE_DETACH, self.tid, self.signal);
+        if request(libc::PTRACE_DETACH, self.tid, self.signal).is_err() {
+            self.take_note_of_end();
+        }
+    }
+
+    /// It was killed while it stood. Its process does not end before its tracer has taken note of that.
+    fn take_note_of_end(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST_END && !ended(self.tid, self.pid, self.own_child).unwrap_or(true) {
+            std::thread::sleep(Duration::from_micros(20));
+        }
     }
 }
+
+/// A thread that was killed ends at once, unless its process writes a large core dump first.
+const LONGEST_END: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::launch::Launch;
     use crate::status::Status;
-    use std::time::Duration;
 
     fn stop(pid: i32) -> Held {
         let mut halt = Halt::ask(pid, pid, pid).unwrap();
