@@ -8,10 +8,11 @@ use crate::root::Root;
 use crate::stacks::Stacks;
 use crate::thinning::Samples;
 use crate::unwind::{End, Unwinder};
+use crate::waits::Waits;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{
-    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
+    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, StackId, Thread, ThreadId,
 };
 use timewise_target::address_space::AddressSpace;
 
@@ -45,6 +46,10 @@ pub struct Collector {
     unwinder: Unwinder,
     /// Where time passed.
     pub samples: Samples,
+    /// Where threads waited.
+    pub waits: Waits,
+    /// Where each of them does, or did last.
+    waiting_at: HashMap<ThreadId, (Option<Place>, Option<StackId>)>,
     /// Samples that found the buffer full, as far as records tell.
     pub lost: u64,
     /// Samples outside of all known code.
@@ -108,6 +113,8 @@ impl Collector {
             call_stacks: None,
             unwinder: Unwinder::new(true),
             samples: Samples::with_limit(sample_limit),
+            waits: Waits::default(),
+            waiting_at: HashMap::new(),
             lost: 0,
             unplaced: 0,
             written: 0,
@@ -156,6 +163,8 @@ impl Collector {
             Record::Lost { count } => self.lost += count,
             Record::Untracked { count } => self.untracked += count,
             Record::Throttled => self.throttled += 1,
+            Record::Waiting(raw) => self.waiting(&raw),
+            Record::Waited { pid, tid, duration_ns } => self.waited(pid, tid, duration_ns),
         }
     }
 
@@ -245,6 +254,33 @@ impl Collector {
             kernel: raw.kernel,
             stack: self.stacks.intern(&callers),
         });
+    }
+
+    fn waiting(&mut self, raw: &RawSample) {
+        let Some(thread) = self.thread(raw.pid, raw.tid) else { return };
+        let Some(process) = self.tracked.get(&raw.pid) else { return };
+        let mut frames = Vec::new();
+        match &raw.user_stack {
+            Some(stack) => {
+                frames.extend(process.space.place(stack.registers.ip));
+                self.unwinder.callers(stack, &process.space, &self.modules, &mut frames);
+            }
+            None => {
+                chain(&raw.user_callers, &process.space, &mut frames);
+            }
+        }
+        let at = match frames.split_first() {
+            Some((&place, callers)) => (Some(place), self.stacks.intern(callers)),
+            None => (None, None),
+        };
+        self.waiting_at.insert(thread, at);
+    }
+
+    fn waited(&mut self, pid: u32, tid: u32, duration_ns: u64) {
+        if let Some(thread) = self.thread(pid, tid) {
+            let at = self.waiting_at.get(&thread).copied().unwrap_or_default();
+            self.waits.add(thread, at, duration_ns);
+        }
     }
 
     fn mapping(&mut self, raw: &RawMapping) {

@@ -30,6 +30,7 @@ mod stops;
 mod thinning;
 mod unwind;
 mod user_stack;
+mod waits;
 mod warnings;
 
 pub use options::{CallGraph, Means, Options, Progress, Scope};

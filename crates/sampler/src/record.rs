@@ -97,6 +97,17 @@ pub enum Record {
     },
     /// The kernel paused an event because it fired too often.
     Throttled,
+    /// From now on a thread waits here.
+    Waiting(RawSample),
+    /// A thread has waited where it was found last.
+    Waited {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// How long.
+        duration_ns: u64,
+    },
 }
 
 /// One sample as the kernel gives it.

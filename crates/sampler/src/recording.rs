@@ -10,7 +10,7 @@ use crate::options::{Means, Options};
 use crate::order::Queue;
 use crate::root::Root;
 use crate::source::{Source, choose};
-use crate::stops;
+use crate::stops::{self, Bystander};
 use crate::warnings;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,9 @@ use timewise_target::launch::{Ended, Running, Stopped};
 use timewise_target::run;
 use timewise_target::subject::Subject;
 
-/// However large the rings are, progress is told and memory is kept small at this pace.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// However large the rings are, progress is told, memory is kept small and waiting threads are looked at, at this
+/// pace.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Lets a launched program run to its end under sampling, and gives one run with its processes,
@@ -70,6 +71,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         modules: collector.modules.into_vec(),
         stacks: collector.stacks.into_vec(),
         samples: collector.samples.into_vec(),
+        waits: collector.waits.into_vec(),
         ..Profile::default()
     })
 }
@@ -85,7 +87,7 @@ struct Prepared {
 /// How the program is sampled.
 enum Way {
     /// By performance events.
-    Events { source: Source, frequency_hz: u32, channels: Channels },
+    Events { source: Source, frequency_hz: u32, channels: Channels, bystander: Option<Box<Bystander>> },
     /// By stopping its threads; and why not by events, if that was tried.
     Stops { prepared: stops::Prepared, why: Option<SampleError> },
 }
@@ -108,7 +110,7 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
     let way = match (options.means, choose(options, Some(pid))) {
         (Means::Stops, _) => Way::stops(&root, None)?,
         (Means::Automatic, Err(why)) => Way::stops(&root, Some(why))?,
-        (_, chosen) => Way::events(chosen?.0, pid, options)?,
+        (_, chosen) => Way::events(chosen?.0, &root, options)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
     if let Way::Events { channels, .. } = &way {
@@ -118,12 +120,14 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
 }
 
 impl Way {
-    fn events(mut source: Source, pid: i32, options: &Options) -> Result<Way, SampleError> {
+    fn events(mut source: Source, root: &Root, options: &Options) -> Result<Way, SampleError> {
+        let pid = root.pid as i32;
         let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
         let frequency_hz = cost::affordable_hz(options, cost);
         source.set_frequency(frequency_hz);
         let channels = Channels::open(&source, pid, options.ring_bytes)?;
-        Ok(Way::Events { source, frequency_hz, channels })
+        let bystander = Bystander::of(pid, root.mappings.clone(), options).map(Box::new);
+        Ok(Way::Events { source, frequency_hz, channels, bystander })
     }
 
     fn stops(root: &Root, why: Option<SampleError>) -> Result<Way, SampleError> {
@@ -149,9 +153,9 @@ impl Way {
         options: &Options,
     ) -> Result<Followed, SampleError> {
         match self {
-            Way::Events { source, frequency_hz, mut channels } => {
+            Way::Events { source, frequency_hz, mut channels, bystander } => {
                 let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-                let ended = follow_events(running, &mut channels, digestion, pause)?;
+                let ended = follow_events(running, &mut channels, bystander, digestion, pause)?;
                 Ok(Followed {
                     ended,
                     clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
@@ -192,6 +196,7 @@ fn clock(event: String, frequency_hz: u32, counts_cycles: bool, precise_level: u
 fn follow_events(
     running: Running,
     channels: &mut Channels,
+    mut bystander: Option<Box<Bystander>>,
     digestion: &Digestion,
     pause: Duration,
 ) -> Result<Ended, SampleError> {
@@ -204,8 +209,10 @@ fn follow_events(
         }
         let now_ns = monotonic_ns();
         channels.drain(|stamped| queue.push(stamped));
+        bystander.iter_mut().flat_map(|bystander| bystander.look()).for_each(|stamped| queue.push(stamped));
         digestion.take(queue.release(now_ns));
     }
+    bystander.into_iter().flat_map(|bystander| bystander.finish()).for_each(|stamped| queue.push(stamped));
     let ended = running.wait().map_err(failed("learn how the program ended"))?;
     channels.disable().map_err(failed("stop sampling"))?;
     channels.drain(|stamped| queue.push(stamped));

@@ -107,6 +107,15 @@ impl Family {
         running
     }
 
+    /// What the scheduler did with each thread so far.
+    pub fn accounts(&self) -> impl Iterator<Item = (i32, i32, Turns)> {
+        let of_process = |(&pid, process): (&i32, &'_ Process)| {
+            let read = |(&tid, thread): (&i32, &Thread)| Some((pid, tid, thread.account.as_ref()?.read()?));
+            process.threads.iter().filter_map(read).collect::<Vec<_>>()
+        };
+        self.processes.iter().flat_map(of_process)
+    }
+
     /// Threads and children that began since the last time.
     fn find_new(&mut self, now_ns: u64, records: &mut Records) {
         let mut unseen: Vec<i32> = self.processes.keys().copied().collect();

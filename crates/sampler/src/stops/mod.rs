@@ -8,18 +8,23 @@
 mod callers;
 mod family;
 mod pace;
+mod sleepers;
 mod trial;
+mod waiting;
 
 pub use pace::affordable_hz;
 pub use trial::cost_of_stop;
+pub use waiting::Bystander;
 
 use crate::SampleError;
 use crate::digestion::Digestion;
 use crate::options::{CallGraph, Options};
 use crate::record::{RawMapping, RawSample, Record};
 use crate::recording::monotonic_ns;
+use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
+use sleepers::Sleepers;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,17 +74,7 @@ pub fn follow(
     options: &Options,
 ) -> Result<(Ended, Stops), SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
-    let mut sampler = Sampler {
-        root: running.pid(),
-        family: prepared.family,
-        pace: Pace::new(options, prepared.cost),
-        pending: Vec::new(),
-        records: Records::default(),
-        kernel: options.kernel,
-        call_graph: options.call_graph,
-        stack_bytes: options.stack_bytes as usize,
-        untraceable: 0,
-    };
+    let mut sampler = Sampler::new(running.pid(), prepared, options);
     let begun = Instant::now();
     let mut due = begun;
     while !running
@@ -91,15 +86,14 @@ pub fn follow(
         }
         sampler.pace.ticked(due.elapsed());
         sampler.ask();
+        sampler.ask_sleepers();
         due = (due + sampler.pace.period()).max(Instant::now());
         sampler.serve(due);
         digestion.take(std::mem::take(&mut sampler.records.0));
     }
-    // What was asked to stop must not stand for ever.
-    while !sampler.pending.is_empty() {
-        sampler.serve(Instant::now() + GLANCE);
-    }
+    sampler.let_all_go();
     let elapsed = begun.elapsed();
+    sampler.sleepers.finish(monotonic_ns(), &mut sampler.records);
     sampler.family.note_ends(&mut sampler.records);
     digestion.take(std::mem::take(&mut sampler.records.0));
     let ended = running.wait().map_err(failed("learn how the program ended"))?;
@@ -110,6 +104,7 @@ struct Sampler {
     root: i32,
     family: Family,
     pace: Pace,
+    sleepers: Sleepers,
     pending: Vec<Pending>,
     records: Records,
     kernel: bool,
@@ -124,23 +119,59 @@ struct Sampler {
 struct Pending {
     halt: Halt,
     asked: Instant,
-    processor: u32,
+    purpose: Purpose,
+}
+
+/// What a thread was asked to stop for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// It ran, on this processor.
+    Sample { processor: u32 },
+    /// It waited.
+    Callers,
 }
 
 impl Sampler {
+    fn new(root: i32, prepared: Prepared, options: &Options) -> Sampler {
+        Sampler {
+            root,
+            family: prepared.family,
+            pace: Pace::new(options, prepared.cost),
+            sleepers: Sleepers::default(),
+            pending: Vec::new(),
+            records: Records::default(),
+            kernel: options.kernel,
+            call_graph: options.call_graph,
+            stack_bytes: options.stack_bytes as usize,
+            untraceable: 0,
+        }
+    }
+
     /// Asks every thread that runs now to stop.
     fn ask(&mut self) {
         for Runs { pid, tid, processor } in self.family.look(&mut self.records) {
-            if self.pending.iter().any(|pending| pending.halt.tid() == tid) {
-                continue;
+            if self.ask_one(pid, tid, Purpose::Sample { processor }).is_err_and(|why| why == libc::EPERM) {
+                self.untraceable += 1;
             }
-            let asked = Instant::now();
-            match Halt::ask(pid, tid, self.root) {
-                Ok(halt) => self.pending.push(Pending { halt, asked, processor }),
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) => self.untraceable += 1,
-                // It is gone.
-                Err(_) => {}
-            }
+        }
+    }
+
+    /// Asks a thread to stop, unless it was asked already.
+    fn ask_one(&mut self, pid: i32, tid: i32, purpose: Purpose) -> Result<(), i32> {
+        if self.pending.iter().any(|pending| pending.halt.tid() == tid) {
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let halt =
+            Halt::ask(pid, tid, self.root).map_err(|error| error.raw_os_error().unwrap_or_default())?;
+        self.pending.push(Pending { halt, asked, purpose });
+        Ok(())
+    }
+
+    /// Lets all go that were asked to stop, which must not stand for ever.
+    fn let_all_go(&mut self) {
+        while !self.pending.is_empty() {
+            self.serve(Instant::now() + GLANCE);
         }
     }
 
@@ -148,14 +179,17 @@ impl Sampler {
     fn serve(&mut self, until: Instant) {
         let begun = Instant::now();
         loop {
-            for Pending { halt, asked, processor } in std::mem::take(&mut self.pending) {
+            for Pending { halt, asked, purpose } in std::mem::take(&mut self.pending) {
                 let (pid, tid) = (halt.pid(), halt.tid());
                 match halt.poll() {
-                    Found::Pending(halt) => self.pending.push(Pending { halt, asked, processor }),
-                    Found::Stopped(held) => {
-                        self.sample(pid, tid, processor, held);
-                        self.pace.stopped(asked.elapsed());
-                    }
+                    Found::Pending(halt) => self.pending.push(Pending { halt, asked, purpose }),
+                    Found::Stopped(held) => match purpose {
+                        Purpose::Callers => self.find_callers(pid, tid, held),
+                        Purpose::Sample { processor } => {
+                            self.sample(pid, tid, processor, held);
+                            self.pace.stopped(asked.elapsed());
+                        }
+                    },
                     Found::Gone => {}
                 }
             }
@@ -176,15 +210,9 @@ impl Sampler {
         let kernel = held.in_system_call();
         let wanted = self.kernel || !kernel;
         let weight_ns = self.family.time_since_sample(pid, tid);
-        let (mut user_callers, mut user_stack) = (Vec::new(), None);
+        let mut stack = (Vec::new(), None);
         if wanted && weight_ns > 0 {
-            match self.call_graph {
-                CallGraph::Off => {}
-                CallGraph::FramePointers => user_callers = callers::by_frame_pointer(pid, &registers, kernel),
-                CallGraph::Automatic | CallGraph::UnwindTables => {
-                    user_stack = Some(callers::copy(pid, &registers, self.stack_bytes).into());
-                }
-            }
+            stack = self.callers(pid, &held);
             self.family.place(pid, registers.rip, &mut self.records);
         }
         held.release();
@@ -201,9 +229,22 @@ impl Sampler {
             period: weight_ns,
             kernel,
             kernel_callers: Vec::new(),
-            user_callers,
-            user_stack,
+            user_callers: stack.0,
+            user_stack: stack.1,
         };
         self.records.add(time_ns, Record::Sample(sample));
+    }
+
+    /// Who called, or what it takes to find out.
+    fn callers(&self, pid: i32, held: &Held) -> (Vec<u64>, Option<Box<UserStack>>) {
+        let (registers, kernel) = (held.registers(), held.in_system_call());
+        match self.call_graph {
+            CallGraph::Off if kernel => (vec![registers.rip], None),
+            CallGraph::Off => (Vec::new(), None),
+            CallGraph::FramePointers => (callers::by_frame_pointer(pid, registers, kernel), None),
+            CallGraph::Automatic | CallGraph::UnwindTables => {
+                (Vec::new(), Some(callers::copy(pid, registers, self.stack_bytes).into()))
+            }
+        }
     }
 }

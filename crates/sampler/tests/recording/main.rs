@@ -5,4 +5,5 @@ mod callers;
 mod imported;
 mod program;
 mod recordings;
+mod waits;
 mod witness;

@@ -1,0 +1,194 @@
+//! Where threads wait, found by looking at them from time to time.
+//!
+//! How long a thread waited in all follows from the scheduler's account of it: the time that passed, less its CPU
+//! time and the time that it was queued for a processor. Where it waited is what is found when it is looked at:
+//! each wait that lasts until a look is charged with what the thread waited since the look before.
+
+use super::family::{Family, Records};
+use crate::record::{RawSample, Record};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+use timewise_target::memory;
+
+/// Between looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks may take this part of the time; where there are many threads, they are looked at less often.
+const COST_LIMIT: f64 = 0.01;
+
+/// As much of a stack tells one wait from another.
+const TELLING_BYTES: usize = 1024;
+
+/// Threads by process and id.
+#[derive(Debug, Default)]
+pub struct Sleepers {
+    threads: HashMap<(i32, i32), Sleeper>,
+    /// When to look next; at once at first.
+    due_ns: u64,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    /// What it had not waited when it was first seen: the moment, less its CPU time and its time in the queue.
+    base_ns: u64,
+    /// What of its waiting was accounted for.
+    told_ns: u64,
+    /// What it waited in places that are not known yet.
+    untold_ns: u64,
+    /// Where it was found last.
+    place: Option<u64>,
+    seen: bool,
+}
+
+impl Sleepers {
+    /// Whether it is time to look.
+    pub fn are_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.due_ns
+    }
+
+    /// Looks at all threads: records what they waited, and gives those that must be stopped to learn with which
+    /// callers they wait, as far as that is known without.
+    pub fn look(&mut self, family: &Family, now_ns: u64, records: &mut Records) -> Vec<RawSample> {
+        let begun = Instant::now();
+        let mut unknown = Vec::new();
+        for (pid, tid, turns) in family.accounts() {
+            let base_ns = now_ns.saturating_sub(turns.ran_ns + turns.queued_ns);
+            let new = Sleeper { base_ns, told_ns: 0, untold_ns: 0, place: None, seen: true };
+            let sleeper = self.threads.entry((pid, tid)).or_insert(new);
+            sleeper.seen = true;
+            // While it runs, the account of its CPU time lags; that is made good at the next look.
+            let waited_ns = base_ns.saturating_sub(sleeper.base_ns).saturating_sub(sleeper.told_ns);
+            sleeper.told_ns += waited_ns;
+            sleeper.untold_ns += waited_ns;
+            let sleep = Sleep::of(pid, tid);
+            let before = std::mem::replace(&mut sleeper.place, sleep.as_ref().map(|sleep| sleep.telling));
+            let known = before == sleeper.place;
+            if before.is_some() && !known {
+                // The wait of the look before went on until it ended; then, if there is another, that began.
+                let kept_ns = if sleep.is_some() { sleeper.untold_ns / 2 } else { 0 };
+                sleeper.untold_ns -= kept_ns;
+                sleeper.tell(pid, tid, now_ns, records);
+                sleeper.untold_ns = kept_ns;
+            }
+            let Some(sleep) = sleep else { continue };
+            if !known && sleep.may_be_disturbed() {
+                unknown.push(sleep.without_callers(pid, tid));
+                continue;
+            }
+            if !known {
+                records.add(now_ns, Record::Waiting(sleep.without_callers(pid, tid)));
+            }
+            sleeper.tell(pid, tid, now_ns, records);
+        }
+        self.threads.retain(|&(pid, tid), sleeper| {
+            let seen = std::mem::take(&mut sleeper.seen);
+            if !seen {
+                sleeper.tell(pid, tid, now_ns, records);
+            }
+            seen
+        });
+        let pause = begun.elapsed().div_f64(COST_LIMIT).max(PAUSE);
+        self.due_ns = now_ns + pause.as_nanos() as u64;
+        unknown
+    }
+
+    /// Records the rest, when there are no more looks.
+    pub fn finish(&mut self, now_ns: u64, records: &mut Records) {
+        for ((pid, tid), mut sleeper) in self.threads.drain() {
+            sleeper.tell(pid, tid, now_ns, records);
+        }
+    }
+}
+
+impl Sleeper {
+    fn tell(&mut self, pid: i32, tid: i32, now_ns: u64, records: &mut Records) {
+        let duration_ns = std::mem::take(&mut self.untold_ns);
+        if duration_ns > 0 {
+            let (pid, tid) = (pid as u32, tid as u32);
+            records.add(now_ns, Record::Waited { pid, tid, duration_ns });
+        }
+    }
+}
+
+/// A thread that waits, as the kernel shows it.
+struct Sleep {
+    system_call: i64,
+    fourth_argument: u64,
+    instruction: u64,
+    telling: u64,
+}
+
+impl Sleep {
+    /// `None` if the thread runs, or is gone.
+    fn of(pid: i32, tid: i32) -> Option<Sleep> {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+        let mut fields = line.split_whitespace();
+        let system_call = fields.next()?.parse().ok()?;
+        let numbers: Vec<u64> = fields
+            .map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok())
+            .collect::<Option<_>>()?;
+        let [arguments @ .., stack, instruction] = &numbers[..] else { return None };
+        let mut top = [0; TELLING_BYTES];
+        let read = memory::read(pid, *stack, &mut top);
+        let mut telling = DefaultHasher::new();
+        (stack, instruction, &top[..read]).hash(&mut telling);
+        Some(Sleep {
+            system_call,
+            fourth_argument: arguments.get(3).copied().unwrap_or_default(),
+            instruction: *instruction,
+            telling: telling.finish(),
+        })
+    }
+
+    /// Whether the kernel takes the wait up again, as if nothing had been, after the thread was stopped. Some waits
+    /// would begin anew, and last longer.
+    fn may_be_disturbed(&self) -> bool {
+        match self.system_call {
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait => self.fourth_argument as i32 == -1,
+            call => UNDISTURBED.contains(&call),
+        }
+    }
+
+    fn without_callers(&self, pid: i32, tid: i32) -> RawSample {
+        RawSample {
+            address: 0,
+            pid: pid as u32,
+            tid: tid as u32,
+            cpu: 0,
+            period: 0,
+            kernel: true,
+            kernel_callers: Vec::new(),
+            user_callers: vec![self.instruction],
+            user_stack: None,
+        }
+    }
+}
+
+/// Calls that wait for as long as they would have, also when they are interrupted.
+const UNDISTURBED: [libc::c_long; 24] = [
+    libc::SYS_futex,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_poll,
+    libc::SYS_ppoll,
+    libc::SYS_select,
+    libc::SYS_pselect6,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_pause,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_restart_syscall,
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_open,
+    libc::SYS_openat,
+    libc::SYS_flock,
+    libc::SYS_fcntl,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_timedreceive,
+];

@@ -1,0 +1,88 @@
+//! Stopping threads that wait, to learn with which callers; also beside a sampler that follows the program by other
+//! means.
+
+use super::family::Family;
+use super::{Prepared, Purpose, Sampler};
+use crate::options::Options;
+use crate::record::{RawMapping, RawSample, Record, Stamped};
+use crate::recording::monotonic_ns;
+use std::time::{Duration, Instant};
+use timewise_target::halt::Held;
+
+/// A thread that waits stands at once: it is not on a processor that it would have to leave.
+const LONGEST_STOP: Duration = Duration::from_millis(1);
+
+/// Looks at where threads wait while another samples where they compute.
+pub struct Bystander(Sampler);
+
+impl Bystander {
+    /// Begins with a process that stands before its first instruction, with these mappings. `None` if the system
+    /// does not tell of it.
+    pub fn of(pid: i32, mappings: Vec<RawMapping>, options: &Options) -> Option<Bystander> {
+        let prepared = Prepared { family: Family::of(pid, mappings)?, cost: Duration::ZERO };
+        Some(Bystander(Sampler::new(pid, prepared, options)))
+    }
+
+    /// Looks if it is time to. Gives records of waiting alone: of all else the other sampler tells.
+    pub fn look(&mut self) -> impl Iterator<Item = Stamped> {
+        if self.0.sleepers.are_due(monotonic_ns()) {
+            self.0.family.look(&mut self.0.records);
+            self.0.ask_sleepers();
+            self.0.serve(Instant::now() + LONGEST_STOP);
+        }
+        of_waiting(std::mem::take(&mut self.0.records.0))
+    }
+
+    /// The rest, when the program has ended.
+    pub fn finish(mut self) -> impl Iterator<Item = Stamped> {
+        self.0.let_all_go();
+        self.0.sleepers.finish(monotonic_ns(), &mut self.0.records);
+        of_waiting(self.0.records.0)
+    }
+}
+
+fn of_waiting(records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
+    records.into_iter().filter(|of| matches!(of.record, Record::Waiting(_) | Record::Waited { .. }))
+}
+
+impl Sampler {
+    /// Records what threads waited, if it is time to, and asks those to stop of which the callers are not known.
+    pub(super) fn ask_sleepers(&mut self) {
+        let now_ns = monotonic_ns();
+        if !self.sleepers.are_due(now_ns) {
+            return;
+        }
+        for sleep in self.sleepers.look(&self.family, now_ns, &mut self.records) {
+            if self.ask_one(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
+                self.records.add(now_ns, Record::Waiting(sleep));
+            }
+        }
+    }
+
+    /// Records with which callers a thread waits, that stands now.
+    pub(super) fn find_callers(&mut self, pid: i32, tid: i32, held: Held) {
+        let time_ns = monotonic_ns();
+        let waits = held.in_system_call();
+        let (user_callers, user_stack) = self.callers(pid, &held);
+        if waits {
+            self.family.place(pid, held.registers().rip, &mut self.records);
+        }
+        held.release();
+        // It may have gone on before it was stopped; then it is found again if it waits again.
+        if waits {
+            let (pid, tid) = (pid as u32, tid as u32);
+            let sample = RawSample {
+                address: 0,
+                pid,
+                tid,
+                cpu: 0,
+                period: 0,
+                kernel: true,
+                kernel_callers: Vec::new(),
+                user_callers,
+                user_stack,
+            };
+            self.records.add(time_ns, Record::Waiting(sample));
+        }
+    }
+}
