@@ -65,8 +65,11 @@ impl Halt {
 
     /// Looks, without waiting, whether it stands.
     pub fn poll(self) -> Found {
-        // A thread that has called `execve` bears the number of its process.
-        for id in [self.tid, self.pid] {
+        // A thread that has called `execve` bears the number of its process, whose first thread may have been asked
+        // to stop as well: that stop is not ours.
+        let is_there = std::path::Path::new(&format!("/proc/{}/task/{}", self.pid, self.tid)).exists();
+        let ids = if is_there { &[self.tid][..] } else { &[self.tid, self.pid] };
+        for &id in ids {
             if let Ok(Some(status)) = stop_of(id) {
                 let (signal, event) = (status & 0xff, status >> 8);
                 let signal = if event == 0 { signal as u64 } else { 0 };
