@@ -309,11 +309,13 @@ impl<'a> Comparison<'a> {
         rows: usize,
     ) -> Vec<(u64, u64)> {
         let mut counts = vec![(0u64, 0u64); rows];
-        for id in (0..self.base.code.instructions.len() as u32).map(InstructionId) {
-            base_row(id).into_iter().for_each(|row| counts[row].0 += self.base.code.executions(id));
+        let all = |analysis: &Analysis| (0..analysis.code.instructions.len() as u32).map(InstructionId);
+        let add = |sum: &mut u64, executions: u64| *sum = sum.saturating_add(executions);
+        for id in all(self.base) {
+            base_row(id).into_iter().for_each(|row| add(&mut counts[row].0, self.base.code.executions(id)));
         }
-        for id in (0..self.test.code.instructions.len() as u32).map(InstructionId) {
-            test_row(id).into_iter().for_each(|row| counts[row].1 += self.test.code.executions(id));
+        for id in all(self.test) {
+            test_row(id).into_iter().for_each(|row| add(&mut counts[row].1, self.test.code.executions(id)));
         }
         counts
     }

@@ -3,7 +3,7 @@
 use crate::pairing::Pairing;
 use crate::similar;
 use timewise_flow::{Analysis, Routine};
-use timewise_profile::{Function, Offset};
+use timewise_profile::{Function, ModuleId, Place};
 
 /// Pairs the routines of two analyses whose modules are paired: by symbol and file, by symbol, by the name
 /// without what compilers add to it; without symbols by offset where the files are the same, else by the
@@ -17,7 +17,10 @@ pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     // A function that moved into another module, such as from a library that is now linked statically.
     let anywhere = |analysis: &Analysis, id: u32| symbol(analysis, &analysis.routines[id as usize]);
     pairing.by_key(|id| anywhere(base, id), |id| anywhere(test, id));
-    pairing.by_key(|id| sides.offset_in_same_file(id), |id| sides.offset_of_theirs(id));
+    let theirs = |id: u32| &test.routines[id as usize];
+    pairing.by_key(|id| sides.place_in_same_file(id), |id| Some(theirs(id).place));
+    pairing
+        .by_key(|id| sides.rest_of_module(id), |id| is_rest(theirs(id)).then_some(theirs(id).place.module.0));
     similar::pair(base, test, modules, &mut pairing);
     pairing
 }
@@ -44,22 +47,29 @@ impl<'a> Sides<'a> {
         Some((routine.place.module.0, name(self.test, routine)?))
     }
 
-    fn offset_in_same_file(&self, id: u32) -> Option<(u32, Offset)> {
+    /// Of code that lies in the same file on both sides; a file without a build id is the same if its path is.
+    fn place_in_same_file(&self, id: u32) -> Option<Place> {
         let place = self.base.routines[id as usize].place;
-        let module = self.modules.of_base(place.module.0)?;
-        let build_id =
-            |analysis: &'a Analysis, module: u32| &analysis.profile.modules[module as usize].build_id;
-        let ours = build_id(self.base, place.module.0);
-        (!ours.is_empty() && ours == build_id(self.test, module)).then_some((module, place.offset))
+        let partner = ModuleId(self.modules.of_base(place.module.0)?);
+        let ours = &self.base.profile.modules[place.module.index()];
+        let theirs = &self.test.profile.modules[partner.index()];
+        let is_same =
+            ours.build_id == theirs.build_id && (!ours.build_id.is_empty() || ours.path == theirs.path);
+        is_same.then_some(Place { module: partner, ..place })
     }
 
-    fn offset_of_theirs(&self, id: u32) -> Option<(u32, Offset)> {
-        let place = self.test.routines[id as usize].place;
-        Some((place.module.0, place.offset))
+    /// Code of a module that belongs to no function and was not counted.
+    fn rest_of_module(&self, id: u32) -> Option<u32> {
+        let routine = &self.base.routines[id as usize];
+        is_rest(routine).then(|| self.modules.of_base(routine.place.module.0)).flatten()
     }
 }
 
 type Naming = fn(&Analysis, &Routine) -> Option<Name>;
+
+fn is_rest(routine: &Routine) -> bool {
+    routine.function.is_none() && routine.blocks.is_empty()
+}
 
 fn named<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<&'a Function> {
     let function = &analysis.profile.functions[routine.function?.index()];

@@ -48,6 +48,7 @@ proptest! {
                 analysis.lines_of_loop(one);
             }
             analysis.strays().count();
+            timewise_flow::hints::hints(&analysis);
         }
     }
 }

@@ -52,8 +52,8 @@ fn costliest_first<R, K: Ord>(rows: &mut [R], cost: impl Fn(&R) -> Cost, key: im
 pub(crate) fn compact<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     let rounded = || format!("{value:.8e}").parse().unwrap_or(*value);
     let shown = if value.fract() == 0.0 { *value } else { rounded() };
-    if shown.fract() == 0.0 && (0.0..9e15).contains(&shown) {
-        return serializer.serialize_u64(shown as u64);
+    if shown.fract() == 0.0 && shown.abs() < 9e15 {
+        return serializer.serialize_i64(shown as i64);
     }
     serializer.serialize_f64(shown)
 }

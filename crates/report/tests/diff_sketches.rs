@@ -1,0 +1,225 @@
+//! Whole comparisons of small programs, as golden text. `UPDATE_EXPECT=1 cargo test` rewrites it.
+
+use expect_test::{Expect, expect};
+use timewise_diff::Comparison;
+use timewise_flow::Analysis;
+use timewise_flow::sketch::sketch;
+use timewise_profile::Profile;
+use timewise_report::Style;
+use timewise_report::diff::{self, By};
+
+/// A hash table's look-up in a loop, whose load is slow, and with more rounds in a second version, which also has a
+/// function of its own for reports.
+fn program(rounds: u64, load: u64, more: &str) -> Profile {
+    sketch(&format!(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function main at 0x1000 size 0x40 file /src/main.c line 1
+         function lookup at 0x2000 size 0x40 file /src/table.c line 9
+         block start at 0x1000 runs 1 code 31c0 90
+         block head at 0x2000 runs 1000 code 4831c9
+         block body at 0x2003 runs {rounds} code 488b3433 4883c001 75eb
+         block tail at 0x200d runs 1000 code c3
+         edge - -> start external 1
+         edge start -> head call 1000
+         edge head -> body fallthrough 1000
+         edge body -> body branch {}
+         edge body -> tail fallthrough 1000
+         line 0x1000 /src/main.c 2
+         line 0x2000 /src/table.c 10
+         line 0x2003 /src/table.c 11
+         sample 0x1002 700
+         sample 0x2007 {load}
+         {more}",
+        rounds - 1000
+    ))
+    .unwrap()
+}
+
+fn before() -> Profile {
+    program(1_000_000, 3000, "")
+}
+
+fn after() -> Profile {
+    let report = "function report at 0x3000 size 0x20 file /src/report.c line 5
+         block report at 0x3000 runs 2000 code 4831c0 488b3433 c3
+         edge start -> report call 2000
+         line 0x3000 /src/report.c 6
+         sample 0x3007 150";
+    program(1_100_000, 3400, report)
+}
+
+fn compared<T>(base: &Profile, test: &Profile, show: impl FnOnce(&Comparison) -> T) -> T {
+    let (base, test) = (Analysis::new(base, None), Analysis::new(test, None));
+    show(&Comparison::new(&base, &test).unwrap())
+}
+
+fn text(base: &Profile, test: &Profile, by: By) -> String {
+    compared(base, test, |comparison| {
+        diff::text(comparison, by, Some(25), Style { width: 130, colour: false })
+    })
+}
+
+fn check(got: &str, want: Expect) {
+    want.assert_eq(got);
+}
+
+#[test]
+fn functions_of_two_versions() {
+    check(
+        &text(&before(), &after(), By::Function),
+        expect![[r#"
+        BASE sketch · sampled once, 3,700 samples · counted once
+        TEST sketch · sampled once, 4,250 samples · counted once
+        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
+          by cost +2.7 % (95 %: -27.2 to +32.6)
+        instructions 3.00 M → 3.31 M: +10.2 %
+        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+          FILE, --test FILE
+
+        Changes beyond noise
+               time            95 %  by count          95 %   by cost            95 %  instructions  function  where
+          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  lookup    table.c:9
+             +4.1 %    +3.0 to +5.1    +4.1 %  +3.0 to +5.1       0 %                           new  report    only TEST: report.c:5
+        (in brackets: may be noise) · shares are of the time in BASE
+    "#]],
+    );
+}
+
+#[test]
+fn loops_of_two_versions() {
+    check(
+        &text(&before(), &after(), By::Loop),
+        expect![[r#"
+        BASE sketch · sampled once, 3,700 samples · counted once
+        TEST sketch · sampled once, 4,250 samples · counted once
+        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
+          by cost +2.7 % (95 %: -27.2 to +32.6)
+        instructions 3.00 M → 3.31 M: +10.2 %
+        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+          FILE, --test FILE
+
+        Changes beyond noise
+               time            95 %  by count          95 %   by cost            95 %  instructions  loop        where
+          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  table.c:11  in lookup
+        (in brackets: may be noise) · shares are of the time in BASE
+    "#]],
+    );
+}
+
+#[test]
+fn instructions_of_two_versions() {
+    check(
+        &text(&before(), &after(), By::Instruction),
+        expect![[r#"
+        BASE sketch · sampled once, 3,700 samples · counted once
+        TEST sketch · sampled once, 4,250 samples · counted once
+        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
+          by cost +2.7 % (95 %: -27.2 to +32.6)
+        instructions 3.00 M → 3.31 M: +10.2 %
+        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+          FILE, --test FILE
+
+        Changes beyond noise
+               time            95 %  by count          95 %   by cost            95 %  instructions  instruction        where
+          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in loo…
+             +4.1 %    +3.0 to +5.1    +4.1 %  +3.0 to +5.1       0 %                           new  mov rsi,[rbx+rsi]  only TEST: report…
+        (in brackets: may be noise) · shares are of the time in BASE
+        only in TEST: 2 instructions
+        counts changed, time not beyond noise: 2 instructions
+    "#]],
+    );
+}
+
+#[test]
+fn a_profile_compared_with_itself() {
+    check(
+        &text(&before(), &before(), By::Line),
+        expect![[r#"
+        BASE sketch · sampled once, 3,700 samples · counted once
+        TEST sketch · sampled once, 3,700 samples · counted once
+        time 925 ms → 925 ms: 0 % (95 %: -27.7 to +27.7) · by count 0 % · by cost 0 % (95 %: -27.7 to +27.7)
+        instructions 3.00 M → 3.00 M: same
+        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+          FILE, --test FILE
+
+        No change of a line is more than noise.
+    "#]],
+    );
+}
+
+#[test]
+fn several_runs_on_each_side() {
+    let side = |loads: [u64; 3]| {
+        let [mut profile, second, third] = loads.map(|load| program(1_000_000, load, ""));
+        profile.append(second);
+        profile.append(third);
+        profile
+    };
+    check(
+        &text(&side([3000, 3020, 2990]), &side([3500, 3520, 3490]), By::Function),
+        expect![[r#"
+        BASE sketch · sampled 3 times, 11,110 samples · counted 3 times
+        TEST sketch · sampled 3 times, 12,610 samples · counted 3 times
+        time 926 ms → 1.05 s: +13.5 % (95 %: +12.6 to +14.4) · by count 0 % · by cost +13.5 % (95 %: +12.6 to +14.4)
+        instructions 3.00 M → 3.00 M: same
+        runs of the same program differ by 0.4 % of their time (standard deviation)
+
+        Changes beyond noise
+             time            95 %  by count  by cost            95 %  instructions  function  where
+          +13.5 %  +11.0 to +16.0       0 %  +13.5 %  +11.0 to +16.0          same  lookup    table.c:9
+    "#]],
+    );
+}
+
+#[test]
+fn counts_alone() {
+    let counted = |mut profile: Profile| {
+        profile.samples.clear();
+        profile
+    };
+    check(
+        &text(&counted(before()), &counted(after()), By::Function),
+        expect![[r#"
+        BASE sketch · sampled once, 0 samples · counted once
+        TEST sketch · sampled once, 0 samples · counted once
+        instructions 3.00 M → 3.31 M: +10.2 %
+
+        Changes of counts
+          instructions  in BASE  in TEST  function  where
+               +10.0 %   3.00 M   3.30 M  lookup    table.c:9
+                   new        0    6,000  report    only TEST: report.c:5
+    "#]],
+    );
+}
+
+#[test]
+fn rows_as_csv() {
+    let csv = compared(&before(), &after(), |comparison| diff::csv(comparison, By::Line).unwrap());
+    check(
+        &csv,
+        expect![[r#"
+            finding,status,base_module,base_function,base_offset,base_file,base_line,base_text,test_module,test_function,test_offset,test_file,test_line,test_text,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
+            true,both,/bin/sketch,,,/src/table.c,11,,/bin/sketch,,,/src/table.c,11,,3001000,3301000,750000000,850000000,100000000,-125624742,325630300,0,75000000,60062389.5,89950746.8,50154183.8,25000000,-210797678,260785514,0
+            true,new,,,,,,,/bin/sketch,,,/src/report.c,6,,0,6000,0,37500000,37500000,28161758.1,47314270.9,22204336.3,37500000,28161758.1,47314270.9,22204336.3,0,0,0,0
+            false,both,/bin/sketch,,,/src/main.c,2,,/bin/sketch,,,/src/main.c,2,,2,2,175000000,175000000,0,-51919948.6,51919948.6,0,0,0,0,0,0,-51919948.6,51919948.6,0
+            false,both,/bin/sketch,,,/src/table.c,10,,/bin/sketch,,,/src/table.c,10,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
+        "#]],
+    );
+}
+
+#[test]
+fn a_document_as_json() {
+    let json = compared(&before(), &after(), |comparison| diff::json(comparison, By::Loop).unwrap());
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for (field, want) in [("schema", "timewise-diff/1"), ("by", "loop"), ("unit", "ns")] {
+        assert_eq!(document[field], want);
+    }
+    assert!(document["noise"].is_null(), "unknown with one run on each side");
+    assert_eq!(document["base"]["measurement"]["samples"], 3700);
+    let (whole, row) = (&document["whole"], &document["rows"][0]);
+    assert_eq!(whole["test_instructions"].as_u64(), Some(3_308_002));
+    let part = |name: &str| whole[name].as_f64().unwrap();
+    assert!((part("time") - part("by_count") - part("by_cost")).abs() < 1.0, "{whole}");
+    assert_eq!((&row["finding"], &row["test_function"]), (&true.into(), &"lookup".into()));
+    assert_eq!((row["base_offset"].as_u64(), row["base_line"].as_u64()), (Some(0x2003), Some(11)));
+}
