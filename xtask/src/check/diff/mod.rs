@@ -74,11 +74,11 @@ fn check(profiler: &Profiler, program: &Program, folder: &Path, runs: usize, pai
     let base = program.build(&folder.join("base"), false)?;
     let again = program.build(&folder.join("again"), false)?;
     let planted = program.build(&folder.join("planted"), true)?;
-    planted_is_first(profiler, program, (&base, &planted), folder, runs)?;
+    planted_is_first(profiler, program, (&base, &planted), runs)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
-        ours.push(profile(profiler, &base, folder, &format!("base-{pair}"))?);
-        theirs.push(profile(profiler, &again, folder, &format!("again-{pair}"))?);
+        ours.push(profile(profiler, &base, &base.commands[1], &pair.to_string())?);
+        theirs.push(profile(profiler, &again, &again.commands[1], &pair.to_string())?);
         no_alarm(profiler, &ours[pair..], &theirs[pair..])?;
     }
     let groups = ours.chunks(GROUP).zip(theirs.chunks(GROUP)).filter(|(ours, _)| ours.len() > 1);
@@ -94,9 +94,9 @@ fn check(profiler: &Profiler, program: &Program, folder: &Path, runs: usize, pai
     Ok(())
 }
 
-fn profile(profiler: &Profiler, built: &Built, folder: &Path, name: &str) -> Result<PathBuf> {
-    let file = folder.join(format!("{name}.tw"));
-    profiler.run(&built.folder, &built.command, &file)?;
+fn profile(profiler: &Profiler, built: &Built, command: &str, name: &str) -> Result<PathBuf> {
+    let file = built.folder.join(format!("{name}.tw"));
+    profiler.run(&built.folder, command, &file)?;
     Ok(file)
 }
 
@@ -104,13 +104,12 @@ fn planted_is_first(
     profiler: &Profiler,
     program: &Program,
     (base, planted): (&Built, &Built),
-    folder: &Path,
     runs: usize,
 ) -> Result<()> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for run in 0..runs {
-        ours.push(profile(profiler, base, folder, &format!("old-{run}"))?);
-        theirs.push(profile(profiler, planted, folder, &format!("new-{run}"))?);
+        ours.push(profile(profiler, base, &base.commands[0], &format!("long-{run}"))?);
+        theirs.push(profile(profiler, planted, &planted.commands[0], &format!("long-{run}"))?);
     }
     let first = |by: &str| -> Result<(Value, f64)> {
         let (mut document, _) = profiler.diff(&ours, &theirs, &["--by", by])?;

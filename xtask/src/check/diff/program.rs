@@ -24,15 +24,15 @@ pub struct Program {
     /// Shell command that builds `./program`; `$PLANTED` is `-DPLANTED` or empty.
     compile: &'static str,
     change: Change,
-    /// Arguments, read by a shell.
-    arguments: String,
+    /// Arguments for a run of a second or two and for a shorter one, read by a shell.
+    arguments: [String; 2],
 }
 
 /// How the change gets in.
 enum Change {
     /// The source has it where `PLANTED` is defined.
     Defined(&'static str),
-    /// A line behind the only one of `file` that holds `line`, with the variable and the rounds.
+    /// A line before the only one of `file` that holds `line`, with the variable and the rounds.
     Planted { file: &'static str, line: &'static str, variable: &'static str, rounds: u32 },
 }
 
@@ -40,8 +40,8 @@ enum Change {
 pub struct Built {
     /// Where it is built, and run.
     pub folder: PathBuf,
-    /// How it is run there.
-    pub command: String,
+    /// How it is run there for a second or two, and for less.
+    pub commands: [String; 2],
     /// Lines of the source that hold the change.
     pub lines: RangeInclusive<u64>,
 }
@@ -59,7 +59,7 @@ impl Program {
                 sources: vec![root.join("suite/cases"), root.join("suite/kernels")],
                 compile: "sed -i 's|../kernels/||' planted.c; gcc -O2 -g $PLANTED -o program planted.c",
                 change: Change::Defined("planted.c"),
-                arguments: "5000".to_string(),
+                arguments: ["20000", "4000"].map(str::to_string),
             });
         }
         let work = suite::work_folder(root)?;
@@ -73,25 +73,29 @@ impl Program {
                           randtable.c compress.c decompress.c bzlib.c",
                 change: Change::Planted {
                     file: "compress.c",
-                    line: "ll_i = s->unseqToSeq[block[j]];",
+                    line: "AssertD ( ll_i < s->nInUse, \"generateMTFValues(2a)\" );",
                     variable: "ll_i",
                     rounds: 1,
                 },
-                arguments: ["-9 -k -c", &input("text-m.txt"), &input("text-m.txt"), &input("blob-m.bin")]
-                    .join(" "),
+                arguments: [
+                    format!("-9 -k -c {0} {0} {1}", input("text-m.txt"), input("blob-m.bin")),
+                    format!("-9 -k -c {} {}", input("text-s.txt"), input("blob-m.bin")),
+                ],
             },
             "lua" => Program {
                 name: "lua",
-                function: "sweeplist",
+                function: "luaH_getshortstr",
                 sources: vec![work.join("build/lua-5.4.4/src")],
-                compile: "rm -f luac.c; gcc -O2 -g -DLUA_USE_POSIX -o program *.c -lm",
+                // The seed of its hashes is one for all runs: else they count differently.
+                compile: "rm -f luac.c; gcc -O2 -g -DLUA_USE_POSIX '-Dluai_makeseed(L)=24301u' -o program *.c -lm",
                 change: Change::Planted {
-                    file: "lgc.c",
-                    line: "GCObject *curr = *p;",
-                    variable: "curr",
-                    rounds: 2,
+                    file: "ltable.c",
+                    line: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
+                    variable: "n",
+                    rounds: 1,
                 },
-                arguments: format!("{} 160", work.join("scripts/luabench.lua").display()),
+                arguments: [160, 16]
+                    .map(|rounds| format!("{} {rounds}", work.join("scripts/luabench.lua").display())),
             },
             "sqlite" => Program {
                 name: "sqlite",
@@ -101,11 +105,11 @@ impl Program {
                           sqlite3.c -lm",
                 change: Change::Planted {
                     file: "sqlite3.c",
-                    line: "        c = xRecordCompare(nCell, (void*)&pCell[1], pIdxKey);",
-                    variable: "c",
+                    line: "if( pCell + nCell >= pPage->aDataEnd ){",
+                    variable: "nCell",
                     rounds: 2,
                 },
-                arguments: input("q-m.sql"),
+                arguments: ["q-m.sql", "q-s.sql"].map(input),
             },
             _ => bail!("no program {name}: there are bzip2, lua, sqlite and planted"),
         })
@@ -135,7 +139,8 @@ impl Program {
             .output()
             .context("bash")?;
         ensure!(output.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
-        Ok(Built { folder: folder.to_path_buf(), command: format!("./program {}", self.arguments), lines })
+        let commands = self.arguments.each_ref().map(|arguments| format!("./program {arguments}"));
+        Ok(Built { folder: folder.to_path_buf(), commands, lines })
     }
 }
 
@@ -150,12 +155,12 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts a line behind the one that holds `line`, and gives its number.
+/// Puts a line before the one that holds `line`, and gives its number.
 fn plant(file: &Path, line: &str, text: &str) -> Result<RangeInclusive<u64>> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     let source = String::from_utf8_lossy(&bytes);
     let found: Vec<usize> =
-        (1..).zip(source.lines()).filter(|(_, of)| of.contains(line)).map(|(at, _)| at).collect();
+        (0..).zip(source.lines()).filter(|(_, of)| of.contains(line)).map(|(at, _)| at).collect();
     let [at] = found[..] else { bail!("{}: {} lines hold {line:?}", file.display(), found.len()) };
     let lines: Vec<&str> = source.lines().collect();
     let planted = [&lines[..at], &[text], &lines[at..]].concat().join("\n");
