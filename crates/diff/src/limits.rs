@@ -3,7 +3,8 @@
 //! Each amount has the limits of a weighted Poisson sum (`timewise_flow::interval`), which are not symmetric. A
 //! sum or difference takes from each of its terms the distance to the limit that matters, and adds their
 //! squares (the method of variance estimates recovery; Zou and Donner, Statistics in Medicine 27, 2008).
-//! What runs differ by themselves is a further independent distance.
+//! What runs differ by themselves is a further independent distance; it multiplies an amount, so that no time
+//! becomes negative by it.
 
 use crate::sums::Sum;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -68,12 +69,14 @@ pub fn limits(terms: &[Term], spread: Spread, level: Level) -> Estimate {
             false => (sum.amount, sum.amount),
         };
         let split = normal * normal * sum.split;
-        let (down, up) = ((sum.amount - low).powi(2) + split, (high - sum.amount).powi(2) + split);
-        let noise = (deviations * sum.amount).powi(2) * spread.variance / (*runs).max(1) as f64;
+        let factor = (deviations * (spread.variance / (*runs).max(1) as f64).sqrt()).exp();
+        let (less, more) = (sum.amount * (1.0 - 1.0 / factor), sum.amount * (factor - 1.0));
+        let down = (sum.amount - low).powi(2) + split + less * less;
+        let up = (high - sum.amount).powi(2) + split + more * more;
         let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
         value += sign * sum.amount;
-        below += down + noise;
-        above += up + noise;
+        below += down;
+        above += up;
     }
     Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() }
 }
@@ -123,13 +126,19 @@ mod tests {
 
     #[test]
     fn noise_shrinks_with_runs_and_grows_with_doubt() {
-        let width = |runs, freedom| {
-            let term = Term { runs, ..term(1e8, false) };
+        let limits = |runs, freedom| {
+            let term = Term { runs, ..term(1e10, false) };
             let got = limits(&[term], Spread { variance: 0.01, freedom }, Level::SHOWN);
-            (got.high - got.low) / 2e8
+            [got.low / 1e10, got.high / 1e10]
         };
-        assert!((width(1, f64::INFINITY) - 0.196).abs() < 0.001);
-        assert!((width(4, f64::INFINITY) - 0.098).abs() < 0.001);
-        assert!((width(1, 4.0) - 0.2776).abs() < 0.001);
+        let near = |got: [f64; 2], want: f64| {
+            assert!(
+                (got[0] - (-want).exp()).abs() < 1e-3 && (got[1] - want.exp()).abs() < 1e-3,
+                "{got:?} {want}"
+            );
+        };
+        near(limits(1, f64::INFINITY), 0.196);
+        near(limits(4, f64::INFINITY), 0.098);
+        near(limits(1, 4.0), 0.2776);
     }
 }

@@ -68,20 +68,20 @@ fn functions_of_two_versions() {
     check(
         &text(&before(), &after(), By::Function),
         expect![[r#"
-        BASE sketch · sampled once, 3,700 samples · counted once
-        TEST sketch · sampled once, 4,250 samples · counted once
-        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
-          by cost +2.7 % (95 %: -27.2 to +32.6)
-        instructions 3.00 M → 3.31 M: +10.2 %
-        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
-          FILE, --test FILE
+            BASE sketch · sampled once, 3,700 samples · counted once
+            TEST sketch · sampled once, 4,250 samples · counted once
+            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
+              by cost +2.7 % (95 %: -27.1 to +33.3)
+            instructions 3.00 M → 3.31 M: +10.2 %
+            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+              FILE, --test FILE
 
-        Changes beyond noise
-               time            95 %  by count          95 %   by cost            95 %  instructions  function  where
-          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  lookup    table.c:9
-             +4.1 %    +3.0 to +5.1    +4.1 %  +3.0 to +5.1       0 %                           new  report    only TEST: report.c:5
-        (in brackets: may be noise) · shares are of the time in BASE
-    "#]],
+            Changes beyond noise
+                   time            95 %  by count          95 %   by cost            95 %  instructions  function  where
+              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  lookup    table.c:9
+                 +4.1 %    +3.1 to +5.2    +4.1 %  +3.1 to +5.2       0 %                           new  report    only TEST: report.c:5
+            (in brackets: may be noise) · shares are of the time in BASE
+        "#]],
     );
 }
 
@@ -90,19 +90,19 @@ fn loops_of_two_versions() {
     check(
         &text(&before(), &after(), By::Loop),
         expect![[r#"
-        BASE sketch · sampled once, 3,700 samples · counted once
-        TEST sketch · sampled once, 4,250 samples · counted once
-        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
-          by cost +2.7 % (95 %: -27.2 to +32.6)
-        instructions 3.00 M → 3.31 M: +10.2 %
-        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
-          FILE, --test FILE
+            BASE sketch · sampled once, 3,700 samples · counted once
+            TEST sketch · sampled once, 4,250 samples · counted once
+            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
+              by cost +2.7 % (95 %: -27.1 to +33.3)
+            instructions 3.00 M → 3.31 M: +10.2 %
+            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+              FILE, --test FILE
 
-        Changes beyond noise
-               time            95 %  by count          95 %   by cost            95 %  instructions  loop        where
-          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  table.c:11  in lookup
-        (in brackets: may be noise) · shares are of the time in BASE
-    "#]],
+            Changes beyond noise
+                   time            95 %  by count          95 %   by cost            95 %  instructions  loop        where
+              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  table.c:11  in lookup
+            (in brackets: may be noise) · shares are of the time in BASE
+        "#]],
     );
 }
 
@@ -111,22 +111,22 @@ fn instructions_of_two_versions() {
     check(
         &text(&before(), &after(), By::Instruction),
         expect![[r#"
-        BASE sketch · sampled once, 3,700 samples · counted once
-        TEST sketch · sampled once, 4,250 samples · counted once
-        time 925 ms → 1.06 s: +14.9 % (95 %: -15.0 to +44.7) · by count +12.2 % (95 %: +10.3 to +14.1)
-          by cost +2.7 % (95 %: -27.2 to +32.6)
-        instructions 3.00 M → 3.31 M: +10.2 %
-        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
-          FILE, --test FILE
+            BASE sketch · sampled once, 3,700 samples · counted once
+            TEST sketch · sampled once, 4,250 samples · counted once
+            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
+              by cost +2.7 % (95 %: -27.1 to +33.3)
+            instructions 3.00 M → 3.31 M: +10.2 %
+            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+              FILE, --test FILE
 
-        Changes beyond noise
-               time            95 %  by count          95 %   by cost            95 %  instructions  instruction        where
-          (+10.8 %)  -13.6 to +35.2    +8.1 %  +6.5 to +9.7  (+2.7 %)  -22.8 to +28.2       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in loo…
-             +4.1 %    +3.0 to +5.1    +4.1 %  +3.0 to +5.1       0 %                           new  mov rsi,[rbx+rsi]  only TEST: report…
-        (in brackets: may be noise) · shares are of the time in BASE
-        only in TEST: 2 instructions
-        counts changed, time not beyond noise: 2 instructions
-    "#]],
+            Changes beyond noise
+                   time            95 %  by count          95 %   by cost            95 %  instructions  instruction        where
+              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in loo…
+                 +4.1 %    +3.1 to +5.2    +4.1 %  +3.1 to +5.2       0 %                           new  mov rsi,[rbx+rsi]  only TEST: report…
+            (in brackets: may be noise) · shares are of the time in BASE
+            only in TEST: 2 instructions
+            counts changed, time not beyond noise: 2 instructions
+        "#]],
     );
 }
 
@@ -135,15 +135,15 @@ fn a_profile_compared_with_itself() {
     check(
         &text(&before(), &before(), By::Line),
         expect![[r#"
-        BASE sketch · sampled once, 3,700 samples · counted once
-        TEST sketch · sampled once, 3,700 samples · counted once
-        time 925 ms → 925 ms: 0 % (95 %: -27.7 to +27.7) · by count 0 % · by cost 0 % (95 %: -27.7 to +27.7)
-        instructions 3.00 M → 3.00 M: same
-        one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
-          FILE, --test FILE
+            BASE sketch · sampled once, 3,700 samples · counted once
+            TEST sketch · sampled once, 3,700 samples · counted once
+            time 925 ms → 925 ms: 0 % (95 %: -28.0 to +28.0) · by count 0 % · by cost 0 % (95 %: -28.0 to +28.0)
+            instructions 3.00 M → 3.00 M: same
+            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+              FILE, --test FILE
 
-        No change of a line is more than noise.
-    "#]],
+            No change of a line is more than noise.
+        "#]],
     );
 }
 
@@ -198,11 +198,11 @@ fn rows_as_csv() {
     check(
         &csv,
         expect![[r#"
-            finding,status,base_module,base_function,base_offset,base_file,base_line,base_text,test_module,test_function,test_offset,test_file,test_line,test_text,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
-            true,both,/bin/sketch,,,/src/table.c,11,,/bin/sketch,,,/src/table.c,11,,3001000,3301000,750000000,850000000,100000000,-125624742,325630300,0,75000000,60062389.5,89950746.8,50154183.8,25000000,-210797678,260785514,0
-            true,new,,,,,,,/bin/sketch,,,/src/report.c,6,,0,6000,0,37500000,37500000,28161758.1,47314270.9,22204336.3,37500000,28161758.1,47314270.9,22204336.3,0,0,0,0
-            false,both,/bin/sketch,,,/src/main.c,2,,/bin/sketch,,,/src/main.c,2,,2,2,175000000,175000000,0,-51919948.6,51919948.6,0,0,0,0,0,0,-51919948.6,51919948.6,0
-            false,both,/bin/sketch,,,/src/table.c,10,,/bin/sketch,,,/src/table.c,10,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
+            finding,status,base_module,base_function,base_offset,base_file,base_line,base_line_last,base_text,test_module,test_function,test_offset,test_file,test_line,test_line_last,test_text,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
+            true,both,/bin/sketch,,,/src/table.c,11,,,/bin/sketch,,,/src/table.c,11,,,3001000,3301000,750000000,850000000,100000000,-125394410,330732006,0,75000000,61389389.4,91466487.9,53675492.5,25000000,-212690322,264013560,0
+            true,new,,,,,,,,/bin/sketch,,,/src/report.c,6,,,0,6000,0,37500000,37500000,28683430.9,47903125.1,23596319.3,37500000,28683430.9,47903125.1,23596319.3,0,0,0,0
+            false,both,/bin/sketch,,,/src/main.c,2,,,/bin/sketch,,,/src/main.c,2,,,2,2,175000000,175000000,0,-52427980.3,52427980.3,0,0,0,0,0,0,-52427980.3,52427980.3,0
+            false,both,/bin/sketch,,,/src/table.c,10,,,/bin/sketch,,,/src/table.c,10,,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
         "#]],
     );
 }

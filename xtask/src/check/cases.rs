@@ -43,17 +43,17 @@ struct Expected {
 const CASES: [Case; 3] = [
     Case {
         source: "comparator",
-        arguments: "100 10",
+        arguments: "100 100",
         hints: &[
             Expected { kind: "costly-branch", function: "compare", text: "j" },
-            Expected { kind: "division", function: "sort", text: "div" },
+            Expected { kind: "division", function: "compare", text: "div" },
         ],
         gains: "compare",
     },
     Case {
         source: "probe",
-        arguments: "1000 256 100",
-        hints: &[Expected { kind: "slow-load", function: "probe", text: "" }],
+        arguments: "1000 256 300",
+        hints: &[Expected { kind: "slow-load", function: "probe", text: "mov" }],
         gains: "probe",
     },
     Case {

@@ -3,8 +3,9 @@
 //! Where the processor went the wrong way, what stands first behind the branch waits until it was fetched, and
 //! that is where the time is seen: samples are charged to the branch or, where the interrupt is taken one
 //! instruction later, to the first instruction of either successor (OptiWISE, section VI-A, figure 10). So the
-//! cost of a branch is its own together with that of these instructions, for the share of their executions that
-//! came from it. Instructions that may be slow by themselves are left out.
+//! cost of a branch is its own together with that of these instructions. Several branches that lead to one
+//! instruction share its cost by how often each can have been predicted wrongly to go there: at most as often as it
+//! went its rarer way. Instructions that may be slow by themselves are left out.
 
 use super::{Finding, Ways, costly_enough};
 use crate::analysis::Analysis;
@@ -47,14 +48,24 @@ pub fn branches(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
     found
 }
 
-/// Adds what the first instruction behind an edge cost, if it cannot be slow by itself.
-fn with_successor(analysis: &Analysis, costs: &[Cost], mut cost: Cost, edge: &Edge) -> Cost {
-    let Some(to) = edge.to.map(|to| &analysis.code.blocks[to.index()]).filter(|to| to.executions > 0) else {
-        return cost;
+/// How often a branch can have been predicted wrongly and then gone along this edge; never for other edges.
+fn possible_surprises(analysis: &Analysis, edge: &Edge) -> u64 {
+    let Some(from) = edge.from.map(|from| &analysis.code.blocks[from.index()]) else { return 0 };
+    let branches = from.length > 0 && {
+        let control = analysis.code.instructions[from.last().index()].step.control;
+        matches!(control, Control::Branch { .. })
     };
-    let first = to.first;
-    if is_quick(analysis, first) {
-        let share = (edge.count as f64 / to.executions as f64).min(1.0);
+    if branches { edge.count.min(from.executions.saturating_sub(edge.count)) } else { 0 }
+}
+
+/// Adds the branch's part of what the first instruction behind an edge cost, if it cannot be slow by itself.
+fn with_successor(analysis: &Analysis, costs: &[Cost], mut cost: Cost, edge: &Edge) -> Cost {
+    let Some(to) = edge.to else { return cost };
+    let ways = analysis.code.edges_into(to);
+    let all: f64 = ways.iter().map(|way| possible_surprises(analysis, way) as f64).sum();
+    let first = analysis.code.blocks[to.index()].first;
+    if all > 0.0 && is_quick(analysis, first) {
+        let share = possible_surprises(analysis, edge) as f64 / all;
         let successor = costs[first.index()];
         cost.weight += successor.weight.share(share);
         cost.split_variance += successor.split_variance * share * share;

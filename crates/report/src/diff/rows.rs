@@ -45,6 +45,8 @@ pub struct SiteFields {
     pub base_file: Option<String>,
     /// Source line in BASE, the first of a loop.
     pub base_line: Option<u32>,
+    /// Last source line of a loop in BASE, in the file of its header; null for what is no loop.
+    pub base_line_last: Option<u32>,
     /// Intel syntax in BASE; null unless it is an instruction.
     pub base_text: Option<String>,
     /// Path of the module in TEST; null if TEST has it not, as is all else of TEST.
@@ -57,6 +59,8 @@ pub struct SiteFields {
     pub test_file: Option<String>,
     /// Source line in TEST.
     pub test_line: Option<u32>,
+    /// Last source line of a loop in TEST.
+    pub test_line_last: Option<u32>,
     /// Intel syntax in TEST.
     pub test_text: Option<String>,
 }
@@ -104,12 +108,14 @@ impl DiffRow {
             base_offset: base.as_ref().and_then(|site| site.offset),
             base_file: base.as_ref().and_then(|site| site.file.clone()),
             base_line: base.as_ref().and_then(|site| site.line),
+            base_line_last: base.as_ref().and_then(|site| site.last_line),
             base_text: base.and_then(|site| site.text),
             test_module: test.as_ref().map(|site| site.module.clone()),
             test_function: named(&test),
             test_offset: test.as_ref().and_then(|site| site.offset),
             test_file: test.as_ref().and_then(|site| site.file.clone()),
             test_line: test.as_ref().and_then(|site| site.line),
+            test_line_last: test.as_ref().and_then(|site| site.last_line),
             test_text: test.and_then(|site| site.text),
         };
         DiffRow { site, fields: ChangeFields::of(&change), change, what }
