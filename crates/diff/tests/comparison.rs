@@ -92,9 +92,9 @@ fn a_dearer_load_is_a_change_by_cost_if_it_is_more_than_noise() {
         })
     };
     assert_eq!(by_cost(5600), (false, 0.0), "runs differ by as much");
-    let (is_finding, certain) = by_cost(15_000);
+    let (is_finding, certain) = by_cost(40_000);
     assert!(is_finding && certain > 0.0);
-    let (is_finding, certain) = by_cost(1000);
+    let (is_finding, certain) = by_cost(500);
     assert!(is_finding && certain < 0.0);
 }
 

@@ -70,16 +70,16 @@ fn functions_of_two_versions() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
-            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
-              by cost +2.7 % (95 %: -27.1 to +33.3)
+            time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
+              by cost +2.7 % (95 %: -58.2 to +66.7)
             instructions 3.00 M → 3.31 M: +10.2 %
-            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+            one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
 
             Changes beyond noise
-                   time            95 %  by count          95 %   by cost            95 %  instructions  function  where
-              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  lookup    table.c:9
-                 +4.1 %    +3.1 to +5.2    +4.1 %  +3.1 to +5.2       0 %                           new  report    only TEST: report.c:5
+                   time            95 %  by count           95 %   by cost            95 %  instructions  function  where
+              (+10.8 %)  -38.4 to +62.3    +8.1 %  +5.5 to +12.0  (+2.7 %)  -49.6 to +55.6       +10.0 %  lookup    table.c:9
+                 +4.1 %    +2.6 to +6.1    +4.1 %   +2.6 to +6.1       0 %                           new  report    only TEST: report.c:5
             (in brackets: may be noise) · shares are of the time in BASE
         "#]],
     );
@@ -92,15 +92,15 @@ fn loops_of_two_versions() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
-            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
-              by cost +2.7 % (95 %: -27.1 to +33.3)
+            time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
+              by cost +2.7 % (95 %: -58.2 to +66.7)
             instructions 3.00 M → 3.31 M: +10.2 %
-            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+            one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
 
             Changes beyond noise
-                   time            95 %  by count          95 %   by cost            95 %  instructions  loop        where
-              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  table.c:11  in lookup
+                   time            95 %  by count           95 %   by cost            95 %  instructions  loop        where
+              (+10.8 %)  -38.4 to +62.3    +8.1 %  +5.5 to +12.0  (+2.7 %)  -49.6 to +55.6       +10.0 %  table.c:11  in lookup
             (in brackets: may be noise) · shares are of the time in BASE
         "#]],
     );
@@ -113,16 +113,16 @@ fn instructions_of_two_versions() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
-            time 925 ms → 1.06 s: +14.9 % (95 %: -14.9 to +45.4) · by count +12.2 % (95 %: +10.4 to +14.3)
-              by cost +2.7 % (95 %: -27.1 to +33.3)
+            time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
+              by cost +2.7 % (95 %: -58.2 to +66.7)
             instructions 3.00 M → 3.31 M: +10.2 %
-            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+            one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
 
             Changes beyond noise
-                   time            95 %  by count          95 %   by cost            95 %  instructions  instruction        where
-              (+10.8 %)  -13.6 to +35.8    +8.1 %  +6.6 to +9.9  (+2.7 %)  -23.0 to +28.5       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in loo…
-                 +4.1 %    +3.1 to +5.2    +4.1 %  +3.1 to +5.2       0 %                           new  mov rsi,[rbx+rsi]  only TEST: report…
+                   time            95 %  by count           95 %   by cost            95 %  instructions  instruction        where
+              (+10.8 %)  -38.4 to +62.3    +8.1 %  +5.5 to +12.0  (+2.7 %)  -49.6 to +55.6       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in lo…
+                 +4.1 %    +2.6 to +6.1    +4.1 %   +2.6 to +6.1       0 %                           new  mov rsi,[rbx+rsi]  only TEST: repor…
             (in brackets: may be noise) · shares are of the time in BASE
             only in TEST: 2 instructions
             counts changed, time not beyond noise: 2 instructions
@@ -137,9 +137,9 @@ fn a_profile_compared_with_itself() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
-            time 925 ms → 925 ms: 0 % (95 %: -28.0 to +28.0) · by count 0 % · by cost 0 % (95 %: -28.0 to +28.0)
+            time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
             instructions 3.00 M → 3.00 M: same
-            one run on each side: how much runs differ by themselves is unknown, and taken as 10.0 % of the time; more runs measure it: --base
+            one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
 
             No change of a line is more than noise.
@@ -199,9 +199,9 @@ fn rows_as_csv() {
         &csv,
         expect![[r#"
             finding,status,base_module,base_function,base_offset,base_file,base_line,base_line_last,base_text,test_module,test_function,test_offset,test_file,test_line,test_line_last,test_text,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
-            true,both,/bin/sketch,,,/src/table.c,11,,,/bin/sketch,,,/src/table.c,11,,,3001000,3301000,750000000,850000000,100000000,-125394410,330732006,0,75000000,61389389.4,91466487.9,53675492.5,25000000,-212690322,264013560,0
-            true,new,,,,,,,,/bin/sketch,,,/src/report.c,6,,,0,6000,0,37500000,37500000,28683430.9,47903125.1,23596319.3,37500000,28683430.9,47903125.1,23596319.3,0,0,0,0
-            false,both,/bin/sketch,,,/src/main.c,2,,,/bin/sketch,,,/src/main.c,2,,,2,2,175000000,175000000,0,-52427980.3,52427980.3,0,0,0,0,0,0,-52427980.3,52427980.3,0
+            true,both,/bin/sketch,,,/src/table.c,11,,,/bin/sketch,,,/src/table.c,11,,,3001000,3301000,750000000,850000000,100000000,-355044804,576540740,0,75000000,50534315.8,111095550,38802565.2,25000000,-459176039,514551878,0
+            true,new,,,,,,,,/bin/sketch,,,/src/report.c,6,,,0,6000,0,37500000,37500000,24044066.9,56635330.9,17320994.7,37500000,24044066.9,56635330.9,17320994.7,0,0,0,0
+            false,both,/bin/sketch,,,/src/main.c,2,,,/bin/sketch,,,/src/main.c,2,,,2,2,175000000,175000000,0,-103035268,103035268,0,0,0,0,0,0,-103035268,103035268,0
             false,both,/bin/sketch,,,/src/table.c,10,,,/bin/sketch,,,/src/table.c,10,,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
         "#]],
     );

@@ -40,14 +40,17 @@ struct Expected {
     text: &'static str,
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 4] = [
     Case {
         source: "comparator",
         arguments: "100 100",
-        hints: &[
-            Expected { kind: "costly-branch", function: "compare", text: "j" },
-            Expected { kind: "division", function: "compare", text: "div" },
-        ],
+        hints: &[Expected { kind: "costly-branch", function: "compare", text: "j" }],
+        gains: "compare",
+    },
+    Case {
+        source: "units",
+        arguments: "100 150 1000",
+        hints: &[Expected { kind: "division", function: "compare", text: "div" }],
         gains: "compare",
     },
     Case {

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// More work on a variable, without a change of its value: `rounds` multiplications, each of which waits for
-/// the one before, and for the last of which the variable waits.
-const PLANT: &str = "do { unsigned long work_ = (unsigned long)(VARIABLE), none_ = 0; \
+/// More work on a variable, without a change of its value: some multiplications, each of which waits for the one
+/// before, and for the last of which the variable waits.
+const PLANT: &str = "if (WHEN) do { unsigned long work_ = (unsigned long)(VARIABLE), none_ = 0; \
     for (int round_ = 0; round_ < ROUNDS; round_++) work_ = (work_ ^ work_ >> 9) * 0xd6e8feb86659fd93ul; \
     __asm__(\"\" : \"+r\"(none_)); (VARIABLE) += (work_ & none_); } while (0);";
 
@@ -32,8 +32,15 @@ pub struct Program {
 enum Change {
     /// The source has it where `PLANTED` is defined.
     Defined(&'static str),
-    /// A line before the only one of `file` that holds `line`, with the variable and the rounds.
-    Planted { file: &'static str, line: &'static str, variable: &'static str, rounds: u32 },
+    /// A line before the only one of `file` that holds `line`, with the variable, the multiplications, and when
+    /// there are any.
+    Planted {
+        file: &'static str,
+        line: &'static str,
+        variable: &'static str,
+        rounds: u32,
+        when: &'static str,
+    },
 }
 
 /// A program that was built.
@@ -76,6 +83,7 @@ impl Program {
                     line: "AssertD ( ll_i < s->nInUse, \"generateMTFValues(2a)\" );",
                     variable: "ll_i",
                     rounds: 2,
+                    when: "i & 1",
                 },
                 arguments: [
                     format!("-9 -k -c {0} {0} {1}", input("text-m.txt"), input("blob-m.bin")),
@@ -93,6 +101,7 @@ impl Program {
                     line: "if (l == ts->shrlen && (memcmp(str, getstr(ts), l * sizeof(char)) == 0)) {",
                     variable: "ts",
                     rounds: 6,
+                    when: "1",
                 },
                 arguments: [160, 16]
                     .map(|rounds| format!("{} {rounds}", work.join("scripts/luabench.lua").display())),
@@ -108,6 +117,7 @@ impl Program {
                     line: "if( pCell + nCell >= pPage->aDataEnd ){",
                     variable: "nCell",
                     rounds: 2,
+                    when: "1",
                 },
                 arguments: ["q-m.sql", "q-s.sql"].map(input),
             },
@@ -127,8 +137,9 @@ impl Program {
         let lines = match (&self.change, is_planted) {
             (_, false) => 0..=0,
             (Change::Defined(file), true) => defined_lines(&folder.join(file))?,
-            (Change::Planted { file, line, variable, rounds }, true) => {
-                let text = PLANT.replace("VARIABLE", variable).replace("ROUNDS", &rounds.to_string());
+            (Change::Planted { file, line, variable, rounds, when }, true) => {
+                let text = PLANT.replace("WHEN", when).replace("VARIABLE", variable);
+                let text = text.replace("ROUNDS", &rounds.to_string());
                 plant(&folder.join(file), line, &text)?
             }
         };
