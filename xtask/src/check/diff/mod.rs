@@ -2,7 +2,7 @@
 //! same raise no alarm.
 //!
 //! Each program is built three times: as it is, once more as it is in another folder, and with some more work in
-//! each round of one loop, about 2 % of the program's time. Profiles of the first and the third must give the
+//! each round of one loop, a few per cent of the program's time. Profiles of the first and the third must give the
 //! planted function and loop as first findings; profiles of the first and the second must give none, and
 //! must pass the gate `time>2%`, one against one and in groups.
 
