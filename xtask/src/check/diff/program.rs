@@ -92,16 +92,16 @@ impl Program {
             },
             "lua" => Program {
                 name: "lua",
-                function: "internshrstr",
+                function: "luaH_getshortstr",
                 sources: vec![work.join("build/lua-5.4.4/src")],
                 // The seed of its hashes is one for all runs: else they count differently.
                 compile: "rm -f luac.c; gcc -O2 -g -DLUA_USE_POSIX '-Dluai_makeseed(L)=24301u' -o program *.c -lm",
                 change: Change::Planted {
-                    file: "lstring.c",
-                    line: "if (l == ts->shrlen && (memcmp(str, getstr(ts), l * sizeof(char)) == 0)) {",
-                    variable: "ts",
-                    rounds: 6,
-                    when: "1",
+                    file: "ltable.c",
+                    line: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
+                    variable: "n",
+                    rounds: 1,
+                    when: "(key->hash & 3) == 0",
                 },
                 arguments: [160, 16]
                     .map(|rounds| format!("{} {rounds}", work.join("scripts/luabench.lua").display())),
