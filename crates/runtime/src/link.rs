@@ -210,10 +210,10 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let passage = process.placing.way(vertex, Vertex::start(to), ahead);
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
-    let Process { calls, space, shared, record, .. } = &mut *process;
+    let Process { calls, shared, record, .. } = &mut *process;
     let call = calls.as_mut().and_then(|calls| match kind {
         edge_kind::CALL => calls.direct(from),
-        edge_kind::INDIRECT_CALL => Some(calls.add(space, from, address, || shared.take_counter(record))),
+        edge_kind::INDIRECT_CALL => Some(calls.add(from, address, || shared.take_counter(record))),
         _ => None,
     });
     let cost = call.map_or(NONE, |call| calls::number(call.cost));
@@ -248,8 +248,7 @@ fn calls(
             match (caller, ahead) {
                 (Some(caller), Some(ahead)) => {
                     let is_free = !live.intersects(FlagSet::ALL);
-                    let call = calls.direct(caller).filter(|_| is_free);
-                    let leave = Leave { key: key_at_return(address, &last), ahead, exit, call };
+                    let leave = Leave { key: key_at_return(address, &last), ahead, exit, is_free };
                     calls.emit(code, Sequence::Leave(leave));
                 }
                 // It returns to where no call returns to.

@@ -478,8 +478,8 @@ impl Translation<'_> {
     /// At a direct call that is done: it gets a frame, if the costs of calls are asked for.
     fn enter(&mut self, block: usize, target: u64, returns_to: u64) {
         let block = self.first + block as u32;
-        let Process { calls: Some(calls), space, shared, record, .. } = &mut *self.process else { return };
-        let call = calls.add(space, block, target, || shared.take_counter(record));
+        let Process { calls: Some(calls), shared, record, .. } = &mut *self.process else { return };
+        let call = calls.add(block, target, || shared.take_counter(record));
         calls.set_direct(block, call);
         calls.emit(&mut self.code, Sequence::enter(call, returns_to));
     }

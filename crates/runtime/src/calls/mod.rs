@@ -61,15 +61,8 @@ impl Calls {
 
     /// Counters for the call by `block` of the function at `address`, in bytes from counter 0; `take` gives a
     /// fresh one by its number.
-    pub fn add(
-        &mut self,
-        space: &AddressSpace,
-        block: u32,
-        address: u64,
-        mut take: impl FnMut() -> u32,
-    ) -> Call {
-        let function = self.starts.start(space, address).unwrap_or(address);
-        let function = *self.functions.entry(function).or_insert_with(|| place(take()));
+    pub fn add(&mut self, block: u32, address: u64, mut take: impl FnMut() -> u32) -> Call {
+        let function = *self.functions.entry(address).or_insert_with(|| place(take()));
         let cost = place(take());
         self.sites.insert(cost, block);
         Call { cost, function }

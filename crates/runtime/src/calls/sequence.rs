@@ -42,8 +42,8 @@ pub struct Leave {
     pub ahead: i32,
     /// The exit to leave by if another call is the latest.
     pub exit: u32,
-    /// The call's counters, if they are known and no flag is read before it is written.
-    pub call: Option<Call>,
+    /// Whether no flag is read before it is written.
+    pub is_free: bool,
 }
 
 /// The counters of a call, in bytes from counter 0.
@@ -179,10 +179,7 @@ impl Enter {
 
 impl Leave {
     fn steps(&self) -> Vec<Step> {
-        match self.call {
-            Some(call) => self.short(call.cost),
-            None => self.long(),
-        }
+        if self.is_free { self.short() } else { self.long() }
     }
 
     /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
@@ -200,7 +197,7 @@ impl Leave {
         steps
     }
 
-    fn short(&self, cost: u32) -> Vec<Step> {
+    fn short(&self) -> Vec<Step> {
         let save = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
         let give_back = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
         let mut steps = save.to_vec();
@@ -210,8 +207,10 @@ impl Leave {
             steps.push(Step::Ahead(Rcx, Rcx, self.ahead));
         }
         steps.extend([
-            Step::AddTo(COUNTERS + cost, Rcx),
+            Step::FollowHalf(Rdx, Rdx, at!(cost)),
+            Step::AddToCounter(Rdx, Rcx),
             // Where an older activation of the function waits, this one was charged too.
+            Step::Load(Rdx, gs!(frame_top)),
             Step::FollowHalf(Rdx, Rdx, at!(older)),
             Step::SubtractFromCounter(Rdx, Rcx),
             // The function may have jumped to another one.

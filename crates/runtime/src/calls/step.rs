@@ -48,8 +48,8 @@ pub enum Step {
     StackSum(Borrowed, Borrowed, i32),
     /// `sub register, [base+distance]`; changes flags.
     Subtract(Borrowed, Borrowed, u8),
-    /// `add gs:[offset], register`; changes flags.
-    AddTo(u32, Borrowed),
+    /// `add gs:[counter], register`; changes flags.
+    AddToCounter(Borrowed, Borrowed),
     /// `sub gs:[counter], register`; changes flags.
     SubtractFromCounter(Borrowed, Borrowed),
     /// `sub qword gs:[frame_top], FRAME`; changes flags.
@@ -132,9 +132,9 @@ impl Step {
             Step::Subtract(register, base, distance) => {
                 code.raw(&[0x48, 0x2b, near(register, base), distance]);
             }
-            Step::AddTo(offset, register) => {
-                code.raw(&[0x65, 0x48, 0x01, absolute(register), 0x25]);
-                code.raw32(offset);
+            Step::AddToCounter(counter, register) => {
+                code.raw(&[0x65, 0x48, 0x01, indexed(register, counter)]);
+                code.raw32(COUNTERS);
             }
             Step::SubtractFromCounter(counter, register) => {
                 code.raw(&[0x65, 0x48, 0x29, indexed(register, counter)]);
@@ -224,8 +224,8 @@ impl Step {
                     let difference = value(registers, register).wrapping_sub(*(place as *const u64));
                     *held(registers, register) = difference;
                 }
-                Step::AddTo(offset, register) => {
-                    let place = word(offset as usize);
+                Step::AddToCounter(index, register) => {
+                    let place = word(counter(registers, index));
                     *place = (*place).wrapping_add(value(registers, register));
                 }
                 Step::SubtractFromCounter(index, register) => {
