@@ -246,7 +246,7 @@ fn calls(
             let lead = |block: u32| process.placing.lead(Vertex::end(block));
             let ahead = caller.and_then(|caller| i32::try_from(lead(from)? - lead(caller)?).ok());
             match (caller, ahead) {
-                (Some(caller), Some(ahead)) => {
+                (Some(_), Some(ahead)) => {
                     let is_free = !live.intersects(FlagSet::ALL);
                     let leave = Leave { key: key_at_return(address, &last), ahead, exit, is_free };
                     calls.emit(code, Sequence::Leave(leave));
