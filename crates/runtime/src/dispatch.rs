@@ -142,9 +142,9 @@ fn outside(
 
 fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Result<Option<u64>, Failure> {
     let Exit { from, kind, target, executed, goal, .. } = process.exits[number as usize];
-    if kind == edge_kind::UNMATCHED {
+    if matches!(kind, edge_kind::UNMATCHED | edge_kind::TAIL) {
         let stack = area.registers.rsp;
-        calls::matched(process, area, (from, executed), stack, target);
+        calls::left(process, area, number, stack);
         return Ok(Some(goal));
     }
     if kind == edge_kind::REPLACED {

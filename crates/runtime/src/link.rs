@@ -42,7 +42,7 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
     let Edge { toll, .. } = edge(process, exit.from, exit.executed, to, exit.kind)?;
     let tail = match exit.kind {
-        edge_kind::JUMP | edge_kind::BRANCH => tail(process, exit.from, to),
+        edge_kind::JUMP | edge_kind::BRANCH => tail(process, exit.from, exit.executed, to),
         _ => None,
     };
     let entry = process.blocks[to as usize].entry;
@@ -53,8 +53,9 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let live = process.blocks[to as usize].live;
     let region = process.cache.region_for(exit.stub, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
-    if let Some((calls, tail)) = process.calls.as_mut().zip(tail) {
+    if let Some((calls, (tail, by))) = process.calls.as_mut().zip(tail) {
         calls.emit(&mut code, tail);
+        process.exits[by as usize].goal = code.here();
     }
     code.toll(toll, live);
     code.jump_far(entry);
@@ -260,10 +261,11 @@ fn calls(
             Step::Leave(exit).emit(code);
         }
         (edge_kind::INDIRECT_JUMP, _) => {
-            if let Some((tail, calls)) = tail(process, from, to).zip(process.calls.as_mut()) {
+            let tail = tail(process, from, executed, to).zip(process.calls.as_mut());
+            return Ok(tail.map(|((tail, by), calls)| {
                 calls.emit(code, tail);
-            }
-            return Ok(None);
+                by
+            }));
         }
         _ => return Ok(None),
     }
@@ -271,12 +273,15 @@ fn calls(
     Ok(Some(exit))
 }
 
-/// What is added to a jump by block `from` to block `to`, if costs of calls are asked for and it leads to
-/// another function.
-fn tail(process: &mut Process, from: u32, to: u32) -> Option<Sequence> {
-    let [from, to] = [from, to].map(|block| process.blocks[block as usize].address);
-    let Process { calls, space, shared, record, .. } = &mut *process;
-    calls.as_mut()?.tail(space, (from, to), || shared.take_counter(record))
+/// What is added to a jump by block `from` to block `to`, and the exit that it may leave by, if costs of calls
+/// are asked for and it leads to another function.
+fn tail(process: &mut Process, from: u32, executed: u16, to: u32) -> Option<(Sequence, u32)> {
+    let ends = [from, to].map(|block| process.blocks[block as usize].address);
+    let Process { calls, space, shared, record, exits, .. } = &mut *process;
+    let exit = exits.len() as u32;
+    let tail = calls.as_mut()?.tail(space, ends.into(), exit, || shared.take_counter(record))?;
+    exits.push(Exit::new(from, edge_kind::TAIL, executed, ends[1]));
+    Some((tail, exit))
 }
 
 /// See [`Leave::key`], for a return by the last instruction of `block`.

@@ -2,11 +2,12 @@
 
 use super::{key, strands};
 use crate::forest::Vertex;
-use crate::state::Process;
+use crate::state::{Exit, Process};
 use crate::sys::filter::is_confined;
 use crate::sys::{call, number};
 use core::slice;
 use core::sync::atomic::Ordering;
+use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{COUNTERS, Frame, ThreadArea, state};
 
 /// How far below its latest frame a thread is taken to be on the same stack.
@@ -17,7 +18,7 @@ const GUARD: u64 = 0x1000;
 
 /// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
 /// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer.
-pub fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u64, address: u64) {
+fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u64, address: u64) {
     let (from, executed) = exit;
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let Some(lead) = process.placing.lead(vertex) else { return };
@@ -46,6 +47,30 @@ pub fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack
     strands::switch(&mut frames, found);
     if found.is_some() && !frames.end_down_to(ends) {
         frames.drop_below(stack);
+    }
+}
+
+/// The thread left by an exit that is there for its calls, with the stack pointer at `stack`.
+pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64) {
+    let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
+    let function = process.calls.as_ref().and_then(|calls| calls.tails.get(&number).copied());
+    match (kind, function) {
+        (edge_kind::UNMATCHED, _) => matched(process, area, (from, executed), stack, target),
+        (edge_kind::TAIL, Some(function)) => become_another(process, area, (from, executed), function),
+        _ => {}
+    }
+}
+
+/// The latest activation jumped to another function. What it cost so far is charged as the present one's.
+fn become_another(process: &Process, area: &mut ThreadArea, from: (u32, u16), function: u32) {
+    let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
+    let Some(frame) = frames.latest() else { return };
+    frames.charge(&frame);
+    *frames.counter(frame.function) = frame.older.into();
+    let older = *frames.counter(function) as u32;
+    let clock = frames.clock_at(&frame, frames.now);
+    if let Some(latest) = frames.open().last_mut() {
+        *latest = Frame { clock, function, older, ..frame };
     }
 }
 

@@ -16,7 +16,7 @@ mod step;
 mod strands;
 
 pub use frames::{
-    close, close_others, end_handler, inherit, is_overflow, limit, mark_handler, matched, settle, start,
+    close, close_others, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
 pub use step::Step;
 
@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
 use hashbrown::HashMap;
-use sequence::{Call, Sequence};
+use sequence::{Call, Sequence, Tail};
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
@@ -42,6 +42,8 @@ pub struct Calls {
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Direct calls by their block.
     direct: HashMap<u32, Call, BuildHasherDefault<AddressHasher>>,
+    /// Functions that are jumped to, by the exit by which a thread leaves on its way there.
+    tails: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code, by where it begins.
     sequences: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// All of it.
@@ -69,16 +71,21 @@ impl Calls {
     }
 
     /// What a jump from `from` to `to` needs: if it goes to another function, that one's activation replaces the
-    /// present one.
+    /// present one, with the help of the dispatcher by way of `exit` if need be.
     pub fn tail(
         &mut self,
         space: &AddressSpace,
         (from, to): (u64, u64),
+        exit: u32,
         take: impl FnOnce() -> u32,
     ) -> Option<Sequence> {
         let (before, after) = (self.starts.start(space, from)?, self.starts.start(space, to)?);
-        let counter = || *self.functions.entry(after).or_insert_with(|| place(take()));
-        (before != after).then(counter).map(Sequence::Tail)
+        if before == after {
+            return None;
+        }
+        let function = *self.functions.entry(after).or_insert_with(|| place(take()));
+        self.tails.insert(exit, function);
+        Some(Sequence::Tail(Tail { function, exit }))
     }
 
     /// Notes that it is a direct call.

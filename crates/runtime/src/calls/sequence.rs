@@ -55,15 +55,24 @@ pub struct Call {
     pub function: u32,
 }
 
-/// Either.
+/// At a jump to another function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// The counter of that function.
+    pub function: u32,
+    /// The exit to leave by if an older activation of the present one waits: it is charged apart from here on.
+    pub exit: u32,
+}
+
+/// One of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequence {
     /// At a call.
     Enter(Enter),
     /// At a return.
     Leave(Leave),
-    /// At a jump to another function, by that one's counter: the present activation becomes one of it.
-    Tail(u32),
+    /// At a jump to another function: the present activation becomes one of it.
+    Tail(Tail),
 }
 
 impl Sequence {
@@ -76,7 +85,7 @@ impl Sequence {
         match self {
             Sequence::Enter(enter) => enter.steps(),
             Sequence::Leave(leave) => leave.steps(),
-            &Sequence::Tail(function) => tail(function),
+            Sequence::Tail(tail) => tail.steps(),
         }
     }
 
@@ -133,22 +142,30 @@ fn length(steps: &[Step]) -> u8 {
     code.bytes.len() as u8
 }
 
-fn tail(function: u32) -> Vec<Step> {
-    Vec::from([
-        Step::Save(spill_slot(RCX_SLOT), Rcx),
-        Step::Save(spill_slot(RDX_SLOT), Rdx),
-        Step::Save(spill_slot(RAX_SLOT), Rax),
-        Step::Load(Rcx, gs!(frame_top)),
-        Step::FollowHalf(Rax, Rcx, at!(function)),
-        Step::FollowHalf(Rdx, Rcx, at!(older)),
-        Step::SaveCounterHalf(Rax, Rdx),
-        Step::LoadHalf(Rdx, COUNTERS + function),
-        Step::PutNumber(Rcx, at!(function), function),
-        Step::PutHalf(Rcx, at!(older), Rdx),
-        Step::Load(Rax, spill_slot(RAX_SLOT)),
-        Step::Load(Rcx, spill_slot(RCX_SLOT)),
-        Step::Load(Rdx, spill_slot(RDX_SLOT)),
-    ])
+impl Tail {
+    fn steps(&self) -> Vec<Step> {
+        let give_back = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
+        let leave = [give_back[0], give_back[1], Step::Leave(self.exit)];
+        let mut steps = Vec::from([
+            Step::Save(spill_slot(RCX_SLOT), Rcx),
+            Step::Save(spill_slot(RDX_SLOT), Rdx),
+            Step::Load(Rdx, gs!(frame_top)),
+            Step::FollowHalf(Rcx, Rdx, at!(older)),
+            Step::SkipIfZero(length(&leave)),
+        ]);
+        steps.extend(leave);
+        steps.extend([
+            // No other activation waits, and `rcx` is zero.
+            Step::FollowHalf(Rdx, Rdx, at!(function)),
+            Step::SaveCounterHalf(Rdx, Rcx),
+            Step::Load(Rdx, gs!(frame_top)),
+            Step::LoadHalf(Rcx, COUNTERS + self.function),
+            Step::PutNumber(Rdx, at!(function), self.function),
+            Step::PutHalf(Rdx, at!(older), Rcx),
+        ]);
+        steps.extend(give_back);
+        steps
+    }
 }
 
 impl Enter {

@@ -13,7 +13,6 @@ use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::state::Process;
 use timewise_abi::NONE;
-use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_abi::view::count;
 
@@ -269,10 +268,7 @@ impl Recovery<'_> {
     /// The thread is on its way out by an exit.
     fn left(&mut self, number: u32) -> Origin {
         let exit = &self.process.exits[number as usize];
-        if exit.kind == edge_kind::UNMATCHED {
-            let from = (exit.from, exit.executed);
-            calls::matched(self.process, self.area, from, self.registers.rsp, exit.target);
-        }
+        calls::left(self.process, self.area, number, self.registers.rsp);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed }
     }
