@@ -34,7 +34,7 @@ impl Program {
 #[derive(clap::Args)]
 pub struct Sampling {
     /// Samples per second of CPU time [default: 4000, or fewer where a sample costs so much that
-    /// they would slow the program by more than 0.8 %]
+    /// they would slow the program by more than 0.5 %]
     #[arg(short = 'F', long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frequency: Option<u32>,
     /// Sample the kernel as well, when it works for the program

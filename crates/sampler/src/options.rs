@@ -34,7 +34,7 @@ pub struct Options {
 
 /// What a profile with counts costs is two orders of magnitude more; and what the program does must
 /// not look different for being watched.
-const COST_LIMIT: f64 = 0.008;
+const COST_LIMIT: f64 = 0.005;
 
 /// Holds some hundred frames of most programs. Copying it costs a tenth of what an interrupt costs in a guest.
 const STACK_BYTES: u32 = 16 << 10;

@@ -7,7 +7,7 @@
 //! recursion is counted once.
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the address on the stack at
-//! which it returns and by where to; whatever else happens to a stack ([`frames`]) is seen when that fails.
+//! which it returns and by where to; whatever else happens to a stack (`frames.rs`) is seen when that fails.
 
 mod frames;
 mod functions;

@@ -1,16 +1,13 @@
-//! Stopping threads that wait, to learn with which callers; also beside a sampler that follows the program by other
-//! means.
+//! Where threads wait: with their callers where the program is sampled by stops, and without a stop beside a
+//! sampler that follows the program by other means.
 
 use super::family::Family;
 use super::{Prepared, Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawMapping, RawSample, Record, Stamped};
 use crate::recording::monotonic_ns;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use timewise_target::halt::Held;
-
-/// A thread that waits stands at once: it is not on a processor that it would have to leave.
-const LONGEST_STOP: Duration = Duration::from_millis(1);
 
 /// Looks at where threads wait while another samples where they compute.
 pub struct Bystander(Sampler);
@@ -27,15 +24,13 @@ impl Bystander {
     pub fn look(&mut self) -> impl Iterator<Item = Stamped> {
         if self.0.sleepers.are_due(monotonic_ns()) {
             self.0.family.look(&mut self.0.records);
-            self.0.ask_sleepers();
-            self.0.serve(Instant::now() + LONGEST_STOP);
+            self.0.note_sleepers();
         }
         of_waiting(std::mem::take(&mut self.0.records.0))
     }
 
     /// The rest, when the program has ended.
     pub fn finish(mut self) -> impl Iterator<Item = Stamped> {
-        self.0.let_all_go();
         self.0.sleepers.finish(monotonic_ns(), &mut self.0.records);
         of_waiting(self.0.records.0)
     }
@@ -46,6 +41,14 @@ fn of_waiting(records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
 }
 
 impl Sampler {
+    /// Records what threads waited, each at the place where it waits, without a stop.
+    fn note_sleepers(&mut self) {
+        let now_ns = monotonic_ns();
+        for sleep in self.sleepers.look(&self.family, now_ns, &mut self.records) {
+            self.records.add(now_ns, Record::Waiting(sleep));
+        }
+    }
+
     /// Records what threads waited, if it is time to, and asks those to stop of which the callers are not known.
     pub(super) fn ask_sleepers(&mut self) {
         let now_ns = monotonic_ns();
