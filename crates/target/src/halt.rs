@@ -2,7 +2,7 @@
 //!
 //! It is traced from when it is asked to stop until it is let go, some ten microseconds, and neither before nor
 //! after: its signals, its children, what it executes and whom it traces itself are its own. What it could notice
-//! is that a system call ended early; such a call goes on as if nothing had been ([`crate::restart`]).
+//! is that a system call ended early; such a call goes on as if nothing had been (`restart.rs`).
 
 use crate::restart;
 use crate::seize::{ended, request, stop_of};

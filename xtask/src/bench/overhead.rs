@@ -1,6 +1,6 @@
 //! One table of what sampling and counting cost, and how long `timewise run` takes.
 //!
-//! Each round runs a workload natively and under `timewise sample`, [`PAIRS`] times in turn, then under
+//! Each round runs a workload natively and under `timewise sample`, `--pairs` times in turn, then under
 //! `timewise count`, and compares each run under timewise with the native one before it: what the machine
 //! does besides changes from minute to minute. A program's CPU time under timewise is what the profile says
 //! of the run (the kernel's account of the program and its children); what the command needs beside it, to
@@ -16,10 +16,6 @@ use std::path::Path;
 use suite::Kind;
 use timewise_profile::Profile;
 
-/// Native runs and runs under sampling in a round. What sampling costs is the smallest of the differences,
-/// and less than one run differs from the next: it takes more of them than counting does.
-const PAIRS: u32 = 3;
-
 /// What to measure, and how.
 #[derive(Args)]
 pub struct Options {
@@ -31,6 +27,10 @@ pub struct Options {
     /// Rounds; fewer than five give no upper bound of counting
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Pairs of a native run and one under sampling in a round: what sampling costs is the smallest of the
+    /// differences, and less than one run differs from the next, so it takes more of them than counting does
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
     /// Seconds after which a workload is killed
     #[arg(long, default_value_t = 600)]
     limit: u32,
@@ -47,7 +47,9 @@ struct Measured {
     sampling_command: Vec<f64>,
     /// One a round.
     counting: Vec<f64>,
-    /// CPU time of the whole command.
+    /// With the costs of calls; one a round, against counting without.
+    calls: Vec<f64>,
+    /// CPU time of the whole command, likewise with them.
     counting_command: Vec<f64>,
     run_elapsed_s: f64,
 }
@@ -65,14 +67,15 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         workloads.retain(Workload::is_single_threaded);
     }
     println!(
-        "CPU time against native at size {}, {} rounds of {PAIRS} pairs of native and sampling and one count: \
-         median (upper 95 % bound)",
+        "CPU time against native at size {}, {} rounds of {} pairs of native and sampling, a count without calls and one \
+         with them, whose time is against the one without: median (upper 95 % bound)",
         options.size.word(),
-        options.rounds
+        options.rounds,
+        options.pairs
     );
     println!(
-        "{:16} {:>8} {:>15} {:>14} {:>15} {:>13} {:>8}",
-        "workload", "native s", "sampling", "sample command", "counting", "count command", "run s"
+        "{:16} {:>8} {:>15} {:>14} {:>15} {:>15} {:>13} {:>8}",
+        "workload", "native s", "sampling", "sample command", "counting", "calls", "count command", "run s"
     );
     let mut all: [Vec<Measured>; 2] = [Vec::new(), Vec::new()];
     let mut wrong = Vec::new();
@@ -110,41 +113,44 @@ impl Bench<'_> {
         let mut measured = Measured { name: self.workload.name.clone(), ..Measured::default() };
         for _ in 0..self.options.rounds {
             let mut native = f64::NAN;
-            for _ in 0..PAIRS {
-                native = self.once(None, expected)?.0.cpu().as_secs_f64();
-                let (command, sampled_s) = self.once(Some("sample"), expected)?;
+            for _ in 0..self.options.pairs {
+                native = self.once(&[], expected)?.0.cpu().as_secs_f64();
+                let (command, sampled_s) = self.once(&["sample"], expected)?;
                 measured.native_s.push(native);
                 measured.sampling.push(sampled_s / native);
                 measured.sampling_command.push(command.cpu().as_secs_f64() / native);
             }
-            let (command, counted_s) = self.once(Some("count"), expected)?;
-            measured.counting.push(counted_s / native);
+            let (_, plain_s) = self.once(&["count", "--no-calls"], expected)?;
+            let (command, counted_s) = self.once(&["count"], expected)?;
+            measured.counting.push(plain_s / native);
+            measured.calls.push(counted_s / plain_s);
             measured.counting_command.push(command.cpu().as_secs_f64() / native);
         }
-        measured.run_elapsed_s = self.once(Some("run"), expected)?.0.elapsed.as_secs_f64();
+        measured.run_elapsed_s = self.once(&["run"], expected)?.0.elapsed.as_secs_f64();
         Ok(measured)
     }
 
     /// One execution, under a command of timewise or natively, and the program's CPU time in seconds.
-    fn once(&self, command: Option<&str>, expected: &mut Expected) -> Result<(Executed, f64)> {
+    fn once(&self, command: &[&str], expected: &mut Expected) -> Result<(Executed, f64)> {
         let file = self.work.join("out/overhead.tw");
-        let words = |command: &str| {
+        let mut prefix = Vec::new();
+        if !command.is_empty() {
             let [timewise, file] = [self.timewise, &file].map(|path| path.to_string_lossy().into_owned());
-            vec![timewise, command.to_string(), "-o".to_string(), file, "--".to_string()]
-        };
-        let prefix = command.map(words).unwrap_or_default();
+            prefix.push(timewise);
+            prefix.extend(command.iter().map(|word| (*word).to_string()));
+            prefix.extend(["-o".to_string(), file, "--".to_string()]);
+        }
         let options = self.options;
         let executed = suite::execute(self.workload, options.size, self.work, &prefix, options.limit)?;
-        let verdict = expected.judge(self.workload, options.size, &executed, command.is_none())?;
-        let under = command.map_or_else(|| "natively".to_string(), |command| format!("under {command}"));
+        let verdict = expected.judge(self.workload, options.size, &executed, command.is_empty())?;
+        let under = if command.is_empty() { "natively" } else { command[0] };
         ensure!(verdict.is_good(), "{under}: {verdict}\n{}", executed.last_words());
-        let cpu_s = match command {
-            None => executed.cpu().as_secs_f64(),
-            Some(_) => {
-                let profile = Profile::load(&file)?;
-                let run = profile.runs.first().context("a profile without a run")?;
-                (run.user_ns + run.kernel_ns) as f64 / 1e9
-            }
+        let cpu_s = if command.is_empty() {
+            executed.cpu().as_secs_f64()
+        } else {
+            let profile = Profile::load(&file)?;
+            let run = profile.runs.first().context("a profile without a run")?;
+            (run.user_ns + run.kernel_ns) as f64 / 1e9
         };
         Ok((executed, cpu_s))
     }
@@ -163,6 +169,7 @@ fn mean(name: &str, all: &[Measured]) -> Measured {
         sampling: over(|m| &m.sampling),
         sampling_command: over(|m| &m.sampling_command),
         counting: over(|m| &m.counting),
+        calls: over(|m| &m.calls),
         counting_command: over(|m| &m.counting_command),
         run_elapsed_s: geomean(&all.iter().map(|m| m.run_elapsed_s).collect::<Vec<_>>()),
     }
@@ -174,12 +181,13 @@ fn row(of: &Measured) -> String {
         format!("{:.3} ({bound})", median(values))
     };
     format!(
-        "{:16} {:8.2} {:>15} {:14.2} {:>15} {:13.2} {:8.2}",
+        "{:16} {:8.2} {:>15} {:14.2} {:>15} {:>15} {:13.2} {:8.2}",
         of.name,
         median(&of.native_s),
         ratio(&of.sampling),
         median(&of.sampling_command),
         ratio(&of.counting),
+        ratio(&of.calls),
         median(&of.counting_command),
         of.run_elapsed_s
     )

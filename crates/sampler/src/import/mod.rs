@@ -3,11 +3,11 @@
 //! A file of `perf` holds the kernel's own records, so they take the same way as those of a recording of
 //! ours: modules, build ids and link-time offsets come out alike, and samples meet counts.
 //!
-//! - [`mod@file`]: the two forms of the file, and what it says of the machine and its events;
-//! - [`stream`]: its records one by one, unpacked where they are compressed;
-//! - [`attribute`]: what the kernel was asked for;
-//! - [`event`]: what a record means, whatever was asked of the kernel to put into it;
-//! - [`rounds`]: records in order of time.
+//! - `file`: the two forms of the file, and what it says of the machine and its events;
+//! - `stream`: its records one by one, unpacked where they are compressed;
+//! - `attribute`: what the kernel was asked for;
+//! - `event`: what a record means, whatever was asked of the kernel to put into it;
+//! - `rounds`: records in order of time.
 //!
 //! Files are read with bounded memory, and no damage in them is more than an error.
 
