@@ -43,7 +43,8 @@ fn check_names(profile: &Profile) {
     assert_eq!((first.size, second.size, second.place.offset.0 - first.place.offset.0), (11, 11, 64));
     let [of_first, of_second] = [first, second].map(|function| samples(profile, function));
     let share = of_second / (of_first + of_second);
-    assert!((0.69..0.81).contains(&share), "{of_first} and {of_second} samples, of work of 1 and 3");
+    // Three quarters, but for how much faster or slower a shared machine ran meanwhile.
+    assert!((0.55..0.9).contains(&share), "{of_first} and {of_second} samples, of work of 1 and 3");
     assert!(of_first + of_second > 0.9 * profile.samples.len() as f64);
 }
 

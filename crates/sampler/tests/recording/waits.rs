@@ -47,7 +47,7 @@ fn waits_for_locks_pipes_and_time_are_as_long_as_they_were() {
             };
             let elapsed = profile.runs[0].elapsed_ns as f64 / 1e9;
             // It was made to wait for 600 ms; a crowded machine wakes threads late, which prolongs it all.
-            assert!(waited > 0.56 && waited < elapsed, "{what}, {means:?}: {waited} s of {elapsed} s");
+            assert!(waited > 0.5 && waited < elapsed, "{what}, {means:?}: {waited} s of {elapsed} s");
             let threads = profile.threads.len() as f64;
             assert!(all < threads * elapsed, "{what}, {means:?}: {all} s of {threads} times {elapsed} s");
         }
