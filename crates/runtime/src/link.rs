@@ -224,7 +224,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
 }
 
 /// Adds to the stub of an indirect branch by `site` to block `to` what the costs of calls need. The exit by
-/// which threads leave it whose latest call does not end here, if there can be any.
+/// which threads leave it whose calls the dispatcher has to sort out, if there can be any.
 fn calls(
     process: &mut Process,
     code: &mut Code,

@@ -38,7 +38,7 @@ pub struct Calls {
     returns: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
-    /// The counter of each function that was called, by where it begins.
+    /// The counter of each function that was called or jumped to, by the address that this led to.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Direct calls by their block.
     direct: HashMap<u32, Call, BuildHasherDefault<AddressHasher>>,
