@@ -2,11 +2,22 @@
 
 use crate::call_graph::CallGraphArgument;
 use crate::talk;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use timewise_profile::Profile;
 use timewise_sampler::{Means, Options};
 use timewise_target::launch::Launch;
+
+/// Parses one of `all` by its name.
+pub fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(all.iter().map(|&value| name(value))).try_map(move |word| {
+        all.iter().copied().find(|&value| name(value) == word).ok_or("there is no such choice")
+    })
+}
 
 /// The program to run.
 #[derive(clap::Args)]

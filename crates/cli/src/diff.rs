@@ -1,5 +1,6 @@
 //! `timewise diff`: what changed between two profiles, and gates for continuous integration.
 
+use crate::arguments::named;
 use crate::reading::{self, Format, Reading};
 use crate::screen;
 use crate::talk::complain;
@@ -33,8 +34,8 @@ pub struct Arguments {
     #[arg(long = "test", value_name = "FILE")]
     more_test: Vec<PathBuf>,
     /// What to show one row for
-    #[arg(long, value_enum, default_value_t)]
-    by: Rows,
+    #[arg(long, value_parser = named(&By::ALL, By::name), default_value = By::Function.name())]
+    by: By,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -46,16 +47,6 @@ pub struct Arguments {
     fail_if: Vec<Gate>,
     #[command(flatten)]
     reading: Reading,
-}
-
-/// What a comparison has one row for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
-enum Rows {
-    #[default]
-    Function,
-    Loop,
-    Instruction,
-    Line,
 }
 
 /// Prints what was asked for. Gives whether all conditions hold.
@@ -70,14 +61,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         .iter()
         .map(|gate| Ok((gate, gate.judge(&comparison)?)))
         .collect::<anyhow::Result<_>>()?;
-    let by = match arguments.by {
-        Rows::Function => By::Function,
-        Rows::Loop => By::Loop,
-        Rows::Instruction => By::Instruction,
-        Rows::Line => By::Line,
-    };
+    let by = arguments.by;
     let limit = Some(arguments.limit).filter(|&limit| limit > 0);
-    screen::show(&match arguments.format {
+    arguments.reading.show(&match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.reading.color);
             diff::text(&comparison, by, limit, style)

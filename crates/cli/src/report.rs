@@ -1,7 +1,7 @@
 //! `timewise report`: what a profile says, one row for each function, loop, call, block, instruction or
 //! line.
 
-use crate::arguments::DEFAULT_FILE;
+use crate::arguments::{DEFAULT_FILE, named};
 use crate::reading::{self, Reading};
 use crate::screen;
 use crate::sources::Sources;
@@ -32,8 +32,8 @@ pub struct Arguments {
     #[arg(default_value = DEFAULT_FILE)]
     file: PathBuf,
     /// What to show one row for [default: function]
-    #[arg(long, value_enum)]
-    by: Option<Rows>,
+    #[arg(long, value_parser = named(&By::ALL, By::name))]
+    by: Option<By>,
     /// Sort functions and loops by what they cost themselves, or with all that they call
     #[arg(long, value_enum, default_value_t)]
     sort: Order,
@@ -54,18 +54,6 @@ pub struct Arguments {
     limit: usize,
     #[command(flatten)]
     reading: Reading,
-}
-
-/// What a report has one row for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Rows {
-    Function,
-    Loop,
-    Call,
-    Block,
-    Instruction,
-    Line,
-    Waiting,
 }
 
 /// In which form to print.
@@ -95,15 +83,7 @@ impl Arguments {
     /// # Errors
     /// A function that is not in the profile; an order that rows do not have.
     fn request(&self, analysis: &Analysis) -> anyhow::Result<Request> {
-        let by = match self.by.unwrap_or(Rows::Function) {
-            Rows::Function => By::Function,
-            Rows::Loop => By::Loop,
-            Rows::Call => By::Call,
-            Rows::Block => By::Block,
-            Rows::Instruction => By::Instruction,
-            Rows::Line => By::Line,
-            Rows::Waiting => By::Waiting,
-        };
+        let by = self.by.unwrap_or(By::Function);
         let calls = match (&self.callers, &self.callees) {
             (Some(name), _) => Calls::Of(find_any(analysis, name)?),
             (None, Some(name)) => Calls::From(find_any(analysis, name)?),

@@ -22,6 +22,10 @@ pub enum By {
 }
 
 impl By {
+    /// All there are.
+    pub const ALL: [By; 7] =
+        [By::Function, By::Loop, By::Call, By::Block, By::Instruction, By::Line, By::Waiting];
+
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {

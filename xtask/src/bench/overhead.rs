@@ -1,11 +1,11 @@
 //! One table of what sampling and counting cost, and how long `timewise run` takes.
 //!
-//! Each round runs a workload natively and under `timewise sample`, `--pairs` times in turn, then under
-//! `timewise count`, and compares each run under timewise with the native one before it: what the machine
-//! does besides changes from minute to minute. A program's CPU time under timewise is what the profile says
-//! of the run (the kernel's account of the program and its children); what the command needs beside it, to
-//! read symbols and to write the file, is in a column of its own, and in the wall time from Enter to the
-//! report.
+//! Each round runs a workload natively and under `timewise sample`, `--pairs` times in turn, once more natively,
+//! then under `timewise count`, and compares a sampled run with the mean of the native ones on either side, a
+//! counted run with the last of them: what the machine does besides changes from minute to minute. A program's
+//! CPU time under timewise is what the profile says of the run (the kernel's account of the program and its
+//! children); what the command needs beside it, to read symbols and to write the file, is in a column of its
+//! own, and in the wall time from Enter to the report.
 
 use super::statistics::{geomean, median, upper_bound};
 use crate::profiler::Profiler;
@@ -112,13 +112,14 @@ impl Bench<'_> {
     fn measure(&self, expected: &mut Expected) -> Result<Measured> {
         let mut measured = Measured { name: self.workload.name.clone(), ..Measured::default() };
         for _ in 0..self.options.rounds {
-            let mut native = f64::NAN;
+            let mut native = self.once(&[], expected)?.1;
             for _ in 0..self.options.pairs {
-                native = self.once(&[], expected)?.0.cpu().as_secs_f64();
                 let (command, sampled_s) = self.once(&["sample"], expected)?;
-                measured.native_s.push(native);
-                measured.sampling.push(sampled_s / native);
-                measured.sampling_command.push(command.cpu().as_secs_f64() / native);
+                let before = std::mem::replace(&mut native, self.once(&[], expected)?.1);
+                let beside = (before + native) / 2.0;
+                measured.native_s.push(beside);
+                measured.sampling.push(sampled_s / beside);
+                measured.sampling_command.push(command.cpu().as_secs_f64() / beside);
             }
             let (_, plain_s) = self.once(&["count", "--no-calls"], expected)?;
             let (command, counted_s) = self.once(&["count"], expected)?;

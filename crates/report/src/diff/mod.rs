@@ -35,6 +35,9 @@ pub enum By {
 }
 
 impl By {
+    /// All there are.
+    pub const ALL: [By; 4] = [By::Function, By::Loop, By::Instruction, By::Line];
+
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
