@@ -5,8 +5,9 @@ use crate::code::{Code, InstructionId};
 use crate::cost::{Cost, Ruler};
 use crate::frames::Frames;
 use crate::graph::{Graph, graphs};
-use crate::lines::{SourceLine, line_at};
+use crate::lines::{SourceLine, line_at, rows_of_instructions};
 use crate::loops::{Forest, LoopId};
+use crate::parallel::both;
 use crate::quality::Quality;
 use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
@@ -14,7 +15,7 @@ use crate::strays::Owners;
 use crate::totals::Totals;
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use timewise_profile::{BlockId, FunctionId, ModuleId, ModuleKind, Place, Profile};
+use timewise_profile::{BlockId, FunctionId, Line, ModuleId, ModuleKind, Place, Profile};
 
 /// Everything that follows from a profile.
 #[derive(Clone, Debug)]
@@ -52,10 +53,15 @@ impl<'p> Analysis<'p> {
     pub fn new(profile: &'p Profile, policy: Option<Policy>) -> Analysis<'p> {
         let code = Code::new(profile);
         let map = FunctionMap::new(profile);
-        let (routines, owner) = routines(&code, &map);
-        let graphs = graphs(&code, &routines, &owner);
-        let forest = Forest::new(&graphs, code.blocks.len());
-        let samples = Samples::new(profile, &code);
+        let (samples, (routines, owner, graphs, forest)) = both(
+            || Samples::new(profile, &code),
+            || {
+                let (routines, owner) = routines(&code, &map);
+                let graphs = graphs(&code, &routines, &owner);
+                let forest = Forest::new(&graphs, code.blocks.len());
+                (routines, owner, graphs, forest)
+            },
+        );
         let quality = Quality::new(profile, &code, &samples);
         let mut owners = Owners::new(profile, &code, &map, routines, &owner);
         let stray_owner = samples.stray.keys().map(|place| owners.at(*place)).collect();
@@ -125,20 +131,27 @@ impl<'p> Analysis<'p> {
 
     /// Cost of each source line and module that ran, in order; code without a line is left out.
     pub fn by_line(&self) -> Vec<(ModuleId, SourceLine, Cost)> {
-        let key = |id| {
-            let place = self.code.place(id);
-            line_at(self.profile, place).map(|line| (place.module, line))
+        let rows = rows_of_instructions(self.profile, &self.code);
+        let line = |row: u32| {
+            let Line { place, file, line } = self.profile.lines[row as usize];
+            file.map(|file| (place.module, SourceLine { file, line }))
         };
-        let all = (0..self.code.instructions.len() as u32).map(InstructionId);
-        let keys: Vec<Option<(ModuleId, SourceLine)>> = all.map(key).collect();
-        let mut distinct: Vec<(ModuleId, SourceLine)> = keys.iter().copied().flatten().collect();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let index: HashMap<(ModuleId, SourceLine), usize> =
-            distinct.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+        let mut used: Vec<u32> = rows.iter().copied().flatten().collect();
+        used.sort_unstable();
+        used.dedup();
+        used.sort_by_key(|&row| line(row));
+        let mut distinct: Vec<(ModuleId, SourceLine)> = Vec::new();
+        let mut at = vec![0; self.profile.lines.len()];
+        for row in used {
+            let Some(line) = line(row) else { continue };
+            if distinct.last() != Some(&line) {
+                distinct.push(line);
+            }
+            at[row as usize] = distinct.len() - 1;
+        }
         let costs = self.group(distinct.len(), |id, add| {
-            if let Some(key) = keys[id.index()] {
-                add(index[&key]);
+            if let Some(row) = rows[id.index()] {
+                add(at[row as usize]);
             }
         });
         distinct.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()

@@ -1,8 +1,11 @@
 //! Executed code: blocks cut into instructions, with exact counts, and the edges between blocks.
 
-use std::collections::{BTreeMap, HashMap};
+use crate::hash::NumberMap;
+use crate::parallel::in_parts;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use timewise_isa::{Control, Step, walk};
-use timewise_profile::{BlockId, EdgeKind, Offset, Place, Profile, RunKind};
+use timewise_profile::{BlockId, EdgeCount, EdgeKind, Offset, Place, Profile, RunKind};
 
 /// Index into [`Code::instructions`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -64,6 +67,12 @@ pub struct Edge {
     pub count: u64,
 }
 
+impl Edge {
+    fn way(&self) -> (Option<BlockId>, Option<BlockId>, EdgeKind) {
+        (self.to, self.from, self.kind)
+    }
+}
+
 /// What calls from one block to another cost, all processes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallCost {
@@ -91,7 +100,31 @@ pub struct Code {
     /// Whether all counting runs counted what calls cost.
     pub has_call_costs: bool,
     by_place: Vec<BlockId>,
-    by_end: HashMap<Place, BlockId>,
+    by_end: NumberMap<Place, BlockId>,
+}
+
+/// So many blocks are worth a thread.
+const MANY: usize = 1 << 12;
+
+/// The instructions of all blocks, block by block.
+fn instructions(profile: &Profile) -> Vec<Instruction> {
+    let decode = |blocks: Range<usize>| {
+        let mut found = Vec::new();
+        for (index, block) in profile.blocks[blocks.clone()].iter().enumerate() {
+            let id = BlockId((blocks.start + index) as u32);
+            let steps = walk(&block.code, block.place.offset.0);
+            found.extend(steps.map(|step| Instruction { block: id, step }));
+        }
+        found
+    };
+    let parts = in_parts(profile.blocks.len(), MANY, decode);
+    parts
+        .into_iter()
+        .reduce(|mut all, mut part| {
+            all.append(&mut part);
+            all
+        })
+        .unwrap_or_default()
 }
 
 impl Code {
@@ -104,32 +137,38 @@ impl Code {
         for row in &profile.block_counts {
             totals[row.block.index()] += row.executions;
         }
-        let mut code = Code::default();
+        let mut code = Code { instructions: instructions(profile), ..Code::default() };
+        let mut next = 0;
         for (index, (block, total)) in profile.blocks.iter().zip(totals).enumerate() {
-            let first = InstructionId(code.instructions.len() as u32);
+            let first = InstructionId(next as u32);
             let id = BlockId(index as u32);
-            let steps = walk(&block.code, block.place.offset.0);
-            code.instructions.extend(steps.map(|step| Instruction { block: id, step }));
+            let is_own = |instruction: &&Instruction| instruction.block == id;
+            let length = code.instructions[next..].iter().take_while(is_own).count();
+            next += length;
             let end = Offset(block.place.offset.0.saturating_add(block.code.len() as u64));
-            let length = code.instructions.len() as u32 - first.0;
             code.blocks.push(ExecutedBlock {
                 place: block.place,
                 end,
                 executions: average(total),
                 first,
-                length,
+                length: length as u32,
             });
             code.by_end.insert(Place { offset: end, ..block.place }, id);
         }
         code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
         code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
-        let mut edges: HashMap<(Option<BlockId>, Option<BlockId>, EdgeKind), u64> = HashMap::new();
-        for row in &profile.edge_counts {
-            *edges.entry((row.to, row.from, row.kind)).or_default() += row.count;
-        }
-        let edge = |((to, from, kind), total)| Edge { to, from, kind, count: average(total) };
-        code.edges = edges.into_iter().map(edge).collect();
-        code.edges.sort_unstable();
+        let edge = |row: &EdgeCount| Edge { to: row.to, from: row.from, kind: row.kind, count: row.count };
+        code.edges = profile.edge_counts.iter().map(edge).collect();
+        code.edges.sort_unstable_by_key(Edge::way);
+        // Of all processes together.
+        code.edges.dedup_by(|next, kept| {
+            let same = next.way() == kept.way();
+            if same {
+                kept.count += next.count;
+            }
+            same
+        });
+        code.edges.iter_mut().for_each(|edge| edge.count = average(edge.count));
         code.has_call_costs = counting().next().is_some() && counting().all(|run| run.lost_calls.is_some());
         if code.has_call_costs {
             let mut costs: BTreeMap<(BlockId, BlockId), u64> = BTreeMap::new();

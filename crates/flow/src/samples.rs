@@ -1,9 +1,10 @@
 //! Samples of the native run, placed on executed instructions.
 
 use crate::code::{Code, InstructionId};
-use std::collections::{BTreeMap, HashMap};
+use crate::hash::NumberMap;
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
-use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, ThreadId};
+use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, Thread};
 
 /// Samples and the time that they stand for, in one run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -84,13 +85,15 @@ impl Samples {
         let mut samples =
             Samples { at: vec![Weight::default(); code.instructions.len()], ..Samples::default() };
         let mut groups = Groups::default();
+        // The core's frequency for each thread whose samples are wanted.
+        let hz = |thread: &Thread| {
+            let run = profile.processes.get(thread.process.index()).map(|process| process.run);
+            let clock = run.and_then(|run| profile.runs.get(run.index())?.clock.as_ref());
+            wanted(run).then(|| clock.map_or(1e9, |clock| clock.core_hz))
+        };
+        let hz: Vec<Option<f64>> = profile.threads.iter().map(hz).collect();
         for sample in &profile.samples {
-            let id = run_of(profile, sample.thread);
-            if !wanted(id) {
-                continue;
-            }
-            let run = id.and_then(|id| profile.runs.get(id.index()));
-            let hz = run.and_then(|run| run.clock.as_ref()).map_or(1e9, |clock| clock.core_hz);
+            let Some(hz) = hz.get(sample.thread.index()).copied().flatten() else { continue };
             let ns = sample.weight_ns as f64;
             let cycles = sample.weight_cycles.map_or(ns * hz / 1e9, |cycles| cycles as f64) / runs;
             let weight = Weight { samples: 1.0, ns: ns / runs, cycles, cycles_squared: cycles * cycles };
@@ -145,27 +148,34 @@ impl Samples {
 #[derive(Default)]
 struct Groups {
     all: Vec<(Spot, Option<StackId>, Weight)>,
-    known: HashMap<(Option<Place>, Option<StackId>), usize>,
+    known: NumberMap<Key, u32>,
 }
 
 impl Groups {
     /// Where a sample fell, and the sum of its group.
     fn of(&mut self, code: &Code, sample: &Sample) -> (Spot, &mut Weight) {
         let all = &mut self.all;
-        let at = *self.known.entry((sample.place, sample.stack)).or_insert_with(|| {
+        let at = *self.known.entry(key(sample)).or_insert_with(|| {
             let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
             let spot = sample.place.map_or(Spot::Nowhere, counted);
             all.push((spot, sample.stack, Weight::default()));
-            all.len() - 1
+            all.len() as u32 - 1
         });
-        let (spot, _, weight) = &mut self.all[at];
+        let (spot, _, weight) = &mut self.all[at as usize];
         (*spot, weight)
     }
 }
 
-fn run_of(profile: &Profile, thread: ThreadId) -> Option<RunId> {
-    let process = profile.threads.get(thread.index())?.process;
-    Some(profile.processes.get(process.index())?.run)
+/// Place and stack of a sample in as few numbers as hold them: module and version, offset, and the stack with
+/// a mark each for what is known.
+type Key = (u64, u64, u64);
+
+fn key(sample: &Sample) -> Key {
+    let (code, offset) = sample.place.map_or((0, 0), |place| {
+        (u64::from(place.module.0) << 32 | u64::from(place.version.0), place.offset.0)
+    });
+    let stack = sample.stack.map_or(0, |stack| u64::from(stack.0) << 2 | 2);
+    (code, offset, stack | u64::from(sample.place.is_some()))
 }
 
 /// The clock of the profile's first sampling run, its frequency range widened to that of all.

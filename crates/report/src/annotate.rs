@@ -12,7 +12,7 @@ use crate::labels;
 use crate::number::{count, times};
 use crate::origin;
 use crate::request::By;
-use crate::rows::{Costed, InstructionRow, instructions};
+use crate::rows::{Costed, InstructionRow, instructions_of};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN, cut};
 use crate::visible::visible;
@@ -223,12 +223,11 @@ pub fn json(analysis: &Analysis, routine: RoutineId) -> Result<String, serde_jso
 /// # Errors
 /// None in practice.
 pub fn csv(analysis: &Analysis, routine: RoutineId) -> Result<String, csv::Error> {
-    table(rows_of(analysis, routine).iter().map(Costed::parts))
+    table(rows_of(analysis, routine).into_iter().map(Costed::into_parts))
 }
 
 fn rows_of(analysis: &Analysis, routine: RoutineId) -> Vec<Costed<InstructionRow>> {
-    let mut rows = instructions(analysis);
-    rows.retain(|row| row.of.routine == routine);
+    let mut rows: Vec<_> = instructions_of(analysis, routine).collect();
     rows.sort_by_key(|row| row.of.offset);
     rows
 }

@@ -13,13 +13,13 @@ use timewise_flow::Analysis;
 pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, csv::Error> {
     let Request { by, sort, calls } = request.into();
     match by {
-        By::Function => table(rows::functions(analysis, sort).iter().map(Totalled::parts)),
-        By::Loop => table(rows::loops(analysis, sort).iter().map(Totalled::parts)),
-        By::Call => table(rows::calls(analysis, calls).iter().map(Totalled::parts)),
-        By::Block => table(rows::blocks(analysis).iter().map(Costed::parts)),
-        By::Instruction => table(rows::instructions(analysis).iter().map(Costed::parts)),
+        By::Function => table(rows::functions(analysis, sort).map(Totalled::into_parts)),
+        By::Loop => table(rows::loops(analysis, sort).map(Totalled::into_parts)),
+        By::Call => table(rows::calls(analysis, calls).map(Totalled::into_parts)),
+        By::Block => table(rows::blocks(analysis).map(Costed::into_parts)),
+        By::Instruction => table(rows::instructions(analysis).map(Costed::into_parts)),
         By::Waiting => table(rows::waits(analysis)),
-        By::Line => table(rows::lines(analysis).iter().map(Costed::parts)),
+        By::Line => table(rows::lines(analysis).map(Costed::into_parts)),
     }
 }
 

@@ -25,13 +25,13 @@ struct Document<R> {
 pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, serde_json::Error> {
     let Request { by, sort, calls } = request.into();
     match by {
-        By::Function => document(analysis, by, rows::functions(analysis, sort)),
-        By::Loop => document(analysis, by, rows::loops(analysis, sort)),
-        By::Call => document(analysis, by, rows::calls(analysis, calls)),
-        By::Block => document(analysis, by, rows::blocks(analysis)),
-        By::Instruction => document(analysis, by, rows::instructions(analysis)),
+        By::Function => document(analysis, by, rows::functions(analysis, sort).collect::<Vec<_>>()),
+        By::Loop => document(analysis, by, rows::loops(analysis, sort).collect::<Vec<_>>()),
+        By::Call => document(analysis, by, rows::calls(analysis, calls).collect::<Vec<_>>()),
+        By::Block => document(analysis, by, rows::blocks(analysis).collect::<Vec<_>>()),
+        By::Instruction => document(analysis, by, rows::instructions(analysis).collect::<Vec<_>>()),
         By::Waiting => document(analysis, by, rows::waits(analysis)),
-        By::Line => document(analysis, by, rows::lines(analysis)),
+        By::Line => document(analysis, by, rows::lines(analysis).collect::<Vec<_>>()),
     }
 }
 

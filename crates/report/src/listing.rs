@@ -21,9 +21,9 @@ pub fn report(
     let figures = Figures::new(analysis);
     let limit = limit.unwrap_or(usize::MAX);
     let (table, all) = match by {
-        By::Function => functions(analysis, figures, &rows::functions(analysis, sort), limit),
-        By::Loop => loops(analysis, figures, &rows::loops(analysis, sort), limit),
-        By::Call => self::calls(analysis, figures, &rows::calls(analysis, calls), limit),
+        By::Function => functions(analysis, figures, rows::functions(analysis, sort), limit),
+        By::Loop => loops(analysis, figures, rows::loops(analysis, sort), limit),
+        By::Call => self::calls(analysis, figures, rows::calls(analysis, calls), limit),
         By::Block => blocks(analysis, figures, limit),
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
@@ -41,7 +41,7 @@ pub fn report(
 fn functions(
     analysis: &Analysis,
     figures: Figures,
-    rows: &[Totalled<rows::FunctionRow>],
+    rows: impl ExactSizeIterator<Item = Totalled<rows::FunctionRow>>,
     limit: usize,
 ) -> (Table, usize) {
     let mut columns = vec![figures.share_column("self"), figures.share_column("total")];
@@ -50,8 +50,8 @@ fn functions(
     columns.extend(figures.each_columns(&figures.per_call("a call")));
     columns.push(Column::detail("CPI, total"));
     columns.extend([Column::name("function"), Column::name("where")]);
-    let mut table = Table::new(columns);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let calls = row.of.calls.unwrap_or(0);
         let mut cells = vec![figures.share_cell(&row.of.cost), figures.total_cell(&row.total)];
         cells.push(figures.cpi_cell(&row.of.cost));
@@ -64,7 +64,7 @@ fn functions(
         cells.extend([row.of.function.clone(), labels::declared(analysis, row.of.routine)]);
         table.row(figures.tone(&row.of.cost), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 /// Instructions of a call, as the heading says: with callees or without.
@@ -79,7 +79,7 @@ pub(crate) fn instructions_a_call(figures: Figures, row: &rows::FunctionRow) -> 
 fn loops(
     analysis: &Analysis,
     figures: Figures,
-    rows: &[Totalled<rows::LoopRow>],
+    rows: impl ExactSizeIterator<Item = Totalled<rows::LoopRow>>,
     limit: usize,
 ) -> (Table, usize) {
     let mut columns = vec![figures.share_column("self"), figures.share_column("total")];
@@ -88,8 +88,8 @@ fn loops(
     columns.extend(figures.each_columns("a round"));
     columns.push(Column::detail("CPI, total"));
     columns.extend([Column::detail("depth"), Column::name("loop"), Column::name("function")]);
-    let mut table = Table::new(columns);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let mut cells = vec![figures.share_cell(&row.of.own), figures.total_cell(&row.total)];
         cells.push(figures.cpi_cell(&row.of.own));
         cells.extend([count(row.of.invocations), ratio(row.of.iterations, row.of.invocations)]);
@@ -99,21 +99,21 @@ fn loops(
         cells.extend([row.of.depth.to_string(), loop_name(analysis, &row.of), row.of.function.clone()]);
         table.row(figures.tone(&row.of.own), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 fn calls(
     analysis: &Analysis,
     figures: Figures,
-    rows: &[Totalled<rows::CallRow>],
+    rows: impl ExactSizeIterator<Item = Totalled<rows::CallRow>>,
     limit: usize,
 ) -> (Table, usize) {
     let mut columns = vec![figures.share_column("total"), Column::number("CPI"), Column::number("calls")];
     columns.push(Column::detail("instr/call"));
     columns.extend(figures.each_columns("a call"));
     columns.extend(["caller", "where", "callee"].map(Column::name));
-    let mut table = Table::new(columns);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let calls = row.of.calls.unwrap_or(0);
         let mut cells = vec![figures.total_cell(&row.total), figures.total_cpi_cell(&row.total)];
         cells.push(row.of.calls.map_or(UNKNOWN.into(), count));
@@ -125,7 +125,7 @@ fn calls(
         cells.extend([row.of.caller.clone(), labels::place(analysis.profile, row.of.place), callee]);
         table.row(figures.tone(&row.total.cost), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 /// A loop by its source lines, or by its header where no lines are known.
@@ -142,9 +142,9 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
     columns.push(Column::detail("instr"));
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("offset"), Column::name("where"), Column::name("function")]);
-    let mut table = Table::new(columns);
     let rows = rows::blocks(analysis);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let mut cells = vec![figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.extend([count(row.of.executions), row.of.instructions.to_string()]);
         cells.extend(figures.each_cells(&row.cost, row.of.executions));
@@ -152,7 +152,7 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
         cells.extend([format!("{:#x}", row.of.offset), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
@@ -160,9 +160,9 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("executions"), Column::number("offset")]);
     columns.extend([Column::name("instruction"), Column::name("where"), Column::name("function")]);
-    let mut table = Table::new(columns);
     let rows = rows::instructions(analysis);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let mut cells = vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
         cells.extend([row.of.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.of.offset)]);
@@ -170,15 +170,15 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
         cells.extend([row.of.text.clone(), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
     let mut columns = vec![figures.share_column("time"), Column::detail("samples"), Column::number("CPI")];
     columns.extend([Column::number("instructions"), Column::name("line"), Column::name("module")]);
-    let mut table = Table::new(columns);
     let rows = rows::lines(analysis);
-    for row in rows.iter().take(limit) {
+    let (mut table, all) = (Table::new(columns), rows.len());
+    for row in rows.take(limit) {
         let mut cells =
             vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.push(row.of.instructions.map_or(UNKNOWN.into(), count));
@@ -186,7 +186,7 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
         cells.extend([place, labels::file_name(&row.of.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
     }
-    (table, rows.len())
+    (table, all)
 }
 
 /// Where threads waited, and which share that is of the time of all threads.

@@ -8,6 +8,7 @@ mod function;
 mod instruction;
 mod line;
 mod loops;
+mod ranking;
 mod total;
 mod waiting;
 
@@ -15,14 +16,16 @@ pub use block::{BlockRow, blocks};
 pub use call::{CallRow, calls};
 pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};
-pub use instruction::{InstructionRow, instructions};
+pub use instruction::{InstructionRow, instructions, instructions_of};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 pub use total::{TotalCpi, Totalled};
 pub use waiting::{WaitingRow, waits};
 
+use crate::labels;
 use serde::Serializer;
 use timewise_flow::{Analysis, Cost};
+use timewise_profile::{ModuleId, Profile};
 
 /// Cycles; nothing where nothing was sampled.
 fn cycles(analysis: &Analysis, cost: &Cost) -> Option<f64> {
@@ -39,13 +42,10 @@ fn is_sampled(analysis: &Analysis) -> bool {
     analysis.samples.user.cycles > 0.0
 }
 
-/// Orders rows by cost, then by what was executed, then by the key.
-fn costliest_first<R, K: Ord>(rows: &mut [R], cost: impl Fn(&R) -> Cost, key: impl Fn(&R) -> K) {
-    rows.sort_by(|a, b| {
-        let (left, right) = (cost(a), cost(b));
-        let by_cost = right.weight.cycles.total_cmp(&left.weight.cycles);
-        by_cost.then(right.instructions.cmp(&left.instructions)).then_with(|| key(a).cmp(&key(b)))
-    });
+/// Where the path of each module stands among those of all.
+fn module_ranks(profile: &Profile) -> Vec<u32> {
+    let modules = (0..profile.modules.len() as u32).map(ModuleId);
+    ranking::ranks(&modules.map(|module| labels::module_path(profile, module)).collect::<Vec<_>>())
 }
 
 /// Serialises a number without digits that mean nothing: whole if it is, else to nine digits.

@@ -56,8 +56,8 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
     out.push('\n');
     out += &figures.explanation(few, style);
     let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
-    let functions = rows::functions(analysis, Sort::Own);
-    if let Some(hottest) = functions.first().map(|row| &row.of).filter(|row| is_counted(row)) {
+    let hottest = rows::functions(analysis, Sort::Own).next();
+    if let Some(hottest) = hottest.map(|row| row.of).filter(is_counted) {
         let file = file.map_or(String::new(), |file| quoted(file) + " ");
         out += &format!("Next: timewise annotate {file}{}\n", quoted(&hottest.function));
     }
@@ -170,7 +170,7 @@ fn functions(analysis: &Analysis, figures: Figures) -> Table {
         columns.push(Column::detail(&figures.per_call("instr/call")));
     }
     let mut table = Table::new(columns);
-    for row in rows::functions(analysis, Sort::Own).iter().take(ROWS) {
+    for row in rows::functions(analysis, Sort::Own).take(ROWS) {
         if figures.is_sampled() && figures.share(&row.of.cost) < WORTH_SHOWING {
             break;
         }
@@ -191,7 +191,7 @@ fn loops(analysis: &Analysis, figures: Figures) -> Table {
     columns.extend([Column::number("entered"), Column::number("rounds each")]);
     columns.extend(figures.each_columns("a round"));
     let mut table = Table::new(columns);
-    for row in rows::loops(analysis, Sort::Own).iter().take(ROWS) {
+    for row in rows::loops(analysis, Sort::Own).take(ROWS) {
         if figures.is_sampled() && figures.share(&row.of.own) < WORTH_SHOWING {
             break;
         }
@@ -214,7 +214,7 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
     if !figures.is_sampled() || !figures.is_counted() {
         return table;
     }
-    let counted = rows::instructions(analysis).into_iter().filter(|row| row.of.id.is_some());
+    let counted = rows::instructions(analysis).filter(|row| row.of.id.is_some());
     for row in counted.take(ROWS).take_while(|row| figures.share(&row.cost) >= WORTH_SHOWING) {
         let id = row.of.id.map(|id| analysis.code.place(id));
         let place = id.map_or(String::new(), |place| labels::place(analysis.profile, place));

@@ -44,7 +44,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         profile.edge_counts.len()
     );
     let mut slowest: f64 = 0.0;
-    for by in ["function", "loop", "instruction", "line"] {
+    for by in ["function", "loop", "call", "block", "instruction", "line"] {
         let (first, all, mebibytes) = measure(&timewise, &file, by)?;
         println!(
             "report --by {by:12} {first:6.2} s to the first word, {all:6.2} s in all, {mebibytes:5} MiB"

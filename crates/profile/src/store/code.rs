@@ -1,6 +1,7 @@
 //! Rows of code and its names: modules, source files, functions, lines, inlined
 //! calls and blocks.
 
+use super::reader::Reader;
 use super::table::{Bytes, Table, name_of, place_columns};
 use crate::model::{Block, FileId, Function, InlinedCall, Line, Module, ModuleKind, Profile, SourceFile};
 use rusqlite::{Connection, Result, params};
@@ -91,16 +92,16 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
-    profile.modules = MODULES.read_numbered(database, |columns| {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+    profile.modules = reader.read_numbered(&MODULES, |columns| {
         Ok(Module {
             kind: columns.take_named(&MODULE_KINDS)?,
             path: columns.take_bytes()?,
             build_id: columns.take()?,
         })
     })?;
-    profile.files = FILES.read_numbered(database, |columns| Ok(SourceFile { path: columns.take()? }))?;
-    profile.functions = FUNCTIONS.read_numbered(database, |columns| {
+    profile.files = reader.read_numbered(&FILES, |columns| Ok(SourceFile { path: columns.take()? }))?;
+    profile.functions = reader.read_numbered(&FUNCTIONS, |columns| {
         Ok(Function {
             place: columns.take_place()?,
             size: columns.take_u64()?,
@@ -110,14 +111,14 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             line: columns.take()?,
         })
     })?;
-    profile.lines = LINES.read(database, |columns| {
+    profile.lines = reader.read(&LINES, |columns| {
         Ok(Line {
             place: columns.take_place()?,
             file: columns.take::<Option<u32>>()?.map(FileId),
             line: columns.take()?,
         })
     })?;
-    profile.inlined_calls = INLINED_CALLS.read(database, |columns| {
+    profile.inlined_calls = reader.read(&INLINED_CALLS, |columns| {
         Ok(InlinedCall {
             place: columns.take_place()?,
             depth: columns.take()?,
@@ -126,7 +127,7 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             line: columns.take()?,
         })
     })?;
-    profile.blocks = BLOCKS.read_numbered(database, |columns| {
+    profile.blocks = reader.read_numbered(&BLOCKS, |columns| {
         Ok(Block { place: columns.take_place()?, instructions: columns.take()?, code: columns.take()? })
     })?;
     Ok(())

@@ -1,5 +1,6 @@
 //! Rows of exact counts: executions of blocks, traversals of edges, costs of calls.
 
+use super::reader::Reader;
 use super::table::Table;
 use crate::model::{BlockCount, BlockId, CallCost, EdgeCount, EdgeKind, ProcessId, Profile};
 use rusqlite::{Connection, Result, params};
@@ -61,16 +62,16 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
-    profile.block_counts = BLOCK_COUNTS.read(database, |columns| {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+    profile.block_counts = reader.read(&BLOCK_COUNTS, |columns| {
         Ok(BlockCount {
             block: BlockId(columns.take()?),
             process: ProcessId(columns.take()?),
             executions: columns.take_u64()?,
         })
     })?;
-    let kinds = EDGE_KINDS.read_numbered(database, |columns| columns.take_named(&KINDS))?;
-    profile.edge_counts = EDGE_COUNTS.read(database, |columns| {
+    let kinds = reader.read_numbered(&EDGE_KINDS, |columns| columns.take_named(&KINDS))?;
+    profile.edge_counts = reader.read(&EDGE_COUNTS, |columns| {
         Ok(EdgeCount {
             from: columns.take::<Option<u32>>()?.map(BlockId),
             to: columns.take::<Option<u32>>()?.map(BlockId),
@@ -83,7 +84,7 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             count: columns.take_u64()?,
         })
     })?;
-    profile.call_costs = CALL_COSTS.read(database, |columns| {
+    profile.call_costs = reader.read(&CALL_COSTS, |columns| {
         Ok(CallCost {
             site: BlockId(columns.take()?),
             callee: BlockId(columns.take()?),

@@ -1,12 +1,13 @@
 //! Loading, with a clear word on every file that is not a whole profile of a known version.
 
 use super::header::{self, Header};
+use super::reader::Reader;
 use super::{code, counts, runs, samples, schema};
 use crate::check::Inconsistency;
 use crate::model::Profile;
-use rusqlite::{Connection, OpenFlags};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file was not loaded.
@@ -94,36 +95,48 @@ impl Profile {
 }
 
 fn try_load(path: &Path) -> Result<Profile, LoadCause> {
-    check_header(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => LoadCause::Missing,
-        ErrorKind::PermissionDenied => LoadCause::Permission,
-        _ => LoadCause::System(error),
-    })??;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(path, flags)?;
-    // A damaged or forged file must not make the library trust what it says of itself.
-    database.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+    let file = File::open(path).map_err(from_system)?;
+    check_header(&file).map_err(from_system)??;
+    let metadata = file.metadata().map_err(from_system)?;
+    let mut reader = Reader::open(path, metadata.len())?;
+    if is_replaced(path, &metadata) {
+        // Some of what was opened may be the former file. The new one was whole when it took its place.
+        return try_load(path);
+    }
     let mut profile = Profile::default();
-    runs::read(&database, &mut profile)?;
-    code::read(&database, &mut profile)?;
-    samples::read(&database, &mut profile)?;
-    counts::read(&database, &mut profile)?;
-    if let Some((table, noted, found)) = schema::wrong_row_count(&database)? {
+    runs::read(&mut reader, &mut profile)?;
+    code::read(&mut reader, &mut profile)?;
+    samples::read(&mut reader, &mut profile)?;
+    counts::read(&mut reader, &mut profile)?;
+    if let Some((table, noted, found)) = schema::wrong_row_count(&reader)? {
         return Err(LoadCause::RowsMissing { table, noted, found });
     }
     profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)
 }
 
+fn from_system(error: io::Error) -> LoadCause {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => LoadCause::Missing,
+        ErrorKind::PermissionDenied => LoadCause::Permission,
+        _ => LoadCause::System(error),
+    }
+}
+
+/// Whether another file has this name by now.
+fn is_replaced(path: &Path, former: &Metadata) -> bool {
+    let identity = |file: &Metadata| (file.dev(), file.ino());
+    path.metadata().is_ok_and(|file| identity(&file) != identity(former))
+}
+
 /// Tells from the first bytes and the length whether the file can be a whole profile.
-fn check_header(path: &Path) -> io::Result<Result<(), LoadCause>> {
-    let file = File::open(path)?;
+fn check_header(file: &File) -> io::Result<Result<(), LoadCause>> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Ok(Err(LoadCause::NotAFile));
     }
     let found_bytes = metadata.len();
-    Ok(match header::read(&file)? {
+    Ok(match header::read(file)? {
         None => Err(LoadCause::NotADatabase),
         Some(Header { expected_bytes, .. }) if found_bytes < header::LENGTH => {
             Err(LoadCause::Truncated { expected_bytes, found_bytes })

@@ -7,6 +7,7 @@ mod code;
 mod counts;
 mod header;
 pub mod load;
+mod reader;
 mod replace;
 mod runs;
 mod samples;

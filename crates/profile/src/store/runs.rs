@@ -1,5 +1,6 @@
 //! Rows of runs, their processes and their threads.
 
+use super::reader::Reader;
 use super::table::{Bytes, Columns, Table, exit_columns, name_of};
 use crate::model::{
     CallStackMethod, CallStacks, Clock, Machine, Process, ProcessId, Profile, Run, RunId, RunKind, Thread,
@@ -163,43 +164,30 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
-    profile.runs = RUNS.read_numbered(database, run)?;
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+    profile.runs = reader.read_numbered(&RUNS, run)?;
     let runs = &mut profile.runs;
-    ARGUMENTS.read(database, |columns| {
-        let of = owner(columns, runs)?;
-        columns.take::<i64>()?;
-        of.command.push(columns.take_bytes()?);
-        Ok(())
+    let count = runs.len();
+    let arguments = reader.read(&ARGUMENTS, |columns| {
+        let (run, _) = (owner(columns, count)?, columns.take::<i64>()?);
+        Ok((run, columns.take_bytes()?))
     })?;
-    ENVIRONMENT.read(database, |columns| {
-        let of = owner(columns, runs)?;
-        columns.take::<i64>()?;
-        of.environment.push((columns.take_bytes()?, columns.take_bytes()?));
-        Ok(())
+    arguments.into_iter().for_each(|(run, argument)| runs[run].command.push(argument));
+    let variables = reader.read(&ENVIRONMENT, |columns| {
+        let (run, _) = (owner(columns, count)?, columns.take::<i64>()?);
+        Ok((run, (columns.take_bytes()?, columns.take_bytes()?)))
     })?;
-    WARNINGS.read(database, |columns| {
-        let of = owner(columns, runs)?;
-        columns.take::<i64>()?;
-        of.warnings.push(columns.take()?);
-        Ok(())
+    variables.into_iter().for_each(|(run, variable)| runs[run].environment.push(variable));
+    let warnings = reader.read(&WARNINGS, |columns| {
+        let (run, _) = (owner(columns, count)?, columns.take::<i64>()?);
+        Ok((run, columns.take()?))
     })?;
-    CLOCKS.read(database, |columns| {
-        let of = owner(columns, runs)?;
-        of.clock = Some(clock(columns)?);
-        Ok(())
-    })?;
-    CALL_STACKS.read(database, |columns| {
-        let of = owner(columns, runs)?;
-        of.call_stacks = Some(CallStacks {
-            method: columns.take_named(&METHODS)?,
-            taken: columns.take_u64()?,
-            cut_short: columns.take_u64()?,
-            broken: columns.take_u64()?,
-        });
-        Ok(())
-    })?;
-    profile.processes = PROCESSES.read_numbered(database, |columns| {
+    warnings.into_iter().for_each(|(run, warning)| runs[run].warnings.push(warning));
+    let clocks = reader.read(&CLOCKS, |columns| Ok((owner(columns, count)?, clock(columns)?)))?;
+    clocks.into_iter().for_each(|(run, clock)| runs[run].clock = Some(clock));
+    let stacks = reader.read(&CALL_STACKS, |columns| Ok((owner(columns, count)?, call_stacks(columns)?)))?;
+    stacks.into_iter().for_each(|(run, stacks)| runs[run].call_stacks = Some(stacks));
+    profile.processes = reader.read_numbered(&PROCESSES, |columns| {
         Ok(Process {
             run: RunId(columns.take()?),
             pid: columns.take()?,
@@ -209,7 +197,7 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             count_uncertainty: columns.take()?,
         })
     })?;
-    profile.threads = THREADS.read_numbered(database, |columns| {
+    profile.threads = reader.read_numbered(&THREADS, |columns| {
         Ok(Thread {
             process: ProcessId(columns.take()?),
             tid: columns.take()?,
@@ -257,8 +245,18 @@ fn clock(columns: &mut Columns) -> Result<Clock> {
     })
 }
 
-/// The run whose id stands in the next column.
-fn owner<'a>(columns: &mut Columns, runs: &'a mut [Run]) -> Result<&'a mut Run> {
+fn call_stacks(columns: &mut Columns) -> Result<CallStacks> {
+    Ok(CallStacks {
+        method: columns.take_named(&METHODS)?,
+        taken: columns.take_u64()?,
+        cut_short: columns.take_u64()?,
+        broken: columns.take_u64()?,
+    })
+}
+
+/// The next column, the id of one of so many runs.
+fn owner(columns: &mut Columns, runs: usize) -> Result<usize> {
     let id: u32 = columns.take()?;
-    runs.get_mut(id as usize).ok_or_else(|| columns.bad(format!("there is no run {id}")))
+    let known = Some(id as usize).filter(|&id| id < runs);
+    known.ok_or_else(|| columns.bad(format!("there is no run {id}")))
 }

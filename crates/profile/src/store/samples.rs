@@ -1,5 +1,6 @@
 //! Rows of samples and waits, and their call stacks.
 
+use super::reader::Reader;
 use super::table::{Table, place_columns};
 use crate::model::{Profile, Sample, StackId, StackNode, ThreadId, Wait};
 use rusqlite::{Connection, Result, params};
@@ -69,14 +70,14 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
-    profile.stacks = STACKS.read_numbered(database, |columns| {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+    profile.stacks = reader.read_numbered(&STACKS, |columns| {
         Ok(StackNode {
             parent: columns.take::<Option<u32>>()?.map(StackId),
             return_place: columns.take_place()?,
         })
     })?;
-    profile.samples = SAMPLES.read(database, |columns| {
+    profile.samples = reader.read(&SAMPLES, |columns| {
         Ok(Sample {
             thread: ThreadId(columns.take()?),
             time_ns: columns.take_u64()?,
@@ -87,7 +88,7 @@ pub fn read(database: &Connection, profile: &mut Profile) -> Result<()> {
             stack: columns.take::<Option<u32>>()?.map(StackId),
         })
     })?;
-    profile.waits = WAITS.read(database, |columns| {
+    profile.waits = reader.read(&WAITS, |columns| {
         Ok(Wait {
             thread: ThreadId(columns.take()?),
             place: columns.take_optional_place()?,

@@ -17,40 +17,6 @@ impl Table {
         let columns = self.columns.join(",");
         database.prepare(&format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name))
     }
-
-    /// All rows in the order in which they were written, each made by `row`.
-    pub fn read<T>(
-        &self,
-        database: &Connection,
-        mut row: impl FnMut(&mut Columns) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let columns = self.columns.join(",");
-        let mut statement =
-            database.prepare(&format!("SELECT {columns} FROM {} ORDER BY rowid", self.name))?;
-        let mut found = statement.query([])?;
-        let mut values = Vec::new();
-        while let Some(next) = found.next()? {
-            values.push(row(&mut Columns { row: next, next: 0 })?);
-        }
-        Ok(values)
-    }
-
-    /// Like [`Table::read`], where the first column must count up from 0.
-    pub fn read_numbered<T>(
-        &self,
-        database: &Connection,
-        mut row: impl FnMut(&mut Columns) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let mut expected = 0;
-        self.read(database, |columns| {
-            let id: i64 = columns.take()?;
-            if id != expected {
-                return Err(columns.bad(format!("row {expected} has id {id}")));
-            }
-            expected += 1;
-            row(columns)
-        })
-    }
 }
 
 /// The columns of one row, taken from left to right.
@@ -59,7 +25,12 @@ pub struct Columns<'a> {
     next: usize,
 }
 
-impl Columns<'_> {
+impl<'a> Columns<'a> {
+    /// All columns of a row.
+    pub fn of(row: &'a Row<'a>) -> Columns<'a> {
+        Columns { row, next: 0 }
+    }
+
     /// The next column.
     pub fn take<T: FromSql>(&mut self) -> Result<T> {
         self.next += 1;

@@ -31,7 +31,7 @@ impl Costliest {
         strings: &mut Strings,
     ) -> Costliest {
         let mut columns = Costliest::default();
-        let sampled = rows::instructions(analysis).into_iter().filter(|row| row.cost.weight.samples > 0.0);
+        let sampled = rows::instructions(analysis).filter(|row| row.cost.weight.samples > 0.0);
         let counted = sampled.filter_map(|row| row.of.id.map(|id| (id, row)));
         for (id, row) in counted.take(SHOWN) {
             columns.place.push(strings.add(&labels::place(analysis.profile, analysis.code.place(id))));

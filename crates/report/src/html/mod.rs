@@ -83,8 +83,8 @@ const SCRIPT: &str = concat!(
 pub fn page(analysis: &Analysis, source: Source) -> Result<String, PageError> {
     let mut strings = Strings::default();
     let summary = summary::Summary::new(analysis);
-    let order = functions::Order::new(rows::functions(analysis, Sort::Own));
-    let loop_rows = rows::loops(analysis, Sort::Own);
+    let order = functions::Order::new(rows::functions(analysis, Sort::Own).collect());
+    let loop_rows: Vec<_> = rows::loops(analysis, Sort::Own).collect();
     let (code, at) = code::Code::new(analysis, &order, &loop_rows, &mut strings);
     let content = Content {
         functions: functions::Functions::new(analysis, &order, &mut strings),

@@ -1,10 +1,12 @@
 //! Rows of blocks.
 
-use super::{Costed, costliest_first};
+use super::ranking::costliest_first;
+use super::{Costed, module_ranks};
 use crate::labels;
 use serde::Serialize;
 use timewise_flow::Analysis;
 use timewise_flow::lines::line_at;
+use timewise_profile::BlockId;
 
 /// A block that was executed: code with one way in at its top and one way out at its bottom.
 #[derive(Clone, Debug, Serialize)]
@@ -27,25 +29,30 @@ pub struct BlockRow {
     pub executions: u64,
 }
 
-/// All blocks that were executed.
-pub fn blocks(analysis: &Analysis) -> Vec<Costed<BlockRow>> {
+/// All blocks that were executed, costliest first.
+pub fn blocks(analysis: &Analysis) -> impl ExactSizeIterator<Item = Costed<BlockRow>> {
+    let costs = analysis.by_block();
+    let modules = module_ranks(analysis.profile);
+    let key = move |at: usize| {
+        let place = analysis.code.blocks[at].place;
+        (modules[place.module.index()], place.offset)
+    };
+    costliest_first(&costs, key)
+        .map(move |at| Costed::new(analysis, row(analysis, BlockId(at as u32)), costs[at]))
+}
+
+fn row(analysis: &Analysis, id: BlockId) -> BlockRow {
     let profile = analysis.profile;
-    let mut rows = Vec::new();
-    for ((block, cost), routine) in analysis.code.blocks.iter().zip(analysis.by_block()).zip(&analysis.owner)
-    {
-        let line = line_at(profile, block.place);
-        let of = BlockRow {
-            module: labels::module_path(profile, block.place.module),
-            offset: block.place.offset.0,
-            size: block.end.0 - block.place.offset.0,
-            function: analysis.name_of(*routine),
-            file: line.map(|line| labels::file_path(profile, line.file).to_string()),
-            line: line.map(|line| line.line),
-            instructions: block.length,
-            executions: block.executions,
-        };
-        rows.push(Costed::new(analysis, of, cost));
+    let block = &analysis.code.blocks[id.index()];
+    let line = line_at(profile, block.place);
+    BlockRow {
+        module: labels::module_path(profile, block.place.module),
+        offset: block.place.offset.0,
+        size: block.end.0 - block.place.offset.0,
+        function: analysis.name_of(analysis.owner[id.index()]),
+        file: line.map(|line| labels::file_path(profile, line.file).to_string()),
+        line: line.map(|line| line.line),
+        instructions: block.length,
+        executions: block.executions,
     }
-    costliest_first(&mut rows, |row| row.cost, |row| (row.of.module.clone(), row.of.offset));
-    rows
 }

@@ -1,13 +1,14 @@
 //! Rows of calls.
 
+use super::ranking::costliest_first;
 use super::total::{KnownTotal, Totalled};
-use super::{compact_option, costliest_first};
+use super::{compact_option, module_ranks};
 use crate::labels;
 use crate::request::Calls;
 use serde::Serialize;
 use timewise_flow::call_sites::{CallSite, Site};
 use timewise_flow::lines::line_at;
-use timewise_flow::{Analysis, Total};
+use timewise_flow::{Analysis, Cost, Total};
 use timewise_profile::Place;
 
 /// A call site and a function that was called there.
@@ -45,31 +46,40 @@ pub struct CallRow {
 }
 
 /// The calls that were executed or seen on stacks, costliest first.
-pub fn calls(analysis: &Analysis, which: Calls) -> Vec<Totalled<CallRow>> {
+pub fn calls(analysis: &Analysis, which: Calls) -> impl ExactSizeIterator<Item = Totalled<CallRow>> {
     let totals = analysis.totals();
     let is_wanted = |(site, _): &(&CallSite, &Total)| match which {
         Calls::All => true,
         Calls::Of(callee) => site.callee == Some(callee),
         Calls::From(caller) => site.caller == caller,
     };
-    let wanted = totals.call_sites.iter().zip(&totals.calls).filter(is_wanted);
-    let mut rows: Vec<Totalled<CallRow>> = wanted.map(|(site, total)| row(analysis, site, total)).collect();
-    costliest_first(
-        &mut rows,
-        |row| row.total.cost,
-        |row| (row.of.module.clone(), row.of.offset, row.of.callee_module.clone(), row.of.callee_offset),
-    );
-    rows
+    let wanted: Vec<(&CallSite, &Total)> =
+        totals.call_sites.iter().zip(&totals.calls).filter(is_wanted).collect();
+    let costs: Vec<Cost> = wanted.iter().map(|(_, total)| total.cost).collect();
+    let modules = module_ranks(analysis.profile);
+    let rank = move |place: Place| (modules[place.module.index()], place.offset);
+    let sites = wanted.clone();
+    let key =
+        move |at: usize| (rank(place_of(analysis, sites[at].0)), callee_of(analysis, sites[at].0).map(&rank));
+    costliest_first(&costs, key).map(move |at| row(analysis, wanted[at].0, wanted[at].1))
+}
+
+fn place_of(analysis: &Analysis, site: &CallSite) -> Place {
+    match site.site {
+        Site::Counted(block) => analysis.code.place(analysis.code.blocks[block.index()].last()),
+        Site::Stray(place) => place,
+    }
+}
+
+fn callee_of(analysis: &Analysis, site: &CallSite) -> Option<Place> {
+    site.callee.map(|routine| analysis.routines[routine.index()].place)
 }
 
 fn row(analysis: &Analysis, site: &CallSite, total: &Total) -> Totalled<CallRow> {
     let profile = analysis.profile;
-    let place = match site.site {
-        Site::Counted(block) => analysis.code.place(analysis.code.blocks[block.index()].last()),
-        Site::Stray(place) => place,
-    };
+    let place = place_of(analysis, site);
     let line = line_at(profile, place);
-    let callee = site.callee.map(|routine| analysis.routines[routine.index()].place);
+    let callee = callee_of(analysis, site);
     let known = KnownTotal::of(analysis, total);
     let of = CallRow {
         module: labels::module_path(profile, place.module),

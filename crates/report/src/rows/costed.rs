@@ -53,7 +53,7 @@ impl<R> Costed<R> {
     }
 
     /// The row as a sequence of two, which is how a table without nesting takes both.
-    pub fn parts(&self) -> (&R, &CostFields) {
-        (&self.of, &self.fields)
+    pub fn into_parts(self) -> (R, CostFields) {
+        (self.of, self.fields)
     }
 }

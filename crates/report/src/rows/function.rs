@@ -1,7 +1,8 @@
 //! Rows of functions.
 
+use super::ranking::costliest_first;
 use super::total::{KnownTotal, Totalled};
-use super::{compact, compact_option, costliest_first, counted, cycles};
+use super::{compact, compact_option, counted, cycles, module_ranks};
 use crate::labels;
 use crate::request::Sort;
 use serde::Serialize;
@@ -46,37 +47,48 @@ pub struct FunctionRow {
     pub routine: RoutineId,
 }
 
-/// All functions that were executed or sampled.
-pub fn functions(analysis: &Analysis, sort: Sort) -> Vec<Totalled<FunctionRow>> {
+/// All functions that were executed or sampled, costliest first.
+pub fn functions(analysis: &Analysis, sort: Sort) -> impl ExactSizeIterator<Item = Totalled<FunctionRow>> {
+    let own = analysis.by_routine();
+    let modules = module_ranks(analysis.profile);
+    let key = move |at: usize| {
+        let place = analysis.routines[at].place;
+        (modules[place.module.index()], place.offset)
+    };
+    let order = match sort {
+        Sort::Own => costliest_first(&own, key),
+        Sort::Total => {
+            let totals = &analysis.totals().routines;
+            costliest_first(&totals.iter().map(|total| total.cost).collect::<Vec<_>>(), key)
+        }
+    };
+    order.map(move |at| row(analysis, RoutineId(at as u32), own[at]))
+}
+
+fn row(analysis: &Analysis, routine: RoutineId, cost: Cost) -> Totalled<FunctionRow> {
     let profile = analysis.profile;
-    let mut rows = Vec::new();
-    for (index, cost) in analysis.by_routine().into_iter().enumerate() {
-        let routine = RoutineId(index as u32);
-        let place = analysis.routines[index].place;
-        let function = analysis.function_of(routine).map(|id| &profile.functions[id.index()]);
-        let file = function.and_then(|function| function.file);
-        let is_known = !analysis.routines[index].blocks.is_empty() || analysis.was_surely_not_executed(place);
-        let total = *analysis.totals().of_routine(routine);
-        let known = KnownTotal::of(analysis, &total);
-        let of = FunctionRow {
-            module: labels::module_path(profile, place.module),
-            offset: place.offset.0,
-            function: analysis.name_of(routine),
-            file: file.map(|file| labels::file_path(profile, file).to_string()),
-            line: function.map(|function| function.line).filter(|&line| line > 0),
-            calls: counted(analysis, analysis.calls_of(routine)).filter(|_| is_known),
-            instructions_self: counted(analysis, cost.instructions).filter(|_| is_known),
-            instructions_total: known.instructions.filter(|_| is_known),
-            cycles_self: cycles(analysis, &cost),
-            cycles_total: known.cycles,
-            samples_self: cost.weight.samples,
-            samples_total: known.samples,
-            cost,
-            routine,
-        };
-        rows.push(Totalled::new(analysis, of, total));
-    }
-    let cost = |row: &Totalled<FunctionRow>| if sort == Sort::Total { row.total.cost } else { row.of.cost };
-    costliest_first(&mut rows, cost, |row| (row.of.module.clone(), row.of.offset));
-    rows
+    let counted_code = &analysis.routines[routine.index()];
+    let place = counted_code.place;
+    let function = analysis.function_of(routine).map(|id| &profile.functions[id.index()]);
+    let file = function.and_then(|function| function.file);
+    let is_known = !counted_code.blocks.is_empty() || analysis.was_surely_not_executed(place);
+    let total = *analysis.totals().of_routine(routine);
+    let known = KnownTotal::of(analysis, &total);
+    let of = FunctionRow {
+        module: labels::module_path(profile, place.module),
+        offset: place.offset.0,
+        function: analysis.name_of(routine),
+        file: file.map(|file| labels::file_path(profile, file).to_string()),
+        line: function.map(|function| function.line).filter(|&line| line > 0),
+        calls: counted(analysis, analysis.calls_of(routine)).filter(|_| is_known),
+        instructions_self: counted(analysis, cost.instructions).filter(|_| is_known),
+        instructions_total: known.instructions.filter(|_| is_known),
+        cycles_self: cycles(analysis, &cost),
+        cycles_total: known.cycles,
+        samples_self: cost.weight.samples,
+        samples_total: known.samples,
+        cost,
+        routine,
+    };
+    Totalled::new(analysis, of, total)
 }

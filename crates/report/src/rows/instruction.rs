@@ -1,6 +1,7 @@
 //! Rows of instructions.
 
-use super::{Costed, costliest_first, counted};
+use super::ranking::costliest_first;
+use super::{Costed, counted, module_ranks};
 use crate::code_text::CodeText;
 use crate::labels;
 use serde::Serialize;
@@ -33,38 +34,93 @@ pub struct InstructionRow {
     pub routine: RoutineId,
 }
 
-/// All instructions that were executed or sampled.
-pub fn instructions(analysis: &Analysis) -> Vec<Costed<InstructionRow>> {
-    let text = CodeText::new(analysis);
-    let mut rows = Vec::new();
-    for (index, cost) in analysis.by_instruction().into_iter().enumerate() {
-        let id = InstructionId(index as u32);
-        let routine = analysis.owner[analysis.code.instructions[index].block.index()];
-        let row = row(analysis, analysis.code.place(id), routine, &cost);
-        rows.push(Costed::new(analysis, InstructionRow { text: text.of(id), id: Some(id), ..row }, cost));
-    }
-    for (place, routine, weight) in analysis.strays() {
-        let cost = Cost { weight, ..Cost::default() };
-        let mut row = row(analysis, place, routine, &cost);
-        row.executions = row.executions.filter(|_| analysis.was_surely_not_executed(place));
-        rows.push(Costed::new(analysis, row, cost));
-    }
-    costliest_first(&mut rows, |row| row.cost, |row| (row.of.module.clone(), row.of.offset));
-    rows
+/// All instructions that were executed or sampled, costliest first.
+pub fn instructions(analysis: &Analysis) -> impl ExactSizeIterator<Item = Costed<InstructionRow>> {
+    let all = All::of(analysis);
+    all.ranking().map(move |at| all.row(at))
 }
 
-fn row(analysis: &Analysis, place: Place, routine: RoutineId, cost: &Cost) -> InstructionRow {
-    let profile = analysis.profile;
-    let line = line_at(profile, place);
-    InstructionRow {
-        module: labels::module_path(profile, place.module),
-        offset: place.offset.0,
-        function: analysis.name_of(routine),
-        file: line.map(|line| labels::file_path(profile, line.file).to_string()),
-        line: line.map(|line| line.line),
-        text: String::new(),
-        executions: counted(analysis, cost.instructions),
-        id: None,
-        routine,
+/// Those of one function, likewise.
+pub fn instructions_of(
+    analysis: &Analysis,
+    routine: RoutineId,
+) -> impl Iterator<Item = Costed<InstructionRow>> {
+    let all = All::of(analysis);
+    let spots = all.spots.clone();
+    all.ranking().filter(move |&at| spots.of(at).routine == routine).map(move |at| all.row(at))
+}
+
+/// What rows are made from.
+struct All<'a> {
+    spots: Spots<'a>,
+    costs: Vec<Cost>,
+    text: CodeText<'a>,
+}
+
+/// Counted instructions by their ids, then samples on code that was not counted.
+#[derive(Clone)]
+struct Spots<'a> {
+    analysis: &'a Analysis<'a>,
+    strays: Vec<(Place, RoutineId)>,
+}
+
+struct Spot {
+    id: Option<InstructionId>,
+    place: Place,
+    routine: RoutineId,
+}
+
+impl Spots<'_> {
+    fn of(&self, at: usize) -> Spot {
+        let code = &self.analysis.code;
+        match at.checked_sub(code.instructions.len()) {
+            None => {
+                let id = InstructionId(at as u32);
+                let routine = self.analysis.owner[code.instructions[at].block.index()];
+                Spot { id: Some(id), place: code.place(id), routine }
+            }
+            Some(stray) => {
+                let (place, routine) = self.strays[stray];
+                Spot { id: None, place, routine }
+            }
+        }
+    }
+}
+
+impl<'a> All<'a> {
+    fn of(analysis: &'a Analysis<'a>) -> All<'a> {
+        let mut costs = analysis.by_instruction();
+        costs.extend(analysis.strays().map(|(_, _, weight)| Cost { weight, ..Cost::default() }));
+        let strays = analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
+        All { spots: Spots { analysis, strays }, costs, text: CodeText::new(analysis) }
+    }
+
+    fn ranking(&self) -> impl ExactSizeIterator<Item = usize> + use<'a> {
+        let (spots, modules) = (self.spots.clone(), module_ranks(self.spots.analysis.profile));
+        let key = move |at: usize| {
+            let place = spots.of(at).place;
+            (modules[place.module.index()], place.offset)
+        };
+        costliest_first(&self.costs, key)
+    }
+
+    fn row(&self, at: usize) -> Costed<InstructionRow> {
+        let (analysis, cost) = (self.spots.analysis, self.costs[at]);
+        let Spot { id, place, routine } = self.spots.of(at);
+        let profile = analysis.profile;
+        let line = line_at(profile, place);
+        let is_known = id.is_some() || analysis.was_surely_not_executed(place);
+        let of = InstructionRow {
+            module: labels::module_path(profile, place.module),
+            offset: place.offset.0,
+            function: analysis.name_of(routine),
+            file: line.map(|line| labels::file_path(profile, line.file).to_string()),
+            line: line.map(|line| line.line),
+            text: id.map_or(String::new(), |id| self.text.of(id)),
+            executions: counted(analysis, cost.instructions).filter(|_| is_known),
+            id,
+            routine,
+        };
+        Costed::new(analysis, of, cost)
     }
 }

@@ -1,9 +1,12 @@
 //! Rows of source lines.
 
-use super::{Costed, costliest_first, counted};
+use super::ranking::{costliest_first, ranks};
+use super::{Costed, counted, module_ranks};
 use crate::labels;
 use serde::Serialize;
-use timewise_flow::Analysis;
+use timewise_flow::lines::SourceLine;
+use timewise_flow::{Analysis, Cost};
+use timewise_profile::ModuleId;
 
 /// A source line whose code was executed.
 #[derive(Clone, Debug, Serialize)]
@@ -18,23 +21,27 @@ pub struct LineRow {
     pub instructions: Option<u64>,
 }
 
-/// All source lines whose code was executed or sampled.
-pub fn lines(analysis: &Analysis) -> Vec<Costed<LineRow>> {
+/// All source lines whose code was executed or sampled, costliest first.
+pub fn lines(analysis: &Analysis) -> impl ExactSizeIterator<Item = Costed<LineRow>> {
     let profile = analysis.profile;
-    let mut rows = Vec::new();
-    for (module, line, cost) in analysis.by_line() {
+    let found = analysis.by_line();
+    let costs: Vec<Cost> = found.iter().map(|(_, _, cost)| *cost).collect();
+    let modules = module_ranks(profile);
+    let files = ranks(&profile.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>());
+    let places: Vec<(ModuleId, SourceLine)> =
+        found.iter().map(|(module, line, _)| (*module, *line)).collect();
+    let key = move |at: usize| {
+        let (module, line) = places[at];
+        (modules[module.index()], files[line.file.index()], line.line)
+    };
+    costliest_first(&costs, key).map(move |at| {
+        let (module, line, cost) = found[at];
         let of = LineRow {
             module: labels::module_path(profile, module),
             file: labels::file_path(profile, line.file).to_string(),
             line: line.line,
             instructions: counted(analysis, cost.instructions),
         };
-        rows.push(Costed::new(analysis, of, cost));
-    }
-    costliest_first(
-        &mut rows,
-        |row| row.cost,
-        |row| (row.of.module.clone(), row.of.file.clone(), row.of.line),
-    );
-    rows
+        Costed::new(analysis, of, cost)
+    })
 }

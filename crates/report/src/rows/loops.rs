@@ -1,11 +1,13 @@
 //! Rows of loops.
 
+use super::ranking::costliest_first;
 use super::total::{KnownTotal, Totalled};
-use super::{compact_option, costliest_first, cycles};
+use super::{compact_option, cycles, module_ranks};
 use crate::labels;
 use crate::request::Sort;
 use serde::Serialize;
 use timewise_flow::{Analysis, Cost, LoopId};
+use timewise_profile::Place;
 
 /// A loop that was executed.
 #[derive(Clone, Debug, Serialize)]
@@ -48,37 +50,51 @@ pub struct LoopRow {
     pub id: LoopId,
 }
 
-/// All loops that were executed.
-pub fn loops(analysis: &Analysis, sort: Sort) -> Vec<Totalled<LoopRow>> {
-    let profile = analysis.profile;
+/// All loops that were executed, costliest first.
+pub fn loops(analysis: &Analysis, sort: Sort) -> impl ExactSizeIterator<Item = Totalled<LoopRow>> {
     let own = analysis.by_loop_self();
-    let header = |id: LoopId| analysis.code.blocks[analysis.forest.loops[id.index()].header.index()].place;
-    let mut rows = Vec::new();
-    for (index, one) in analysis.forest.loops.iter().enumerate() {
-        let id = LoopId(index as u32);
-        let (own, total) = (own[index], *analysis.totals().of_loop(id));
-        let known = KnownTotal::of(analysis, &total);
-        let lines = analysis.lines_of_loop(id);
-        let of = LoopRow {
-            module: labels::module_path(profile, header(id).module),
-            function: analysis.name_of(one.routine),
-            header_offset: header(id).offset.0,
-            depth: one.depth,
-            parent: one.parent.map(|parent| header(parent).offset.0),
-            invocations: one.invocations,
-            iterations: one.iterations,
-            instructions_self: own.instructions,
-            instructions_total: known.instructions,
-            cycles_self: cycles(analysis, &own),
-            cycles_total: known.cycles,
-            line_first: lines.map(|lines| lines.0.line),
-            line_last: lines.map(|lines| lines.1.line),
-            own,
-            id,
-        };
-        rows.push(Totalled::new(analysis, of, total));
-    }
-    let cost = |row: &Totalled<LoopRow>| if sort == Sort::Total { row.total.cost } else { row.of.own };
-    costliest_first(&mut rows, cost, |row| (row.of.module.clone(), row.of.header_offset, row.of.depth));
-    rows
+    let modules = module_ranks(analysis.profile);
+    let key = move |at: usize| {
+        let place = header(analysis, LoopId(at as u32));
+        (modules[place.module.index()], place.offset, analysis.forest.loops[at].depth)
+    };
+    let order = match sort {
+        Sort::Own => costliest_first(&own, key),
+        Sort::Total => {
+            let totals = &analysis.totals().loops;
+            costliest_first(&totals.iter().map(|total| total.cost).collect::<Vec<_>>(), key)
+        }
+    };
+    order.map(move |at| row(analysis, LoopId(at as u32), own[at]))
+}
+
+/// The first instruction of a loop.
+fn header(analysis: &Analysis, id: LoopId) -> Place {
+    analysis.code.blocks[analysis.forest.loops[id.index()].header.index()].place
+}
+
+fn row(analysis: &Analysis, id: LoopId, own: Cost) -> Totalled<LoopRow> {
+    let one = &analysis.forest.loops[id.index()];
+    let place = header(analysis, id);
+    let total = *analysis.totals().of_loop(id);
+    let known = KnownTotal::of(analysis, &total);
+    let lines = analysis.lines_of_loop(id);
+    let of = LoopRow {
+        module: labels::module_path(analysis.profile, place.module),
+        function: analysis.name_of(one.routine),
+        header_offset: place.offset.0,
+        depth: one.depth,
+        parent: one.parent.map(|parent| header(analysis, parent).offset.0),
+        invocations: one.invocations,
+        iterations: one.iterations,
+        instructions_self: own.instructions,
+        instructions_total: known.instructions,
+        cycles_self: cycles(analysis, &own),
+        cycles_total: known.cycles,
+        line_first: lines.map(|lines| lines.0.line),
+        line_last: lines.map(|lines| lines.1.line),
+        own,
+        id,
+    };
+    Totalled::new(analysis, of, total)
 }

@@ -66,7 +66,7 @@ impl<R> Totalled<R> {
     }
 
     /// The row as a sequence of two, which is how a table without nesting takes both.
-    pub fn parts(&self) -> (&R, &TotalCpi) {
-        (&self.of, &self.cpi)
+    pub fn into_parts(self) -> (R, TotalCpi) {
+        (self.of, self.cpi)
     }
 }

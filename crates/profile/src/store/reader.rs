@@ -1,0 +1,156 @@
+//! Reading tables: the large ones in parts, side by side, as taking rows out of the database is most of the
+//! time that a large profile takes to load.
+
+use super::table::{Columns, Table};
+use rusqlite::{Connection, OpenFlags, Result};
+use std::ops::RangeInclusive;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
+
+/// Below this length of a file one thread is as fast as several.
+const LARGE_FILE_BYTES: u64 = 4 << 20;
+
+/// Rows that a thread reads at once: enough to be worth one, and few enough to be held twice.
+const PART_ROWS: i128 = 1 << 15;
+
+/// Numbers of rows may have gaps in a file that is not ours, of any size.
+const MOST_PARTS: i128 = 1 << 12;
+
+/// More threads would wait for each other's memory.
+const MOST_THREADS: usize = 8;
+
+/// A file that is being read.
+pub struct Reader {
+    /// At least one, each for one thread.
+    connections: Vec<Connection>,
+    /// How many rows each table that was read has.
+    found: Vec<(&'static str, usize)>,
+}
+
+impl Reader {
+    /// Opens the file of this length.
+    pub fn open(path: &Path, bytes: u64) -> Result<Reader> {
+        let threads = match bytes {
+            ..LARGE_FILE_BYTES => 1,
+            _ => thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS),
+        };
+        let connections = (0..threads).map(|_| connect(path)).collect::<Result<_>>()?;
+        Ok(Reader { connections, found: Vec::new() })
+    }
+
+    /// The database, for what is in no table of the profile.
+    pub fn database(&self) -> &Connection {
+        &self.connections[0]
+    }
+
+    /// How many rows of a table were read; 0 if it was not.
+    pub fn rows_of(&self, table: &Table) -> usize {
+        self.found.iter().find(|(name, _)| *name == table.name).map_or(0, |(_, rows)| *rows)
+    }
+
+    /// All rows in the order in which they were written, each made by `row`.
+    pub fn read<T: Send>(
+        &mut self,
+        table: &Table,
+        row: impl Fn(&mut Columns) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        self.read_parts(table, |columns, _| row(columns))
+    }
+
+    /// Likewise, where the first column must count up from 0.
+    pub fn read_numbered<T: Send>(
+        &mut self,
+        table: &Table,
+        row: impl Fn(&mut Columns) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        self.read_parts(table, |columns, position| {
+            let id: i64 = columns.take()?;
+            if id != position {
+                return Err(columns.bad(format!("row {position} has id {id}")));
+            }
+            row(columns)
+        })
+    }
+
+    /// `row` also gets the position of the row, which holds only where rows are numbered without gaps.
+    fn read_parts<T: Send>(
+        &mut self,
+        table: &Table,
+        row: impl Fn(&mut Columns, i64) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        for side_by_side in parts(self.database(), table)?.chunks(self.connections.len()) {
+            let mut readers = self.connections.iter_mut().zip(side_by_side);
+            let Some((database, first)) = readers.next() else { break };
+            let row = &row;
+            thread::scope(|scope| {
+                let others: Vec<_> = readers
+                    .map(|(database, part)| scope.spawn(move || part.read(database, table, row)))
+                    .collect();
+                found.append(&mut first.read(database, table, row)?);
+                for other in others {
+                    found.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+                }
+                Ok::<_, rusqlite::Error>(())
+            })?;
+        }
+        self.found.push((table.name, found.len()));
+        Ok(found)
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(path, flags)?;
+    // A damaged or forged file must not make the library trust what it says of itself.
+    database.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+    Ok(database)
+}
+
+/// Neighbouring rows.
+struct Part {
+    /// Their numbers in the database.
+    rows: RangeInclusive<i64>,
+    /// Position of the first.
+    position: i64,
+}
+
+impl Part {
+    fn read<T>(
+        &self,
+        database: &Connection,
+        table: &Table,
+        row: &impl Fn(&mut Columns, i64) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let columns = table.columns.join(",");
+        let select =
+            format!("SELECT {columns} FROM {} WHERE rowid BETWEEN ? AND ? ORDER BY rowid", table.name);
+        let mut statement = database.prepare(&select)?;
+        let mut found = statement.query([self.rows.start(), self.rows.end()])?;
+        let mut values = Vec::new();
+        while let Some(next) = found.next()? {
+            let position = self.position.saturating_add(values.len() as i64);
+            values.push(row(&mut Columns::of(next), position)?);
+        }
+        Ok(values)
+    }
+}
+
+/// The parts of a table, in order.
+fn parts(database: &Connection, table: &Table) -> Result<Vec<Part>> {
+    // Asked for both at once, the database would look at all rows.
+    let limit = |which| format!("(SELECT {which}(rowid) FROM {})", table.name);
+    let limits = format!("SELECT {}, {}", limit("min"), limit("max"));
+    let (first, last): (Option<i64>, Option<i64>) =
+        database.query_row(&limits, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let Some((first, last)) = first.zip(last) else { return Ok(Vec::new()) };
+    let rows = i128::from(last) - i128::from(first) + 1;
+    let count = (rows / PART_ROWS).clamp(1, MOST_PARTS);
+    let begin = |part: i128| i128::from(first) + rows * part / count;
+    let part = |at: i128| Part {
+        rows: begin(at) as i64..=(begin(at + 1) - 1) as i64,
+        position: (begin(at) - i128::from(first)) as i64,
+    };
+    Ok((0..count).map(part).collect())
+}
