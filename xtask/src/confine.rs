@@ -16,6 +16,9 @@ pub struct Options {
     /// Refuse the calls that read and write the memory of processes as well, as older containers do
     #[arg(long)]
     no_process_memory: bool,
+    /// Refuse to trace anything, also one's own children
+    #[arg(long)]
+    no_tracing: bool,
     /// The program and its arguments
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
@@ -46,6 +49,9 @@ pub fn run(options: &Options) -> Result<()> {
     let mut refused = REFUSED.to_vec();
     if options.no_process_memory {
         refused.extend([libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]);
+    }
+    if options.no_tracing {
+        refused.push(libc::SYS_ptrace);
     }
     install(&filter(&refused)).context("cannot install the filter")?;
     bail!("{}: {}", program.to_string_lossy(), Command::new(program).args(arguments).exec())

@@ -23,6 +23,10 @@ pub fn record<E: Into<anyhow::Error>>(
     profile.map_err(Into::into)
 }
 
+/// A program that waited longer has something to show, also if it computed next to nothing. Loading one from disk
+/// takes less.
+const WORTH_SAVING_NS: u64 = 100_000_000;
+
 /// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said:
 /// the program did its work, so its status stands, as does a former profile.
 ///
@@ -37,7 +41,8 @@ pub fn keep(
     let unknown = symbolise::symbolise(&mut profile);
     drop(shown);
     profile.runs[0].warnings.extend(unknown);
-    if profile.samples.is_empty() && profile.blocks.is_empty() {
+    let waited_ns = profile.waits.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.duration_ns));
+    if profile.samples.is_empty() && profile.blocks.is_empty() && waited_ns < WORTH_SAVING_NS {
         let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
         complain(format_args!("nothing to save: {}", reasons.join("; ")));
         return Ok(());

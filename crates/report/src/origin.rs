@@ -181,6 +181,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     let mut lines = vec![facts.join(" · ")];
     lines.extend(clock_in_words(analysis));
     lines.extend(call_stacks_in_words(analysis));
+    lines.extend(waiting_in_words(analysis).map(|how| format!("waiting: {how}")));
     lines
 }
 
@@ -225,6 +226,17 @@ pub fn call_stacks_in_words(analysis: &Analysis) -> Option<String> {
     let share = |part: u64| percent(part as f64 / stacks.taken as f64);
     let (short, broken) = (share(stacks.cut_short), share(stacks.broken));
     Some(format!("call stacks by {method}: {short} cut short, {broken} broken"))
+}
+
+/// How waiting was measured, if threads waited.
+pub fn waiting_in_words(analysis: &Analysis) -> Option<&'static str> {
+    let waits = &analysis.profile.waits;
+    let counted = waits.iter().filter(|wait| wait.times.is_some()).count();
+    match counted {
+        _ if waits.is_empty() => None,
+        0 => Some("estimated from looks at threads from time to time"),
+        _ => Some("measured at every switch of a thread"),
+    }
 }
 
 /// All warnings, a line each.

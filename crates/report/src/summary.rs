@@ -154,7 +154,8 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
         return String::new();
     }
     let (table, all) = listing::waits(analysis, ROWS);
-    let title = format!("Waiting: {} of all threads together", duration(waited));
+    let how = origin::waiting_in_words(analysis).unwrap_or_default();
+    let title = format!("Waiting: {} of all threads together, {how}", duration(waited));
     let rest = match all.saturating_sub(ROWS) {
         0 => String::new(),
         more => style.wrap(Tone::Faint, &format!("… and {more} more stacks: timewise report --by waiting")),

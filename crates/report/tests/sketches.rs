@@ -276,11 +276,13 @@ fn waiting_is_shown_where_it_is_notable() {
     .unwrap();
     let analysis = Analysis::new(&profile, None);
     let shown = summary::summary(&analysis, None, style());
-    assert!(shown.contains("Waiting: 300 ms of all threads together"), "{shown}");
+    let title = "Waiting: 300 ms of all threads together, measured at every switch of a thread";
+    assert!(shown.contains(title), "{shown}");
     check(
         &listing::report(&analysis, By::Waiting, None, style()),
         expect![[r#"
             time sampled: 0 samples, 0 lost · executions exact · counting took 1.00x the time
+            waiting: measured at every switch of a thread
 
                  time   share  threads  times     each  waiting in < called by
                300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12

@@ -6,7 +6,8 @@
 //! whose and from which code the others are.
 
 use crate::SampleError;
-use crate::record::{self, Layout, Record, Stamped};
+use crate::kernel_record::{self, Layout};
+use crate::record::{Record, Stamped};
 use crate::source::Source;
 use std::io;
 use std::time::Duration;
@@ -38,9 +39,11 @@ pub struct Channels {
 
 /// An event that runs on one processor, and where its records arrive.
 #[derive(Debug)]
-struct Channel {
-    event: Event,
-    ring: Ring,
+pub struct Channel {
+    /// The event.
+    pub event: Event,
+    /// Its ring.
+    pub ring: Ring,
     /// Bytes of the ring.
     size: usize,
 }
@@ -79,9 +82,9 @@ impl Channels {
         for cpu in processors {
             let watched = source.watched(Some(thread));
             let open = |attributes| Event::open(attributes, watched, Some(cpu));
-            channels.tracking.push(Channel::map(open(&tracking), &tracking_sizes)?);
+            channels.tracking.push(with_ring(open(&tracking), &tracking_sizes)?);
             let event = open(&counting).or_else(|_| open(&attributes));
-            channels.samples.push(Channel::map(event, &sample_sizes)?);
+            channels.samples.push(with_ring(event, &sample_sizes)?);
         }
         Ok(channels)
     }
@@ -112,12 +115,12 @@ impl Channels {
         for channel in &mut self.samples {
             self.buffer.clear();
             channel.ring.drain_into(&mut self.buffer);
-            record::read_all(&self.buffer, self.layout, &mut each);
+            kernel_record::read_all(&self.buffer, self.layout, &mut each);
         }
         for channel in &mut self.tracking {
             self.buffer.clear();
             channel.ring.drain_into(&mut self.buffer);
-            record::read_all(&self.buffer, self.layout, |Stamped { time_ns, record }| {
+            kernel_record::read_all(&self.buffer, self.layout, |Stamped { time_ns, record }| {
                 let record = match record {
                     Record::Lost { count } => Record::Untracked { count },
                     other => other,
@@ -151,23 +154,33 @@ fn tracking_attributes(source: &Source) -> perf_event_attr {
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_idle(0);
     attributes.__bindgen_anon_1.sample_period = 0;
-    attributes.sample_type = record::SAMPLE_FIELDS;
+    attributes.sample_type = kernel_record::SAMPLE_FIELDS;
     attributes
 }
 
 impl Channel {
-    fn map(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, SampleError> {
-        let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
-        let event =
-            event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
-        let mut refused = io::ErrorKind::OutOfMemory.into();
-        for &size in sizes {
-            match Ring::map(&event, size) {
-                Ok(ring) => return Ok(Channel { event, ring, size }),
-                Err(error) => refused = error,
-            }
-        }
-        let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
-        Err(failed(what)(refused))
+    /// Gives an event a ring of `size` bytes.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn map(event: Event, size: usize) -> io::Result<Channel> {
+        let ring = Ring::map(&event, size)?;
+        Ok(Channel { event, ring, size })
     }
+}
+
+/// A channel with the largest ring that is granted.
+fn with_ring(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, SampleError> {
+    let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
+    let event =
+        event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
+    let mut refused = io::ErrorKind::OutOfMemory.into();
+    for &size in sizes {
+        match Ring::map(&event, size) {
+            Ok(ring) => return Ok(Channel { event, ring, size }),
+            Err(error) => refused = error,
+        }
+    }
+    let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
+    Err(failed(what)(refused))
 }

@@ -1,18 +1,21 @@
 //! From records in order of time to the tables of a profile: who ran, in which code, with which
 //! callers.
 
+mod waiting;
+
 use crate::modules::Modules;
 use crate::options::{CallGraph, Options, Progress};
 use crate::record::{RawMapping, RawSample, Record};
 use crate::root::Root;
+use crate::spells::Spells;
 use crate::stacks::Stacks;
 use crate::thinning::Samples;
 use crate::unwind::{End, Unwinder};
-use crate::waits::Waits;
+use crate::waits::{At, Waits};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{
-    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, StackId, Thread, ThreadId,
+    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
 };
 use timewise_target::address_space::AddressSpace;
 
@@ -48,8 +51,10 @@ pub struct Collector {
     pub samples: Samples,
     /// Where threads waited.
     pub waits: Waits,
-    /// Where each of them does, or did last.
-    waiting_at: HashMap<ThreadId, (Option<Place>, Option<StackId>)>,
+    /// When they left their processors, where the kernel tells of that.
+    pub spells: Spells,
+    /// Where looks found each of them last.
+    found_at: HashMap<ThreadId, At>,
     /// Samples that found the buffer full, as far as records tell.
     pub lost: u64,
     /// Samples outside of all known code.
@@ -60,6 +65,8 @@ pub struct Collector {
     pub throttled: u64,
     /// Records of processes and mappings that went missing.
     pub untracked: u64,
+    /// Records of switches that went missing.
+    pub unseen: u64,
     /// By system id, until another process gets it: the kernel still works for one that has ended.
     tracked: HashMap<u32, Tracked>,
     /// Likewise for threads.
@@ -114,12 +121,14 @@ impl Collector {
             unwinder: Unwinder::new(true),
             samples: Samples::with_limit(sample_limit),
             waits: Waits::default(),
-            waiting_at: HashMap::new(),
+            spells: Spells::default(),
+            found_at: HashMap::new(),
             lost: 0,
             unplaced: 0,
             written: 0,
             throttled: 0,
             untracked: 0,
+            unseen: 0,
             tracked: HashMap::new(),
             tracked_threads: HashMap::new(),
         }
@@ -163,6 +172,11 @@ impl Collector {
             Record::Lost { count } => self.lost += count,
             Record::Untracked { count } => self.untracked += count,
             Record::Throttled => self.throttled += 1,
+            Record::Leaving(raw) => self.leaving(raw),
+            Record::Left { pid, tid, preempted } => self.left(time_ns, (pid, tid), preempted),
+            Record::Came { pid, tid } => self.came(time_ns, (pid, tid)),
+            Record::Unseen { count } => self.unseen += count,
+            Record::SwitchesEnd => self.finish_waits(time_ns),
             Record::Waiting(raw) => self.waiting(&raw),
             Record::Waited { pid, tid, duration_ns } => self.waited(pid, tid, duration_ns),
         }
@@ -256,33 +270,6 @@ impl Collector {
         });
     }
 
-    fn waiting(&mut self, raw: &RawSample) {
-        let Some(thread) = self.thread(raw.pid, raw.tid) else { return };
-        let Some(process) = self.tracked.get(&raw.pid) else { return };
-        let mut frames = Vec::new();
-        match &raw.user_stack {
-            Some(stack) => {
-                frames.extend(process.space.place(stack.registers.ip));
-                self.unwinder.callers(stack, &process.space, &self.modules, &mut frames);
-            }
-            None => {
-                chain(&raw.user_callers, &process.space, &mut frames);
-            }
-        }
-        let at = match frames.split_first() {
-            Some((&place, callers)) => (Some(place), self.stacks.intern(callers)),
-            None => (None, None),
-        };
-        self.waiting_at.insert(thread, at);
-    }
-
-    fn waited(&mut self, pid: u32, tid: u32, duration_ns: u64) {
-        if let Some(thread) = self.thread(pid, tid) {
-            let at = self.waiting_at.get(&thread).copied().unwrap_or_default();
-            self.waits.add(thread, at, duration_ns);
-        }
-    }
-
     fn mapping(&mut self, raw: &RawMapping) {
         let Some(process) = self.tracked.get_mut(&raw.pid) else { return };
         self.modules.map(Arc::make_mut(&mut process.space), raw);
@@ -316,6 +303,9 @@ impl Collector {
     fn exit(&mut self, pid: u32, tid: u32) {
         let Some(process) = self.tracked.get_mut(&pid) else { return };
         process.running.remove(&tid);
+        if let Some(&thread) = self.tracked_threads.get(&tid) {
+            self.spells.ended(thread, &mut self.waits);
+        }
         if process.running.is_empty() {
             process.space = Arc::default();
         }

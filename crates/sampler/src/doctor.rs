@@ -4,7 +4,7 @@ use crate::SampleError;
 use crate::core_clock::{self, CoreFrequency};
 use crate::cost;
 use crate::options::{Options, Scope};
-use crate::refusal::Refusal;
+use crate::refusal::{Needs, Refusal};
 use crate::source::{Source, choose};
 use crate::stops;
 use std::hint::black_box;
@@ -83,7 +83,7 @@ extern "C" fn stepped_on() {
 /// Opens execution breakpoints until there are no more, then runs into one: some hypervisors grant
 /// the registers and never deliver the event.
 fn breakpoints() -> Result<u32, Refusal> {
-    let refusal = |error: io::Error| Refusal::of("breakpoint".into(), &error, false);
+    let refusal = |error: io::Error| Refusal::of("breakpoint".into(), &error, Needs::default());
     let address = stepped_on as *const () as u64;
     let first = open_breakpoint(address).map_err(refusal)?;
     let more = (1..MOST_BREAKPOINTS).map_while(|n| open_breakpoint(address + n as u64).ok());

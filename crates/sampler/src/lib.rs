@@ -15,7 +15,9 @@ pub mod core_clock;
 mod cost;
 mod digestion;
 pub mod doctor;
+mod fields;
 pub mod import;
+mod kernel_record;
 mod modules;
 mod options;
 mod order;
@@ -25,11 +27,14 @@ mod recording;
 mod refusal;
 mod root;
 mod source;
+mod spells;
 mod stacks;
 mod stops;
+mod switches;
 mod thinning;
 mod unwind;
 mod user_stack;
+mod waiting;
 mod waits;
 mod warnings;
 
@@ -37,6 +42,8 @@ pub use options::{CallGraph, Means, Options, Progress, Scope};
 pub use recording::record;
 pub use refusal::Refusal;
 pub use source::{Source, choose};
+
+use timewise_target::untraceable::Untraceable;
 
 /// Why a program could not be sampled.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +56,8 @@ pub enum SampleError {
     },
     /// Nor may programs be stopped.
     #[error(
-        "this machine lets us sample neither with performance events{events} nor by stopping programs: {stops}"
+        "this machine lets us sample neither with performance events{events} nor by stopping programs ({stops}: {})",
+        Untraceable::here()
     )]
     NoMeans {
         /// Why not with events, if that was tried: in parentheses.

@@ -56,6 +56,16 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Bytes of a stack in which callers are found; none where they are not found in a copy of it.
+    pub(crate) fn unwound_bytes(&self) -> u32 {
+        match self.call_graph {
+            CallGraph::Automatic | CallGraph::UnwindTables => self.stack_bytes,
+            CallGraph::FramePointers | CallGraph::Off => 0,
+        }
+    }
+}
+
 /// How the callers of a sample are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {

@@ -1,46 +1,6 @@
-//! Records of performance events: the kernel's bytes to values. Reads what the attributes of
-//! `source` ask for and nothing else; a malformed record is `None`, never a panic.
+//! What a recording is told of a program, by the kernel's records or by looking: values, whatever they come from.
 
 use crate::user_stack::UserStack;
-use timewise_image::Registers;
-use timewise_target::perf::sys;
-
-/// Fields of every sample, in this order; the call chain is added where stacks are wanted.
-pub const SAMPLE_FIELDS: u64 = (sys::PERF_SAMPLE_IP
-    | sys::PERF_SAMPLE_TID
-    | sys::PERF_SAMPLE_TIME
-    | sys::PERF_SAMPLE_CPU
-    | sys::PERF_SAMPLE_PERIOD) as u64;
-
-/// Registers that come with a copied stack: bits of the kernel's numbers for them (`asm/perf_regs.h`), all
-/// general ones and the instruction pointer.
-pub const USER_REGISTERS: u64 = 0b1111_1111_0000_0001_1111_1111;
-
-/// Which optional parts a sample has, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// Chains of callers that the kernel followed.
-    pub call_chain: bool,
-    /// [`USER_REGISTERS`] and a copy of the stack.
-    pub user_stack: bool,
-}
-
-impl Layout {
-    /// That of an event's `sample_type`, which may ask for these parts besides [`SAMPLE_FIELDS`].
-    pub fn of(sample_type: u64) -> Layout {
-        let has = |part: u32| sample_type & u64::from(part) != 0;
-        Layout { call_chain: has(sys::PERF_SAMPLE_CALLCHAIN), user_stack: has(sys::PERF_SAMPLE_STACK_USER) }
-    }
-}
-
-/// Process and thread id, time, processor: what the kernel appends to records that are not
-/// samples when `sample_id_all` is set and the fields above are asked for.
-const TRAILER_BYTES: usize = 8 + 8 + 8;
-/// Values above this in a call chain are not addresses but say which mode the next ones are from.
-const CONTEXT_MARKERS: u64 = -4095_i64 as u64;
-const CONTEXT_USER: u64 = -512_i64 as u64;
-const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-const MODE_MASK: u16 = 7;
 
 /// A record and the moment it speaks of, nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug, PartialEq)]
@@ -97,6 +57,31 @@ pub enum Record {
     },
     /// The kernel paused an event because it fired too often.
     Throttled,
+    /// A thread left its processor.
+    Left {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// It would have gone on, but others had their turn.
+        preempted: bool,
+    },
+    /// The thread of the switch that follows, as it leaves its processor.
+    Leaving(RawSample),
+    /// A thread got a processor.
+    Came {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+    },
+    /// Records of switches went missing.
+    Unseen {
+        /// How many.
+        count: u64,
+    },
+    /// From now on no switches are told of.
+    SwitchesEnd,
     /// From now on a thread waits here.
     Waiting(RawSample),
     /// A thread has waited where it was found last.
@@ -134,6 +119,23 @@ pub struct RawSample {
     pub user_stack: Option<Box<UserStack>>,
 }
 
+impl RawSample {
+    /// A thread that the kernel holds, about which nothing else is known.
+    pub fn in_kernel(pid: u32, tid: u32) -> RawSample {
+        RawSample {
+            address: 0,
+            pid,
+            tid,
+            cpu: 0,
+            period: 0,
+            kernel: true,
+            kernel_callers: Vec::new(),
+            user_callers: Vec::new(),
+            user_stack: None,
+        }
+    }
+}
+
 /// One executable mapping as the kernel gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawMapping {
@@ -158,291 +160,4 @@ pub enum FileIdentity {
     BuildId(Vec<u8>),
     /// Inode number on its device.
     Inode(u64),
-}
-
-/// Splits bytes that a ring handed out into records and reads those that concern us.
-pub fn read_all(mut bytes: &[u8], layout: Layout, mut each: impl FnMut(Stamped)) {
-    while let Some((header, rest)) = bytes.split_at_checked(8) {
-        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-        let misc = u16::from_ne_bytes([header[4], header[5]]);
-        let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-        let Some((body, next)) = size.checked_sub(8).and_then(|body| rest.split_at_checked(body)) else {
-            return;
-        };
-        if let Some(stamped) = read(kind, misc, body, layout) {
-            each(stamped);
-        }
-        bytes = next;
-    }
-}
-
-fn read(kind: u32, misc: u16, body: &[u8], layout: Layout) -> Option<Stamped> {
-    if kind == sys::PERF_RECORD_SAMPLE {
-        return read_sample(misc, Fields(body), layout);
-    }
-    let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER_BYTES)?)?;
-    let mut trailer = Fields(trailer);
-    trailer.u64()?;
-    let time_ns = trailer.u64()?;
-    Some(Stamped { time_ns, record: read_other(kind, misc, Fields(body))? })
-}
-
-/// Reads a record that is not a sample, without what the kernel appends.
-pub(crate) fn read_other(kind: u32, misc: u16, mut fields: Fields) -> Option<Record> {
-    Some(match kind {
-        sys::PERF_RECORD_MMAP2 => Record::Mapping(read_mapping(misc, fields)?),
-        sys::PERF_RECORD_COMM => Record::Name {
-            pid: fields.u32()?,
-            tid: fields.u32()?,
-            name: String::from_utf8_lossy(fields.text()).into_owned(),
-            exec: u32::from(misc) & sys::PERF_RECORD_MISC_COMM_EXEC != 0,
-        },
-        sys::PERF_RECORD_FORK | sys::PERF_RECORD_EXIT => {
-            let (pid, parent_pid, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
-            match kind {
-                sys::PERF_RECORD_FORK => Record::Fork { pid, tid, parent_pid },
-                _ => Record::Exit { pid, tid },
-            }
-        }
-        sys::PERF_RECORD_LOST => {
-            fields.u64()?;
-            Record::Lost { count: fields.u64()? }
-        }
-        sys::PERF_RECORD_LOST_SAMPLES => Record::Lost { count: fields.u64()? },
-        sys::PERF_RECORD_THROTTLE => Record::Throttled,
-        _ => return None,
-    })
-}
-
-fn read_sample(misc: u16, mut fields: Fields, layout: Layout) -> Option<Stamped> {
-    let address = fields.u64()?;
-    let (pid, tid) = (fields.u32()?, fields.u32()?);
-    let time_ns = fields.u64()?;
-    let (cpu, _) = (fields.u32()?, fields.u32()?);
-    let period = fields.u64()?;
-    let kernel = u32::from(misc & MODE_MASK) == sys::PERF_RECORD_MISC_KERNEL;
-    let mut sample = RawSample {
-        address,
-        pid,
-        tid,
-        cpu,
-        period,
-        kernel,
-        kernel_callers: Vec::new(),
-        user_callers: Vec::new(),
-        user_stack: None,
-    };
-    if layout.call_chain {
-        read_call_chain(&mut fields, &mut sample)?;
-    }
-    if layout.user_stack {
-        sample.user_stack = read_user_stack(&mut fields, USER_REGISTERS)?;
-    }
-    Some(Stamped { time_ns, record: Record::Sample(sample) })
-}
-
-/// The chain begins with the sampled address itself, in the mode that was interrupted.
-pub(crate) fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Option<()> {
-    let count = fields.u64()?;
-    let mut in_user = None;
-    for _ in 0..count {
-        let entry = fields.u64()?;
-        if entry >= CONTEXT_MARKERS {
-            in_user = match entry {
-                CONTEXT_USER => Some(true),
-                CONTEXT_KERNEL => Some(false),
-                _ => None,
-            };
-            continue;
-        }
-        match in_user {
-            Some(true) => sample.user_callers.push(entry),
-            Some(false) => sample.kernel_callers.push(entry),
-            None => {}
-        }
-    }
-    let interrupted = if sample.kernel { &mut sample.kernel_callers } else { &mut sample.user_callers };
-    if !interrupted.is_empty() {
-        interrupted.remove(0);
-    }
-    Some(())
-}
-
-/// Registers, then room for as much stack as was asked for, then how much of it was copied. A thread of the
-/// kernel has neither, and a program of 32 bits has other registers. `mask` says which registers were asked for.
-pub(crate) fn read_user_stack(fields: &mut Fields, mask: u64) -> Option<Option<Box<UserStack>>> {
-    let abi = fields.u64()?;
-    let mut registers = [0; 64];
-    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_NONE) {
-        for (bit, register) in registers.iter_mut().enumerate() {
-            if mask >> bit & 1 != 0 {
-                *register = fields.u64()?;
-            }
-        }
-    }
-    let room = fields.u64()?;
-    if room == 0 {
-        return Some(None);
-    }
-    let bytes = fields.take(usize::try_from(room).ok()?)?;
-    let copied = usize::try_from(fields.u64()?).ok()?.min(bytes.len());
-    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_64) || mask & USER_REGISTERS != USER_REGISTERS {
-        return Some(None);
-    }
-    let [ax, bx, cx, dx, si, di, bp, sp, ip, ..] = registers;
-    let &[r8, r9, r10, r11, r12, r13, r14, r15] = registers[16..].first_chunk()?;
-    let general = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
-    let bytes = bytes[..copied].into();
-    Some(Some(Box::new(UserStack { registers: Registers::new(ip, general), bytes })))
-}
-
-fn read_mapping(misc: u16, mut fields: Fields) -> Option<RawMapping> {
-    let (pid, _) = (fields.u32()?, fields.u32()?);
-    let (address, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let identity = fields.take(24)?;
-    let identity = if u32::from(misc) & sys::PERF_RECORD_MISC_MMAP_BUILD_ID != 0 {
-        let size = usize::from(identity[0]).min(20);
-        FileIdentity::BuildId(identity[4..4 + size].to_vec())
-    } else {
-        FileIdentity::Inode(Fields(&identity[8..]).u64()?)
-    };
-    let _protection_and_flags = fields.u64()?;
-    let path = fields.text().to_vec();
-    Some(RawMapping { pid, address, length, file_offset, identity, path })
-}
-
-/// Reads fields in the machine's byte order from the front.
-pub(crate) struct Fields<'a>(pub &'a [u8]);
-
-impl<'a> Fields<'a> {
-    /// The next so many bytes.
-    pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// The next 4 bytes as a number.
-    pub fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    /// The next 8 bytes as a number.
-    pub fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    /// What is left, up to the first zero byte.
-    pub fn text(&self) -> &'a [u8] {
-        self.0.split(|&byte| byte == 0).next().unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(kind: u32, misc: u16, words: &[u64]) -> Vec<u8> {
-        let mut bytes = kind.to_ne_bytes().to_vec();
-        bytes.extend(misc.to_ne_bytes());
-        bytes.extend((8 + 8 * words.len() as u16).to_ne_bytes());
-        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        bytes
-    }
-
-    fn all(bytes: &[u8]) -> Vec<Stamped> {
-        let mut all = Vec::new();
-        read_all(bytes, Layout { call_chain: true, user_stack: false }, |stamped| all.push(stamped));
-        all
-    }
-
-    #[test]
-    fn call_chain_is_split_by_mode_and_loses_the_sampled_address() {
-        let ids = 7 | 8 << 32;
-        let words = [
-            0xffff_8000,
-            ids,
-            99,
-            1,
-            250_000,
-            5,
-            CONTEXT_KERNEL,
-            0xffff_8000,
-            0xffff_9000,
-            CONTEXT_USER,
-            0x40,
-        ];
-        let read = all(&record(sys::PERF_RECORD_SAMPLE, 1, &words));
-        let expected = RawSample {
-            address: 0xffff_8000,
-            pid: 7,
-            tid: 8,
-            cpu: 1,
-            period: 250_000,
-            kernel: true,
-            kernel_callers: vec![0xffff_9000],
-            user_callers: vec![0x40],
-            user_stack: None,
-        };
-        assert_eq!(read, [Stamped { time_ns: 99, record: Record::Sample(expected) }]);
-    }
-
-    #[test]
-    fn a_copied_stack_comes_with_its_registers() {
-        let layout = Layout { call_chain: false, user_stack: true };
-        let read = |words: &[u64]| {
-            let mut all = Vec::new();
-            read_all(&record(sys::PERF_RECORD_SAMPLE, 2, words), layout, |stamped| all.push(stamped.record));
-            all
-        };
-        let mut words = vec![0x40, 1 | 1 << 32, 99, 0, 250, 2];
-        words.extend(100..117);
-        words.extend([16, 0xa, 0xb, 8]);
-        let [Record::Sample(RawSample { user_stack: Some(stack), .. })] = &read(&words)[..] else { panic!() };
-        assert_eq!((stack.registers.ip, stack.registers.stack_pointer()), (108, 107));
-        assert_eq!(stack.registers.frame_pointer(), Some(106));
-        assert_eq!((stack.word(107), stack.word(108), stack.word(106)), (Some(0xa), None, None));
-        let of_the_kernel = [0x40, 1 | 1 << 32, 99, 0, 250, 0, 0];
-        let [Record::Sample(RawSample { user_stack: None, .. })] = &read(&of_the_kernel)[..] else {
-            panic!()
-        };
-        for cut in 6..words.len() {
-            assert!(read(&words[..cut]).is_empty());
-        }
-        words[23] = u64::MAX;
-        assert!(read(&words).is_empty());
-    }
-
-    #[test]
-    fn mapping_carries_a_build_id_or_an_inode() {
-        let name = u64::from_ne_bytes(*b"/lib/a\0\0");
-        let trailer = [1 | 1 << 32, 55, 0];
-        let mut words = vec![1 | 1 << 32, 0x1000, 0x2000, 0x3000, 3, 42, 0, 0, name];
-        words.extend(trailer);
-        let by_inode = all(&record(sys::PERF_RECORD_MMAP2, 2, &words));
-        let Record::Mapping(mapping) = &by_inode[0].record else { panic!("{by_inode:?}") };
-        assert_eq!((mapping.identity.clone(), &mapping.path[..]), (FileIdentity::Inode(42), &b"/lib/a"[..]));
-        assert_eq!((mapping.address, mapping.length, mapping.file_offset), (0x1000, 0x2000, 0x3000));
-        words[4] = 4 | 0xdd_cc_bb_aa << 32;
-        let misc = 2 | sys::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
-        let by_build_id = all(&record(sys::PERF_RECORD_MMAP2, misc, &words));
-        let Record::Mapping(mapping) = &by_build_id[0].record else { panic!("{by_build_id:?}") };
-        assert_eq!(mapping.identity, FileIdentity::BuildId(vec![0xaa, 0xbb, 0xcc, 0xdd]));
-    }
-
-    #[test]
-    fn damaged_bytes_end_quietly() {
-        let good = record(sys::PERF_RECORD_EXIT, 0, &[1, 1, 0, 1, 9, 0]);
-        assert_eq!(all(&good).len(), 1);
-        for cut in 0..good.len() {
-            assert!(all(&good[..cut]).is_empty());
-        }
-        for size in 0..8_u8 {
-            let mut bad = good.clone();
-            bad[6] = size;
-            assert!(all(&bad).is_empty());
-        }
-        let endless = record(sys::PERF_RECORD_SAMPLE, 2, &[1, 2, 3, 4, 5, u64::MAX]);
-        assert!(all(&endless).is_empty());
-    }
 }

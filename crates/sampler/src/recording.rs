@@ -8,9 +8,11 @@ use crate::cost;
 use crate::digestion::Digestion;
 use crate::options::{Means, Options};
 use crate::order::Queue;
+use crate::refusal::Refusal;
 use crate::root::Root;
 use crate::source::{Source, choose};
-use crate::stops::{self, Bystander};
+use crate::stops;
+use crate::waiting::Waiting;
 use crate::warnings;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +50,8 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let followed = way.follow(running, &digestion, options)?;
-    let collector = digestion.finish();
+    let mut collector = digestion.finish();
+    collector.finish_waits(followed.ended_ns);
     let core = probe.finish();
 
     let mut run = run::row(RunKind::Sampling, subject, &followed.ended);
@@ -62,6 +65,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     run.lost_samples = collector.lost.max(followed.lost_samples);
     run.warnings = warnings::of(&run, &collector, collector.alive(), followed.whole_processors);
     run.warnings.extend(followed.precision);
+    run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
     Ok(Profile {
@@ -87,7 +91,7 @@ struct Prepared {
 /// How the program is sampled.
 enum Way {
     /// By performance events.
-    Events { source: Source, frequency_hz: u32, channels: Channels, bystander: Option<Box<Bystander>> },
+    Events { source: Source, frequency_hz: u32, channels: Channels, waiting: Box<Waiting> },
     /// By stopping its threads; and why not by events, if that was tried.
     Stops { prepared: stops::Prepared, why: Option<SampleError> },
 }
@@ -95,11 +99,15 @@ enum Way {
 /// What came of a program under sampling.
 struct Followed {
     ended: Ended,
+    /// When it had ended, on the records' clock.
+    ended_ns: u64,
     clock: Clock,
     lost_samples: u64,
     whole_processors: bool,
     /// How the samples were had, where that is not the usual way.
     precision: Option<String>,
+    /// Why waiting threads were only looked at, where every switch could have been seen.
+    looks: Option<Refusal>,
 }
 
 fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
@@ -113,8 +121,8 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
         (_, chosen) => Way::events(chosen?.0, &root, options)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
-    if let Way::Events { channels, .. } = &way {
-        channels.enable().map_err(failed("start sampling"))?;
+    if let Way::Events { channels, waiting, .. } = &way {
+        channels.enable().and_then(|()| waiting.enable()).map_err(failed("start sampling"))?;
     }
     Ok(Prepared { way, subject, root, probe })
 }
@@ -126,8 +134,8 @@ impl Way {
         let frequency_hz = cost::affordable_hz(options, cost);
         source.set_frequency(frequency_hz);
         let channels = Channels::open(&source, pid, options.ring_bytes)?;
-        let bystander = Bystander::of(pid, root.mappings.clone(), options).map(Box::new);
-        Ok(Way::Events { source, frequency_hz, channels, bystander })
+        let waiting = Box::new(Waiting::of(pid, options));
+        Ok(Way::Events { source, frequency_hz, channels, waiting })
     }
 
     fn stops(root: &Root, why: Option<SampleError>) -> Result<Way, SampleError> {
@@ -153,11 +161,13 @@ impl Way {
         options: &Options,
     ) -> Result<Followed, SampleError> {
         match self {
-            Way::Events { source, frequency_hz, mut channels, bystander } => {
+            Way::Events { source, frequency_hz, mut channels, waiting } => {
                 let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-                let ended = follow_events(running, &mut channels, bystander, digestion, pause)?;
+                let (ended, looks) = follow_events(running, &mut channels, *waiting, digestion, pause)?;
                 Ok(Followed {
                     ended,
+                    ended_ns: monotonic_ns(),
+                    looks,
                     clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
                     lost_samples: channels.lost_samples(),
                     whole_processors: source.whole_processors,
@@ -166,9 +176,12 @@ impl Way {
             }
             Way::Stops { prepared, why } => {
                 let (ended, stops) = stops::follow(running, prepared, digestion, options)?;
+                let ended_ns = monotonic_ns();
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
                 Ok(Followed {
                     ended,
+                    ended_ns,
+                    looks: None,
                     clock: clock("ptrace".into(), stops.frequency_hz, false, 0),
                     lost_samples: 0,
                     whole_processors: false,
@@ -192,14 +205,14 @@ fn clock(event: String, frequency_hz: u32, counts_cycles: bool, precise_level: u
     }
 }
 
-/// Collects until the program ends.
+/// Collects until the program ends; and why waiting threads were only looked at, if so.
 fn follow_events(
     running: Running,
     channels: &mut Channels,
-    mut bystander: Option<Box<Bystander>>,
+    mut waiting: Waiting,
     digestion: &Digestion,
     pause: Duration,
-) -> Result<Ended, SampleError> {
+) -> Result<(Ended, Option<Refusal>), SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
@@ -209,15 +222,15 @@ fn follow_events(
         }
         let now_ns = monotonic_ns();
         channels.drain(|stamped| queue.push(stamped));
-        bystander.iter_mut().flat_map(|bystander| bystander.look()).for_each(|stamped| queue.push(stamped));
+        waiting.drain(now_ns, |stamped| queue.push(stamped));
         digestion.take(queue.release(now_ns));
     }
-    bystander.into_iter().flat_map(|bystander| bystander.finish()).for_each(|stamped| queue.push(stamped));
+    let looks = waiting.finish(monotonic_ns(), |stamped| queue.push(stamped));
     let ended = running.wait().map_err(failed("learn how the program ended"))?;
     channels.disable().map_err(failed("stop sampling"))?;
     channels.drain(|stamped| queue.push(stamped));
     digestion.take(queue.release_all());
-    Ok(ended)
+    Ok((ended, looks))
 }
 
 /// Now, on the clock that the records carry.

@@ -25,16 +25,32 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Highest `perf_event_paranoid` at which users may watch their own programs.
-const PARANOID_OWN_PROGRAMS: i32 = 2;
+/// What an event needs besides the right to watch one's own programs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Needs {
+    /// A PMU.
+    pub hardware: bool,
+    /// The right to watch the kernel.
+    pub kernel: bool,
+}
+
+impl Needs {
+    /// Highest `perf_event_paranoid` at which users have the right.
+    fn most_paranoid(self) -> i32 {
+        if self.kernel { 1 } else { 2 }
+    }
+}
 
 impl Refusal {
-    /// Reads the errno. `hardware` says whether the event needs a PMU.
-    pub fn of(event: String, error: &io::Error, hardware: bool) -> Refusal {
+    /// Reads the errno.
+    pub fn of(event: String, error: &io::Error, needs: Needs) -> Refusal {
+        let hardware = needs.hardware;
         let without_help = |why: String| (why, None);
         let (why, enable) = match error.raw_os_error() {
             Some(libc::ENOENT | libc::EOPNOTSUPP) if hardware => without_help(no_pmu()),
-            Some(libc::EACCES | libc::EPERM) => not_permitted(machine::perf_event_paranoid()),
+            Some(libc::EACCES | libc::EPERM) => {
+                not_permitted(machine::perf_event_paranoid(), needs.most_paranoid())
+            }
             Some(libc::ENOSYS) => without_help(NO_EVENTS.into()),
             Some(libc::EINVAL) => without_help("this kernel or processor does not support it".into()),
             Some(libc::EBUSY) if hardware => {
@@ -62,11 +78,11 @@ fn no_pmu() -> String {
     }
 }
 
-fn not_permitted(paranoid: Option<i32>) -> (String, Option<String>) {
+fn not_permitted(paranoid: Option<i32>, most: i32) -> (String, Option<String>) {
     match paranoid {
-        Some(level) if level > PARANOID_OWN_PROGRAMS => (
+        Some(level) if level > most => (
             format!("perf_event_paranoid is {level}"),
-            Some(format!("sudo sysctl kernel.perf_event_paranoid={PARANOID_OWN_PROGRAMS}")),
+            Some(format!("sudo sysctl kernel.perf_event_paranoid={most}")),
         ),
         Some(level) => (
             format!(
@@ -84,11 +100,15 @@ mod tests {
 
     #[test]
     fn each_refusal_names_its_knob() {
-        let (why, enable) = not_permitted(Some(3));
+        let own = Needs::default().most_paranoid();
+        let (why, enable) = not_permitted(Some(3), own);
         assert_eq!(why, "perf_event_paranoid is 3");
         assert_eq!(enable.unwrap(), "sudo sysctl kernel.perf_event_paranoid=2");
-        assert!(not_permitted(Some(2)).1.unwrap().contains("seccomp"));
-        let refusal = Refusal::of("cycles".into(), &io::Error::from_raw_os_error(libc::EBUSY), true);
+        assert!(not_permitted(Some(2), own).1.unwrap().contains("seccomp"));
+        let kernel = Needs { kernel: true, ..Needs::default() }.most_paranoid();
+        assert!(not_permitted(Some(2), kernel).1.unwrap().ends_with("perf_event_paranoid=1"));
+        let busy = io::Error::from_raw_os_error(libc::EBUSY);
+        let refusal = Refusal::of("cycles".into(), &busy, Needs { hardware: true, kernel: false });
         assert!(refusal.to_string().ends_with("run: sudo sysctl kernel.nmi_watchdog=0"));
     }
 }

@@ -2,10 +2,10 @@
 //! the reason for every better one that it refused.
 
 use crate::SampleError;
+use crate::kernel_record::{Layout, SAMPLE_FIELDS, USER_REGISTERS};
 use crate::options::{CallGraph, Options, Scope};
 use crate::period;
-use crate::record::{Layout, SAMPLE_FIELDS, USER_REGISTERS};
-use crate::refusal::Refusal;
+use crate::refusal::{Needs, Refusal};
 use std::io;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
@@ -56,7 +56,8 @@ pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Ref
             }
         }
         if let Some(error) = why {
-            refusals.push(Refusal::of(candidate.event, &error, candidate.counts_cycles));
+            let needs = Needs { hardware: candidate.counts_cycles, kernel: options.kernel };
+            refusals.push(Refusal::of(candidate.event, &error, needs));
         }
     }
     Err(SampleError::Refused { reasons: in_words(&refusals) })

@@ -1,6 +1,7 @@
 //! What a reader of a recording must know to trust its numbers, in words.
 
 use crate::collector::Collector;
+use crate::refusal::Refusal;
 use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
 use timewise_profile::{CallStackMethod, Run};
@@ -10,6 +11,39 @@ const NOTABLE_SHARE: f64 = 0.01;
 
 /// The share of call stacks without their outermost callers that is worth a word.
 const NOTABLE_LOSS: f64 = 0.05;
+
+/// The share of the time of all threads from which on it matters how well waiting was measured.
+const NOTABLE_WAITING: f64 = 0.05;
+
+/// How waiting was measured, where that limits what it says and there was some: `looks` is why every switch of a
+/// thread could not be seen, if so.
+pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let waited_ns = collector.waits.total_ns();
+    let divided_ns = collector.spells.divided_ns;
+    let notable = |part_ns: u64, whole_ns: u64| part_ns as f64 > NOTABLE_WAITING * whole_ns as f64;
+    if let Some(why) = looks
+        && notable(waited_ns, waited_ns.saturating_add(run.user_ns + run.kernel_ns))
+    {
+        warnings.push(format!(
+            "waiting is estimated by looking at threads from time to time, as their switches cannot be seen ({why})"
+        ));
+    }
+    if notable(divided_ns, waited_ns) {
+        warnings.push(format!(
+            "threads waited too often for every stack to be taken: {:.0} % of the waiting is divided among the \
+             places of other waits that lasted as long; the sum is exact",
+            100.0 * divided_ns as f64 / waited_ns as f64
+        ));
+    }
+    if collector.unseen > 0 {
+        warnings.push(format!(
+            "{} records of threads that began or ceased to wait were lost: there was more waiting",
+            collector.unseen
+        ));
+    }
+    warnings
+}
 
 /// All that went less than perfectly; `processes_left` descendants outlived the program. If
 /// `whole_processors` were watched, some of the lost samples may be those of other programs.

@@ -8,7 +8,6 @@ use crate::restart;
 use crate::seize::{ended, request, stop_of};
 use crate::trace::{Registers, Tracee};
 use std::io;
-use std::time::{Duration, Instant};
 
 /// A thread that was asked to stop. It belongs to the thread of ours that asked.
 #[derive(Debug)]
@@ -16,7 +15,11 @@ pub struct Halt {
     tid: libc::pid_t,
     pid: libc::pid_t,
     own_child: bool,
+    polls: u32,
 }
+
+/// One of so many looks makes sure that there is still something to wait for: that disturbs the thread.
+const DOUBTFUL: u32 = 64;
 
 /// What became of it.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl Halt {
         request(libc::PTRACE_SEIZE, tid, 0)?;
         // A failure means that it is gone, as `poll` will find.
         let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
-        Ok(Halt { tid, pid, own_child: pid == own_child })
+        Ok(Halt { tid, pid, own_child: pid == own_child, polls: 0 })
     }
 
     /// Its number, as it was when it was asked.
@@ -64,7 +67,8 @@ impl Halt {
     }
 
     /// Looks, without waiting, whether it stands.
-    pub fn poll(self) -> Found {
+    pub fn poll(mut self) -> Found {
+        self.polls = self.polls.wrapping_add(1);
         // A thread that has called `execve` bears the number of its process, whose first thread may have been asked
         // to stop as well: that stop is not ours.
         let is_there = std::path::Path::new(&format!("/proc/{}/task/{}", self.pid, self.tid)).exists();
@@ -90,7 +94,9 @@ impl Halt {
             }
         }
         match ended(self.tid, self.pid, self.own_child) {
-            Ok(false) => Found::Pending(self),
+            Ok(false) if !self.polls.is_multiple_of(DOUBTFUL) || ids.iter().any(|&id| is_ours(id)) => {
+                Found::Pending(self)
+            }
             _ => Found::Gone,
         }
     }
@@ -107,31 +113,30 @@ impl Held {
         restart::in_system_call(&self.registers)
     }
 
-    /// Lets it go on, untraced, with its signal if there is one.
-    pub fn release(self) {
+    /// Lets it go on, untraced, with its signal if there is one. If it was killed while it stood, it has to be
+    /// polled on: its process does not end before its tracer has taken note of that.
+    #[must_use = "a thread that was killed must be polled until it is gone"]
+    pub fn release(self) -> Option<Halt> {
         restart::undo_interruption(Tracee::new(self.tid), &self.registers);
-        if request(libc::PTRACE_DETACH, self.tid, self.signal).is_err() {
-            self.take_note_of_end();
-        }
-    }
-
-    /// It was killed while it stood. Its process does not end before its tracer has taken note of that.
-    fn take_note_of_end(&self) {
-        let begun = Instant::now();
-        while begun.elapsed() < LONGEST_END && !ended(self.tid, self.pid, self.own_child).unwrap_or(true) {
-            std::thread::sleep(Duration::from_micros(20));
-        }
+        let detached = request(libc::PTRACE_DETACH, self.tid, self.signal);
+        let Held { tid, pid, own_child, .. } = self;
+        detached.is_err().then_some(Halt { tid, pid, own_child, polls: 0 })
     }
 }
 
-/// A thread that was killed ends at once, unless its process writes a large core dump first.
-const LONGEST_END: Duration = Duration::from_secs(2);
+/// Whether we trace this thread: not if it went on as another, or was never there.
+fn is_ours(id: libc::pid_t) -> bool {
+    // To ask it once more to stop changes nothing.
+    let asked = request(libc::PTRACE_INTERRUPT, id, 0);
+    !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::launch::Launch;
     use crate::status::Status;
+    use std::time::Duration;
 
     fn stop(pid: i32) -> Held {
         let mut halt = Halt::ask(pid, pid, pid).unwrap();
@@ -160,7 +165,8 @@ mod tests {
             }
             if let Found::Stopped(held) = found {
                 assert!(held.registers().rip != 0);
-                held.release();
+                // If it was killed, the parent that we are takes note of its end.
+                let _ = held.release();
                 stops += 1;
             }
             std::thread::sleep(Duration::from_micros(300));
@@ -182,7 +188,7 @@ mod tests {
         while !stands("T") {
             std::thread::yield_now();
         }
-        stop(pid).release();
+        assert!(stop(pid).release().is_none());
         std::thread::sleep(Duration::from_millis(20));
         assert!(stands("T"), "{}", state());
         // SAFETY: takes no memory; the process is our child.
@@ -190,7 +196,7 @@ mod tests {
         while !stands("S") || !state().contains("(sleep)") {
             std::thread::yield_now();
         }
-        stop(pid).release();
+        assert!(stop(pid).release().is_none());
         let ended = running.wait().unwrap();
         assert_eq!(ended.wait_status, 0);
         assert!(ended.elapsed > Duration::from_millis(300), "{ended:?}");

@@ -3,6 +3,7 @@
 use crate::program;
 use crate::remedy::remedy;
 use crate::seize;
+use crate::untraceable::Untraceable;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -28,6 +29,14 @@ pub enum LaunchError {
     /// What the kernel says of processes is out of reach, as in a bare `chroot`.
     #[error("cannot observe {0}: there is no /proc; mount it: mount -t proc proc /proc")]
     NoProc(String),
+    /// Programs may not be traced here, so that none can be stopped before its first instruction.
+    #[error("cannot launch {path} under ptrace: {why}")]
+    Untraceable {
+        /// What was asked for.
+        path: String,
+        /// Why not, and what to do.
+        why: Untraceable,
+    },
     /// The system refused something that launching needs.
     #[error("cannot launch {path}: {what}: {cause}; {}", remedy(.cause))]
     System {
@@ -144,6 +153,7 @@ impl Launch {
                 path: shown.clone(),
                 why: format!("the system refuses to execute it: {cause}; check it with: file, ls -l"),
             },
+            Some(libc::EPERM) => LaunchError::Untraceable { path: shown.clone(), why: Untraceable::here() },
             _ => LaunchError::System { path: shown.clone(), what: "exec under ptrace", cause },
         })?;
         let pid = child.id() as libc::pid_t;

@@ -20,3 +20,4 @@ pub mod seize;
 pub mod status;
 pub mod subject;
 pub mod trace;
+pub mod untraceable;

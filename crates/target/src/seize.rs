@@ -76,7 +76,7 @@ impl Seized {
         let (signal, event) = (status & 0xff, status >> 8);
         if event == libc::PTRACE_EVENT_EXEC {
             // The call itself still has to end, or its result would overwrite ours.
-            request(libc::PTRACE_SYSCALL, self.pid, 0)?;
+            unless_killed(request(libc::PTRACE_SYSCALL, self.pid, 0))?;
             while stop_of(self.pid)?.is_none() {
                 if self.ended()? {
                     return Ok(Some(Outcome::Ended));
@@ -87,13 +87,13 @@ impl Seized {
         }
         let passed_on = if event == 0 { signal as u64 } else { 0 };
         if self.letting_go {
-            request(libc::PTRACE_DETACH, id, passed_on)?;
-            return Ok(Some(Outcome::LetGo));
+            let detached = unless_killed(request(libc::PTRACE_DETACH, id, passed_on))?;
+            return Ok(detached.then_some(Outcome::LetGo));
         }
-        match event {
-            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => request(libc::PTRACE_LISTEN, id, 0)?,
-            _ => request(libc::PTRACE_CONT, id, passed_on)?,
-        }
+        unless_killed(match event {
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => request(libc::PTRACE_LISTEN, id, 0),
+            _ => request(libc::PTRACE_CONT, id, passed_on),
+        })?;
         Ok(None)
     }
 
@@ -162,6 +162,15 @@ fn wait(id: libc::pid_t, options: i32) -> io::Result<Option<Change>> {
     // SAFETY: the fields of a child's signal, or zero where there was none.
     let (pid, status) = unsafe { (info.si_pid(), info.si_status()) };
     Ok((pid != 0).then_some(Change { is_end, status }))
+}
+
+/// Whether a request reached its thread. One that was killed where it stood is still ours: its parent learns of
+/// its end only once we have taken note of it.
+fn unless_killed(done: io::Result<()>) -> io::Result<bool> {
+    match done {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+        done => done.map(|()| true),
+    }
 }
 
 pub(crate) fn request(request: libc::c_uint, tid: libc::pid_t, data: u64) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use timewise_sampler::doctor::Facts;
 use timewise_target::launch::{Launch, LaunchError};
-use timewise_target::machine;
+use timewise_target::untraceable::Untraceable;
 
 /// All of them, in the order in which they are shown.
 pub fn all(facts: &Facts) -> Vec<Ability> {
@@ -35,24 +35,18 @@ fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Abi
 /// not to miss its beginning.
 fn launching() -> Ability {
     let name = "launching (ptrace)";
-    let tried = std::env::current_exe().map_err(|error| error.to_string()).and_then(|own| {
-        Launch::new(own).stopped().map(|stopped| stopped.kill()).map_err(|error| match error {
-            LaunchError::System { what, cause, .. } => format!("{what}: {cause}"),
-            error => error.to_string(),
-        })
-    });
-    match (tried, machine::yama_ptrace_scope()) {
-        (Ok(()), _) => yes(name, "programs stop for us before their first instruction"),
-        (Err(why), Some(3..)) => no(
-            name,
-            format!("{why}: kernel.yama.ptrace_scope is 3, which only a reboot changes"),
-            Some("echo kernel.yama.ptrace_scope=1 | sudo tee /etc/sysctl.d/99-ptrace.conf && sudo reboot"),
-        ),
-        (Err(why), _) => no(
-            name,
-            format!("{why}; in a container its system call filter may forbid ptrace"),
-            Some("docker run --cap-add SYS_PTRACE --security-opt seccomp=unconfined …"),
-        ),
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return no(name, error.to_string(), None),
+    };
+    match Launch::new(own).stopped() {
+        Ok(stopped) => {
+            stopped.kill();
+            yes(name, "programs stop for us before their first instruction")
+        }
+        Err(LaunchError::Untraceable { why, .. }) => no(name, why.why, Some(why.enable)),
+        Err(LaunchError::System { what, cause, .. }) => no(name, format!("{what}: {cause}"), None),
+        Err(error) => no(name, error.to_string(), None),
     }
 }
 
@@ -100,7 +94,7 @@ fn stopping(facts: &Facts) -> Ability {
         Err(error) => no(
             name,
             format!("programs that we started may not be stopped: {error}"),
-            Some("docker run --cap-add SYS_PTRACE …"),
+            Some(Untraceable::here().enable),
         ),
     };
     Ability { detail: true, ..ability }

@@ -31,6 +31,13 @@ impl Registers {
         Registers { ip, general }
     }
 
+    /// Those of the innermost frame of which no more is known than where it goes on and where its stack is.
+    pub fn of_stack(ip: u64, stack_pointer: u64) -> Registers {
+        let mut general = [None; GENERAL];
+        general[usize::from(RSP)] = Some(stack_pointer);
+        Registers { ip, general }
+    }
+
     /// Those of the caller of code that has changed none of them since it was called.
     pub fn behind_call(&self, return_address: u64) -> Registers {
         let mut caller = Registers { ip: return_address, ..self.clone() };

@@ -1,6 +1,6 @@
 //! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
 
-use crate::record::Fields;
+use crate::fields::Fields;
 use timewise_profile::CallStackMethod;
 use timewise_target::perf::sys;
 

@@ -3,7 +3,9 @@
 use super::ImportError;
 use super::attribute::Attribute;
 use super::file::BuildIds;
-use crate::record::{self, Fields, FileIdentity, RawMapping, RawSample, Record, Stamped};
+use crate::fields::Fields;
+use crate::kernel_record;
+use crate::record::{FileIdentity, RawMapping, RawSample, Record, Stamped};
 use timewise_profile::CallStackMethod;
 use timewise_target::perf::sys;
 
@@ -212,12 +214,12 @@ fn read_sample(attribute: &Attribute, misc: u16, body: &[u8]) -> Option<Stamped>
         skip_values(attribute.read_format, &mut fields)?;
     }
     if attribute.has(sys::PERF_SAMPLE_CALLCHAIN) {
-        record::read_call_chain(&mut fields, &mut sample)?;
+        kernel_record::read_call_chain(&mut fields, &mut sample)?;
     }
     let between = attribute.has(sys::PERF_SAMPLE_RAW) || attribute.has(sys::PERF_SAMPLE_BRANCH_STACK);
     let both = attribute.has(sys::PERF_SAMPLE_REGS_USER) && attribute.has(sys::PERF_SAMPLE_STACK_USER);
     if both && !between {
-        sample.user_stack = record::read_user_stack(&mut fields, attribute.user_registers)?;
+        sample.user_stack = kernel_record::read_user_stack(&mut fields, attribute.user_registers)?;
     }
     Some(Stamped { time_ns, record: Record::Sample(sample) })
 }
@@ -254,7 +256,7 @@ fn split_trailer<'a>(attribute: &Attribute, body: &'a [u8]) -> Option<(&'a [u8],
 fn read_other(number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Option<Record> {
     let mut record = match number {
         sys::PERF_RECORD_MMAP => Record::Mapping(read_old_mapping(Fields(body))?),
-        _ => record::read_other(number, misc, Fields(body))?,
+        _ => kernel_record::read_other(number, misc, Fields(body))?,
     };
     if let Record::Mapping(mapping) = &mut record {
         let mode = u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK;

@@ -8,7 +8,7 @@ use super::ImportError;
 use super::attribute::Attribute;
 use super::event::Events;
 use super::stream::Records;
-use crate::record::Fields;
+use crate::fields::Fields;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

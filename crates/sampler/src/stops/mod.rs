@@ -13,6 +13,7 @@ mod trial;
 mod waiting;
 
 pub use pace::affordable_hz;
+pub use sleepers::where_it_waits;
 pub use trial::cost_of_stop;
 pub use waiting::Bystander;
 
@@ -142,7 +143,7 @@ impl Sampler {
             records: Records::default(),
             kernel: options.kernel,
             call_graph: options.call_graph,
-            stack_bytes: options.stack_bytes as usize,
+            stack_bytes: options.unwound_bytes() as usize,
             untraceable: 0,
         }
     }
@@ -204,6 +205,13 @@ impl Sampler {
         }
     }
 
+    /// Lets a thread go on.
+    fn release(&mut self, held: Held, purpose: Purpose) {
+        if let Some(halt) = held.release() {
+            self.pending.push(Pending { halt, asked: Instant::now(), purpose });
+        }
+    }
+
     fn sample(&mut self, pid: i32, tid: i32, processor: u32, held: Held) {
         let time_ns = monotonic_ns();
         let registers = *held.registers();
@@ -215,7 +223,7 @@ impl Sampler {
             stack = self.callers(pid, &held);
             self.family.place(pid, registers.rip, &mut self.records);
         }
-        held.release();
+        self.release(held, Purpose::Sample { processor });
         if !wanted || weight_ns == 0 {
             return;
         }

@@ -6,9 +6,11 @@
 
 use super::family::{Family, Records};
 use crate::record::{RawSample, Record};
+use crate::user_stack::UserStack;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
+use timewise_image::Registers;
 use timewise_target::memory;
 
 /// Between looks.
@@ -47,9 +49,15 @@ impl Sleepers {
         now_ns >= self.due_ns
     }
 
-    /// Looks at all threads: records what they waited, and gives those that must be stopped to learn with which
-    /// callers they wait, as far as that is known without.
-    pub fn look(&mut self, family: &Family, now_ns: u64, records: &mut Records) -> Vec<RawSample> {
+    /// Looks at all threads: records what they waited, and gives those that may be stopped to learn with which
+    /// callers they wait, with what is known without: what can be followed in so many bytes of the stack.
+    pub fn look(
+        &mut self,
+        family: &Family,
+        now_ns: u64,
+        stack_bytes: usize,
+        records: &mut Records,
+    ) -> Vec<RawSample> {
         let begun = Instant::now();
         let mut unknown = Vec::new();
         for (pid, tid, turns) in family.accounts() {
@@ -73,11 +81,11 @@ impl Sleepers {
             }
             let Some(sleep) = sleep else { continue };
             if !known && sleep.may_be_disturbed() {
-                unknown.push(sleep.without_callers(pid, tid));
+                unknown.push(sleep.sample(pid, tid, stack_bytes));
                 continue;
             }
             if !known {
-                records.add(now_ns, Record::Waiting(sleep.without_callers(pid, tid)));
+                records.add(now_ns, Record::Waiting(sleep.sample(pid, tid, stack_bytes)));
             }
             sleeper.tell(pid, tid, now_ns, records);
         }
@@ -111,18 +119,26 @@ impl Sleeper {
     }
 }
 
+/// Where a thread waits at this moment, found without stopping it; `None` if it does not wait, or is gone.
+pub fn where_it_waits(pid: i32, tid: i32, stack_bytes: usize) -> Option<RawSample> {
+    Sleep::of(pid, tid).map(|sleep| sleep.sample(pid, tid, stack_bytes))
+}
+
 /// A thread that waits, as the kernel shows it.
 struct Sleep {
     system_call: i64,
     fourth_argument: u64,
     instruction: u64,
+    stack_pointer: u64,
     telling: u64,
+    /// The kernel's own words.
+    line: String,
 }
 
 impl Sleep {
     /// `None` if the thread runs, or is gone.
     fn of(pid: i32, tid: i32) -> Option<Sleep> {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+        let line = line(pid, tid)?;
         let mut fields = line.split_whitespace();
         let system_call = fields.next()?.parse().ok()?;
         let numbers: Vec<u64> = fields
@@ -137,7 +153,9 @@ impl Sleep {
             system_call,
             fourth_argument: arguments.get(3).copied().unwrap_or_default(),
             instruction: *instruction,
+            stack_pointer: *stack,
             telling: telling.finish(),
+            line,
         })
     }
 
@@ -150,19 +168,26 @@ impl Sleep {
         }
     }
 
-    fn without_callers(&self, pid: i32, tid: i32) -> RawSample {
+    /// What is known without stopping it. Of its registers that is only where it goes on and where its stack is,
+    /// so that callers are found up to the first that needs its frame pointer.
+    fn sample(&self, pid: i32, tid: i32, stack_bytes: usize) -> RawSample {
+        let mut stack = vec![0; stack_bytes];
+        let read = memory::read(pid, self.stack_pointer, &mut stack);
+        stack.truncate(read);
+        // If it went on meanwhile, the stack is of two moments.
+        let waits_still = read > 0 && line(pid, tid).is_some_and(|line| line == self.line);
+        let registers = Registers::of_stack(self.instruction, self.stack_pointer);
         RawSample {
-            address: 0,
-            pid: pid as u32,
-            tid: tid as u32,
-            cpu: 0,
-            period: 0,
-            kernel: true,
-            kernel_callers: Vec::new(),
             user_callers: vec![self.instruction],
-            user_stack: None,
+            user_stack: waits_still.then(|| Box::new(UserStack { registers, bytes: stack.into() })),
+            ..RawSample::in_kernel(pid as u32, tid as u32)
         }
     }
+}
+
+/// What the kernel tells of a thread that it holds: system call, arguments, stack pointer and instruction.
+fn line(pid: i32, tid: i32) -> Option<String> {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()
 }
 
 /// Calls that wait for as long as they would have, also when they are interrupted.

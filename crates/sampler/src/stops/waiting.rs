@@ -4,7 +4,7 @@
 use super::family::Family;
 use super::{Prepared, Purpose, Sampler};
 use crate::options::Options;
-use crate::record::{RawMapping, RawSample, Record, Stamped};
+use crate::record::{RawSample, Record, Stamped};
 use crate::recording::monotonic_ns;
 use std::time::Duration;
 use timewise_target::halt::Held;
@@ -13,10 +13,10 @@ use timewise_target::halt::Held;
 pub struct Bystander(Sampler);
 
 impl Bystander {
-    /// Begins with a process that stands before its first instruction, with these mappings. `None` if the system
-    /// does not tell of it.
-    pub fn of(pid: i32, mappings: Vec<RawMapping>, options: &Options) -> Option<Bystander> {
-        let prepared = Prepared { family: Family::of(pid, mappings)?, cost: Duration::ZERO };
+    /// Begins now, with a process and its descendants. `None` if the system does not tell of it.
+    pub fn of(pid: i32, options: &Options) -> Option<Bystander> {
+        // What is mapped, the other sampler tells.
+        let prepared = Prepared { family: Family::of(pid, Vec::new())?, cost: Duration::ZERO };
         Some(Bystander(Sampler::new(pid, prepared, options)))
     }
 
@@ -44,7 +44,7 @@ impl Sampler {
     /// Records what threads waited, each at the place where it waits, without a stop.
     fn note_sleepers(&mut self) {
         let now_ns = monotonic_ns();
-        for sleep in self.sleepers.look(&self.family, now_ns, &mut self.records) {
+        for sleep in self.sleepers.look(&self.family, now_ns, self.stack_bytes, &mut self.records) {
             self.records.add(now_ns, Record::Waiting(sleep));
         }
     }
@@ -55,7 +55,7 @@ impl Sampler {
         if !self.sleepers.are_due(now_ns) {
             return;
         }
-        for sleep in self.sleepers.look(&self.family, now_ns, &mut self.records) {
+        for sleep in self.sleepers.look(&self.family, now_ns, self.stack_bytes, &mut self.records) {
             if self.ask_one(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
                 self.records.add(now_ns, Record::Waiting(sleep));
             }
@@ -70,21 +70,11 @@ impl Sampler {
         if waits {
             self.family.place(pid, held.registers().rip, &mut self.records);
         }
-        held.release();
+        self.release(held, Purpose::Callers);
         // It may have gone on before it was stopped; then it is found again if it waits again.
         if waits {
-            let (pid, tid) = (pid as u32, tid as u32);
-            let sample = RawSample {
-                address: 0,
-                pid,
-                tid,
-                cpu: 0,
-                period: 0,
-                kernel: true,
-                kernel_callers: Vec::new(),
-                user_callers,
-                user_stack,
-            };
+            let sample =
+                RawSample { user_callers, user_stack, ..RawSample::in_kernel(pid as u32, tid as u32) };
             self.records.add(time_ns, Record::Waiting(sample));
         }
     }

@@ -1,6 +1,10 @@
-/* Waits as its argument says: for a lock, for a pipe, or for time; 600 ms in all, in pieces of 200 ms. */
+/* Waits as its argument says: for a lock, for a pipe, or for time, 600 ms in all, in pieces of 200 ms; 500 ms for
+   time and 300 ms for a lock; or, thousands of times, by turns short for a pipe and ten times as long for time,
+   which it tells in nanoseconds. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PIECES = 3, PIECE_US = 200000 };
@@ -50,6 +54,62 @@ __attribute__((noinline)) static void wait_for_time(void) {
         usleep(PIECE_US);
 }
 
+static void *long_holder(void *nothing) {
+    pthread_mutex_lock(&lock);
+    turn = 1;
+    usleep(300000);
+    pthread_mutex_unlock(&lock);
+    return nothing;
+}
+
+__attribute__((noinline)) static void wait_500_ms(void) {
+    usleep(500000);
+}
+
+__attribute__((noinline)) static void wait_for_holder(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+enum { TURNS = 2000 };
+static int back[2];
+
+static void *answerer(void *nothing) {
+    char byte;
+    while (read(ends[0], &byte, 1) == 1)
+        write(back[1], &byte, 1);
+    return nothing;
+}
+
+static long now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+__attribute__((noinline)) static void wait_for_answer(void) {
+    char byte = 0;
+    write(ends[1], &byte, 1);
+    read(back[0], &byte, 1);
+}
+
+__attribute__((noinline)) static void wait_a_moment(void) {
+    usleep(700);
+}
+
+static void wait_by_turns(void) {
+    long in_answer = 0, in_moment = 0;
+    for (int i = 0; i < TURNS; i++) {
+        long begun = now();
+        wait_for_answer();
+        long answered = now();
+        wait_a_moment();
+        in_answer += answered - begun;
+        in_moment += now() - answered;
+    }
+    printf("%ld %ld\n", in_answer, in_moment);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "time";
     pthread_t other;
@@ -62,6 +122,20 @@ int main(int count, char **arguments) {
             return 1;
         pthread_create(&other, 0, writer, 0);
         wait_for_pipe();
+        pthread_join(other, 0);
+    } else if (!strcmp(what, "both")) {
+        wait_500_ms();
+        pthread_create(&other, 0, long_holder, 0);
+        while (!turn)
+            usleep(100);
+        wait_for_holder();
+        pthread_join(other, 0);
+    } else if (!strcmp(what, "turns")) {
+        if (pipe(ends) || pipe(back))
+            return 1;
+        pthread_create(&other, 0, answerer, 0);
+        wait_by_turns();
+        close(ends[1]);
         pthread_join(other, 0);
     } else {
         wait_for_time();

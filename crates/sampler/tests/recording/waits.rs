@@ -1,11 +1,13 @@
 //! Where threads wait, and how long, in a program that waits as long as it was made to.
 
-use crate::program::{built, options, recorded_of};
+use crate::program::{alone, built, options, recorded_of};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use timewise_profile::{Place, Profile, Wait};
-use timewise_sampler::{Means, Options};
+use timewise_sampler::{Means, Options, record};
+use timewise_target::launch::Launch;
 
 /// Seconds that threads waited in a function of the program, or in what it called.
 fn waited_in(profile: &Profile, program: &Path, function: &str) -> f64 {
@@ -32,18 +34,31 @@ fn waited_in(profile: &Profile, program: &Path, function: &str) -> f64 {
     profile.waits.iter().filter(is_below).map(|wait| wait.duration_ns as f64 / 1e9).sum()
 }
 
+fn program() -> PathBuf {
+    built("waits", &["waits.c"], &["-O1", "-g", "-pthread"]).canonicalize().unwrap()
+}
+
+/// Whether the kernel told of every switch, which it does not permit everybody.
+fn is_measured(profile: &Profile) -> bool {
+    profile.waits.iter().any(|wait| wait.times.is_some())
+}
+
+fn all_waits(profile: &Profile) -> f64 {
+    profile.waits.iter().map(|wait| wait.duration_ns as f64 / 1e9).sum()
+}
+
 #[test]
 fn waits_for_locks_pipes_and_time_are_as_long_as_they_were() {
-    let program = built("waits", &["waits.c"], &["-O1", "-g", "-pthread"]).canonicalize().unwrap();
+    let program = program();
     for means in [Means::Automatic, Means::Stops] {
         for what in ["lock", "pipe", "time"] {
             let options = Options { means, ..options(1000) };
             let Some(profile) = recorded_of(&program, what, 0, &options) else { return };
-            let all: f64 = profile.waits.iter().map(|wait| wait.duration_ns as f64 / 1e9).sum();
-            // Callers are known of threads that were stopped alone.
+            let all = all_waits(&profile);
+            // Without switches beside events, only places are known.
             let waited = match means {
-                Means::Stops => waited_in(&profile, &program, &format!("wait_for_{what}")),
-                _ => all / profile.threads.len() as f64,
+                Means::Automatic if !is_measured(&profile) => all / profile.threads.len() as f64,
+                _ => waited_in(&profile, &program, &format!("wait_for_{what}")),
             };
             let elapsed = profile.runs[0].elapsed_ns as f64 / 1e9;
             // It was made to wait for 600 ms; a crowded machine wakes threads late, which prolongs it all.
@@ -52,4 +67,48 @@ fn waits_for_locks_pipes_and_time_are_as_long_as_they_were() {
             assert!(all < threads * elapsed, "{what}, {means:?}: {all} s of {threads} times {elapsed} s");
         }
     }
+}
+
+#[test]
+fn each_wait_is_charged_to_who_waited() {
+    let program = program();
+    let Some(profile) = recorded_of(&program, "both", 0, &options(1000)) else { return };
+    if !is_measured(&profile) {
+        return eprintln!("skipped: {:?}", profile.runs[0].warnings);
+    }
+    let of = |function: &str| waited_in(&profile, &program, function);
+    // Time spent asleep is at least what was asked for; that a crowded machine wakes late adds to it.
+    let (slept, locked) = (of("wait_500_ms"), of("wait_for_holder"));
+    assert!((0.5..0.6).contains(&slept), "{slept} s asleep");
+    assert!((0.25..0.4).contains(&locked), "{locked} s for the lock");
+    assert!(profile.waits.iter().all(|wait| wait.times.is_some()), "{:?}", profile.waits);
+    let longest = &profile.waits[0];
+    assert_eq!((longest.times, longest.duration_ns / 100_000_000), (Some(1), 5));
+}
+
+#[test]
+fn where_waits_are_too_many_they_are_divided_as_they_are_in_truth() {
+    let program = program();
+    let told = Path::new(env!("CARGO_TARGET_TMPDIR")).join("turns");
+    if let Err(why) = timewise_sampler::choose(&options(1000), None) {
+        return eprintln!("skipped: {why}");
+    }
+    let profile = {
+        let _alone = alone();
+        let mut launch = Launch::new(&program);
+        launch.arguments = vec!["turns".into()];
+        launch.stdout = File::create(&told).unwrap().into();
+        record(launch.stopped().unwrap(), &options(1000)).unwrap()
+    };
+    if !is_measured(&profile) {
+        return eprintln!("skipped: {:?}", profile.runs[0].warnings);
+    }
+    let told = std::fs::read_to_string(told).unwrap();
+    let truth: Vec<f64> = told.split_whitespace().map(|ns| ns.parse::<f64>().unwrap() / 1e9).collect();
+    let found = ["wait_for_answer", "wait_a_moment"].map(|function| waited_in(&profile, &program, function));
+    // What a function took is what it waited, and a little work.
+    let (truth_share, share) = (truth[1] / (truth[0] + truth[1]), found[1] / (found[0] + found[1]));
+    assert!((truth_share - share).abs() < 0.05, "{truth:?} {found:?} {:?}", profile.runs[0].warnings);
+    assert!(found[0] + found[1] < truth[0] + truth[1], "{truth:?} {found:?}");
+    assert!(found[0] + found[1] > 0.5 * (truth[0] + truth[1]), "{truth:?} {found:?}");
 }

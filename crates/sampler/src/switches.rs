@@ -1,0 +1,291 @@
+//! Switches of the program's threads from and to processors, each told by the kernel, with the stack of a thread
+//! that leaves its processor. Needs the right to sample the kernel, where a switch happens.
+//!
+//! Records of switches are short and never thinned out. Stacks arrive through a ring of their own, which bounds
+//! what they cost: it is emptied every 20 ms or so, and what finds it full is dropped. A thread that left without
+//! its stack, and stays away, is looked up in `/proc`.
+
+use crate::channels::Channel;
+use crate::kernel_record::{self, Layout, SAMPLE_FIELDS, USER_REGISTERS};
+use crate::options::{CallGraph, Options};
+use crate::record::{RawSample, Record, Stamped};
+use crate::refusal::{Needs, Refusal};
+use crate::source::LARGEST_STACK;
+use crate::stops::where_it_waits;
+use std::collections::HashMap;
+use std::io;
+use timewise_target::machine;
+use timewise_target::perf::sys::{self, perf_event_attr};
+use timewise_target::perf::{Event, Watched};
+
+/// What `perf` calls the event.
+const EVENT: &str = "context-switches";
+
+/// Sizes to try for a ring of stacks, and how much of a stack is copied into it at most: each holds some sixty.
+const STACK_RINGS: [(usize, u32); 3] = [(1 << 20, LARGEST_STACK), (256 << 10, 4096), (64 << 10, 1024)];
+/// As many stacks that the kernel followed by frame pointers.
+const CHAIN_RING_BYTES: usize = 64 << 10;
+/// Sizes to try for a ring of records, of which a switch takes 64 bytes: the first holds what a processor can do
+/// between two visits, at its worst.
+const RECORD_RING_BYTES: [usize; 4] = [1 << 20, 256 << 10, 64 << 10, 32 << 10];
+/// All rings of one kind together: many processors get small ones.
+const ALL_RINGS_BYTES: usize = 64 << 20;
+
+/// To be told of a switch costs 2 µs or so: of as many as this, 1 % of a processor's time.
+const MOST_SWITCHES_HZ: u32 = 5000;
+
+/// A wait without a stack that lasts longer is looked up.
+const LONG_WAIT_NS: u64 = 20_000_000;
+
+/// The events that tell of switches.
+#[derive(Debug)]
+pub struct Switches {
+    records: Vec<Channel>,
+    stacks: Vec<Channel>,
+    layout: Layout,
+    buffer: Vec<u8>,
+    /// As many of a stack are copied where it is looked up.
+    stack_bytes: usize,
+    rate: Rate,
+    /// Since when threads, by process and id, are away from which no stack arrived.
+    away: HashMap<(u32, u32), u64>,
+}
+
+impl Switches {
+    /// Opens the events, not yet started, to watch `thread` and its descendants.
+    ///
+    /// # Errors
+    /// Why there are none, and what would help.
+    pub fn open(thread: i32, options: &Options) -> Result<Switches, Refusal> {
+        let needs = Needs { hardware: false, kernel: true };
+        Switches::open_all(thread, options).map_err(|error| Refusal::of(EVENT.into(), &error, needs))
+    }
+
+    fn open_all(thread: i32, options: &Options) -> io::Result<Switches> {
+        let processors = machine::online_processors();
+        let limit = ALL_RINGS_BYTES / processors.len().max(1);
+        let chains = options.call_graph == CallGraph::FramePointers;
+        let mut switches = Switches {
+            records: Vec::new(),
+            stacks: Vec::new(),
+            layout: Layout { call_chain: chains, user_stack: !chains },
+            buffer: Vec::new(),
+            stack_bytes: options.unwound_bytes() as usize,
+            rate: Rate::default(),
+            away: HashMap::new(),
+        };
+        for cpu in processors {
+            let open = |attributes: &perf_event_attr, size: usize| {
+                Channel::map(Event::open(attributes, Watched::Thread(thread), Some(cpu))?, size.min(limit))
+            };
+            let stacks = match chains {
+                true => open(&chain_attributes(), CHAIN_RING_BYTES)?,
+                false => first_of(&STACK_RINGS, |(size, most)| open(&stack_attributes(options, most), size))?,
+            };
+            switches.stacks.push(stacks);
+            let records = first_of(&RECORD_RING_BYTES, |size| open(&record_attributes(), size))?;
+            switches.records.push(records);
+        }
+        Ok(switches)
+    }
+
+    /// Starts all events.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enable(&self) -> io::Result<()> {
+        self.records.iter().chain(&self.stacks).try_for_each(|channel| channel.event.enable())
+    }
+
+    /// Why this is the wrong way to learn of them: they were so many that to be told of them costs too much.
+    pub fn too_many(&self) -> Option<Refusal> {
+        let why = format!("more than {MOST_SWITCHES_HZ} a second on a processor");
+        self.rate.too_high.then(|| Refusal { event: EVENT.into(), why, enable: None })
+    }
+
+    /// Takes all records out of the rings, and looks up who is away for long.
+    pub fn drain(&mut self, now_ns: u64, mut each: impl FnMut(Stamped)) {
+        // Before the stacks: that of a switch is in its ring when the record of the switch is written.
+        self.rate.judge(now_ns);
+        for (processor, channel) in self.records.iter_mut().enumerate() {
+            self.buffer.clear();
+            channel.ring.drain_into(&mut self.buffer);
+            let mut seen = 0;
+            kernel_record::read_all(&self.buffer, self.layout, |Stamped { time_ns, record }| {
+                let record = match record {
+                    Record::Lost { count } => Record::Unseen { count },
+                    record @ (Record::Left { .. } | Record::Came { .. }) => record,
+                    _ => return,
+                };
+                note(&mut self.away, time_ns, &record);
+                seen += 1;
+                each(Stamped { time_ns, record });
+            });
+            self.rate.seen(processor, seen);
+        }
+        for channel in &mut self.stacks {
+            self.buffer.clear();
+            channel.ring.drain_into(&mut self.buffer);
+            kernel_record::read_all(&self.buffer, self.layout, |Stamped { time_ns, record }| {
+                // Others tell that the ring was full.
+                if let Record::Sample(raw) = record {
+                    let record = Record::Leaving(raw);
+                    note(&mut self.away, time_ns, &record);
+                    each(Stamped { time_ns, record });
+                }
+            });
+        }
+        self.away.retain(|&(pid, tid), &mut since_ns| {
+            let long = since_ns.saturating_add(LONG_WAIT_NS) < now_ns;
+            if long && let Some(raw) = where_it_waits(pid as i32, tid as i32, self.stack_bytes) {
+                each(Stamped { time_ns: now_ns, record: Record::Waiting(raw) });
+            }
+            !long
+        });
+    }
+}
+
+/// How often processors switch between threads, second by second.
+#[derive(Debug, Default)]
+struct Rate {
+    since_ns: u64,
+    /// Records of each processor since then.
+    records: Vec<u64>,
+    too_high: bool,
+}
+
+impl Rate {
+    /// Notes that a processor gave so many records, of which a switch from one thread to another is two.
+    fn seen(&mut self, processor: usize, records: u64) {
+        if self.records.len() <= processor {
+            self.records.resize(processor + 1, 0);
+        }
+        self.records[processor] += records;
+    }
+
+    /// Judges the last second, if there was one.
+    fn judge(&mut self, now_ns: u64) {
+        let seconds = now_ns.saturating_sub(self.since_ns) as f64 / 1e9;
+        if seconds >= 1.0 {
+            let most = self.records.drain(..).max().unwrap_or(0) / 2;
+            // The first second begins with the first visit.
+            self.too_high |= self.since_ns > 0 && most as f64 > f64::from(MOST_SWITCHES_HZ) * seconds;
+            self.since_ns = now_ns;
+        }
+    }
+}
+
+/// Keeps the list of those who are away without a stack.
+fn note(away: &mut HashMap<(u32, u32), u64>, time_ns: u64, record: &Record) {
+    match *record {
+        Record::Left { pid, tid, preempted: false } => {
+            away.insert((pid, tid), time_ns);
+        }
+        Record::Came { pid, tid } => {
+            away.remove(&(pid, tid));
+        }
+        // Unless it is the stack of a later switch.
+        Record::Leaving(RawSample { pid, tid, .. })
+            if away.get(&(pid, tid)).is_some_and(|&since_ns| time_ns <= since_ns) =>
+        {
+            away.remove(&(pid, tid));
+        }
+        _ => {}
+    }
+}
+
+/// The first that is granted, or why the last is not.
+fn first_of<T: Copy>(choices: &[T], mut open: impl FnMut(T) -> io::Result<Channel>) -> io::Result<Channel> {
+    let mut refused = io::ErrorKind::OutOfMemory.into();
+    for &choice in choices {
+        match open(choice) {
+            Ok(channel) => return Ok(channel),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// An event that never fires and tells of switches.
+fn record_attributes() -> perf_event_attr {
+    let mut attributes = common_attributes();
+    attributes.config = sys::PERF_COUNT_SW_DUMMY as u64;
+    attributes.set_exclude_kernel(1);
+    attributes.set_context_switch(1);
+    attributes
+}
+
+/// An event that fires at every switch from a processor, with so much of the stack at most.
+fn stack_attributes(options: &Options, most: u32) -> perf_event_attr {
+    let mut attributes = switch_attributes();
+    attributes.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
+    attributes.sample_regs_user = USER_REGISTERS;
+    // Without callers, the registers tell where it waits, and one word is the least that comes with them.
+    attributes.sample_stack_user = options.unwound_bytes().clamp(8, most) & !7;
+    attributes
+}
+
+/// The same with the callers that frame pointers lead to.
+fn chain_attributes() -> perf_event_attr {
+    let mut attributes = switch_attributes();
+    attributes.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
+    attributes.set_exclude_callchain_kernel(1);
+    attributes
+}
+
+fn switch_attributes() -> perf_event_attr {
+    let mut attributes = common_attributes();
+    attributes.config = sys::PERF_COUNT_SW_CONTEXT_SWITCHES as u64;
+    attributes.__bindgen_anon_1.sample_period = 1;
+    attributes
+}
+
+fn common_attributes() -> perf_event_attr {
+    let mut attributes = perf_event_attr::default();
+    attributes.type_ = sys::PERF_TYPE_SOFTWARE;
+    attributes.sample_type = SAMPLE_FIELDS;
+    attributes.set_inherit(1);
+    attributes.set_disabled(1);
+    attributes.set_exclude_hv(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_leaves_without_a_stack_is_noted_until_he_comes_back() {
+        let mut away = HashMap::new();
+        let mut after = |time_ns, record: Record| {
+            note(&mut away, time_ns, &record);
+            away.len()
+        };
+        let left = |preempted| Record::Left { pid: 1, tid: 2, preempted };
+        let leaving = || Record::Leaving(RawSample::in_kernel(1, 2));
+        assert_eq!(after(10, left(false)), 1);
+        assert_eq!(after(20, Record::Came { pid: 1, tid: 2 }), 0);
+        assert_eq!(after(30, left(true)), 0, "who is preempted does not wait");
+        assert_eq!(after(50, left(false)), 1);
+        assert_eq!(after(60, leaving()), 1, "the stack of a later switch");
+        assert_eq!(after(49, leaving()), 0);
+    }
+
+    #[test]
+    fn a_second_of_too_many_switches_is_enough() {
+        let judged = |records: u64| {
+            let mut rate = Rate::default();
+            rate.judge(5_000_000_000);
+            for visit in 1..=50 {
+                rate.seen(1, records / 50);
+                rate.judge(5_000_000_000 + visit * 20_000_000);
+            }
+            rate.too_high
+        };
+        assert!(!judged(9_900));
+        assert!(judged(10_100));
+    }
+}
