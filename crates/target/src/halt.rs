@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_program_stopped_again_and_again_ends_as_it_would() {
         let mut launch = Launch::new("sh");
-        let script = "trap 'n=$((n+1))' USR1; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; kill -USR1 $$; exit $((n+6))";
+        let script = "trap 'n=$((n+1))' USR1; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; kill -USR1 $$; exit $((n+6))";
         launch.arguments = vec!["-c".into(), script.into()];
         let running = launch.stopped().unwrap().release().unwrap();
         let pid = running.pid();

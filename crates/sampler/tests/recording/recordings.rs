@@ -117,7 +117,8 @@ fn stops_leave_the_end_and_waiting_alone() {
     agrees_with_the_kernels_accounts(&profile);
     let run = &profile.runs[0];
     let waited_ns = run.elapsed_ns - run.user_ns - run.kernel_ns;
-    assert!((290_000_000..500_000_000).contains(&waited_ns), "{waited_ns} ns");
+    // A crowded machine lets it wait for a processor besides.
+    assert!((290_000_000..3_000_000_000).contains(&waited_ns), "{waited_ns} ns");
 }
 
 #[test]
