@@ -167,6 +167,7 @@ fn recursion_counts_once() {
 #[test]
 fn tail_calls_belong_to_the_call() {
     assert_totals("tail_calls.c", &["outer"]);
+    assert_totals("tail_recursion.c", &[]);
 }
 
 #[test]

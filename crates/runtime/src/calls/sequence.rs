@@ -60,7 +60,8 @@ pub struct Call {
 pub struct Tail {
     /// The counter of that function.
     pub function: u32,
-    /// The exit to leave by if an older activation of the present one waits: it is charged apart from here on.
+    /// The exit to leave by if an older activation waits of the present one, or of that function: it is charged
+    /// apart from here on.
     pub exit: u32,
 }
 
@@ -155,11 +156,15 @@ impl Tail {
         ]);
         steps.extend(leave);
         steps.extend([
-            // No other activation waits, and `rcx` is zero.
+            Step::LoadHalf(Rcx, COUNTERS + self.function),
+            Step::SkipIfZero(length(&leave)),
+        ]);
+        steps.extend(leave);
+        steps.extend([
+            // No other activation of either waits, and `rcx` is zero.
             Step::FollowHalf(Rdx, Rdx, at!(function)),
             Step::SaveCounterHalf(Rdx, Rcx),
             Step::Load(Rdx, gs!(frame_top)),
-            Step::LoadHalf(Rcx, COUNTERS + self.function),
             Step::PutNumber(Rdx, at!(function), self.function),
             Step::PutHalf(Rdx, at!(older), Rcx),
         ]);
