@@ -155,10 +155,7 @@ impl Tail {
             Step::SkipIfZero(length(&leave)),
         ]);
         steps.extend(leave);
-        steps.extend([
-            Step::LoadHalf(Rcx, COUNTERS + self.function),
-            Step::SkipIfZero(length(&leave)),
-        ]);
+        steps.extend([Step::LoadHalf(Rcx, COUNTERS + self.function), Step::SkipIfZero(length(&leave))]);
         steps.extend(leave);
         steps.extend([
             // No other activation of either waits, and `rcx` is zero.

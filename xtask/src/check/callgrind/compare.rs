@@ -18,7 +18,7 @@ pub struct Compared {
     /// Executions of instructions left out because they repeat.
     pub repeating: i64,
     /// Instructions that were in flight at the end, which callgrind does not see.
-    pub in_flight: usize,
+    pub in_flight: Vec<Place>,
     /// Where the counts differ: ours, callgrind's.
     pub differences: Vec<(Place, i64, i64)>,
 }
@@ -76,8 +76,7 @@ fn excuse_block_in_flight(compared: &mut Compared, counted: &BTreeMap<Place, Exe
     while first > 0 && follows(&compared.differences[first - 1], &compared.differences[first]) {
         first -= 1;
     }
-    compared.in_flight = last + 1 - first;
-    compared.differences.drain(first..=last);
+    compared.in_flight = compared.differences.drain(first..=last).map(|(place, ..)| place).collect();
 }
 
 #[cfg(test)]
@@ -114,7 +113,8 @@ mod tests {
         let runs = [6, 9].map(|varying| dump(&[(1, 10), (2, 8), (3, 500), (10, varying), (20, 2), (21, 2)]));
         let compared = compare(&ours, &runs, &modules);
         assert_eq!(compared.differences, [(place(2), 7, 8)]);
-        assert_eq!((compared.in_flight, compared.repeating, compared.varying), (2, 5, 9));
+        assert_eq!(compared.in_flight, [place(20), place(21)]);
+        assert_eq!((compared.repeating, compared.varying), (5, 9));
         assert_eq!(compared.instructions, 4);
     }
 

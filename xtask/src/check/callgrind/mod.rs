@@ -5,9 +5,13 @@
 //! does before `main` is compared with single steps instead. Both sides run at fixed addresses with the same
 //! variables. What depends on the layout is found by further callgrind runs in larger environments; it
 //! may be no more than 1 % of all executions.
+//!
+//! With `--calls`, what calls cost is compared instead ([`calls`]).
 
+mod calls;
 mod compare;
 mod dump;
+mod launch;
 mod programs;
 
 use super::executions::{self, Executed};
@@ -17,6 +21,7 @@ use crate::counter::{Counter, target_folder};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use compare::Compared;
+use launch::{PADDING, callgrind, environment_under_valgrind, execute};
 use programs::Program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -32,25 +37,17 @@ pub struct Options {
     /// Differences to show of each program
     #[arg(long, default_value_t = 10)]
     show: usize,
-    /// List the instructions that are excused because callgrind's own runs disagree about them
+    /// List the instructions that are excused because callgrind's own runs disagree about them; of calls, those
+    /// that differ by no more than what is executed below them
     #[arg(long)]
     varying: bool,
+    /// Compare what is executed under each call site instead of executions of instructions
+    #[arg(long)]
+    calls: bool,
 }
 
 /// Most that callgrind may disagree with itself, as a share of executions.
 const VARYING_LIMIT: f64 = 0.01;
-
-/// Makes the C library choose the same routines and thresholds on Valgrind's processor, which is another
-/// one and lacks AVX-512, as on the real one.
-const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512CD,-AVX512DQ,-ERMS,\
-    -Fast_Unaligned_Load,-Fast_Unaligned_Copy,-Fast_Rep_String,-Prefer_ERMS,-Prefer_FSRM:\
-    glibc.cpu.x86_data_cache_size=0x8000:glibc.cpu.x86_shared_cache_size=0x100000:\
-    glibc.cpu.x86_non_temporal_threshold=0xc0000:glibc.cpu.x86_rep_movsb_threshold=0x1000:\
-    glibc.cpu.x86_rep_stosb_threshold=0x1000:glibc.pthread.rseq=0";
-
-/// Makes the later environments larger, and so the stack lie elsewhere, with as many variables and without
-/// another size of allocation for them.
-const PADDING: [&str; 3] = ["PADDING=1", "PADDING=12345678901234", "PADDING=123456789012345678901"];
 
 /// Further sizes, for what still differs: string functions take another way where a string ends near the end
 /// of a page, and only a larger step moves the variables there, or away.
@@ -61,6 +58,9 @@ const LARGE_PADDING: [usize; 6] = [500, 1100, 1700, 2300, 2900, 3500];
 /// # Errors
 /// If any count differs, callgrind disagrees with itself too much, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
+    if options.calls {
+        return calls::run(root, options);
+    }
     let counter = Counter::build(root)?;
     let scratch = target_folder(root).join("callgrind");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
@@ -80,7 +80,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             compared.executions,
             100.0 * compared.varying_share(),
             compared.repeating,
-            compared.in_flight,
+            compared.in_flight.len(),
             compared.differences.len()
         );
         for ((module, offset), ours, theirs) in compared.differences.iter().take(options.show) {
@@ -101,7 +101,7 @@ fn check(program: &Program, counter: &Counter, scratch: &Path) -> Result<Compare
     let counted = count(program, counter, scratch, PADDING[0])?;
     let mut dumps = Vec::new();
     for padding in &PADDING {
-        dumps.push(callgrind(program, scratch, padding)?);
+        dumps.push(callgrind(program, scratch, padding, "")?.executions);
     }
     let mut compared = compare_known(&counted, &dumps)?;
     for size in LARGE_PADDING {
@@ -109,7 +109,7 @@ fn check(program: &Program, counter: &Counter, scratch: &Path) -> Result<Compare
             break;
         }
         let padding = format!("PADDING={}", "x".repeat(size));
-        dumps.push(callgrind(program, scratch, &padding)?);
+        dumps.push(callgrind(program, scratch, &padding, "")?.executions);
         // What only our own layout brought about is gone in another one; a wrong count is not.
         let again = compare_known(&count(program, counter, scratch, &padding)?, &dumps)?;
         let differs: BTreeSet<&Place> = again.differences.iter().map(|(place, ..)| place).collect();
@@ -198,68 +198,10 @@ fn symbols(file: &Path) -> Result<Vec<(String, Range<u64>)>> {
     Ok(text.lines().filter_map(one).collect())
 }
 
-/// The variables that a program finds under Valgrind, which adds its own: what reads the environment, as perl
-/// and the dynamic loader do, would do other work without them.
-fn environment_under_valgrind(program: &Program, padding: &str) -> Result<Vec<String>> {
-    let mut prefix = environment(program, padding);
-    prefix
-        .extend(["valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=/dev/null"].map(str::to_string));
-    let printer = Program { command: "env -0".to_string(), ..program.clone() };
-    let printed = execute(&printer, &prefix)?;
-    let printed = String::from_utf8(printed).context("a variable is not UTF-8")?;
-    let mut prefix = vec!["-i".to_string()];
-    let mut variables: Vec<String> = printed.split_terminator('\0').map(str::to_string).collect();
-    if program.is_static {
-        // The order that Rust's Command gives to the stepped program.
-        variables.sort();
-    }
-    prefix.extend(variables);
-    Ok(prefix)
-}
-
-/// What `env` is to set, and nothing else, in one of callgrind's runs.
-fn environment(program: &Program, padding: &str) -> Vec<String> {
-    let path = "PATH=/usr/local/bin:/usr/bin:/bin";
-    // No locale is named: each of its categories would be compared with a name on the stack, in a way that
-    // depends on where the stack lies.
-    let fixed = ["-i", "TZ=UTC", "OUT=/tmp", TUNABLES, padding, path];
-    let mut all = fixed.map(str::to_string).to_vec();
-    all.extend(program.environment.iter().map(|(name, value)| format!("{name}={value}")));
-    all
-}
-
 /// The modules of both sides but the dynamic loader, into whose work Valgrind puts its own library and
 /// functions.
 fn modules(counted: &BTreeMap<Place, Executed>, callgrind: &BTreeMap<Place, i64>) -> BTreeSet<String> {
     let counted: BTreeSet<&String> = counted.keys().map(|(module, _)| module).collect();
     let both = callgrind.keys().map(|(module, _)| module).filter(|module| counted.contains(module));
     both.filter(|module| !module.contains("/ld-linux")).cloned().collect()
-}
-
-fn callgrind(program: &Program, scratch: &Path, padding: &str) -> Result<BTreeMap<Place, i64>> {
-    let size = padding.len();
-    let [dump, log] = ["dump", "log"].map(|kind| scratch.join(format!("{}.{kind}{size}", program.name)));
-    let mut prefix = environment(program, padding);
-    let options = "valgrind -q --tool=callgrind --dump-instr=yes --compress-strings=no --compress-pos=no \
-                   --run-libc-freeres=no --run-cxx-freeres=no --skip-plt=no --trace-symtab=yes";
-    prefix.extend(options.split_whitespace().map(str::to_string));
-    prefix.push(format!("--callgrind-out-file={}", dump.display()));
-    prefix.push(format!("--log-file={}", log.display()));
-    if program.is_static {
-        // The dump proper then holds what follows.
-        prefix.push("--dump-before=main".to_string());
-    }
-    execute(program, &prefix)?;
-    dump::read(&dump, &log)
-}
-
-/// Runs the program behind `prefix`, words for `env`; gives its standard output.
-fn execute(program: &Program, prefix: &[String]) -> Result<Vec<u8>> {
-    let script = format!("exec env \"$@\" {}", program.command);
-    let mut command = Command::new("bash");
-    command.args(["-c", &script, "check"]).args(prefix).current_dir(&program.folder);
-    let done = command.stdin(Stdio::null()).output().context("bash")?;
-    let errors = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "{}: {} under {}:\n{errors}", program.name, done.status, prefix.join(" "));
-    Ok(done.stdout)
 }

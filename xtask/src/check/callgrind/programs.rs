@@ -37,7 +37,7 @@ const SMALL: [(&str, &str); 7] = [
     ("small-sort", "sort -k2 Cargo.lock"),
 ];
 
-/// The programs named, or all small ones if `names` is empty.
+/// The programs named (small ones, `lua-unseeded`, or workloads), or all small ones if `names` is empty.
 ///
 /// # Errors
 /// If there is no such program, or one cannot be built.
@@ -49,6 +49,9 @@ pub fn select(root: &Path, scratch: &Path, names: &[String]) -> Result<Vec<Progr
         if let Some((name, command)) = SMALL.iter().find(|(small, _)| small == name) {
             return small(root, scratch, name, command);
         }
+        if name == UNSEEDED_LUA {
+            return unseeded_lua(root, scratch);
+        }
         let workload = suite::select(root, std::slice::from_ref(name))?.pop().context("no workload")?;
         Ok(Program {
             name: name.clone(),
@@ -59,6 +62,32 @@ pub fn select(root: &Path, scratch: &Path, names: &[String]) -> Result<Vec<Progr
         })
     };
     names.iter().map(one).collect()
+}
+
+/// The suite's Lua, whose hashes depend on neither the time nor on where its stack lies.
+const UNSEEDED_LUA: &str = "lua-unseeded";
+
+fn unseeded_lua(root: &Path, scratch: &Path) -> Result<Program> {
+    let folder = suite::work_folder(root)?;
+    let built = scratch.join(UNSEEDED_LUA);
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(folder.join("build/lua-5.4.4/src"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == "c") && !path.ends_with("luac.c") {
+            sources.push(path);
+        }
+    }
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O2", "-g", "-DLUA_USE_POSIX", "-Dluai_makeseed(L)=1", "-o"]).arg(&built);
+    let compiled = compiler.args(sources).arg("-lm").status().context("gcc")?;
+    ensure!(compiled.success(), "{UNSEEDED_LUA}: does not compile");
+    Ok(Program {
+        name: UNSEEDED_LUA.to_string(),
+        command: format!("{} scripts/luabench.lua 16", built.display()),
+        folder,
+        environment: Vec::new(),
+        is_static: false,
+    })
 }
 
 fn small(root: &Path, scratch: &Path, name: &str, command: &str) -> Result<Program> {
