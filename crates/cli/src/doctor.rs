@@ -3,7 +3,7 @@
 mod abilities;
 mod text;
 
-use crate::screen;
+use crate::screen::{self, Colour};
 use timewise_sampler::core_clock::CoreFrequency;
 use timewise_target::machine;
 
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let printed = match arguments.json {
         true => serde_json::to_string_pretty(&diagnosis)? + "\n",
-        false => text::render(&diagnosis),
+        false => text::render(&diagnosis, screen::style(&std::io::stdout(), Colour::Never).width),
     };
     screen::show(&printed)
 }

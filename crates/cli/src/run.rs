@@ -51,8 +51,9 @@ pub struct Arguments {
 const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \
                            too high by as much as is missing";
 
-/// How many times as long as natively a program usually runs under count (`docs/overhead.md`).
-const USUAL_SLOWDOWN: f64 = 1.6;
+/// How many times as long as natively a program usually works under count (`docs/overhead.md`), without and with
+/// the costs of calls.
+const USUAL_SLOWDOWN: [f64; 2] = [1.6, 2.4];
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -118,7 +119,7 @@ fn second_run(
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     let options = arguments.counting.options();
     let native = Duration::from_nanos(first.0.elapsed_ns);
-    let shown = progress::show_until("counting", Some(native.mul_f64(USUAL_SLOWDOWN)));
+    let shown = progress::show_until("counting", Some(likely_duration(first.0, options.calls)));
     let counted = recording::record(launch, |stopped| {
         let _watched = standstill::watch(stopped.pid(), native);
         count::watch(stopped, &options)
@@ -137,6 +138,13 @@ fn second_run(
         run.warnings.push("the runs differ: they wrote different messages to standard error".into());
     }
     Ok(profile)
+}
+
+/// How long a counting run is likely to take: what the program works for in user mode takes longer than it did.
+fn likely_duration(native: &Run, calls: bool) -> Duration {
+    let busy = native.user_ns.min(native.elapsed_ns) as f64;
+    Duration::from_nanos(native.elapsed_ns)
+        + Duration::from_nanos((busy * (USUAL_SLOWDOWN[usize::from(calls)] - 1.0)) as u64)
 }
 
 /// Whether two runs, each with what it wrote, did the same but for standard error. Of all other differences

@@ -15,6 +15,7 @@
 //! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
 #![forbid(unsafe_code)]
 
+mod abbreviate;
 pub mod annotate;
 mod arrows;
 mod branch;

@@ -49,7 +49,7 @@ fn functions(
     columns.extend([Column::number("calls"), Column::detail(&figures.per_call("instr/call"))]);
     columns.extend(figures.each_columns(&figures.per_call("a call")));
     columns.push(Column::detail("CPI, total"));
-    columns.extend([Column::name("function"), Column::name("where")]);
+    columns.extend([Column::function("function"), Column::place("where")]);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {
         let calls = row.of.calls.unwrap_or(0);
@@ -87,7 +87,7 @@ fn loops(
     columns.extend([Column::number("entered"), Column::number("rounds each"), Column::detail("instr/round")]);
     columns.extend(figures.each_columns("a round"));
     columns.push(Column::detail("CPI, total"));
-    columns.extend([Column::detail("depth"), Column::name("loop"), Column::name("function")]);
+    columns.extend([Column::detail("depth"), Column::place("loop"), Column::function("function")]);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {
         let mut cells = vec![figures.share_cell(&row.of.own), figures.total_cell(&row.total)];
@@ -111,7 +111,7 @@ fn calls(
     let mut columns = vec![figures.share_column("total"), Column::number("CPI"), Column::number("calls")];
     columns.push(Column::detail("instr/call"));
     columns.extend(figures.each_columns("a call"));
-    columns.extend(["caller", "where", "callee"].map(Column::name));
+    columns.extend([Column::function("caller"), Column::place("where"), Column::function("callee")]);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {
         let calls = row.of.calls.unwrap_or(0);
@@ -141,7 +141,7 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
     let mut columns = vec![figures.share_column("self"), Column::number("CPI"), Column::number("executions")];
     columns.push(Column::detail("instr"));
     columns.extend(figures.each_columns("each"));
-    columns.extend([Column::number("offset"), Column::name("where"), Column::name("function")]);
+    columns.extend([Column::number("offset"), Column::place("where"), Column::function("function")]);
     let rows = rows::blocks(analysis);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {
@@ -159,7 +159,7 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
     let mut columns = vec![figures.share_column("time"), Column::detail("samples")];
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("executions"), Column::number("offset")]);
-    columns.extend([Column::name("instruction"), Column::name("where"), Column::name("function")]);
+    columns.extend([Column::name("instruction"), Column::place("where"), Column::function("function")]);
     let rows = rows::instructions(analysis);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {
@@ -175,7 +175,7 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
 
 fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {
     let mut columns = vec![figures.share_column("time"), Column::detail("samples"), Column::number("CPI")];
-    columns.extend([Column::number("instructions"), Column::name("line"), Column::name("module")]);
+    columns.extend([Column::number("instructions"), Column::place("line"), Column::name("module")]);
     let rows = rows::lines(analysis);
     let (mut table, all) = (Table::new(columns), rows.len());
     for row in rows.take(limit) {

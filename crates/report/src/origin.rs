@@ -162,7 +162,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         _ => facts.push(format!("executions {}", counted(analysis))),
     }
     if quality.samples > 0 && quality.counting_runs > 0 {
-        facts.push(format!("{} of the time joined", percent(quality.joined_share)));
+        facts.push(format!("{} of the time on counted code", percent(quality.joined_share)));
     }
     if quality.unresolved_share >= 0.0005 {
         facts.push(format!("{} outside all known code", percent(quality.unresolved_share)));
@@ -179,7 +179,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
             .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
     }
     let mut lines = vec![facts.join(" · ")];
-    lines.extend(clock_in_words(analysis));
+    lines.extend(clock_in_words(analysis).map(|clock| match quality.counting_runs {
+        0 => clock,
+        _ => clock + " · CPI: cycles per instruction",
+    }));
     lines.extend(call_stacks_in_words(analysis));
     lines.extend(waiting_in_words(analysis).map(|how| format!("waiting: {how}")));
     lines

@@ -27,7 +27,7 @@ fn without_parameters(full: &str) -> &str {
 }
 
 /// What stands before the bracket that the last one of `name` closes.
-fn before_matching(name: &str, open: char, close: char) -> Option<&str> {
+pub fn before_matching(name: &str, open: char, close: char) -> Option<&str> {
     let mut depth = 0_usize;
     for (at, character) in name.char_indices().rev() {
         if character == close {

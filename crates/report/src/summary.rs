@@ -164,7 +164,7 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
 }
 
 fn functions(analysis: &Analysis, figures: Figures) -> Table {
-    let mut columns = vec![Column::name(""), Column::name("")];
+    let mut columns = vec![Column::function(""), Column::place("")];
     columns.extend([figures.share_column("self"), figures.share_column("total")]);
     if figures.is_counted() {
         columns.extend(["CPI", "calls"].map(Column::number));
@@ -187,7 +187,7 @@ fn functions(analysis: &Analysis, figures: Figures) -> Table {
 }
 
 fn loops(analysis: &Analysis, figures: Figures) -> Table {
-    let mut columns = vec![Column::name("")];
+    let mut columns = vec![Column::place_in_function("")];
     columns.extend([figures.share_column("self"), figures.share_column("total"), Column::number("CPI")]);
     columns.extend([Column::number("entered"), Column::number("rounds each")]);
     columns.extend(figures.each_columns("a round"));
@@ -207,7 +207,7 @@ fn loops(analysis: &Analysis, figures: Figures) -> Table {
 }
 
 fn instructions(analysis: &Analysis, figures: Figures) -> Table {
-    let mut columns = vec![Column::name(""), Column::name("")];
+    let mut columns = vec![Column::place(""), Column::name("")];
     columns.push(figures.share_column("time"));
     columns.extend(figures.each_columns("each"));
     columns.extend([Column::number("executions"), Column::name("")]);

@@ -1,5 +1,6 @@
 //! Tables that fit a width: numbers to the right, names to the left and cut short where they must be.
 
+use crate::abbreviate;
 use crate::style::{Style, Tone};
 use crate::visible::visible;
 
@@ -7,6 +8,8 @@ use crate::visible::visible;
 pub struct Column {
     title: String,
     kind: Kind,
+    /// Makes a cell fit a width.
+    shorten: fn(&str, usize) -> String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,17 +23,32 @@ enum Kind {
 impl Column {
     /// A column of numbers.
     pub fn number(title: &str) -> Column {
-        Column { title: title.into(), kind: Kind::Number }
+        Column { title: title.into(), kind: Kind::Number, shorten: cut }
     }
 
     /// A column of numbers that is the first to go where the screen is narrow.
     pub fn detail(title: &str) -> Column {
-        Column { title: title.into(), kind: Kind::Detail }
+        Column { kind: Kind::Detail, ..Column::number(title) }
     }
 
-    /// A column of names, which may be cut short.
+    /// A column of words, which may be cut short.
     pub fn name(title: &str) -> Column {
-        Column { title: title.into(), kind: Kind::Name }
+        Column { kind: Kind::Name, ..Column::number(title) }
+    }
+
+    /// A column of names of functions.
+    pub fn function(title: &str) -> Column {
+        Column { shorten: abbreviate::function, ..Column::name(title) }
+    }
+
+    /// A column of places in source or in modules.
+    pub fn place(title: &str) -> Column {
+        Column { shorten: abbreviate::place, ..Column::name(title) }
+    }
+
+    /// A column of places in functions, as in `table.c:97 in f`.
+    pub fn place_in_function(title: &str) -> Column {
+        Column { shorten: abbreviate::place_in_function, ..Column::name(title) }
     }
 }
 
@@ -42,6 +60,9 @@ pub struct Table {
 
 /// Names are never cut below this.
 const SHORTEST_NAME: usize = 8;
+
+/// Names are cut below this only when no detail is left.
+const READABLE_NAME: usize = 18;
 
 /// Stands where nothing is known.
 pub const UNKNOWN: &str = "–";
@@ -101,7 +122,7 @@ impl Table {
         let mut widths = self.natural_widths();
         while total(&widths) > room {
             let excess = total(&widths) - room;
-            let can_shrink: usize = self.names().map(|at| widths[at].saturating_sub(SHORTEST_NAME)).sum();
+            let can_shrink: usize = self.names().map(|at| widths[at].saturating_sub(READABLE_NAME)).sum();
             let detail = self.columns.iter().rposition(|column| column.kind == Kind::Detail);
             match detail.filter(|_| can_shrink < excess) {
                 Some(at) => {
@@ -137,7 +158,7 @@ impl Table {
     fn line(&self, cells: &[String], widths: &[usize], style: Style, tone: Tone) -> String {
         let mut line = String::new();
         for ((cell, &width), column) in cells.iter().zip(widths).zip(&self.columns) {
-            let cell = cut(cell, width);
+            let cell = (column.shorten)(cell, width);
             let space = " ".repeat(width - cell.chars().count());
             line += &" ".repeat(GAP);
             match column.kind {

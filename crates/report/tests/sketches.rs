@@ -81,9 +81,10 @@ fn loops_of_figure_1() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Loop, None, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time on counted code
               counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
+              CPI: cycles per instruction
 
                 self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
               66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
@@ -100,15 +101,17 @@ fn instructions_of_figure_1_on_a_narrow_screen() {
         &listing::report(&Analysis::new(&profile, None), By::Instruction, Some(4), style),
         expect![[r#"
             time sampled: 1,554 samples, 0 lost · executions exact
-              100.0 % of the time joined · counting took 1.00x the time
+              100.0 % of the time on counted code
+              counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to
               3.60 seen) · charged to the instruction before
+              CPI: cycles per instruction
 
                 time  ns each  executions  offset  instruc…  where     function
-              66.6 %      259      1.00 M  0x1006  mov rsi…  fig1.c:…  main
-              33.2 %     0.50     256.0 M  0x1015  xor rcx…  fig1.c:…  main
-              0.2 %?    0.75?      1.00 M  0x1027  add rdi…  fig1.c:…  main
-               0.0 %        0     256.0 M  0x1012  mov rcx…  fig1.c:…  main
+              66.6 %      259      1.00 M  0x1006  mov rsi…  fig1…:24  main
+              33.2 %     0.50     256.0 M  0x1015  xor rcx…  fig1…:26  main
+              0.2 %?    0.75?      1.00 M  0x1027  add rdi…  fig1…:23  main
+               0.0 %        0     256.0 M  0x1012  mov rcx…  fig1…:26  main
             ? rests on fewer than 10 samples: the interval spans more than a
               factor of three
             … and 9 more: --limit 0 shows all
@@ -126,9 +129,9 @@ fn functions_of_figure_1_with_hardware_cycles() {
     check(
         &listing::report(&Analysis::new(&profile, None), By::Function, None, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time on counted code
               counting took 1.00x the time
-            clock: cycles:upp, hardware cycles · charged where it fell
+            clock: cycles:upp, hardware cycles · charged where it fell · CPI: cycles per instruction
 
                  self    total   CPI  calls  instr/call (self)  cycles a call (self)           (95 %)  function  where
               100.0 %  100.0 %  0.88      1             1.54 G                1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
@@ -148,9 +151,10 @@ fn annotation_of_figure_1() {
     check(
         &annotate::text(&analysis, routine, &source, style()),
         expect![[r#"
-            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time joined
+            time sampled: 1,554 samples, 0 lost · executions exact · 100.0 % of the time on counted code
               counting took 1.00x the time
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
+              CPI: cycles per instruction
 
             main (fig1.c:14): 100.0 % of the time, CPI 0.88, called once
 

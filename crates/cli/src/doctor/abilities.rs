@@ -34,7 +34,7 @@ fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Abi
 /// Counting needs a program stopped under `ptrace` before its first instruction; so does sampling,
 /// not to miss its beginning.
 fn launching() -> Ability {
-    let name = "launching (ptrace)";
+    let name = "exact counting";
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => return no(name, error.to_string(), None),
@@ -42,7 +42,7 @@ fn launching() -> Ability {
     match Launch::new(own).stopped() {
         Ok(stopped) => {
             stopped.kill();
-            yes(name, "programs stop for us before their first instruction")
+            yes(name, "programs stop for us before their first instruction (ptrace)")
         }
         Err(LaunchError::Untraceable { why, .. }) => no(name, why.why, Some(why.enable)),
         Err(LaunchError::System { what, cause, .. }) => no(name, format!("{what}: {cause}"), None),

@@ -5,15 +5,21 @@ use std::fmt::Write;
 
 const NAME_WIDTH: usize = 24;
 const ANSWER_WIDTH: usize = 6;
-const LINE_WIDTH: usize = 110;
 
-/// The whole text.
-pub fn render(diagnosis: &Diagnosis) -> String {
+/// Longer lines are hard to read.
+const LONGEST_LINE: usize = 110;
+
+/// Shorter ones hold no remark.
+const SHORTEST_LINE: usize = 60;
+
+/// The whole text, in lines of up to `width`.
+pub fn render(diagnosis: &Diagnosis, width: usize) -> String {
+    let room = width.clamp(SHORTEST_LINE, LONGEST_LINE) - NAME_WIDTH - ANSWER_WIDTH;
     let mut text = format!("timewise {} on {}\n", diagnosis.version, host(&diagnosis.host));
     for ability in &diagnosis.abilities {
         let name = format!("{}{}", if ability.detail { "    " } else { "  " }, ability.name);
         let answer = if ability.available { "yes" } else { "no" };
-        let mut lines = remarks(ability).into_iter().flat_map(|remark| wrap(&remark));
+        let mut lines = remarks(ability).into_iter().flat_map(|remark| wrap(&remark, room));
         let first = lines.next().unwrap_or_default();
         let _infallible = writeln!(text, "{name:NAME_WIDTH$}{answer:ANSWER_WIDTH$}{first}");
         for line in lines {
@@ -46,8 +52,7 @@ fn remarks(ability: &Ability) -> Vec<String> {
     remarks
 }
 
-fn wrap(text: &str) -> Vec<String> {
-    let width = LINE_WIDTH - NAME_WIDTH - ANSWER_WIDTH;
+fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines
@@ -88,8 +93,8 @@ mod tests {
     #[test]
     fn long_remarks_are_broken_between_words() {
         let text = vec!["word"; 60].join(" ");
-        let lines = wrap(&text);
-        assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 80));
+        let lines = wrap(&text, 50);
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= 50));
         assert_eq!(lines.join(" "), text);
     }
 }

@@ -125,7 +125,7 @@ fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
     let mut columns = vec![Column::number("time"), Column::detail("95 %")];
     columns.extend([Column::number("by count"), Column::detail("95 %")]);
     columns.extend([Column::number("by cost"), Column::detail("95 %"), Column::number("instructions")]);
-    columns.extend([Column::name(by.name()), Column::name("where")]);
+    columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
     for row in rows {
         let Change { time, by_count, by_cost, instructions, .. } = row.change;
@@ -147,6 +147,16 @@ fn table_has_brackets(rows: &[DiffRow]) -> bool {
 }
 
 /// What a row is called: by its name in TEST, and in BASE where that is another.
+/// The columns of [`name`] and [`place`].
+fn what_and_where(by: By) -> [Column; 2] {
+    let what = match by {
+        By::Function => Column::function,
+        By::Loop | By::Line => Column::place,
+        By::Instruction => Column::name,
+    };
+    [what(by.name()), Column::place_in_function("where")]
+}
+
 fn name(by: By, row: &DiffRow) -> String {
     let one = |site: &Site| match by {
         By::Function => site.function.clone(),
@@ -240,13 +250,8 @@ fn counts_only(rows: &[DiffRow], by: By, limit: Option<usize>, style: Style) -> 
     if changed.is_empty() {
         return format!("\nNo {} executed more or fewer instructions.\n", by.name());
     }
-    let columns = vec![
-        Column::number("instructions"),
-        Column::number("in BASE"),
-        Column::number("in TEST"),
-        Column::name(by.name()),
-        Column::name("where"),
-    ];
+    let mut columns = Vec::from(["instructions", "in BASE", "in TEST"].map(Column::number));
+    columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
     for row in changed.iter().take(limit.unwrap_or(usize::MAX)) {
         let Some((base, test)) = row.change.instructions else { continue };

@@ -1,0 +1,180 @@
+//! Names in less room than they take, so that what tells most of them stays.
+
+use crate::short_name::before_matching;
+use crate::table::cut;
+
+const LEFT_OUT: char = '…';
+
+/// Less than so many letters of a path tell nothing.
+const FEW: usize = 4;
+
+/// A function: its parameters go first, then template arguments, then the beginning of its path.
+///
+/// `std::vector<int, std::allocator<int> >::push_back(int&&)` becomes `std::vector<…>::push_back(…)`, and
+/// `…vector<…>::push_back(…)` in still less room.
+pub fn function(name: &str, width: usize) -> String {
+    let fits = |name: &String| name.chars().count() <= width;
+    let mut shorter = name.to_string();
+    for step in [without_parameters, without_arguments] {
+        if fits(&shorter) {
+            return shorter;
+        }
+        shorter = step(&shorter);
+    }
+    if fits(&shorter) {
+        return shorter;
+    }
+    let Some((path, own)) = split_path(&shorter) else { return cut(&shorter, width) };
+    let room = width.saturating_sub("…::".chars().count() + own.chars().count());
+    if room < FEW {
+        return cut(&format!("{LEFT_OUT}{own}"), width);
+    }
+    let before = path.chars().count().saturating_sub(room);
+    let kept: String = path.chars().skip(before).collect();
+    format!("{LEFT_OUT}{}::{own}", kept.trim_start_matches([':', ' ']))
+}
+
+/// A place, such as `table.c:97`, `table.c:95-103` or `libc.so.6+0x1a2b`: what stands last stays whole.
+pub fn place(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    let Some(at) = name.rfind([':', '+']).filter(|_| length > width) else { return cut(name, width) };
+    let (file, last) = name.split_at(at);
+    match width.saturating_sub(last.chars().count()) {
+        // An offset tells more than the beginning of a module's name, a line without its file nothing.
+        1..FEW if last.starts_with('+') => format!("{LEFT_OUT}{last}"),
+        ..FEW => cut(name, width),
+        room => cut(file, room) + last,
+    }
+}
+
+/// A place and a function, as in `table.c:97 in f`: each gets half of the room, or what the other leaves.
+pub fn place_in_function(name: &str, width: usize) -> String {
+    const IN: &str = " in ";
+    let Some((at, of)) = name.split_once(IN) else { return place(name, width) };
+    let room = width.saturating_sub(IN.len());
+    let lengths = [at, of].map(|part| part.chars().count());
+    let half = room / 2;
+    let for_function = room.saturating_sub(lengths[0]).max(half).min(lengths[1]);
+    let for_place = room.saturating_sub(for_function);
+    format!("{}{IN}{}", place(at, for_place), function(of, for_function))
+}
+
+/// `f(…)` for `f(int, int) const`; a name without parameters stays.
+fn without_parameters(name: &str) -> String {
+    let bare = name.strip_suffix(" const").unwrap_or(name);
+    match parameters(bare) {
+        Some(open) if open + 2 < bare.len() => format!("{}({LEFT_OUT})", &bare[..open]),
+        _ => name.to_string(),
+    }
+}
+
+/// `a<…>::f` for `a<b<c>>::f`. What stands in brackets that follow no name stays, such as
+/// the type in `<Type as Trait>::f`.
+fn without_arguments(name: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut outside = 0_usize;
+    let mut before = ' ';
+    for character in name.chars() {
+        let is_bracket = before != '-' && !out.ends_with("operator") && !out.ends_with("operator<");
+        match character {
+            '<' if depth > 0 => depth += 1,
+            '<' if is_bracket && (before.is_alphanumeric() || matches!(before, '_' | ':')) => {
+                depth = 1;
+                out.extend(['<', LEFT_OUT]);
+            }
+            '<' if is_bracket => {
+                outside += 1;
+                out.push('<');
+            }
+            '>' if depth > 0 && before != '-' => {
+                depth -= 1;
+                if depth == 0 {
+                    out.push('>');
+                }
+            }
+            '>' if outside > 0 && is_bracket => {
+                outside -= 1;
+                out.push('>');
+            }
+            _ if depth > 0 => {}
+            _ => out.push(character),
+        }
+        before = character;
+    }
+    // What does not pair was no bracket.
+    if depth + outside == 0 { out } else { name.to_string() }
+}
+
+/// The path of a name, and its last part.
+fn split_path(name: &str) -> Option<(&str, &str)> {
+    let at = name[..parameters(name).unwrap_or(name.len())].rfind("::")?;
+    Some((&name[..at], &name[at + 2..]))
+}
+
+/// Where the parameters begin that a name ends with.
+fn parameters(name: &str) -> Option<usize> {
+    let bare = name.strip_suffix(')').and_then(|_| before_matching(name, '(', ')'))?;
+    Some(bare.len()).filter(|&begin| begin > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_keep_what_tells_them_apart() {
+        let push = "std::vector<int, std::allocator<int> >::push_back(int&&)";
+        let serialise = "<&mut serde_json::ser::Serializer<W,F> as serde::ser::Serializer>::serialize_str";
+        for (name, width, want) in [
+            (push, 56, push),
+            (push, 53, "std::vector<int, std::allocator<int> >::push_back(…)"),
+            (push, 30, "std::vector<…>::push_back(…)"),
+            (push, 25, "…vector<…>::push_back(…)"),
+            (serialise, 40, "…serde::ser::Serializer>::serialize_str"),
+            (serialise, 12, "…serialize_…"),
+            ("core::slice::<impl [T]>::partition_point", 36, "core::slice::<…>::partition_point"),
+            ("memmove_avx_unaligned_erms", 12, "memmove_avx…"),
+            ("f(int, long)", 8, "f(…)"),
+            ("(anonymous namespace)::f()", 12, "…space)::f()"),
+            ("a::operator<<(b, c)", 16, "a::operator<<(…)"),
+        ] {
+            assert_eq!(function(name, width), want, "{width}");
+        }
+    }
+
+    #[test]
+    fn places_keep_their_lines() {
+        assert_eq!(place("memmove-vec-unaligned-erms.S:362", 16), "memmove-vec…:362");
+        assert_eq!(place("table.c:95-103", 14), "table.c:95-103");
+        assert_eq!(place("libc.so.6+0x1a2b3c", 14), "libc…+0x1a2b3c");
+        assert_eq!(place("libc.so.6+0x1a2b3c", 10), "…+0x1a2b3c");
+        assert_eq!(place("a_long_module_name", 8), "a_long_…");
+        let both = "memmove-vec-unaligned-erms.S:362 in __memmove_avx_unaligned_erms";
+        assert_eq!(place_in_function(both, 34), "memmove-ve…:362 in __memmove_avx_…");
+        assert_eq!(place_in_function("fig1.c:23-26 in a::b::calculate", 24), "fig…:23-26 in …calculate");
+    }
+
+    #[test]
+    fn names_of_any_kind_fit() {
+        let names = [
+            "<&mut a::B<W,F> as c::D>::e",
+            "a::operator->()",
+            "bool a<b>::operator< <c>(d) const",
+            "<<<<",
+            ">>::>>",
+            "((((",
+            "))))",
+            "ä::ö<ü>::ß(é)",
+            "",
+        ];
+        for name in names {
+            for width in 1..40 {
+                for shorten in [function, place, place_in_function] {
+                    let shorter = shorten(name, width);
+                    assert!(shorter.chars().count() <= width, "{name} {width}: {shorter}");
+                }
+            }
+        }
+    }
+}
