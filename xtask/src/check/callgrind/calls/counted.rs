@@ -30,7 +30,7 @@ pub struct Counted {
     /// Ways from one instruction to another, but for returns.
     pub ways: BTreeSet<(Place, Place)>,
     /// Functions by their first instruction, with their lengths.
-    functions: BTreeMap<Place, (u64, String)>,
+    pub functions: BTreeMap<Place, (u64, String)>,
 }
 
 impl Counted {

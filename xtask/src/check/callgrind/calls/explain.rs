@@ -131,6 +131,9 @@ mod tests {
 
     fn counted(calls: &Calls) -> Counted {
         let mut counted = Counted::default();
+        for (offset, length, name) in [(0x10, 0x30, "main"), (0x40, 0x40, "f"), (0x80, 1, "g")] {
+            counted.functions.insert(place(offset), (length, name.to_string()));
+        }
         for (offset, times, code) in CODE {
             counted.executions.insert(place(offset), Executed { times, code: code.to_vec() });
         }

@@ -109,7 +109,7 @@ fn print(name: &str, rows: &[Row], totals: &Totals, options: &Options) {
             }
             _ => String::new(),
         };
-        println!("  {words:40} {:6}  {apart}", rows.len());
+        println!("{}", format!("  {words:40} {:6}  {apart}", rows.len()).trim_end());
     }
     let Totals { equal, within, jumping, different } = totals;
     println!(
