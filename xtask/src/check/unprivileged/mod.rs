@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use timewise_profile::Profile;
 
-/// A single thread of each kind, many threads, and many processes.
-const WORKLOADS: [&str; 6] = ["bzip2-g", "sqlite", "lua-g", "threads-pool", "pipeline", "make"];
+/// A single thread of each kind, many threads, and many processes; all do the same work in each run.
+const WORKLOADS: [&str; 6] = ["bzip2-g", "sqlite", "lua-g", "python", "threads-pool", "pipeline"];
 
 /// What to check.
 #[derive(Args)]
@@ -60,7 +60,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         timewise: Profiler::build(root)?.program,
         options,
     };
-    says_why_nothing_can_be_traced(&check.timewise)?;
+    says_why_nothing_can_be_traced(&check.timewise, &check.place.0.join("profile.tw"))?;
     let natively = check.natively()?;
     let _paranoid = Paranoid::raise();
     let _busy = options.busy.then(Busy::start);
@@ -152,10 +152,10 @@ impl Check<'_> {
 }
 
 /// Where nothing may be traced, that must be said, with what to do, before the program has done anything.
-fn says_why_nothing_can_be_traced(timewise: &Path) -> Result<()> {
+fn says_why_nothing_can_be_traced(timewise: &Path, file: &Path) -> Result<()> {
     let mut command = Command::new(std::env::current_exe().context("our own path")?);
-    command.args(["confine", "--no-tracing", "--"]).arg(timewise).args(["run", "--", "echo", "begun"]);
-    let done = command.current_dir("/").output()?;
+    command.args(["confine", "--no-tracing", "--"]).arg(timewise).args(["run", "-o"]).arg(file);
+    let done = command.args(["--", "echo", "begun"]).output()?;
     let said = String::from_utf8_lossy(&done.stderr);
     ensure!(
         done.status.code() == Some(125) && done.stdout.is_empty() && said.lines().count() == 1,
