@@ -131,7 +131,9 @@ impl Listing<'_> {
         let rendered = table.render(style);
         let mut lines = rendered.lines();
         let indent = " ".repeat(arrows.width());
-        let mut out = lines.next().map_or(String::new(), |heading| format!("{indent}{heading}\n"));
+        let headings = lines.clone().count().saturating_sub(between.len());
+        let mut out: String =
+            lines.by_ref().take(headings).map(|heading| format!("{indent}{heading}\n")).collect();
         for (row, (between, line)) in between.iter().zip(lines).enumerate() {
             let above = style.paint(Tone::Faint, &arrows.above(row));
             out.extend(between.iter().map(|line| format!("{above}{line}").trim_end().to_string() + "\n"));

@@ -46,6 +46,10 @@ impl Column {
         Column { shorten: abbreviate::place, ..Column::name(title) }
     }
 
+    fn is_number(&self) -> bool {
+        self.kind != Kind::Name
+    }
+
     /// A column of places in functions, as in `table.c:97 in f`.
     pub fn place_in_function(title: &str) -> Column {
         Column { shorten: abbreviate::place_in_function, ..Column::name(title) }
@@ -62,7 +66,7 @@ pub struct Table {
 const SHORTEST_NAME: usize = 8;
 
 /// Names are cut below this only when no detail is left.
-const READABLE_NAME: usize = 18;
+const READABLE_NAME: usize = 24;
 
 /// Stands where nothing is known.
 pub const UNKNOWN: &str = "–";
@@ -92,12 +96,22 @@ impl Table {
         cells.filter(|(_, column)| column.kind != Kind::Name).map(|(cell, _)| cell.as_str())
     }
 
-    /// The lines of the table, each indented by two. A column of which nothing is known is left out.
+    /// The lines of the table, each indented by two. A column of which nothing is known is left out. The titles take
+    /// two lines where one has no room.
     pub fn render(mut self, style: Style) -> String {
         self.leave_out_unknown();
         let widths = self.fit(style);
         let mut out = String::new();
-        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        let mut titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        let fits =
+            |(at, title): (usize, &String)| !self.columns[at].is_number() || length(title) <= widths[at];
+        if !titles.iter().enumerate().all(fits) {
+            let split =
+                |at: (usize, &String)| if fits(at) { (String::new(), at.1.clone()) } else { fold(at.1) };
+            let (above, below): (Vec<_>, Vec<_>) = titles.iter().enumerate().map(split).unzip();
+            out += &self.line(&above, &widths, style, Tone::Heading);
+            titles = below;
+        }
         if titles.iter().any(|title| !title.is_empty()) {
             out += &self.line(&titles, &widths, style, Tone::Heading);
         }
@@ -119,7 +133,10 @@ impl Table {
     /// Widths at which the columns fit: details are left out and names cut where they must.
     fn fit(&mut self, style: Style) -> Vec<usize> {
         let room = style.width.saturating_sub(GAP);
-        let mut widths = self.natural_widths();
+        let mut widths = self.natural_widths(false);
+        if total(&widths) > room {
+            widths = self.natural_widths(true);
+        }
         while total(&widths) > room {
             let excess = total(&widths) - room;
             let can_shrink: usize = self.names().map(|at| widths[at].saturating_sub(READABLE_NAME)).sum();
@@ -148,18 +165,20 @@ impl Table {
         (0..self.columns.len()).filter(|&at| self.columns[at].kind == Kind::Name)
     }
 
-    fn natural_widths(&self) -> Vec<usize> {
-        let longest = |at: usize| self.rows.iter().map(|(_, cells)| cells[at].chars().count()).max();
-        let width =
-            |(at, column): (usize, &Column)| longest(at).unwrap_or(0).max(column.title.chars().count());
-        self.columns.iter().enumerate().map(width).collect()
+    fn natural_widths(&self, are_folded: bool) -> Vec<usize> {
+        let longest = |at: usize| self.rows.iter().map(|(_, cells)| length(&cells[at])).max().unwrap_or(0);
+        let title = |column: &Column| match fold(&column.title) {
+            (above, below) if are_folded && column.is_number() => length(&above).max(length(&below)),
+            _ => length(&column.title),
+        };
+        self.columns.iter().enumerate().map(|(at, column)| longest(at).max(title(column))).collect()
     }
 
     fn line(&self, cells: &[String], widths: &[usize], style: Style, tone: Tone) -> String {
         let mut line = String::new();
         for ((cell, &width), column) in cells.iter().zip(widths).zip(&self.columns) {
             let cell = (column.shorten)(cell, width);
-            let space = " ".repeat(width - cell.chars().count());
+            let space = " ".repeat(width - length(&cell));
             line += &" ".repeat(GAP);
             match column.kind {
                 Kind::Name => line.extend([cell, space]),
@@ -172,6 +191,18 @@ impl Table {
 
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// A title in two lines, each as short as can be; the first is empty where it has no blank.
+fn fold(title: &str) -> (String, String) {
+    let halves = title.match_indices(' ').map(|(at, _)| (&title[..at], &title[at + 1..]));
+    let shortest = halves.min_by_key(|(above, below)| length(above).max(length(below)));
+    let (above, below) = shortest.unwrap_or(("", title));
+    (above.to_string(), below.to_string())
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Takes `excess` from the widest of the columns `names`, as long as they are not too short.
@@ -187,7 +218,7 @@ fn shrink(widths: &mut [usize], names: &[usize], excess: usize) {
 
 /// `text` in at most `width` columns, with an ellipsis where something is missing.
 pub fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if length(text) <= width {
         return text.to_string();
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
@@ -217,12 +248,24 @@ mod tests {
     #[test]
     fn narrower_ones_cut_names_and_then_leave_out_details() {
         assert!(
-            table(40).lines().nth(1).is_some_and(|line| line == "  a_rather_long_functio…  41.2 %  61.2 M")
+            table(43)
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line == "  a_rather_long_function_n…  41.2 %  61.2 M")
         );
         assert!(table(25).lines().nth(1).is_some_and(|line| line == "  a_rather_long_…  41.2 %"));
         for width in 20..80 {
             assert!(table(width).lines().all(|line| line.chars().count() <= width.max(22)), "{width}");
         }
+    }
+
+    #[test]
+    fn titles_take_two_lines_before_anything_is_left_out() {
+        let columns = ["rounds each", "ns a round", "(95 %)"].map(Column::detail);
+        let mut table = Table::new(columns.into_iter().chain([Column::name("loop")]).collect());
+        table.row(Tone::Plain, ["3.7", "12.5", "(11–14)", "table.c:95"].map(String::from).to_vec());
+        let want = "  rounds   ns a\n    each  round   (95 %)  loop\n     3.7   12.5  (11–14)  table.c:95\n";
+        assert_eq!(table.render(Style { width: 36, colour: false }), want);
     }
 
     #[test]

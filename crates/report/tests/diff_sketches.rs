@@ -120,9 +120,10 @@ fn instructions_of_two_versions() {
               FILE, --test FILE
 
             Changes beyond noise
-                   time            95 %  by count           95 %   by cost  instructions  instruction        where
-              (+10.8 %)  -38.4 to +62.3    +8.1 %  +5.5 to +12.0  (+2.7 %)       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in lookup
-                 +4.1 %    +2.6 to +6.1    +4.1 %   +2.6 to +6.1       0 %           new  mov rsi,[rbx+rsi]  only TEST: report.c:6 in report
+                                             by
+                   time            95 %   count           95 %   by cost  instructions  instruction        where
+              (+10.8 %)  -38.4 to +62.3  +8.1 %  +5.5 to +12.0  (+2.7 %)       +10.0 %  mov rsi,[rbx+rsi]  table.c:11 in lookup
+                 +4.1 %    +2.6 to +6.1  +4.1 %   +2.6 to +6.1       0 %           new  mov rsi,[rbx+rsi]  only TEST: report.c:6 in report
             (in brackets: may be noise) · shares are of the time in BASE
             only in TEST: 2 instructions
             counts changed, time not beyond noise: 2 instructions

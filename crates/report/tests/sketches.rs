@@ -86,9 +86,10 @@ fn loops_of_figure_1() {
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
               CPI: cycles per instruction
 
-                self    total   CPI  entered  rounds each  instr/round  ns a round       (95 %)  loop          function
-              66.8 %  100.0 %   130        1       1.00 M         7.00         260    (244–276)  fig1.c:23-26  main
-              33.2 %   33.2 %  0.29   1.00 M          256         6.00        0.50  (0.46–0.55)  fig1.c:26     main
+                                              rounds                ns a               ≈ cycles
+                self    total   CPI  entered    each  instr/round  round       (95 %)   a round  loop          function
+              66.8 %  100.0 %   130        1  1.00 M         7.00    260    (244–276)       908  fig1.c:23-26  main
+              33.2 %   33.2 %  0.29   1.00 M     256         6.00   0.50  (0.46–0.55)      1.76  fig1.c:26     main
         "#]],
     );
 }
@@ -107,11 +108,12 @@ fn instructions_of_figure_1_on_a_narrow_screen() {
               3.60 seen) · charged to the instruction before
               CPI: cycles per instruction
 
-                time  ns each  executions  offset  instruc…  where     function
-              66.6 %      259      1.00 M  0x1006  mov rsi…  fig1…:24  main
-              33.2 %     0.50     256.0 M  0x1015  xor rcx…  fig1…:26  main
-              0.2 %?    0.75?      1.00 M  0x1027  add rdi…  fig1…:23  main
-               0.0 %        0     256.0 M  0x1012  mov rcx…  fig1…:26  main
+                         ns
+                time   each  executions  offset  instruc…  where     function
+              66.6 %    259      1.00 M  0x1006  mov rsi…  fig1…:24  main
+              33.2 %   0.50     256.0 M  0x1015  xor rcx…  fig1…:26  main
+              0.2 %?  0.75?      1.00 M  0x1027  add rdi…  fig1…:23  main
+               0.0 %      0     256.0 M  0x1012  mov rcx…  fig1…:26  main
             ? rests on fewer than 10 samples: the interval spans more than a
               factor of three
             … and 9 more: --limit 0 shows all
@@ -133,8 +135,9 @@ fn functions_of_figure_1_with_hardware_cycles() {
               counting took 1.00x the time
             clock: cycles:upp, hardware cycles · charged where it fell · CPI: cycles per instruction
 
-                 self    total   CPI  calls  instr/call (self)  cycles a call (self)           (95 %)  function  where
-              100.0 %  100.0 %  0.88      1             1.54 G                1.36 G  (1.29 G–1.43 G)  main      fig1.c:14
+                                             instr/call     cycles a                    CPI,
+                 self    total   CPI  calls      (self)  call (self)           (95 %)  total  function  where
+              100.0 %  100.0 %  0.88      1      1.54 G       1.36 G  (1.29 G–1.43 G)   0.88  main      fig1.c:14
         "#]],
     );
 }
