@@ -31,8 +31,8 @@ use std::process::{Command, Stdio};
 /// What to check.
 #[derive(Args)]
 pub struct Options {
-    /// Programs of the check's own small list, or workloads of the suite at size `test`; the small list if
-    /// none is named
+    /// Programs of the check's own small list, `lua-unseeded`, or workloads of the suite at size `test`; the small
+    /// list if none is named
     names: Vec<String>,
     /// Differences to show of each program
     #[arg(long, default_value_t = 10)]
