@@ -11,8 +11,12 @@ const FEW: usize = 4;
 /// A function: its parameters go first, then template arguments, then the beginning of its path.
 ///
 /// `std::vector<int, std::allocator<int> >::push_back(int&&)` becomes `std::vector<…>::push_back(…)`, and
-/// `…vector<…>::push_back(…)` in still less room.
+/// `…vector<…>::push_back(…)` in still less room. One without a name, `libc.so.6+0x1a2b`, keeps its offset.
 pub fn function(name: &str, width: usize) -> String {
+    let is_offset = |(_, offset): (&str, &str)| offset.chars().all(|digit| digit.is_ascii_hexdigit());
+    if name.rsplit_once("+0x").is_some_and(is_offset) {
+        return place(name, width);
+    }
     let fits = |name: &String| name.chars().count() <= width;
     let mut shorter = name.to_string();
     for step in [without_parameters, without_arguments] {
@@ -136,6 +140,7 @@ mod tests {
             ("core::slice::<impl [T]>::partition_point", 36, "core::slice::<…>::partition_point"),
             ("memmove_avx_unaligned_erms", 12, "memmove_avx…"),
             ("f(int, long)", 8, "f(…)"),
+            ("interp-stripped+0x1090", 17, "interp-st…+0x1090"),
             ("(anonymous namespace)::f()", 12, "…space)::f()"),
             ("a::operator<<(b, c)", 16, "a::operator<<(…)"),
         ] {

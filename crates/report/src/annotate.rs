@@ -60,16 +60,18 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
         let warning = format!("warning: {file} was changed after the run: its lines may be others");
         out += &style.wrap(Tone::Warning, &warning);
     }
-    out += &format!(
-        "\n{} ({}): {} of {}{}, CPI {}, called {}\n\n",
-        style.paint(Tone::Heading, &visible(&name)),
-        visible(&labels::declared(analysis, routine)),
-        share,
+    let place = format!(" ({}):", visible(&labels::declared(analysis, routine)));
+    let facts = format!(
+        "{share} of {}{total}, CPI {}, called {}",
         if figures.is_sampled() { "the time" } else { "all instructions" },
-        total,
         figures.cpi_cell(&cost),
         times(analysis.calls_of(routine)),
     );
+    let name = visible(&name);
+    let length = |text: &str| text.chars().count();
+    let fits = length(&name) + length(&place) + length(" ") + length(&facts) <= style.width;
+    let space = if fits { " " } else { "\n  " };
+    out += &format!("\n{}{place}{space}{facts}\n\n", style.paint(Tone::Heading, &name));
     out += &body;
     out += &figures.explanation(has_mark || figures::is_marked(&cost) || figures.is_doubtful(), style);
     out

@@ -188,6 +188,16 @@ fn annotation_of_figure_1() {
 }
 
 #[test]
+fn the_head_of_an_annotation_fits_a_narrow_screen() {
+    let profile = figure_1();
+    let analysis = Analysis::new(&profile, None);
+    let routine = annotate::find(&analysis, "main").unwrap();
+    let style = Style { width: 58, colour: false };
+    let text = annotate::text(&analysis, routine, &|_, _| SourceText::Unknown, style);
+    assert!(text.contains("\nmain (fig1.c:14):\n  100.0 % of the time, CPI 0.88, called once\n"), "{text}");
+}
+
+#[test]
 fn a_question_mark_in_the_source_is_no_mark_of_few_samples() {
     let mut profile = figure_1();
     let few = timewise_profile::Offset(0x102b);
