@@ -6,6 +6,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Samples per second of CPU time: more than the default, which keeps the cost of sampling low, because checks run
+/// for a second or two and what sampling costs is the same on both sides of a comparison.
+const FREQUENCY_HZ: u32 = 4000;
+
 /// The built command.
 pub struct Profiler {
     /// Its path.
@@ -32,7 +36,11 @@ impl Profiler {
     /// # Errors
     /// If it fails.
     pub fn run(&self, folder: &Path, command: &str, profile: &Path) -> Result<()> {
-        let script = format!("exec '{}' run -o '{}' -- {command}", self.program.display(), profile.display());
+        let script = format!(
+            "exec '{}' run -F {FREQUENCY_HZ} -o '{}' -- {command}",
+            self.program.display(),
+            profile.display()
+        );
         let output = Command::new("bash")
             .args(["-c", &script])
             .current_dir(folder)
@@ -52,6 +60,16 @@ impl Profiler {
             Command::new(&self.program).arg("report").arg(profile).args(["--format", "json"]).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// What `timewise annotate` prints of a function.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn annotate(&self, profile: &Path, function: &str) -> Result<String> {
+        let output = Command::new(&self.program).arg("annotate").arg(profile).arg(function).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// What `timewise diff` says of the profiles of each side, and its exit status.

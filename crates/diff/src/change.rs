@@ -1,6 +1,7 @@
 //! The change of one row: a function, a loop, an instruction, a line, or the whole program.
 
-use crate::limits::{Level, Spread, Term, limits};
+use crate::limits::{Deviation, Level, Spread, Term, limits};
+use crate::parts::{BaseSums, TestSums};
 use crate::sums::Sum;
 use timewise_flow::Estimate;
 
@@ -38,32 +39,6 @@ impl Change {
             .map(|part| part.certain)
             .fold(0.0, |most, part| if part.abs() > f64::abs(most) { part } else { most })
     }
-}
-
-/// Sums of the code of BASE in a row.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct BaseSums {
-    /// Everything.
-    pub all: Sum,
-    /// Code that TEST has too, at the count of TEST.
-    pub kept: Sum,
-    /// What code cost that ran more often in TEST, for what it ran more often.
-    pub grown: Sum,
-    /// What code cost that ran less often in TEST, for what it ran less often.
-    pub shrunk: Sum,
-    /// Code that TEST has not.
-    pub gone: Sum,
-}
-
-/// Sums of the code of TEST in a row.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct TestSums {
-    /// Everything.
-    pub all: Sum,
-    /// Code that BASE has too.
-    pub kept: Sum,
-    /// Code that BASE has not.
-    pub new: Sum,
 }
 
 /// How many runs the sums are averages of.
@@ -106,8 +81,8 @@ impl RunCounts {
 }
 
 /// What `terms` make together; what is certain is judged at `level`.
-pub fn difference(terms: &[Term], spread: Spread, level: Level) -> Difference {
-    judged(limits(terms, spread, Level::SHOWN), limits(terms, spread, level))
+pub fn difference(terms: &[Term], spread: Spread, apart: Deviation, level: Level) -> Difference {
+    judged(limits(terms, spread, apart, Level::SHOWN), limits(terms, spread, apart, level))
 }
 
 /// The difference of two changes that are known independently.

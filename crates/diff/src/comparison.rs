@@ -1,18 +1,19 @@
 //! Two analyses compared: the whole program, and its functions, loops, instructions and lines.
 
-use crate::change::{BaseSums, Change, RunCounts, TestSums, difference, rest};
-use crate::limits::{Level, Spread, limits};
+use crate::change::{Change, RunCounts, difference, rest};
+use crate::counts::{Counted, deviations};
+use crate::limits::{Deviation, Level, Spread, limits};
 use crate::lines::ModuleLine;
 use crate::loops::innermost;
 use crate::matching::Matching;
-use crate::noise::{InRun, Noise, of_whole, spreads};
+use crate::noise::{Noise, of_whole, spreads};
 use crate::pairing::{Both, Pairing};
-use crate::sums::{Measure, Sum, sums};
+use crate::parts::{BaseSums, Parts, TestSums};
+use crate::side::Side;
+use crate::sums::{Measure, Sum};
 use std::collections::HashMap;
-use timewise_flow::attribute::attribute;
-use timewise_flow::samples::{Samples, Weight};
+use timewise_flow::samples::Weight;
 use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
-use timewise_profile::{Place, RunId, RunKind};
 
 /// A change that is certain to be less than this share of BASE's time is no finding.
 pub const WORTH_FINDING: f64 = 0.001;
@@ -22,9 +23,6 @@ const FALSE_FINDINGS: f64 = 0.01;
 
 /// Changes that are judged in each row: of time, by count and by cost.
 const TESTS_OF_A_ROW: usize = 3;
-
-/// Code that ran this many times more often than in BASE is as good as new if BASE has no time for it.
-const MANY_TIMES: f64 = 2.0;
 
 /// What amounts of time are measured in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,20 +74,6 @@ pub struct Comparison<'a> {
     test_side: Side,
 }
 
-/// What the runs of one side measured.
-#[derive(Clone, Debug)]
-struct Side {
-    measure: Measure,
-    runs: Vec<OneRun>,
-}
-
-#[derive(Clone, Debug)]
-struct OneRun {
-    at: Vec<Weight>,
-    stray: Vec<(RoutineId, Weight)>,
-    user: Weight,
-}
-
 impl<'a> Comparison<'a> {
     /// Compares two analyses.
     ///
@@ -110,7 +94,7 @@ impl<'a> Comparison<'a> {
 
     /// How many sampling runs each side holds.
     pub fn runs(&self) -> RunCounts {
-        RunCounts { base: self.base_side.runs.len(), test: self.test_side.runs.len() }
+        RunCounts { base: self.base_side.runs(), test: self.test_side.runs() }
     }
 
     /// Time of the whole program in BASE, in the unit; 0 if it was not sampled.
@@ -121,7 +105,7 @@ impl<'a> Comparison<'a> {
     /// The change of the whole program. Samples weigh the time since the one before, so that their sum needs
     /// no interval for sampling; what remains is how much runs differ.
     pub fn whole(&self) -> Change {
-        let (base, test) = self.sums(|_| Some(0), |_| Some(0), 1);
+        let (base, test) = self.parts().of_rows(|_| Some(0), |_| Some(0), 1);
         let whole = |side: &Side, user: &Weight| Sum::known(side.measure.amount(user));
         let (old, new) = (
             whole(&self.base_side, &self.base.samples.user),
@@ -132,16 +116,20 @@ impl<'a> Comparison<'a> {
         let time = runs.time(&all, &TestSums { all: new, ..test[0] });
         let by_count = runs.by_count(&base[0], &test[0]);
         let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW);
-        let both = |terms: &[_]| [Level::SHOWN, level].map(|level| limits(terms, self.spread, level)).into();
+        let counts = self.count_deviations(|_| Some(0), |_| Some(0), 1)[0];
+        let both = |terms: &[_], apart| {
+            [Level::SHOWN, level].map(|level| limits(terms, self.spread, apart, level)).into()
+        };
         let is_sampled = self.unit.is_some();
+        let has_parts = is_sampled && self.is_counted;
         Change {
             instructions: self
                 .is_counted
                 .then(|| (self.base.whole().instructions, self.test.whole().instructions)),
             amounts: is_sampled.then_some((old.amount, new.amount)),
-            time: is_sampled.then(|| difference(&time, self.spread, level)),
-            by_count: (is_sampled && self.is_counted).then(|| difference(&by_count, self.spread, level)),
-            by_cost: (is_sampled && self.is_counted).then(|| rest(both(&time), both(&by_count))),
+            time: is_sampled.then(|| difference(&time, self.spread, Deviation::NONE, level)),
+            by_count: has_parts.then(|| difference(&by_count, self.spread, counts, level)),
+            by_cost: has_parts.then(|| rest(both(&time, Deviation::NONE), both(&by_count, counts))),
         }
     }
 
@@ -193,7 +181,7 @@ impl<'a> Comparison<'a> {
         let (row_of_base, row_of_test) = positions(&all);
         let base_row = |id| ours(self.base, id).and_then(|thing| row_of_base.get(&thing).copied());
         let test_row = |id| theirs(self.test, id).and_then(|thing| row_of_test.get(&thing).copied());
-        let (mut base, mut test) = self.sums(base_row, test_row, all.len());
+        let (mut base, mut test) = self.parts().of_rows(base_row, test_row, all.len());
         let strays = |rows: &HashMap<u32, usize>, routine: RoutineId| {
             rows.get(&routine.0).copied().filter(|_| with_strays)
         };
@@ -206,6 +194,7 @@ impl<'a> Comparison<'a> {
             &self.test_side.rows(test_row, test_stray, all.len()),
             all.len(),
         );
+        let counts = self.count_deviations(base_row, test_row, all.len());
         let instructions = self.instruction_counts(base_row, test_row, all.len());
         let least = WORTH_FINDING * self.whole_base();
         let is_tested = |(base, test): &(&BaseSums, &TestSums)| base.all.amount.max(test.all.amount) >= least;
@@ -214,7 +203,8 @@ impl<'a> Comparison<'a> {
         let mut rows: Vec<Row<T>> = Vec::with_capacity(all.len());
         for (at, what) in all.into_iter().enumerate() {
             let (base, test) = (&base[at], &test[at]);
-            let change = self.change(base, test, instructions[at], spreads[at], level);
+            let noise = (spreads[at], counts[at]);
+            let change = self.change(base, test, instructions[at], noise, level);
             let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
             rows.push(Row { what: what.map(id, id), change, is_finding });
         }
@@ -227,79 +217,43 @@ impl<'a> Comparison<'a> {
         base: &BaseSums,
         test: &TestSums,
         instructions: (u64, u64),
-        spread: Spread,
+        (spread, counts): (Spread, Deviation),
         level: Level,
     ) -> Change {
         let runs = self.runs();
         let both = self.unit.is_some() && self.is_counted;
+        let time = |_| difference(&runs.time(base, test), spread, Deviation::NONE, level);
         Change {
             instructions: self.is_counted.then_some(instructions),
             amounts: self.unit.map(|_| (base.all.amount, test.all.amount)),
-            time: self.unit.map(|_| difference(&runs.time(base, test), spread, level)),
-            by_count: both.then(|| difference(&runs.by_count(base, test), spread, level)),
-            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, level)),
+            time: self.unit.map(time),
+            by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, level)),
+            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, level)),
         }
     }
 
-    /// Sums of so many rows; the functions give an instruction's row.
-    fn sums(
+    /// How far changes by count of so many rows may be off because other runs would have executed something
+    /// else.
+    fn count_deviations(
         &self,
         base_row: impl Fn(InstructionId) -> Option<usize>,
         test_row: impl Fn(InstructionId) -> Option<usize>,
         rows: usize,
-    ) -> (Vec<BaseSums>, Vec<TestSums>) {
-        const BASE: usize = 5;
-        const TEST: usize = 3;
-        let pairs = &self.matching.instructions;
-        let in_base = sums(self.base, self.base_side.measure, BASE * rows, |id, add| {
-            let Some(row) = base_row(id) else { return };
-            add(BASE * row, 1.0);
-            let partner =
-                pairs.of_base(id.0).map(InstructionId).filter(|partner| test_row(*partner) == Some(row));
-            match partner.and_then(|partner| self.growth(id, partner)) {
-                None => add(BASE * row + 4, 1.0),
-                Some(growth) => {
-                    add(BASE * row + 1, growth);
-                    if growth > 1.0 {
-                        add(BASE * row + 2, growth - 1.0);
-                    } else if growth < 1.0 {
-                        add(BASE * row + 3, 1.0 - growth);
-                    }
-                }
-            }
-        });
-        let in_test = sums(self.test, self.test_side.measure, TEST * rows, |id, add| {
-            let Some(row) = test_row(id) else { return };
-            add(TEST * row, 1.0);
-            let partner =
-                pairs.of_test(id.0).map(InstructionId).filter(|partner| base_row(*partner) == Some(row));
-            let is_kept = partner.is_some_and(|partner| self.growth(partner, id).is_some());
-            add(TEST * row + if is_kept { 1 } else { 2 }, 1.0);
-        });
-        let base = |s: &[Sum]| BaseSums { all: s[0], kept: s[1], grown: s[2], shrunk: s[3], gone: s[4] };
-        let test = |s: &[Sum]| TestSums { all: s[0], kept: s[1], new: s[2] };
-        (in_base.chunks(BASE).map(base).collect(), in_test.chunks(TEST).map(test).collect())
+    ) -> Vec<Deviation> {
+        let Parts { base, test, .. } = self.parts();
+        deviations(
+            Counted { runs: &self.base_side.counts, of: base, row: base_row },
+            Counted { runs: &self.test_side.counts, of: test, row: test_row },
+            rows,
+        )
     }
 
-    /// How many times as often an instruction ran in TEST as in BASE; `None` where its time in the two cannot
-    /// be compared: where it ran on one side only, and where it ran so seldom in BASE that no sample was to be
-    /// expected, and many times as often in TEST.
-    fn growth(&self, base: InstructionId, test: InstructionId) -> Option<f64> {
-        let old = self.base.code.executions(base) as f64;
-        let new = self.test.code.executions(test) as f64;
-        if old == new {
-            return Some(1.0);
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            base: (self.base, self.base_side.measure),
+            test: (self.test, self.test_side.measure),
+            pairs: &self.matching.instructions,
         }
-        let growth = new / old;
-        if old == 0.0 || new == 0.0 {
-            return None;
-        }
-        let amount = |side: &Side, analysis: &Analysis, id: InstructionId| {
-            side.measure.amount(&analysis.attributed.at[id.index()])
-        };
-        let both = amount(&self.base_side, self.base, base) + amount(&self.test_side, self.test, test);
-        let expected = old * both / (old + new);
-        (growth < MANY_TIMES || expected >= self.base_side.measure.sample()).then_some(growth)
     }
 
     fn instruction_counts(
@@ -350,6 +304,7 @@ fn order<T>(row: &Row<T>) -> (bool, f64, f64, u64) {
     (row.is_finding, if row.is_finding { certain } else { 0.0 }, time, instructions)
 }
 
+/// Adds samples on code that was not counted to the row of their function.
 fn add_strays(
     analysis: &Analysis,
     measure: Measure,
@@ -358,56 +313,5 @@ fn add_strays(
 ) {
     for (_, routine, weight) in analysis.strays() {
         row(routine).into_iter().for_each(|row| add(row, measure.sum(&weight)));
-    }
-}
-
-impl Side {
-    fn new(analysis: &Analysis, counts_cycles: bool) -> Side {
-        let profile = analysis.profile;
-        let routines: HashMap<Place, RoutineId> =
-            analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
-        let mut runs = Vec::new();
-        for (id, _) in profile.runs.iter().enumerate().filter(|(_, run)| run.kind == RunKind::Sampling) {
-            let samples = Samples::of_run(profile, &analysis.code, RunId(id as u32));
-            let stray =
-                samples.stray.iter().filter_map(|(place, weight)| Some((*routines.get(place)?, *weight)));
-            runs.push(OneRun {
-                at: attribute(&analysis.code, &samples, &analysis.frames, analysis.policy).at,
-                stray: stray.collect(),
-                user: samples.user,
-            });
-        }
-        Side { measure: Measure::new(analysis, counts_cycles), runs }
-    }
-
-    /// The one row of the whole program, in each run.
-    fn whole(&self) -> Vec<Vec<InRun>> {
-        let of = |run: &OneRun| vec![InRun { amount: self.measure.amount(&run.user), variance: 0.0 }];
-        self.runs.iter().map(of).collect()
-    }
-
-    /// So many rows in each run; the functions give the row of an instruction and of a routine's samples on
-    /// code that was not counted.
-    fn rows(
-        &self,
-        row: impl Fn(InstructionId) -> Option<usize>,
-        stray_row: impl Fn(RoutineId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<Vec<InRun>> {
-        let of = |run: &OneRun| {
-            let mut all = vec![InRun::default(); rows];
-            let mut add = |row: usize, weight: &Weight| {
-                all[row].amount += self.measure.amount(weight);
-                all[row].variance += self.measure.squares(weight);
-            };
-            for (index, weight) in run.at.iter().enumerate() {
-                row(InstructionId(index as u32)).into_iter().for_each(|row| add(row, weight));
-            }
-            for (routine, weight) in &run.stray {
-                stray_row(*routine).into_iter().for_each(|row| add(row, weight));
-            }
-            all
-        };
-        self.runs.iter().map(of).collect()
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! - [`pairing`], [`modules`], [`functions`], [`similar`], [`align`], [`loops`], [`lines`], [`matching`]: which
 //!   code of BASE is which code of TEST;
-//! - [`sums`], [`noise`], [`limits`], [`change`]: from samples and counts to changes with their limits;
+//! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
+//!   to changes with their limits;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@
 pub mod align;
 pub mod change;
 pub mod comparison;
+pub mod counts;
 pub mod functions;
 pub mod gate;
 pub mod limits;
@@ -27,6 +29,8 @@ pub mod matching;
 pub mod modules;
 pub mod noise;
 pub mod pairing;
+pub mod parts;
+pub mod side;
 pub mod similar;
 pub mod sums;
 

@@ -48,6 +48,20 @@ pub struct Spread {
     pub freedom: f64,
 }
 
+/// How far a change may be off for a reason of its own, whatever its amounts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Deviation {
+    /// Variance, in the square of the amounts' unit.
+    pub variance: f64,
+    /// Degrees of freedom from which it is known.
+    pub freedom: f64,
+}
+
+impl Deviation {
+    /// No reason.
+    pub const NONE: Deviation = Deviation { variance: 0.0, freedom: f64::INFINITY };
+}
+
 /// An amount that is added or subtracted.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Term {
@@ -60,9 +74,13 @@ pub struct Term {
 }
 
 /// Limits of what `terms` make together, in an average run.
-pub fn limits(terms: &[Term], spread: Spread, level: Level) -> Estimate {
+pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, level: Level) -> Estimate {
     let (normal, deviations) = (level.deviations(f64::INFINITY), level.deviations(spread.freedom));
-    let (mut value, mut below, mut above) = (0.0, 0.0, 0.0);
+    let apart = match apart.variance {
+        0.0 => 0.0,
+        variance => level.deviations(apart.freedom).powi(2) * variance,
+    };
+    let (mut value, mut below, mut above) = (0.0, apart, apart);
     for Term { sum, is_negative, runs } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, level.tail),
@@ -112,23 +130,34 @@ mod tests {
 
     #[test]
     fn one_term_has_the_limits_of_its_sum() {
-        let got = limits(&[term(10.0, false)], KNOWN, Level::SHOWN);
+        let got = limits(&[term(10.0, false)], KNOWN, Deviation::NONE, Level::SHOWN);
         assert!((got.low - 4.795).abs() < 0.01 && (got.high - 18.390).abs() < 0.01, "{got:?}");
-        let got = limits(&[term(10.0, true)], KNOWN, Level::SHOWN);
+        let got = limits(&[term(10.0, true)], KNOWN, Deviation::NONE, Level::SHOWN);
         assert!((got.low + 18.390).abs() < 0.01 && (got.high + 4.795).abs() < 0.01, "{got:?}");
     }
 
     #[test]
     fn nothing_has_no_width() {
         let nothing = Term { sum: Sum::default(), is_negative: true, runs: 1 };
-        assert_eq!(limits(&[nothing, nothing], KNOWN, Level::SHOWN), Estimate::default());
+        assert_eq!(limits(&[nothing, nothing], KNOWN, Deviation::NONE, Level::SHOWN), Estimate::default());
+    }
+
+    #[test]
+    fn a_deviation_apart_adds_to_both_sides() {
+        let apart = Deviation { variance: 4.0, freedom: 4.0 };
+        let got =
+            limits(&[Term { sum: Sum::known(1.0), is_negative: false, runs: 1 }], KNOWN, apart, Level::SHOWN);
+        assert!(
+            (got.low - (1.0 - 2.0 * 2.776)).abs() < 0.01 && (got.high - (1.0 + 2.0 * 2.776)).abs() < 0.01
+        );
     }
 
     #[test]
     fn noise_shrinks_with_runs_and_grows_with_doubt() {
         let limits = |runs, freedom| {
             let term = Term { runs, ..term(1e10, false) };
-            let got = limits(&[term], Spread { variance: 0.01, freedom }, Level::SHOWN);
+            let spread = Spread { variance: 0.01, freedom };
+            let got = limits(&[term], spread, Deviation::NONE, Level::SHOWN);
             [got.low / 1e10, got.high / 1e10]
         };
         let near = |got: [f64; 2], want: f64| {

@@ -4,6 +4,7 @@ use crate::align::{Token, align};
 use crate::lines::Lines;
 use crate::pairing::Pairing;
 use crate::{functions, lines, loops, modules};
+use std::collections::HashMap;
 use timewise_flow::{Analysis, InstructionId, RoutineId};
 
 /// All pairs; ids are those of the analyses.
@@ -44,33 +45,31 @@ fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> Pairing
         let (ours, our_tokens) = tokens(base, RoutineId(routine));
         let (theirs, their_tokens) = tokens(test, RoutineId(partner));
         if is_same_file(base, test, routine, partner) {
-            let offset = |analysis: &Analysis, id: InstructionId| {
+            let at = |analysis: &Analysis, id: InstructionId| {
                 let place = analysis.code.place(id);
                 (place.version, place.offset)
             };
-            let mut at: std::collections::HashMap<_, InstructionId> = std::collections::HashMap::new();
-            at.extend(theirs.iter().map(|id| (offset(test, *id), *id)));
+            let partners: HashMap<_, InstructionId> = theirs.iter().map(|id| (at(test, *id), *id)).collect();
             for id in ours {
-                if let Some(partner) = at.get(&offset(base, id)) {
-                    pairing.pair(id.0, partner.0);
-                }
+                partners.get(&at(base, id)).into_iter().for_each(|partner| pairing.pair(id.0, partner.0));
             }
-            continue;
-        }
-        for (a, b) in align(&our_tokens, &their_tokens) {
-            pairing.pair(ours[a].0, theirs[b].0);
+        } else {
+            for (a, b) in align(&our_tokens, &their_tokens) {
+                pairing.pair(ours[a].0, theirs[b].0);
+            }
         }
     }
     pairing
 }
 
 fn is_same_file(base: &Analysis, test: &Analysis, routine: u32, partner: u32) -> bool {
-    let build_id = |analysis: &Analysis, routine: u32| {
-        let module = analysis.routines[routine as usize].place.module;
-        analysis.profile.modules[module.index()].build_id.clone()
-    };
-    let build_id_of_ours = build_id(base, routine);
-    !build_id_of_ours.is_empty() && build_id_of_ours == build_id(test, partner)
+    let ours = build_id(base, routine);
+    !ours.is_empty() && ours == build_id(test, partner)
+}
+
+fn build_id<'a>(analysis: &'a Analysis, routine: u32) -> &'a [u8] {
+    let module = analysis.routines[routine as usize].place.module;
+    &analysis.profile.modules[module.index()].build_id
 }
 
 /// The executed instructions of a routine in the order of their offsets, and what they are.

@@ -5,7 +5,7 @@ mod report;
 mod statistics;
 mod symbolise;
 
-pub use statistics::median;
+pub use statistics::{median, median_interval};
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -10,24 +10,35 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The smallest value that the true median exceeds with a probability of at most 5 %, by the sign test: the
-/// k-th smallest, where k or more of n fair coins show heads at most once in 20 times. None for fewer than
-/// five values, of which even the largest is not enough.
+/// The smallest value that the true median exceeds with a probability of at most 5 %, by the sign test. None
+/// for fewer than five values, of which even the largest is not enough.
 pub fn upper_bound(values: &[f64]) -> Option<f64> {
+    Some(sorted(values)[position_of_bound(values.len(), 0.05)? - 1])
+}
+
+/// Two values between which the true median lies with a probability of at least 95 %, by the sign test. None
+/// for fewer than six values.
+pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let sorted = sorted(values);
-    let n = sorted.len();
-    let (mut tail, mut choose) = (0.0, 1.0);
-    let mut bound = None;
+    let high = position_of_bound(values.len(), 0.025)?;
+    Some((sorted[values.len() - high], sorted[high - 1]))
+}
+
+/// The least k such that the true median exceeds the k-th smallest of n values with a probability of at most
+/// `tail`: k or more of n fair coins show heads as seldom. None if it may exceed all of them.
+fn position_of_bound(n: usize, tail: f64) -> Option<usize> {
+    let (mut beyond, mut choose) = (0.0, 1.0);
+    let mut position = None;
     for k in (1..=n).rev() {
         // `choose` is n over k.
-        tail += choose / 2f64.powi(n as i32);
-        if tail > 0.05 {
+        beyond += choose / 2f64.powi(n as i32);
+        if beyond > tail {
             break;
         }
-        bound = Some(sorted[k - 1]);
+        position = Some(k);
         choose *= k as f64 / (n - k + 1) as f64;
     }
-    bound
+    position
 }
 
 /// The geometric mean; not a number for none.
@@ -53,6 +64,11 @@ mod tests {
         assert_eq!(upper_bound(&first(8)), Some(7.0));
         assert_eq!(upper_bound(&first(10)), Some(9.0));
         assert_eq!(upper_bound(&first(20)), Some(15.0));
+        // From the second to the ninth of ten, from the sixth to the fifteenth of twenty.
+        assert_eq!(median_interval(&first(5)), None);
+        assert_eq!(median_interval(&first(6)), Some((1.0, 6.0)));
+        assert_eq!(median_interval(&first(10)), Some((2.0, 9.0)));
+        assert_eq!(median_interval(&first(20)), Some((6.0, 15.0)));
     }
 
     #[test]

@@ -1,25 +1,28 @@
 //! `cargo xtask check cases`: programs with a known flaw and the same programs with the flaw mended. The hint
 //! names the instruction, `diff` names the function and explains the gain, and the gain is measured natively.
 
-use crate::bench::median;
+use super::changes::Changes;
+use super::native::in_turn;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
-use crate::usage::wait_with_usage;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// What to check.
 #[derive(Args)]
 pub struct Options {
-    /// Profiles of each version
-    #[arg(long, default_value_t = 3)]
-    runs: usize,
+    /// Short runs, one profile of each version
+    #[arg(long)]
+    small: bool,
+    /// Profiles of each version; 3, or 1 if small
+    #[arg(long)]
+    runs: Option<usize>,
     /// Native runs of each version, in turn
-    #[arg(long, default_value_t = 5)]
-    natives: usize,
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(6..))]
+    natives: u64,
 }
 
 /// A flaw in a program of `suite/cases`.
@@ -27,9 +30,13 @@ struct Case {
     /// The program's source, without `.c`.
     source: &'static str,
     arguments: &'static str,
-    hints: &'static [Expected],
+    /// Arguments for a run of a few tenths of a second.
+    small: &'static str,
+    hint: Expected,
     /// The function whose time must have become less, first of all.
     gains: &'static str,
+    /// Whether it gains `by_count` or `by_cost`.
+    by: &'static str,
 }
 
 /// A hint that must be given for the flawed version, and must not be for the mended one.
@@ -44,26 +51,34 @@ const CASES: [Case; 4] = [
     Case {
         source: "comparator",
         arguments: "100 100",
-        hints: &[Expected { kind: "costly-branch", function: "compare", text: "j" }],
+        small: "100 25",
+        hint: Expected { kind: "costly-branch", function: "compare", text: "j" },
         gains: "compare",
+        by: "by_cost",
     },
     Case {
         source: "units",
         arguments: "100 150 1000",
-        hints: &[Expected { kind: "division", function: "compare", text: "div" }],
+        small: "100 40 1000",
+        hint: Expected { kind: "division", function: "compare", text: "div" },
         gains: "compare",
+        by: "by_count",
     },
     Case {
         source: "probe",
         arguments: "1000 256 300",
-        hints: &[Expected { kind: "slow-load", function: "probe", text: "mov" }],
+        small: "250 256 300",
+        hint: Expected { kind: "slow-load", function: "probe", text: "mov" },
         gains: "probe",
+        by: "by_cost",
     },
     Case {
         source: "invariant",
         arguments: "4 20000",
-        hints: &[Expected { kind: "division", function: "step", text: "div" }],
+        small: "4 5000",
+        hint: Expected { kind: "division", function: "step", text: "div" },
         gains: "step",
+        by: "by_count",
     },
 ];
 
@@ -91,51 +106,59 @@ impl Case {
     fn check(&self, root: &Path, profiler: &Profiler, folder: &Path, options: &Options) -> Result<()> {
         let flawed = self.build(root, folder, false)?;
         let mended = self.build(root, folder, true)?;
-        let before = self.profiles(profiler, &flawed, options.runs)?;
-        let after = self.profiles(profiler, &mended, options.runs)?;
-        for (profile, is_flawed) in [(&before[0], true), (&after[0], false)] {
+        let arguments = if options.small { self.small } else { self.arguments };
+        let runs = options.runs.unwrap_or(if options.small { 1 } else { 3 });
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for run in 0..runs {
+            before.push(profile(profiler, &flawed, arguments, run)?);
+            after.push(profile(profiler, &mended, arguments, run)?);
+        }
+        self.is_hinted_at(profiler, &before[0], &after[0])?;
+        self.is_explained(profiler, &before, &after)?;
+        let native = |program: &Path| format!("'{}' {arguments}", program.display());
+        let (first, second) = (native(&flawed), native(&mended));
+        let ratio = in_turn((folder, &first), (folder, &second), options.natives as usize)?;
+        println!("  {ratio}: {:.2} times as fast", 1.0 / ratio.value);
+        ensure!(ratio.high < 1.0, "the mended version is not certainly faster");
+        Ok(())
+    }
+
+    /// The hint is given for the flawed version, in the report and beside the instruction, and not for the
+    /// mended one.
+    fn is_hinted_at(&self, profiler: &Profiler, flawed: &Path, mended: &Path) -> Result<()> {
+        let of = |profile: &Path| -> Result<Option<Value>> {
             let report = profiler.report(profile)?;
             let hints = report["hints"].as_array().context("a report without hints")?;
-            for expected in self.hints {
-                let found = hints.iter().find(|hint| expected.is(hint));
-                match (found, is_flawed) {
-                    (Some(hint), true) => {
-                        println!("  hint: {}", hint["sentence"].as_str().unwrap_or_default())
-                    }
-                    (None, false) => {}
-                    (None, true) => {
-                        anyhow::bail!("no hint {} in {}: {hints:?}", expected.kind, expected.function)
-                    }
-                    (Some(hint), false) => anyhow::bail!("the mended version has it too: {hint}"),
-                }
-            }
-        }
-        let (document, _) = profiler.diff(&before, &after, &[])?;
-        let whole = document["whole"]["base_time"].as_f64().context("no time was sampled")?;
-        let percent = |row: &Value, field: &str| 100.0 * row[field].as_f64().unwrap_or(0.0) / whole;
-        for row in document["rows"].as_array().into_iter().flatten().filter(|row| row["finding"] == true) {
-            println!(
-                "  diff: {} {:+.1} % = by count {:+.1} % + by cost {:+.1} %",
-                row["test_function"].as_str().or(row["base_function"].as_str()).unwrap_or_default(),
-                percent(row, "time"),
-                percent(row, "by_count"),
-                percent(row, "by_cost")
-            );
-        }
-        let first = &document["rows"][0];
+            Ok(hints.iter().find(|hint| self.hint.is(hint)).cloned())
+        };
+        let Some(hint) = of(flawed)? else { bail!("no hint {} in {}", self.hint.kind, self.hint.function) };
+        let sentence = hint["sentence"].as_str().unwrap_or_default();
+        println!("  hint: {sentence}");
+        let listing = profiler.annotate(flawed, self.hint.function)?;
         ensure!(
-            first["finding"] == true && first["base_function"] == self.gains,
-            "diff names first: {first}"
+            one_line(&listing).contains(&one_line(sentence)),
+            "annotate does not have the hint:\n{listing}"
         );
-        ensure!(first["time_certain"].as_f64() < Some(0.0), "no certain gain: {first}");
-        println!("  diff: the program {:+.1} %", percent(&document["whole"], "time"));
-        let (flawed_s, mended_s) = self.native(&flawed, &mended, options.natives)?;
-        println!(
-            "  natively: {flawed_s:.3} s to {mended_s:.3} s, {:.2} times as fast (median user time of {})",
-            flawed_s / mended_s,
-            options.natives
+        if let Some(hint) = of(mended)? {
+            bail!("the mended version has it too: {hint}");
+        }
+        Ok(())
+    }
+
+    /// The function that gains is named first, and it is certain by what it gains.
+    fn is_explained(&self, profiler: &Profiler, before: &[PathBuf], after: &[PathBuf]) -> Result<()> {
+        let changes = Changes::between(profiler, before, after, &[])?;
+        for row in changes.findings() {
+            println!("  diff: {} {row}", row.name("function"));
+        }
+        println!("  diff: the program {}", changes.whole());
+        let first = changes.first();
+        ensure!(
+            first.is_finding() && first.name("function") == self.gains,
+            "diff does not name {} first",
+            self.gains
         );
-        ensure!(mended_s < flawed_s, "the mended version is not faster");
+        ensure!(first.certain(self.by) < 0.0, "no certain gain {}: {first}", self.by);
         Ok(())
     }
 
@@ -148,31 +171,18 @@ impl Case {
         ensure!(compiler.status().context("gcc")?.success(), "{} does not compile", self.source);
         Ok(program)
     }
+}
 
-    fn profiles(&self, profiler: &Profiler, program: &Path, runs: usize) -> Result<Vec<PathBuf>> {
-        let profile = |run: usize| {
-            let file = program.with_extension(format!("{run}.tw"));
-            let command = format!("'{}' {}", program.display(), self.arguments);
-            profiler.run(Path::new("."), &command, &file)?;
-            Ok(file)
-        };
-        (0..runs).map(profile).collect()
-    }
+fn profile(profiler: &Profiler, program: &Path, arguments: &str, run: usize) -> Result<PathBuf> {
+    let file = program.with_extension(format!("{run}.tw"));
+    let command = format!("'{}' {arguments}", program.display());
+    profiler.run(Path::new("."), &command, &file)?;
+    Ok(file)
+}
 
-    /// Median user time of each version, seconds.
-    fn native(&self, flawed: &Path, mended: &Path, runs: usize) -> Result<(f64, f64)> {
-        let once = |program: &Path| -> Result<f64> {
-            let mut command = Command::new(program);
-            command.args(self.arguments.split(' ')).stdout(Stdio::null());
-            Ok(wait_with_usage(command.spawn()?)?.user.as_secs_f64())
-        };
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
-            before.push(once(flawed)?);
-            after.push(once(mended)?);
-        }
-        Ok((median(&before), median(&after)))
-    }
+/// Text without what wrapping has done to it.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
 impl Expected {

@@ -4,11 +4,13 @@
 mod agreement;
 mod callgrind;
 mod cases;
+mod changes;
 mod diff;
 mod executions;
 mod exports;
 mod html;
 mod imports;
+mod native;
 mod perf;
 mod segments;
 mod singlestep;

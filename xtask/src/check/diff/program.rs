@@ -1,17 +1,11 @@
 //! Programs to plant a change in, and how they are built.
 
+use crate::check::native::Run;
 use crate::suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// More work on a variable, without a change of its value: some multiplications, each of which waits for the one
-/// before, and for the last of which the variable waits.
-const PLANT: &str = "if (WHEN) do { unsigned long work_ = (unsigned long)(VARIABLE), none_ = 0; \
-    for (int round_ = 0; round_ < ROUNDS; round_++) work_ = (work_ ^ work_ >> 9) * 0xd6e8feb86659fd93ul; \
-    __asm__(\"\" : \"+r\"(none_)); (VARIABLE) += (work_ & none_); } while (0);";
 
 /// A program with a place for a change.
 pub struct Program {
@@ -21,36 +15,39 @@ pub struct Program {
     pub function: &'static str,
     /// Folders whose files are copied before it is built.
     sources: Vec<PathBuf>,
-    /// Shell command that builds `./program`; `$PLANTED` is `-DPLANTED` or empty.
+    /// Shell command that builds `./program`.
     compile: &'static str,
-    change: Change,
+    plant: Plant,
     /// Arguments for a run of a second or two and for a shorter one, read by a shell.
     arguments: [String; 2],
 }
 
-/// How the change gets in.
-enum Change {
-    /// The source has it where `PLANTED` is defined.
-    Defined(&'static str),
-    /// A line before the only one of `file` that holds `line`, with the variable, the multiplications, and when
-    /// there are any.
-    Planted {
-        file: &'static str,
-        line: &'static str,
-        variable: &'static str,
-        rounds: u32,
-        when: &'static str,
-    },
+/// A change of one line in a loop, such as somebody might make, that costs about 2 % of the program's time.
+struct Plant {
+    file: &'static str,
+    /// What only one line of the file holds.
+    old: &'static str,
+    /// What stands there instead.
+    new: &'static str,
 }
 
 /// A program that was built.
 pub struct Built {
     /// Where it is built, and run.
     pub folder: PathBuf,
-    /// How it is run there for a second or two, and for less.
-    pub commands: [String; 2],
-    /// Lines of the source that hold the change.
-    pub lines: RangeInclusive<u64>,
+    /// How it is run there for a second or two.
+    pub long: String,
+    /// How it is run there for less.
+    pub short: String,
+    /// The line of the source that holds the change, if it has it.
+    pub planted_line: Option<u64>,
+}
+
+impl Built {
+    /// The long run.
+    pub fn long_run(&self) -> Run<'_> {
+        (&self.folder, &self.long)
+    }
 }
 
 impl Program {
@@ -63,9 +60,13 @@ impl Program {
             return Ok(Program {
                 name: "planted",
                 function: "scatter",
-                sources: vec![root.join("suite/cases"), root.join("suite/kernels")],
-                compile: "sed -i 's|../kernels/||' planted.c; gcc -O2 -g $PLANTED -o program planted.c",
-                change: Change::Defined("planted.c"),
+                sources: vec![root.join("suite/diff"), root.join("suite/kernels")],
+                compile: "gcc -O2 -g -o program planted.c",
+                plant: Plant {
+                    file: "planted.c",
+                    old: "h = cells[h % CELLS] + (h >> 7);",
+                    new: "h = (cells[h % CELLS] + (h >> 7)) * 0xd6e8feb86659fd93ul;",
+                },
                 arguments: ["20000", "4000"].map(str::to_string),
             });
         }
@@ -78,12 +79,11 @@ impl Program {
                 sources: vec![work.join("build/bzip2-1.0.8")],
                 compile: "gcc -O2 -g -D_FILE_OFFSET_BITS=64 -o program bzip2.c blocksort.c huffman.c crctable.c \
                           randtable.c compress.c decompress.c bzlib.c",
-                change: Change::Planted {
+                // A position that wraps around does so by a remainder.
+                plant: Plant {
                     file: "compress.c",
-                    line: "AssertD ( ll_i < s->nInUse, \"generateMTFValues(2a)\" );",
-                    variable: "ll_i",
-                    rounds: 2,
-                    when: "i & 1",
+                    old: "j = ptr[i]-1; if (j < 0) j += s->nblock;",
+                    new: "j = (ptr[i] + s->nblock - 1) % (UInt32)s->nblock;",
                 },
                 arguments: [
                     format!("-9 -k -c {0} {0} {1}", input("text-m.txt"), input("blob-m.bin")),
@@ -96,12 +96,11 @@ impl Program {
                 sources: vec![work.join("build/lua-5.4.4/src")],
                 // The seed of its hashes is one for all runs: else they count differently.
                 compile: "rm -f luac.c; gcc -O2 -g -DLUA_USE_POSIX '-Dluai_makeseed(L)=24301u' -o program *.c -lm",
-                change: Change::Planted {
+                // Hashes are compared before the strings' addresses.
+                plant: Plant {
                     file: "ltable.c",
-                    line: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
-                    variable: "n",
-                    rounds: 1,
-                    when: "(key->hash & 3) == 0",
+                    old: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
+                    new: "if (keyisshrstr(n) && keystrval(n)->hash == key->hash && eqshrstr(keystrval(n), key))",
                 },
                 arguments: [160, 16]
                     .map(|rounds| format!("{} {rounds}", work.join("scripts/luabench.lua").display())),
@@ -112,12 +111,11 @@ impl Program {
                 sources: vec![sqlite_sources(root)?, root.join("suite/diff")],
                 compile: "gcc -O2 -g -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -o program statements.c \
                           sqlite3.c -lm",
-                change: Change::Planted {
+                // A cell's position on its page, held to the page by a remainder.
+                plant: Plant {
                     file: "sqlite3.c",
-                    line: "if( pCell + nCell >= pPage->aDataEnd ){",
-                    variable: "nCell",
-                    rounds: 2,
-                    when: "1",
+                    old: "      nCell = pCell[0];",
+                    new: "pCell = pPage->aData + (u32)(pCell - pPage->aData) % pCur->pBt->pageSize; nCell = pCell[0];",
                 },
                 arguments: ["q-m.sql", "q-s.sql"].map(input),
             },
@@ -134,24 +132,29 @@ impl Program {
         for source in &self.sources {
             copy_files(source, folder)?;
         }
-        let lines = match (&self.change, is_planted) {
-            (_, false) => 0..=0,
-            (Change::Defined(file), true) => defined_lines(&folder.join(file))?,
-            (Change::Planted { file, line, variable, rounds, when }, true) => {
-                let text = PLANT.replace("WHEN", when).replace("VARIABLE", variable);
-                let text = text.replace("ROUNDS", &rounds.to_string());
-                plant(&folder.join(file), line, &text)?
-            }
-        };
-        let output = Command::new("bash")
-            .args(["-c", self.compile])
-            .env("PLANTED", if is_planted { "-DPLANTED" } else { "" })
-            .current_dir(folder)
-            .output()
-            .context("bash")?;
+        let planted_line = if is_planted { Some(self.plant.put_into(folder)?) } else { None };
+        let output = Command::new("bash").args(["-c", self.compile]).current_dir(folder).output();
+        let output = output.context("bash")?;
         ensure!(output.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
-        let commands = self.arguments.each_ref().map(|arguments| format!("./program {arguments}"));
-        Ok(Built { folder: folder.to_path_buf(), commands, lines })
+        let [long, short] = self.arguments.each_ref().map(|arguments| format!("./program {arguments}"));
+        Ok(Built { folder: folder.to_path_buf(), long, short, planted_line })
+    }
+}
+
+impl Plant {
+    /// Changes the line, and gives its number.
+    fn put_into(&self, folder: &Path) -> Result<u64> {
+        let file = folder.join(self.file);
+        // Not all sources are UTF-8, in comments that do not matter.
+        let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let source = String::from_utf8_lossy(&bytes);
+        let holds = |(_, line): &(u64, &str)| line.contains(self.old);
+        let found: Vec<u64> = (1..).zip(source.lines()).filter(holds).map(|(number, _)| number).collect();
+        let [number] = found[..] else {
+            bail!("{}: {} lines hold {:?}", file.display(), found.len(), self.old)
+        };
+        std::fs::write(&file, source.replacen(self.old, self.new, 1))?;
+        Ok(number)
     }
 }
 
@@ -164,30 +167,6 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Puts a line before the one that holds `line`, and gives its number.
-fn plant(file: &Path, line: &str, text: &str) -> Result<RangeInclusive<u64>> {
-    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-    let source = String::from_utf8_lossy(&bytes);
-    let found: Vec<usize> =
-        (0..).zip(source.lines()).filter(|(_, of)| of.contains(line)).map(|(at, _)| at).collect();
-    let [at] = found[..] else { bail!("{}: {} lines hold {line:?}", file.display(), found.len()) };
-    let lines: Vec<&str> = source.lines().collect();
-    let planted = [&lines[..at], &[text], &lines[at..]].concat().join("\n");
-    std::fs::write(file, planted + "\n")?;
-    let number = at as u64 + 1;
-    Ok(number..=number)
-}
-
-/// The lines between `#ifdef PLANTED` and `#endif`.
-fn defined_lines(file: &Path) -> Result<RangeInclusive<u64>> {
-    let source = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let at =
-        |text: &str, from: usize| source.lines().skip(from).position(|line| line == text).map(|at| at + from);
-    let begin = at("#ifdef PLANTED", 0).context("no #ifdef PLANTED")?;
-    let end = at("#endif", begin).context("no #endif")?;
-    Ok(begin as u64 + 2..=end as u64)
 }
 
 /// Where cargo keeps the amalgamation of SQLite that timewise is built with.

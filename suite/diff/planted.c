@@ -1,14 +1,7 @@
-/* A program of a few loops that take about the same time. With -DPLANTED one of them does a little more in each
- * round, about 2 % of the program's time: what `timewise diff` must name first. With -DINLINED another function
- * has moved into its caller as well, with the same work.
+/* A program of a few loops that take about the same time, in one of which `cargo xtask check diff` plants a little
+ * more work: what `timewise diff` must name first.
  * args: rounds */
-#include "../kernels/kernel.h"
-
-#ifdef INLINED
-#define MOVED static inline __attribute__((always_inline))
-#else
-#define MOVED __attribute__((noipa)) static
-#endif
+#include "kernel.h"
 
 enum { CELLS = 4096 };
 
@@ -22,16 +15,12 @@ __attribute__((noipa)) static uint64_t scramble(uint64_t h)
 
 __attribute__((noipa)) static uint64_t scatter(uint64_t h)
 {
-    for (int i = 0; i < CELLS; i++) {
+    for (int i = 0; i < CELLS; i++)
         h = cells[h % CELLS] + (h >> 7);
-#ifdef PLANTED
-        if (i % 4 == 0) h = (h ^ h >> 9) * 0xd6e8feb86659fd93ull;
-#endif
-    }
     return h;
 }
 
-MOVED uint64_t divide(uint64_t h)
+__attribute__((noipa)) static uint64_t divide(uint64_t h)
 {
     uint64_t sum = 0;
     for (int i = 0; i < CELLS; i++) sum += (h + cells[i]) / (cells[i] | 1);

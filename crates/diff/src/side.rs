@@ -1,0 +1,84 @@
+//! What the runs of one side measured, each by itself.
+
+use crate::counts::CountedRuns;
+use crate::noise::InRun;
+use crate::sums::Measure;
+use std::collections::HashMap;
+use timewise_flow::attribute::attribute;
+use timewise_flow::samples::{Samples, Weight};
+use timewise_flow::{Analysis, InstructionId, RoutineId};
+use timewise_profile::{Place, RunId, RunKind};
+
+/// All runs of BASE or of TEST.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The unit of all amounts.
+    pub measure: Measure,
+    /// What each counting run executed.
+    pub counts: CountedRuns,
+    runs: Vec<OneRun>,
+}
+
+#[derive(Clone, Debug)]
+struct OneRun {
+    at: Vec<Weight>,
+    stray: Vec<(RoutineId, Weight)>,
+    user: Weight,
+}
+
+impl Side {
+    /// The runs that an analysis holds together.
+    pub fn new(analysis: &Analysis, counts_cycles: bool) -> Side {
+        let profile = analysis.profile;
+        let routines: HashMap<Place, RoutineId> =
+            analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
+        let mut runs = Vec::new();
+        for (id, _) in profile.runs.iter().enumerate().filter(|(_, run)| run.kind == RunKind::Sampling) {
+            let samples = Samples::of_run(profile, &analysis.code, RunId(id as u32));
+            let stray =
+                samples.stray.iter().filter_map(|(place, weight)| Some((*routines.get(place)?, *weight)));
+            runs.push(OneRun {
+                at: attribute(&analysis.code, &samples, &analysis.frames, analysis.policy).at,
+                stray: stray.collect(),
+                user: samples.user,
+            });
+        }
+        Side { measure: Measure::new(analysis, counts_cycles), counts: CountedRuns::new(profile), runs }
+    }
+
+    /// How many sampling runs there are.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// The one row of the whole program, in each sampling run.
+    pub fn whole(&self) -> Vec<Vec<InRun>> {
+        let of = |run: &OneRun| vec![InRun { amount: self.measure.amount(&run.user), variance: 0.0 }];
+        self.runs.iter().map(of).collect()
+    }
+
+    /// So many rows in each sampling run; the functions give the row of an instruction and of a routine's samples on
+    /// code that was not counted.
+    pub fn rows(
+        &self,
+        row: impl Fn(InstructionId) -> Option<usize>,
+        stray_row: impl Fn(RoutineId) -> Option<usize>,
+        rows: usize,
+    ) -> Vec<Vec<InRun>> {
+        let of = |run: &OneRun| {
+            let mut all = vec![InRun::default(); rows];
+            let mut add = |row: usize, weight: &Weight| {
+                all[row].amount += self.measure.amount(weight);
+                all[row].variance += self.measure.squares(weight);
+            };
+            for (index, weight) in run.at.iter().enumerate() {
+                row(InstructionId(index as u32)).into_iter().for_each(|row| add(row, weight));
+            }
+            for (routine, weight) in &run.stray {
+                stray_row(*routine).into_iter().for_each(|row| add(row, weight));
+            }
+            all
+        };
+        self.runs.iter().map(of).collect()
+    }
+}
