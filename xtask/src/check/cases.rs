@@ -50,7 +50,7 @@ struct Expected {
 const CASES: [Case; 4] = [
     Case {
         source: "comparator",
-        arguments: "100 100",
+        arguments: "100 50",
         small: "100 25",
         hint: Expected { kind: "costly-branch", function: "compare", text: "j" },
         gains: "compare",
@@ -58,7 +58,7 @@ const CASES: [Case; 4] = [
     },
     Case {
         source: "units",
-        arguments: "100 150 1000",
+        arguments: "100 80 1000",
         small: "100 40 1000",
         hint: Expected { kind: "division", function: "compare", text: "div" },
         gains: "compare",
@@ -66,7 +66,7 @@ const CASES: [Case; 4] = [
     },
     Case {
         source: "probe",
-        arguments: "1000 256 300",
+        arguments: "500 256 300",
         small: "250 256 300",
         hint: Expected { kind: "slow-load", function: "probe", text: "mov" },
         gains: "probe",
@@ -74,7 +74,7 @@ const CASES: [Case; 4] = [
     },
     Case {
         source: "invariant",
-        arguments: "4 20000",
+        arguments: "4 10000",
         small: "4 5000",
         hint: Expected { kind: "division", function: "step", text: "div" },
         gains: "step",
@@ -180,9 +180,10 @@ fn profile(profiler: &Profiler, program: &Path, arguments: &str, run: usize) -> 
     Ok(file)
 }
 
-/// Text without what wrapping has done to it.
+/// Text without what wrapping has done to it, and without the arrows beside it.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    let is_between = |letter: char| letter.is_whitespace() || ('\u{2500}'..='\u{257f}').contains(&letter);
+    text.split(is_between).filter(|word| !word.is_empty()).collect::<Vec<&str>>().join(" ")
 }
 
 impl Expected {

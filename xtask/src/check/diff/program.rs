@@ -4,6 +4,7 @@ use crate::check::native::Run;
 use crate::suite;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,6 +30,8 @@ struct Plant {
     old: &'static str,
     /// What stands there instead.
     new: &'static str,
+    /// How many lines behind it hold code that the compiler makes of it.
+    further_lines: u64,
 }
 
 /// A program that was built.
@@ -39,8 +42,8 @@ pub struct Built {
     pub long: String,
     /// How it is run there for less.
     pub short: String,
-    /// The line of the source that holds the change, if it has it.
-    pub planted_line: Option<u64>,
+    /// The lines of the source that hold the change; none if it has it not.
+    pub planted: Range<u64>,
 }
 
 impl Built {
@@ -66,6 +69,7 @@ impl Program {
                     file: "planted.c",
                     old: "h = cells[h % CELLS] + (h >> 7);",
                     new: "h = (cells[h % CELLS] + (h >> 7)) * 0xd6e8feb86659fd93ul;",
+                    further_lines: 0,
                 },
                 arguments: ["20000", "4000"].map(str::to_string),
             });
@@ -84,6 +88,8 @@ impl Program {
                     file: "compress.c",
                     old: "j = ptr[i]-1; if (j < 0) j += s->nblock;",
                     new: "j = (ptr[i] + s->nblock - 1) % (UInt32)s->nblock;",
+                    // The position is used there, and only there.
+                    further_lines: 1,
                 },
                 arguments: [
                     format!("-9 -k -c {0} {0} {1}", input("text-m.txt"), input("blob-m.bin")),
@@ -101,6 +107,7 @@ impl Program {
                     file: "ltable.c",
                     old: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
                     new: "if (keyisshrstr(n) && keystrval(n)->hash == key->hash && eqshrstr(keystrval(n), key))",
+                    further_lines: 0,
                 },
                 arguments: [160, 16]
                     .map(|rounds| format!("{} {rounds}", work.join("scripts/luabench.lua").display())),
@@ -116,6 +123,7 @@ impl Program {
                     file: "sqlite3.c",
                     old: "      nCell = pCell[0];",
                     new: "pCell = pPage->aData + (u32)(pCell - pPage->aData) % pCur->pBt->pageSize; nCell = pCell[0];",
+                    further_lines: 0,
                 },
                 arguments: ["q-m.sql", "q-s.sql"].map(input),
             },
@@ -132,18 +140,18 @@ impl Program {
         for source in &self.sources {
             copy_files(source, folder)?;
         }
-        let planted_line = if is_planted { Some(self.plant.put_into(folder)?) } else { None };
+        let planted = if is_planted { self.plant.put_into(folder)? } else { 0..0 };
         let output = Command::new("bash").args(["-c", self.compile]).current_dir(folder).output();
         let output = output.context("bash")?;
         ensure!(output.status.success(), "{}: {}", self.name, String::from_utf8_lossy(&output.stderr));
         let [long, short] = self.arguments.each_ref().map(|arguments| format!("./program {arguments}"));
-        Ok(Built { folder: folder.to_path_buf(), long, short, planted_line })
+        Ok(Built { folder: folder.to_path_buf(), long, short, planted })
     }
 }
 
 impl Plant {
-    /// Changes the line, and gives its number.
-    fn put_into(&self, folder: &Path) -> Result<u64> {
+    /// Changes the line, and gives the numbers of those that hold its code.
+    fn put_into(&self, folder: &Path) -> Result<Range<u64>> {
         let file = folder.join(self.file);
         // Not all sources are UTF-8, in comments that do not matter.
         let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
@@ -154,7 +162,7 @@ impl Plant {
             bail!("{}: {} lines hold {:?}", file.display(), found.len(), self.old)
         };
         std::fs::write(&file, source.replacen(self.old, self.new, 1))?;
-        Ok(number)
+        Ok(number..number + 1 + self.further_lines)
     }
 }
 
