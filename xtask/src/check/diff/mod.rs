@@ -26,7 +26,7 @@ pub struct Options {
     /// Only the program that needs no suite, in less than a minute, without native times
     #[arg(long)]
     small: bool,
-    /// Pairs of profiles of equal builds; 20, or 2 if small
+    /// Pairs of profiles of equal builds of each program; 7, or 2 if small
     #[arg(long)]
     pairs: Option<usize>,
     /// Runs of each build that are compared for the planted change; 4, or 2 if small
@@ -83,7 +83,7 @@ fn check(profiler: &Profiler, program: &Program, folder: &Path, options: &Option
         |option: Option<usize>, usual, small| option.unwrap_or(if options.small { small } else { usual });
     let (runs, natives) = (or(options.runs, 4, 2), or(options.natives, 12, 0));
     planted::is_first(profiler, program, (&base, &planted), runs, natives)?;
-    equal::raise_no_alarm(profiler, program, (&base, &again), or(options.pairs, 20, 2))
+    equal::raise_no_alarm(profiler, program, (&base, &again), or(options.pairs, 7, 2))
 }
 
 fn profile(profiler: &Profiler, built: &Built, command: &str, name: &str) -> Result<PathBuf> {
