@@ -92,7 +92,7 @@ impl Program {
                     further_lines: 1,
                 },
                 arguments: [
-                    format!("-9 -k -c {} {}", input("text-m.txt"), input("blob-m.bin")),
+                    format!("-9 -k -c {}", input("text-m.txt")),
                     format!("-9 -k -c {} {}", input("text-s.txt"), input("blob-m.bin")),
                 ],
             },
