@@ -98,17 +98,17 @@ impl Program {
             },
             "lua" => Program {
                 name: "lua",
-                function: "luaH_getshortstr",
+                function: "luaS_hash",
                 sources: vec![work.join("build/lua-5.4.4/src")],
                 // The seed of its hashes is one for all runs: else they count differently. The function must not be a
-                // part of its callers in one build and a function in the other.
-                compile: "rm -f luac.c; gcc -O2 -g -fno-inline-functions -DLUA_USE_POSIX '-Dluai_makeseed(L)=24301u' \
-                          -o program *.c -lm",
-                // Hashes are compared before the strings' addresses.
+                // part of its callers, and what lies behind it must not move: where Lua's code lies is worth 3 %.
+                compile: "rm -f luac.c; gcc -O2 -g -fno-inline-functions -falign-functions=64 -DLUA_USE_POSIX \
+                          '-Dluai_makeseed(L)=24301u' -o program $(ls *.c | grep -v lstring.c) lstring.c -lm",
+                // A hash whose shift has become a division.
                 plant: Plant {
-                    file: "ltable.c",
-                    old: "if (keyisshrstr(n) && eqshrstr(keystrval(n), key))",
-                    new: "if (keyisshrstr(n) && keystrval(n)->hash == key->hash && eqshrstr(keystrval(n), key))",
+                    file: "lstring.c",
+                    old: "h ^= ((h<<5) + (h>>2) + cast_byte(str[l - 1]));",
+                    new: "h ^= ((h<<5) + h / (4 | l >> 40) + cast_byte(str[l - 1]));",
                     further_lines: 0,
                 },
                 arguments: [80, 12]
