@@ -26,7 +26,7 @@ pub fn raise_no_alarm(
         theirs.push(profile(profiler, again, &again.short, &pair.to_string())?);
         no_alarm(profiler, program, &ours[pair..], &theirs[pair..])?;
     }
-    let groups = ours.chunks(GROUP).zip(theirs.chunks(GROUP)).filter(|(ours, _)| ours.len() > 1);
+    let groups = ours.chunks(GROUP).zip(theirs.chunks(GROUP)).filter(|(ours, _)| ours.len() > 2);
     let mut compared = 0;
     for (ours, theirs) in groups {
         no_alarm(profiler, program, ours, theirs)?;
