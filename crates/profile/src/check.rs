@@ -56,8 +56,8 @@ pub enum Inconsistency {
 const MOST: u128 = 1 << 61;
 
 impl Profile {
-    /// Checks that every id refers to a row, that callers stand before the frames they called,
-    /// that blocks hold code and lines and inlined calls are sorted without repetition, and that no sum of counts overflows.
+    /// Checks that every id refers to a row, that callers stand before the frames they called, that blocks hold
+    /// code and lines and inlined calls are sorted without repetition, and that no sum of counts overflows.
     ///
     /// # Errors
     /// The first [`Inconsistency`] found.
@@ -182,9 +182,11 @@ fn at_most(numbers: &'static str, all: impl Iterator<Item = u128>, most: u128) -
 }
 
 /// Checks that each row stands behind the one before it.
-fn in_order(table: &'static str, keys: impl Iterator<Item = (Place, u32)>) -> Result<(), Inconsistency> {
-    let keys: Vec<(Place, u32)> = keys.collect();
-    match keys.windows(2).position(|pair| pair[0] >= pair[1]) {
+fn in_order(
+    table: &'static str,
+    keys: impl Iterator<Item = (Place, u32)> + Clone,
+) -> Result<(), Inconsistency> {
+    match keys.clone().zip(keys.skip(1)).position(|(key, next)| key >= next) {
         Some(before) => Err(Inconsistency::PlaceOrder { table, row: before + 1 }),
         None => Ok(()),
     }

@@ -83,7 +83,7 @@ fn truncated_at_any_length() {
 }
 
 #[test]
-fn missing_rows_missing_tables_and_dangling_ids() {
+fn wrong_numbers_of_rows_missing_tables_and_dangling_ids() {
     let damaged = |by: &str| {
         let (_directory, path) = saved();
         Connection::open(&path).unwrap().execute_batch(by).unwrap();
@@ -91,6 +91,9 @@ fn missing_rows_missing_tables_and_dangling_ids() {
     };
     let rows = damaged("DELETE FROM modules WHERE module_id = 1999");
     assert!(matches!(rows, LoadCause::RowsMissing { table: "modules", noted: 2000, found: 1999 }));
+    // What a file says of its rows bounds what is read of them.
+    let rows = damaged("UPDATE row_counts SET number_of_rows = 3 WHERE table_name = 'modules'");
+    assert!(matches!(rows, LoadCause::RowsMissing { table: "modules", noted: 3, found: 4 }));
     assert!(matches!(damaged("DELETE FROM modules WHERE module_id = 7"), LoadCause::Damaged(_)));
     assert!(matches!(damaged("DROP TABLE samples"), LoadCause::Damaged(_)));
     assert!(matches!(damaged("UPDATE modules SET kind = 'odd'"), LoadCause::Damaged(_)));

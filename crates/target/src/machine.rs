@@ -51,8 +51,17 @@ pub fn kernel_release() -> String {
 
 /// Numbers of the processors online, ascending; 0 alone if the system does not tell.
 pub fn online_processors() -> Vec<u32> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    parse_list(text.trim()).unwrap_or_else(|| vec![0])
+    let listed = fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    let listed = listed.and_then(|text| parse_list(text.trim()));
+    // Where `/sys` is hidden or not mounted.
+    let accounts = || accounted(&fs::read_to_string("/proc/stat").ok()?);
+    listed.or_else(accounts).unwrap_or_else(|| vec![0])
+}
+
+/// The processors that `/proc/stat` has accounts of: those online.
+fn accounted(stat: &str) -> Option<Vec<u32>> {
+    let numbers = stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok());
+    Some(numbers.collect()).filter(|numbers: &Vec<u32>| !numbers.is_empty())
 }
 
 /// Whether more threads want to run at this moment than there are processors.
@@ -138,6 +147,9 @@ mod tests {
         assert!(online_processors().len() >= available);
         assert_eq!(parse_list("0-2,5,8-9"), Some(vec![0, 1, 2, 5, 8, 9]));
         assert_eq!(parse_list(""), None);
+        let stat = fs::read_to_string("/proc/stat").unwrap();
+        assert_eq!(accounted(&stat), Some(online_processors()));
+        assert_eq!(accounted("intr 1 2"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Rows of code and its names: modules, source files, functions, lines, inlined
 //! calls and blocks.
 
+use super::load::LoadCause;
 use super::reader::Reader;
 use super::table::{Bytes, Table, name_of, place_columns};
 use crate::model::{Block, FileId, Function, InlinedCall, Line, Module, ModuleKind, Profile, SourceFile};
@@ -92,7 +93,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
     profile.modules = reader.read_numbered(&MODULES, |columns| {
         Ok(Module {
             kind: columns.take_named(&MODULE_KINDS)?,

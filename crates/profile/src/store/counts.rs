@@ -1,5 +1,6 @@
 //! Rows of exact counts: executions of blocks, traversals of edges, costs of calls.
 
+use super::load::LoadCause;
 use super::reader::Reader;
 use super::table::Table;
 use crate::model::{BlockCount, BlockId, CallCost, EdgeCount, EdgeKind, ProcessId, Profile};
@@ -62,7 +63,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
     profile.block_counts = reader.read(&BLOCK_COUNTS, |columns| {
         Ok(BlockCount {
             block: BlockId(columns.take()?),

@@ -56,7 +56,7 @@ pub enum LoadCause {
         /// Length that it has.
         found_bytes: u64,
     },
-    /// A table lacks rows.
+    /// A table lacks rows, or has more than were written.
     #[error("it is damaged: {found} of {noted} rows of {table} are there; copy it again or record anew")]
     RowsMissing {
         /// The table.
@@ -108,9 +108,6 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     code::read(&mut reader, &mut profile)?;
     samples::read(&mut reader, &mut profile)?;
     counts::read(&mut reader, &mut profile)?;
-    if let Some((table, noted, found)) = schema::wrong_row_count(&reader)? {
-        return Err(LoadCause::RowsMissing { table, noted, found });
-    }
     profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)
 }

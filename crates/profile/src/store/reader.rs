@@ -1,6 +1,7 @@
 //! Reading tables: the large ones in parts, side by side, as taking rows out of the database is most of the
 //! time that a large profile takes to load.
 
+use super::load::LoadCause;
 use super::table::{Columns, Table};
 use rusqlite::{Connection, OpenFlags, Result};
 use std::ops::RangeInclusive;
@@ -20,12 +21,14 @@ const MOST_PARTS: i128 = 1 << 12;
 /// More threads would wait for each other's memory.
 const MOST_THREADS: usize = 8;
 
+/// No row takes less of the file: a damaged one may seem to have any number of them.
+const LEAST_ROW_BYTES: u64 = 4;
+
 /// A file that is being read.
 pub struct Reader {
     /// At least one, each for one thread.
     connections: Vec<Connection>,
-    /// How many rows each table that was read has.
-    found: Vec<(&'static str, usize)>,
+    bytes: u64,
 }
 
 impl Reader {
@@ -36,17 +39,7 @@ impl Reader {
             _ => thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS),
         };
         let connections = (0..threads).map(|_| connect(path)).collect::<Result<_>>()?;
-        Ok(Reader { connections, found: Vec::new() })
-    }
-
-    /// The database, for what is in no table of the profile.
-    pub fn database(&self) -> &Connection {
-        &self.connections[0]
-    }
-
-    /// How many rows of a table were read; 0 if it was not.
-    pub fn rows_of(&self, table: &Table) -> usize {
-        self.found.iter().find(|(name, _)| *name == table.name).map_or(0, |(_, rows)| *rows)
+        Ok(Reader { connections, bytes })
     }
 
     /// All rows in the order in which they were written, each made by `row`.
@@ -54,7 +47,7 @@ impl Reader {
         &mut self,
         table: &Table,
         row: impl Fn(&mut Columns) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Vec<T>, LoadCause> {
         self.read_parts(table, |columns, _| row(columns))
     }
 
@@ -63,7 +56,7 @@ impl Reader {
         &mut self,
         table: &Table,
         row: impl Fn(&mut Columns) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Vec<T>, LoadCause> {
         self.read_parts(table, |columns, position| {
             let id: i64 = columns.take()?;
             if id != position {
@@ -78,25 +71,32 @@ impl Reader {
         &mut self,
         table: &Table,
         row: impl Fn(&mut Columns, i64) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Vec<T>, LoadCause> {
+        let noted = noted(&self.connections[0], table)?;
+        let most = (self.bytes / LEAST_ROW_BYTES).min(noted.try_into().unwrap_or(0)) as usize;
         let mut found = Vec::new();
-        for side_by_side in parts(self.database(), table)?.chunks(self.connections.len()) {
+        for side_by_side in parts(&self.connections[0], table)?.chunks(self.connections.len()) {
             let mut readers = self.connections.iter_mut().zip(side_by_side);
             let Some((database, first)) = readers.next() else { break };
             let row = &row;
             thread::scope(|scope| {
                 let others: Vec<_> = readers
-                    .map(|(database, part)| scope.spawn(move || part.read(database, table, row)))
+                    .map(|(database, part)| scope.spawn(move || part.read(database, table, most, row)))
                     .collect();
-                found.append(&mut first.read(database, table, row)?);
+                found.append(&mut first.read(database, table, most, row)?);
                 for other in others {
                     found.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
                 }
                 Ok::<_, rusqlite::Error>(())
             })?;
+            if found.len() > most {
+                break;
+            }
         }
-        self.found.push((table.name, found.len()));
-        Ok(found)
+        match found.len() as i64 {
+            rows if rows == noted => Ok(found),
+            found => Err(LoadCause::RowsMissing { table: table.name, noted, found }),
+        }
     }
 }
 
@@ -108,6 +108,12 @@ fn connect(path: &Path) -> Result<Connection> {
     Ok(database)
 }
 
+/// How many rows a table had when it was written.
+fn noted(database: &Connection, table: &Table) -> Result<i64> {
+    let noted = "SELECT number_of_rows FROM row_counts WHERE table_name = ?";
+    database.query_row(noted, [table.name], |row| row.get(0))
+}
+
 /// Neighbouring rows.
 struct Part {
     /// Their numbers in the database.
@@ -117,10 +123,12 @@ struct Part {
 }
 
 impl Part {
+    /// Stops behind `most` rows.
     fn read<T>(
         &self,
         database: &Connection,
         table: &Table,
+        most: usize,
         row: &impl Fn(&mut Columns, i64) -> Result<T>,
     ) -> Result<Vec<T>> {
         let columns = table.columns.join(",");
@@ -129,7 +137,7 @@ impl Part {
         let mut statement = database.prepare(&select)?;
         let mut found = statement.query([self.rows.start(), self.rows.end()])?;
         let mut values = Vec::new();
-        while let Some(next) = found.next()? {
+        while let Some(next) = found.next()?.filter(|_| values.len() <= most) {
             let position = self.position.saturating_add(values.len() as i64);
             values.push(row(&mut Columns::of(next), position)?);
         }

@@ -1,5 +1,6 @@
 //! Rows of runs, their processes and their threads.
 
+use super::load::LoadCause;
 use super::reader::Reader;
 use super::table::{Bytes, Columns, Table, exit_columns, name_of};
 use crate::model::{
@@ -164,7 +165,7 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
     profile.runs = reader.read_numbered(&RUNS, run)?;
     let runs = &mut profile.runs;
     let count = runs.len();

@@ -1,5 +1,6 @@
 //! Rows of samples and waits, and their call stacks.
 
+use super::load::LoadCause;
 use super::reader::Reader;
 use super::table::{Table, place_columns};
 use crate::model::{Profile, Sample, StackId, StackNode, ThreadId, Wait};
@@ -70,7 +71,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 }
 
 /// Reads all rows of this file's tables.
-pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<()> {
+pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
     profile.stacks = reader.read_numbered(&STACKS, |columns| {
         Ok(StackNode {
             parent: columns.take::<Option<u32>>()?.map(StackId),

@@ -1,6 +1,5 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
-use super::reader::Reader;
 use super::table::Table;
 use super::{code, counts, runs, samples};
 use rusqlite::{Connection, Result, params};
@@ -56,21 +55,6 @@ pub fn write_row_counts(database: &Connection) -> Result<()> {
         insert.execute(params![table.name, rows(database, table)?])?;
     }
     Ok(())
-}
-
-/// The first table of which not as many rows were read as were noted, if any: its name, the rows noted and
-/// those read.
-pub fn wrong_row_count(reader: &Reader) -> Result<Option<(&'static str, i64, i64)>> {
-    let noted = "SELECT number_of_rows FROM row_counts WHERE table_name = ?";
-    let mut select = reader.database().prepare(noted)?;
-    for table in TABLES {
-        let noted: i64 = select.query_row([table.name], |row| row.get(0))?;
-        let found = reader.rows_of(table) as i64;
-        if noted != found {
-            return Ok(Some((table.name, noted, found)));
-        }
-    }
-    Ok(None)
 }
 
 fn rows(database: &Connection, table: &Table) -> Result<i64> {
