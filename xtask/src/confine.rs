@@ -71,6 +71,7 @@ fn become_nobody() -> std::io::Result<()> {
 
 const LOAD_WORD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+const JUMP_IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 const OFFSET_OF_NUMBER: u32 = 0;
 const OFFSET_OF_FIRST_ARGUMENT: u32 = 16;
@@ -94,7 +95,22 @@ fn filter(refused: &[libc::c_long]) -> Vec<libc::sock_filter> {
     program
 }
 
-fn install(filter: &[libc::sock_filter]) -> std::io::Result<()> {
+/// Answers the call of this number and all that came after it as a kernel does that has them not.
+pub fn answer_as_unknown_from(first: u32) -> Vec<libc::sock_filter> {
+    let statement = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
+    vec![
+        statement(LOAD_WORD, OFFSET_OF_NUMBER),
+        libc::sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: first },
+        statement(RETURN, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        statement(RETURN, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+/// Has the calling thread's calls go through a filter from here on, and those of its descendants.
+///
+/// # Errors
+/// The system's.
+pub fn install(filter: &[libc::sock_filter]) -> std::io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the program points to a live list of as many instructions as it says, which the kernel copies.
     let done = unsafe {

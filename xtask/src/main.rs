@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod confine;
 mod counter;
+mod dist;
 mod profiler;
 mod suite;
 mod tidy;
@@ -32,6 +33,8 @@ enum Chore {
     Check(check::Command),
     /// Runs a program as a user without rights in a container
     Confine(confine::Options),
+    /// Makes one static executable to carry, in an archive with its manual pages and completions
+    Dist(dist::Options),
     /// Measures timewise itself
     #[command(subcommand)]
     Bench(bench::Command),
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root()),
         Chore::Suite(command) => suite::run(&root(), command),
         Chore::Check(command) => check::run(&root(), command),
+        Chore::Dist(options) => dist::run(&root(), &options),
         Chore::Confine(options) => confine::run(&options),
         Chore::Bench(command) => bench::run(&root(), command),
     };
