@@ -134,4 +134,19 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn calls_that_a_kernel_has_not_say_so() {
+        // A filter is a thread's own.
+        let outcome = std::thread::spawn(|| {
+            install(&answer_as_unknown_from(libc::SYS_statx as u32)).unwrap();
+            // SAFETY: without memory to write to, neither call does anything.
+            let [statx, former] =
+                unsafe { [libc::SYS_statx, libc::SYS_getpid].map(|call| libc::syscall(call, 0, 0, 0, 0, 0)) };
+            (statx, std::io::Error::last_os_error().raw_os_error(), former)
+        });
+        let (statx, error, former) = outcome.join().unwrap();
+        assert_eq!((statx, error), (-1, Some(libc::ENOSYS)));
+        assert_eq!(former, i64::from(std::process::id()));
+    }
 }
