@@ -77,14 +77,28 @@ impl Reading {
 /// Loads the profile at `path`.
 ///
 /// # Errors
-/// It cannot be read, or there is nothing in it.
+/// It cannot be read, or neither samples nor counts are in it.
 pub fn load(path: &Path) -> anyhow::Result<Profile> {
+    let profile = load_with_waits(path)?;
+    if is_empty(&profile) { Err(nothing_in(path)) } else { Ok(profile) }
+}
+
+/// Loads the profile at `path`, which may be of a program that did nothing but wait.
+///
+/// # Errors
+/// It cannot be read, or there is nothing in it.
+pub fn load_with_waits(path: &Path) -> anyhow::Result<Profile> {
     let profile = Profile::load(path)?;
-    if profile.samples.is_empty() && profile.blocks.is_empty() {
-        anyhow::bail!(
-            "'{}' holds neither samples nor counts: the program ended before any were taken; profile a longer run",
-            path.display()
-        );
-    }
-    Ok(profile)
+    if is_empty(&profile) && profile.waits.is_empty() { Err(nothing_in(path)) } else { Ok(profile) }
+}
+
+fn is_empty(profile: &Profile) -> bool {
+    profile.samples.is_empty() && profile.blocks.is_empty()
+}
+
+fn nothing_in(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!(
+        "'{}' holds neither samples nor counts: the program ended before any were taken; profile a longer run",
+        path.display()
+    )
 }

@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             );
         }
     }
-    let profile = reading::load(&arguments.file)?;
+    let profile = reading::load_with_waits(&arguments.file)?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
     let text = render(&profile, &analysis, arguments)?;
     match &arguments.output {

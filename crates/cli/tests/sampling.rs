@@ -91,6 +91,23 @@ fn what_cannot_run_is_one_line_and_leaves_no_file() {
 }
 
 #[test]
+fn a_program_that_only_waits_has_its_waiting_shown() {
+    if !sampling_works() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let sampled = timewise(directory.path(), &["sample", "-F", "1", "--", "sleep", "0.5"]);
+    assert!(sampled.status.success(), "{}", messages(&sampled));
+    let report = timewise(directory.path(), &["report", "--by", "waiting", "--format", "json"]);
+    assert!(report.status.success(), "{}", messages(&report));
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    // Looks from time to time may miss its beginning and its end.
+    let longest_ns = report["rows"][0]["duration_ns"].as_f64().unwrap();
+    assert!((0.4e9..5e9).contains(&longest_ns), "{report}");
+    assert_eq!(timewise(directory.path(), &["annotate", "main"]).status.code(), Some(2));
+}
+
+#[test]
 fn the_doctor_names_a_cause_for_each_no() {
     let facts = doctor();
     assert_eq!(facts["schema"], "timewise-doctor/1");
