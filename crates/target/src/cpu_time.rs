@@ -10,7 +10,15 @@ use std::time::Duration;
 pub fn of_process(pid: i32) -> Option<Duration> {
     // How the kernel numbers the clocks of processes: the id inverted, and the kind "as scheduled".
     const SCHEDULED: i32 = 2;
-    let clock = (!pid << 3) | SCHEDULED;
+    read((!pid << 3) | SCHEDULED)
+}
+
+/// CPU time that the calling thread has used.
+pub fn of_this_thread() -> Duration {
+    read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
+}
+
+fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills the structure on success.
     unsafe {

@@ -94,7 +94,7 @@ pub fn follow(
     }
     sampler.let_all_go();
     let elapsed = begun.elapsed();
-    sampler.sleepers.finish(monotonic_ns(), &mut sampler.records);
+    sampler.sleepers.finish(&sampler.family, monotonic_ns(), &mut sampler.records);
     sampler.family.note_ends(&mut sampler.records);
     digestion.take(std::mem::take(&mut sampler.records.0));
     let ended = running.wait().map_err(failed("learn how the program ended"))?;

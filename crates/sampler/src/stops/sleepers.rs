@@ -9,8 +9,9 @@ use crate::record::{RawSample, Record};
 use crate::user_stack::UserStack;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use timewise_image::Registers;
+use timewise_target::cpu_time::{self, Turns};
 use timewise_target::memory;
 
 /// Between looks.
@@ -58,17 +59,14 @@ impl Sleepers {
         stack_bytes: usize,
         records: &mut Records,
     ) -> Vec<RawSample> {
-        let begun = Instant::now();
+        let begun = cpu_time::of_this_thread();
         let mut unknown = Vec::new();
         for (pid, tid, turns) in family.accounts() {
-            let base_ns = now_ns.saturating_sub(turns.ran_ns + turns.queued_ns);
+            let base_ns = not_waited_ns(turns, now_ns);
             let new = Sleeper { base_ns, told_ns: 0, untold_ns: 0, place: None, seen: true };
             let sleeper = self.threads.entry((pid, tid)).or_insert(new);
             sleeper.seen = true;
-            // While it runs, the account of its CPU time lags; that is made good at the next look.
-            let waited_ns = base_ns.saturating_sub(sleeper.base_ns).saturating_sub(sleeper.told_ns);
-            sleeper.told_ns += waited_ns;
-            sleeper.untold_ns += waited_ns;
+            sleeper.account(base_ns);
             let sleep = Sleep::of(pid, tid);
             let before = std::mem::replace(&mut sleeper.place, sleep.as_ref().map(|sleep| sleep.telling));
             let known = before == sleeper.place;
@@ -96,20 +94,40 @@ impl Sleepers {
             }
             seen
         });
-        let pause = begun.elapsed().div_f64(COST_LIMIT).max(PAUSE);
+        let took = cpu_time::of_this_thread().saturating_sub(begun);
+        let pause = took.div_f64(COST_LIMIT).max(PAUSE);
         self.due_ns = now_ns + pause.as_nanos() as u64;
         unknown
     }
 
-    /// Records the rest, when there are no more looks.
-    pub fn finish(&mut self, now_ns: u64, records: &mut Records) {
+    /// Records the rest, when there are no more looks: what was waited since the last one, too, by those who are
+    /// still there or have only just ended.
+    pub fn finish(&mut self, family: &Family, now_ns: u64, records: &mut Records) {
+        for (pid, tid, turns) in family.accounts() {
+            if let Some(sleeper) = self.threads.get_mut(&(pid, tid)) {
+                sleeper.account(not_waited_ns(turns, now_ns));
+            }
+        }
         for ((pid, tid), mut sleeper) in self.threads.drain() {
             sleeper.tell(pid, tid, now_ns, records);
         }
     }
 }
 
+/// The moment, less what a thread did instead of waiting.
+fn not_waited_ns(turns: Turns, now_ns: u64) -> u64 {
+    now_ns.saturating_sub(turns.ran_ns + turns.queued_ns)
+}
+
 impl Sleeper {
+    /// Takes note of what it waited up to a moment.
+    fn account(&mut self, not_waited_ns: u64) {
+        // While it runs, the account of its CPU time lags; that is made good at the next look.
+        let waited_ns = not_waited_ns.saturating_sub(self.base_ns).saturating_sub(self.told_ns);
+        self.told_ns += waited_ns;
+        self.untold_ns += waited_ns;
+    }
+
     fn tell(&mut self, pid: i32, tid: i32, now_ns: u64, records: &mut Records) {
         let duration_ns = std::mem::take(&mut self.untold_ns);
         if duration_ns > 0 {

@@ -31,7 +31,7 @@ impl Bystander {
 
     /// The rest, when the program has ended.
     pub fn finish(mut self) -> impl Iterator<Item = Stamped> {
-        self.0.sleepers.finish(monotonic_ns(), &mut self.0.records);
+        self.0.sleepers.finish(&self.0.family, monotonic_ns(), &mut self.0.records);
         of_waiting(self.0.records.0)
     }
 }
