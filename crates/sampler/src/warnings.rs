@@ -32,7 +32,7 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
     if notable(divided_ns, waited_ns) {
         warnings.push(format!(
             "threads waited too often for every stack to be taken: {:.0} % of the waiting is divided among the \
-             places of other waits that lasted as long; the sum is exact",
+             places of other waits that lasted as long",
             100.0 * divided_ns as f64 / waited_ns as f64
         ));
     }
