@@ -97,8 +97,6 @@ pub mod edge_kind {
     pub const REPLACED: u16 = 9;
     /// A return that does not end the latest call, or a jump that moves the stack: never recorded.
     pub const UNMATCHED: u16 = 10;
-    /// A jump to another function while an older activation of the present one waits: never recorded.
-    pub const TAIL: u16 = 11;
 }
 
 /// A change of the address space, followed by `path_length` bytes, padded to 8.

@@ -59,7 +59,7 @@ pub struct ThreadArea {
     /// Top of the stack that the runtime uses on this thread.
     pub stack_top: u64,
     /// Where translated code puts registers that it borrows.
-    pub spill: [u64; 7],
+    pub spill: [u64; 5],
     /// Number of the exit that translated code leaves by.
     pub exit: u64,
     /// Index into the table of indirect branches, and target, of one that was not found.
@@ -129,17 +129,17 @@ pub struct ThreadArea {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Address of the return address on the program's stack, plus a number made of the return address.
-    pub key: u64,
-    /// The thread's clock at the call.
+    /// Address of the return address on the program's stack.
+    pub slot: u64,
+    /// Instructions that the thread had executed at the call.
     pub clock: u64,
     /// Of the function that was called: the counter that names the call site at which its latest activation
-    /// but the present one waits.
+    /// but the present one waits; 0 if it makes no calls.
     pub function: u32,
-    /// Of the call: the counter that holds its cost.
-    pub cost: u32,
     /// What `function` named when the call was made.
     pub older: u32,
+    /// Of the call: the counter that holds its cost; 0 for a signal's handler.
+    pub cost: u32,
     /// Zero.
     pub reserved: u32,
 }

@@ -1,4 +1,4 @@
-//! Branches to where no code can be.
+//! Branches to where no code can be, and others that are made again.
 //!
 //! A branch to an address that is not canonical faults by itself, before it has done anything; one to
 //! memory that cannot be executed faults where it leads. Where it leads the processor says so itself, when
@@ -14,6 +14,12 @@ pub fn take_back(process: &Process, from: u32, target: u64, registers: &mut Regi
     if (target as i64) << 16 >> 16 == target as i64 {
         return None;
     }
+    undo(process, from, registers)
+}
+
+/// Takes back the branch that ends block `from`, of which nothing but the stack pointer is known to others: the
+/// address of the branch. None if it is of a kind that cannot be made again.
+pub fn undo(process: &Process, from: u32, registers: &mut Registers) -> Option<u64> {
     let block = &process.blocks[from as usize];
     let length = usize::from(block.length);
     // SAFETY: the block's code in the log, which stays.
@@ -26,9 +32,10 @@ pub fn take_back(process: &Process, from: u32, target: u64, registers: &mut Regi
     }
     let last = last?;
     match last.control {
-        Control::IndirectCall => registers.rsp += 8,
+        Control::Call { .. } | Control::IndirectCall => registers.rsp += 8,
         Control::Return { discard } => registers.rsp -= 8 + u64::from(discard),
-        _ => {}
+        Control::Jump { .. } | Control::Branch { .. } | Control::IndirectJump => {}
+        _ => return None,
     }
     Some(last.address)
 }

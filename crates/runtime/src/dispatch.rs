@@ -142,7 +142,7 @@ fn outside(
 
 fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Result<Option<u64>, Failure> {
     let Exit { from, kind, target, executed, goal, .. } = process.exits[number as usize];
-    if matches!(kind, edge_kind::UNMATCHED | edge_kind::TAIL) {
+    if kind == edge_kind::UNMATCHED {
         let stack = area.registers.rsp;
         calls::left(process, area, number, stack);
         return Ok(Some(goal));

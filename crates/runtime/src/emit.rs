@@ -41,7 +41,7 @@ macro_rules! gs {
 pub(crate) use gs;
 
 /// Position in `gs:` of spill slot `n`.
-pub fn spill_slot(n: u32) -> u32 {
+pub const fn spill_slot(n: u32) -> u32 {
     gs!(spill) + 8 * n
 }
 

@@ -169,7 +169,8 @@ fn load_target(code: &mut Code, bytes: &[u8], instruction: &Instruction) -> bool
 }
 
 /// Emits the check that an indirect branch goes to `target`; on failure it goes on to `next`. The address
-/// of the byte by which the check is switched off: with 0 in it, it always fails.
+/// of the byte by which the check is switched off: with 0 in it, it always fails. `rcx` and `rdx` are still
+/// borrowed after it.
 pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) -> u64 {
     if target <= i32::MAX as u64 {
         code.raw(&[0x48, 0x8d, 0x8a]); // lea rcx, [rdx-target]
@@ -188,9 +189,13 @@ pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Op
         None => code.jump_far(entry::miss_routine(table)),
     }
     code.bytes[over + 1] = (code.bytes.len() - over - 2) as u8;
+    code.address + over as u64 + 1
+}
+
+/// Gives back the registers that an indirect branch borrows.
+pub fn give_back(code: &mut Code) {
     code.load(Borrowed::Rcx, spill_slot(RCX_SLOT));
     code.load(Borrowed::Rdx, spill_slot(RDX_SLOT));
-    code.address + over as u64 + 1
 }
 
 /// Where translated code says which entry it missed, and the target.

@@ -2,8 +2,8 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::calls::sequence::{Call, Leave, Sequence};
-use crate::calls::{self, Step};
+use crate::calls::sequence::{Enter, Leave, Sequence};
+use crate::calls::{self, Call, Jump, Step};
 use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
@@ -40,22 +40,22 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
 /// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
 fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
-    let Edge { toll, .. } = edge(process, exit.from, exit.executed, to, exit.kind)?;
-    let tail = match exit.kind {
-        edge_kind::JUMP | edge_kind::BRANCH => tail(process, exit.from, exit.executed, to),
+    let Edge { toll, call } = edge(process, exit.from, exit.executed, to, exit.kind)?;
+    let sequence = match (exit.kind, call) {
+        (edge_kind::CALL, Some(call)) => Some(enter(process, exit.from, call)?),
+        (edge_kind::JUMP | edge_kind::BRANCH, _) => onward(process, exit.from, to)?,
         _ => None,
     };
     let entry = process.blocks[to as usize].entry;
     let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
-    if toll == Toll::NONE && tail.is_none() && (reachable || exit.place == 0) {
+    if toll == Toll::NONE && sequence.is_none() && (reachable || exit.place == 0) {
         return Ok(entry);
     }
     let live = process.blocks[to as usize].live;
     let region = process.cache.region_for(exit.stub, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
-    if let Some((calls, (tail, by))) = process.calls.as_mut().zip(tail) {
-        calls.emit(&mut code, tail);
-        process.exits[by as usize].goal = code.here();
+    if let Some((calls, sequence)) = process.calls.as_mut().zip(sequence) {
+        calls.emit(&mut code, sequence);
     }
     code.toll(toll, live);
     code.jump_far(entry);
@@ -98,8 +98,7 @@ pub fn indirect(
     let region = process.cache.region_for(block.entry, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
     let switch = indirect::emit_check(&mut code, address, table, index, next);
-    let found = code.here();
-    let unmatched = calls(process, &mut code, site, to, noted.call)?;
+    let (found, unmatched) = calls(process, &mut code, site, to, noted.call)?;
     let past = code.here();
     code.toll(noted.toll, block.live);
     code.jump_far(block.entry);
@@ -211,88 +210,108 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let passage = process.placing.way(vertex, Vertex::start(to), ahead);
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
-    let Process { calls, shared, record, .. } = &mut *process;
-    let call = calls.as_mut().and_then(|calls| match kind {
-        edge_kind::CALL => calls.direct(from),
-        edge_kind::INDIRECT_CALL => Some(calls.add(from, address, || shared.take_counter(record))),
-        _ => None,
-    });
+    let code = code_of(&process.blocks[to as usize]);
+    let Process { calls, space, shared, record, .. } = &mut *process;
+    let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
+    let call = call.map(|calls| calls.add(space, from, (address, code), || shared.take_counter(record)));
     let cost = call.map_or(NONE, |call| calls::number(call.cost));
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;
     Ok(Edge { toll, call })
 }
 
-/// Adds to the stub of an indirect branch by `site` to block `to` what the costs of calls need. The exit by
-/// which threads leave it whose calls the dispatcher has to sort out, if there can be any.
+/// Adds to the stub of an indirect branch by `site` to block `to` what the costs of calls need, and gives back the
+/// registers that the branch borrowed. Where a thread goes on that has its own registers, but only came here; and
+/// the exit by which threads leave it whose calls the dispatcher has to sort out, if there can be any.
 fn calls(
     process: &mut Process,
     code: &mut Code,
     site: u32,
     to: u32,
     call: Option<Call>,
-) -> Result<Option<u32>, Failure> {
+) -> Result<(u64, Option<u32>), Failure> {
     let Site { from, kind } = process.sites[site as usize];
     let Block { address, live, .. } = process.blocks[to as usize];
-    let (last, executed) = (process.blocks[from as usize], process.blocks[from as usize].instructions);
-    let Some(calls) = &mut process.calls else { return Ok(None) };
-    let caller = calls.site(address);
+    let last = process.blocks[from as usize];
+    if process.calls.is_none() {
+        indirect::give_back(code);
+        return Ok((code.here(), None));
+    }
     let exit = process.exits.len() as u32;
-    match (kind, call) {
-        (edge_kind::INDIRECT_CALL, Some(call)) => {
-            calls.emit(code, Sequence::enter(call, last.address + u64::from(last.length)));
-            return Ok(None);
-        }
-        (edge_kind::RETURN, _) => {
-            let lead = |block: u32| process.placing.lead(Vertex::end(block));
-            let ahead = caller.and_then(|caller| i32::try_from(lead(from)? - lead(caller)?).ok());
-            match (caller, ahead) {
-                (Some(_), Some(ahead)) => {
-                    let is_free = !live.intersects(FlagSet::ALL);
-                    let leave = Leave { key: key_at_return(address, &last), ahead, exit, is_free };
-                    calls.emit(code, Sequence::Leave(leave));
-                }
-                // It returns to where no call returns to.
-                _ => Step::Leave(exit).emit(code),
+    // Jumps that moved the stack pointer end a long jump or an exception's way up, or switch to another stack.
+    let may_leave = kind == edge_kind::RETURN || kind == edge_kind::INDIRECT_JUMP && moves_stack(&last);
+    let sequence = match (kind, call) {
+        (_, Some(call)) => Some(enter(process, from, call)?),
+        (edge_kind::RETURN, _) => leave(process, from, (address, live), exit)?,
+        (edge_kind::INDIRECT_JUMP, _) if !may_leave => onward(process, from, to)?,
+        _ => None,
+    };
+    let Process { calls, space, shared, record, exits, .. } = &mut *process;
+    let mut found = code.here();
+    match calls.as_mut().zip(sequence) {
+        Some((calls, sequence)) => calls.emit(code, sequence.borrowing()),
+        None => {
+            indirect::give_back(code);
+            found = code.here();
+            if may_leave {
+                Step::Leave(exit).emit(code);
             }
         }
-        // The end of a long jump or of an exception's way up, or a switch to another stack.
-        (edge_kind::INDIRECT_JUMP, _) if moves_stack(&last) => {
-            Step::Leave(exit).emit(code);
-        }
-        (edge_kind::INDIRECT_JUMP, _) => {
-            let tail = tail(process, from, executed, to).zip(process.calls.as_mut());
-            return Ok(tail.map(|((tail, by), calls)| {
-                calls.emit(code, tail);
-                by
-            }));
-        }
-        _ => return Ok(None),
     }
-    process.exits.push(Exit::new(from, edge_kind::UNMATCHED, executed, address));
-    Ok(Some(exit))
+    if may_leave {
+        exits.push(Exit::new(from, edge_kind::UNMATCHED, last.instructions, address));
+    }
+    if let Some(calls) = calls.as_mut().filter(|_| may_leave && kind == edge_kind::INDIRECT_JUMP) {
+        calls.moves_to(space, exit, address, || shared.take_counter(record));
+    }
+    Ok((found, may_leave.then_some(exit)))
 }
 
-/// What is added to a jump by block `from` to block `to`, and the exit that it may leave by, if costs of calls
-/// are asked for and it leads to another function.
-fn tail(process: &mut Process, from: u32, executed: u16, to: u32) -> Option<(Sequence, u32)> {
-    let ends = [from, to].map(|block| process.blocks[block as usize].address);
-    let Process { calls, space, shared, record, exits, .. } = &mut *process;
-    let exit = exits.len() as u32;
-    let tail = calls.as_mut()?.tail(space, ends.into(), exit, || shared.take_counter(record))?;
-    exits.push(Exit::new(from, edge_kind::TAIL, executed, ends[1]));
-    Some((tail, exit))
+/// What is added to a call by block `from`.
+fn enter(process: &Process, from: u32, Call { cost, callee }: Call) -> Result<Sequence, Failure> {
+    let ahead = ahead(process, from)?;
+    Ok(Sequence::Enter(Enter { cost, callee, ahead, borrowed: false }))
 }
 
-/// See [`Leave::key`], for a return by the last instruction of `block`.
-fn key_at_return(returns_to: u64, block: &Block) -> i32 {
-    let code = code_of(block);
+/// What is added to a return by block `from` to an address, where some flags are read; none if no call returns
+/// there. The thread leaves by `exit` if another call is the latest.
+fn leave(
+    process: &mut Process,
+    from: u32,
+    (to, live): (u64, FlagSet),
+    exit: u32,
+) -> Result<Option<Sequence>, Failure> {
+    let ahead = ahead(process, from)?;
+    let block = process.blocks[from as usize];
     // `ret` with an operand ends in it.
-    let discard = match code {
-        [.., 0xc2, low, high] => i32::from(u16::from_le_bytes([*low, *high])),
+    let discard = match code_of(&block) {
+        [.., 0xc2, low, high] => u16::from_le_bytes([*low, *high]),
         _ => 0,
     };
-    calls::key(returns_to) - 7 - discard
+    let Process { calls: Some(calls), space, .. } = &mut *process else { return Ok(None) };
+    let is_leaf = calls.is_leaf(space, block.address);
+    let leave = Leave { discard, ahead, exit, is_free: !live.intersects(FlagSet::ALL), is_leaf };
+    Ok(calls.is_site(to).then_some(Sequence::Leave(leave)))
+}
+
+/// What is added to a jump by block `from` to block `to`, if costs of calls are asked for and it leads to another
+/// function.
+fn onward(process: &mut Process, from: u32, to: u32) -> Result<Option<Sequence>, Failure> {
+    if process.calls.is_none() {
+        return Ok(None);
+    }
+    let ahead = ahead(process, from)?;
+    let [from, to] = [from, to].map(|block| process.blocks[block as usize]);
+    let [from_code, to_code] = [&from, &to].map(|block| (block.address, code_of(block)));
+    let jump = Jump { from: from_code, to: to_code, instructions: from.instructions, ahead };
+    let Process { calls, space, shared, record, .. } = &mut *process;
+    Ok(calls.as_mut().and_then(|calls| calls.onward(space, jump, || shared.take_counter(record))))
+}
+
+/// How far a thread is ahead of its clock when it leaves a block.
+fn ahead(process: &Process, from: u32) -> Result<i32, Failure> {
+    let lead = process.placing.lead(Vertex::end(from));
+    lead.and_then(|lead| i32::try_from(lead).ok()).ok_or(Failure::Internal)
 }
 
 fn moves_stack(block: &Block) -> bool {
@@ -300,7 +319,7 @@ fn moves_stack(block: &Block) -> bool {
 }
 
 /// The code of a block, as it was when it was translated.
-fn code_of(block: &Block) -> &[u8] {
+fn code_of(block: &Block) -> &'static [u8] {
     // SAFETY: the copy that was logged stays, and is as long as the block.
     unsafe { core::slice::from_raw_parts(block.copy as *const u8, block.length.into()) }
 }

@@ -56,12 +56,6 @@ impl Placing {
         clock.pass(Some(Vertex::start(block)), Some(Vertex::end(block)), instructions as i64)
     }
 
-    /// The ends of two blocks are the same call, entered at different places: whichever was executed, the clock
-    /// says the same there. The first must be a block that was just added.
-    pub fn same_call(&mut self, added: u32, known: u32) {
-        self.pass(Some(Vertex::end(known)), Some(Vertex::end(added)), 0);
-    }
-
     /// A way from one point to another, on which `instructions` are executed: usually none.
     pub fn way(&mut self, from: Vertex, to: Vertex, instructions: i64) -> Passage {
         let step = self.pass(Some(from), Some(to), instructions);

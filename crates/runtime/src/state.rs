@@ -2,8 +2,7 @@
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
-use crate::calls::Calls;
-use crate::calls::sequence::Call;
+use crate::calls::{Call, Calls};
 use crate::emit::Toll;
 use crate::forest::Vertex;
 use crate::marks::Marks;

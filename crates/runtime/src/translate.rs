@@ -7,7 +7,6 @@
 
 use crate::borrow;
 use crate::cache::{self, Kind};
-use crate::calls::sequence::Sequence;
 use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
@@ -43,8 +42,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
     };
     let first = process.blocks.len() as u32;
-    let known_call = |returns_to| process.calls.as_ref()?.site(returns_to);
-    unit::place_counters(&mut unit, &mut process.placing, first, known_call);
+    unit::place_counters(&mut unit, &mut process.placing, first);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
     let marks = process.marks.end();
@@ -97,7 +95,7 @@ fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: 
     address
 }
 
-pub(crate) fn is_call(instruction: &Instruction) -> bool {
+fn is_call(instruction: &Instruction) -> bool {
     matches!(instruction.control, Control::Call { .. } | Control::IndirectCall)
 }
 
@@ -206,7 +204,7 @@ impl Translation<'_> {
         if is_call(unit.last(block))
             && let Some(calls) = &mut self.process.calls
         {
-            calls.add_site(self.first + block as u32, unit.last(block).next());
+            calls.add_site(unit.last(block).next());
         }
         if self.free.is_some() {
             self.check(block);
@@ -319,7 +317,6 @@ impl Translation<'_> {
             Control::Call { target } => {
                 self.push(instruction.next());
                 let done = self.code.bytes.len();
-                self.enter(block, target, instruction.next());
                 self.leave(block, edge_kind::CALL, target, None);
                 Ok(done)
             }
@@ -473,15 +470,6 @@ impl Translation<'_> {
             let stub = self.way_out(number);
             self.loops.push(Loop { place: self.code.address + place as u64, entry: block.entry, stub });
         }
-    }
-
-    /// At a direct call that is done: it gets a frame, if the costs of calls are asked for.
-    fn enter(&mut self, block: usize, target: u64, returns_to: u64) {
-        let block = self.first + block as u32;
-        let Process { calls: Some(calls), shared, record, .. } = &mut *self.process else { return };
-        let call = calls.add(block, target, || shared.take_counter(record));
-        calls.set_direct(block, call);
-        calls.emit(&mut self.code, Sequence::enter(call, returns_to));
     }
 
     fn toll(&mut self, passage: Passage) -> Result<Toll, Failure> {

@@ -286,13 +286,8 @@ fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
 }
 
 /// Decides what of the unit is counted. Its blocks join those of `placing`, the first as number
-/// `first_block`. `known_call` gives an older block that ends in the call returning to an address.
-pub fn place_counters(
-    unit: &mut Unit,
-    placing: &mut Placing,
-    first_block: u32,
-    known_call: impl Fn(u64) -> Option<u32>,
-) {
+/// `first_block`.
+pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32) {
     let number = |block: usize| first_block + block as u32;
     for block in 0..unit.blocks.len() {
         let instructions = unit.blocks[block].instructions.len();
@@ -303,10 +298,6 @@ pub fn place_counters(
             unit.blocks[block].step = placing.add_loop(number(block), instructions);
         } else {
             placing.add_block(number(block), instructions);
-        }
-        let last = unit.last(block);
-        if let Some(known) = known_call(last.next()).filter(|_| crate::translate::is_call(last)) {
-            placing.same_call(number(block), known);
         }
     }
     // Jumps before falling through, because a counter costs a detour on a jump and none otherwise; and

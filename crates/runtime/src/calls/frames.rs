@@ -1,14 +1,14 @@
 //! The frames of a thread: what becomes of them when calls do not simply return.
 
-use super::{key, strands};
-use crate::forest::Vertex;
+use super::sequence::Callee;
+use super::strands;
 use crate::state::{Exit, Process};
 use crate::sys::filter::is_confined;
 use crate::sys::{call, number};
 use core::slice;
 use core::sync::atomic::Ordering;
 use timewise_abi::log::edge_kind;
-use timewise_abi::thread::{COUNTERS, Frame, ThreadArea, state};
+use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea, state};
 
 /// How far below its latest frame a thread is taken to be on the same stack.
 const NEAR: u64 = 16 << 10;
@@ -17,21 +17,27 @@ const NEAR: u64 = 16 << 10;
 const GUARD: u64 = 0x1000;
 
 /// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
-/// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer.
-fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u64, address: u64) {
-    let (from, executed) = exit;
+/// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer, maybe
+/// into another function.
+fn matched(
+    process: &Process,
+    area: &mut ThreadArea,
+    (from, executed): (u32, u16),
+    (stack, address): (u64, u64),
+    function: Option<Callee>,
+) {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let Some(lead) = process.placing.lead(vertex) else { return };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
     // A handler that returned is over when the kernel is told so.
-    let is_handler = |frame: Frame| frame.cost == 0 && frame.key.wrapping_add(8) == stack;
+    let is_handler = |frame: Frame| frame.cost == 0 && frame.slot.wrapping_add(8) == stack;
     if frames.latest().is_some_and(is_handler) {
         return;
     }
     let ends = |frames: &Frames, frame: &Frame| {
         let to = frames.returns_to(frame);
-        frames.slot(frame).wrapping_add(8) == stack && to.is_none_or(|to| to == address)
+        frame.slot.wrapping_add(8) == stack && to.is_none_or(|to| to == address)
     };
     if frames.end_down_to(ends) {
         return;
@@ -39,6 +45,9 @@ fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u6
     if frames.is_near(stack) {
         // Landed in a function further up, by an exception or a long jump.
         frames.drop_below(stack);
+        if let Some(callee) = function {
+            frames.become_another(callee);
+        }
         return;
     }
     let found = strands::find(&*frames.area, |open| {
@@ -50,27 +59,13 @@ fn matched(process: &Process, area: &mut ThreadArea, exit: (u32, u16), stack: u6
     }
 }
 
-/// The thread left by an exit that is there for its calls, with the stack pointer at `stack`.
+/// The thread left by exit `number`; if that is there for its calls, they are put in order. The stack pointer is
+/// `stack`.
 pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64) {
     let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
-    let function = process.calls.as_ref().and_then(|calls| calls.tails.get(&number).copied());
-    match (kind, function) {
-        (edge_kind::UNMATCHED, _) => matched(process, area, (from, executed), stack, target),
-        (edge_kind::TAIL, Some(function)) => become_another(process, area, (from, executed), function),
-        _ => {}
-    }
-}
-
-/// The latest activation jumped to another function. What it cost so far is charged as the present one's.
-fn become_another(process: &Process, area: &mut ThreadArea, from: (u32, u16), function: u32) {
-    let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
-    let Some(frame) = frames.latest() else { return };
-    frames.charge(&frame);
-    *frames.counter(frame.function) = frame.older.into();
-    let older = *frames.counter(function) as u32;
-    let clock = frames.clock_at(&frame, frames.now);
-    if let Some(latest) = frames.open().last_mut() {
-        *latest = Frame { clock, function, older, ..frame };
+    if kind == edge_kind::UNMATCHED {
+        let function = process.calls.as_ref().and_then(|calls| calls.moved_to.get(&number).copied());
+        matched(process, area, (from, executed), (stack, target), function);
     }
 }
 
@@ -107,8 +102,7 @@ pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
     for index in 0..frames.open().len() {
         let frame = frames.open()[index];
         frames.charge(&frame);
-        let clock = frames.clock_at(&frame, frames.now);
-        frames.open()[index].clock = clock;
+        frames.open()[index].clock = frames.now;
     }
     frames.area.settled = frames.area.clock;
 }
@@ -127,21 +121,15 @@ pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
         core::ptr::copy_nonoverlapping(from, to, bytes as usize + size_of::<Frame>());
     }
     (child.frame_top, child.clock, child.strands) = (child_base + bytes, area.clock, area.strands);
-    let mut frames = Frames { process, area: child, now: 0 };
-    for index in 1..frames.open().len() {
-        let (waiting, site) = (frames.open()[index - 1].function, frames.open()[index].cost);
-        *frames.counter(waiting) = site.into();
-    }
+    Frames { process, area: child, now: 0 }.note_waiting();
 }
 
 /// A thread is about to take its first step, or the copy of one its next, from outside: what its calls cost
 /// counts from here.
 pub fn start(process: &Process, area: &mut ThreadArea) {
     let Some(mut frames) = Frames::at(process, area, None) else { return };
-    for index in 0..frames.open().len() {
-        let clock = frames.clock_at(&frames.copy(index), frames.now);
-        frames.open()[index].clock = clock;
-    }
+    let now = frames.now;
+    frames.open().iter_mut().for_each(|frame| frame.clock = now);
     strands::start(&mut frames);
 }
 
@@ -155,9 +143,14 @@ pub fn limit(process: &Process, area: &ThreadArea) {
     }
 }
 
-/// Whether a fault at `address` means that the thread has too many frames. They are dropped then, and a thread
-/// with the new top of frames in `rcx` can go on.
-pub fn is_overflow(process: &Process, area: &mut ThreadArea, address: u64, rcx: &mut u64) -> bool {
+/// Whether a fault at `address` means that the thread has too many frames. They are dropped then, and the thread
+/// can go on, which was about to write the first of a new frame beyond the one in `rcx`, perhaps what is in `rdx`.
+pub fn is_overflow(
+    process: &Process,
+    area: &mut ThreadArea,
+    address: u64,
+    registers: &mut Registers,
+) -> bool {
     let end = area.this + process.shared.header().thread_area_size;
     if process.calls.is_none() || !(end - GUARD..end).contains(&address) {
         return false;
@@ -166,13 +159,11 @@ pub fn is_overflow(process: &Process, area: &mut ThreadArea, address: u64, rcx: 
     area.frame_top = (end - GUARD) - size_of::<Frame>() as u64;
     let mut frames = Frames { process, area, now: 0 };
     let count = frames.open().len();
-    for index in 0..count {
-        let function = frames.open()[index].function;
-        *frames.counter(function) = 0;
-    }
+    frames.forget_waiting();
     area.lost_calls += count as u64;
-    area.frame_top = base + size_of::<Frame>() as u64;
-    *rcx = area.frame_top;
+    area.frame_top = base;
+    // No older activation of the function waits any more.
+    (registers.rcx, registers.rdx) = (base, 0);
     true
 }
 
@@ -183,10 +174,14 @@ pub fn mark_handler(process: &Process, area: &mut ThreadArea, place: u64) {
     if process.calls.is_none() || area.frame_top + 2 * size_of::<Frame>() as u64 > room {
         return;
     }
-    area.frame_top += size_of::<Frame>() as u64;
+    let clock = area.clock;
+    let mut frames = Frames { process, area, now: clock };
+    // And the handler's own calls are none of theirs.
+    frames.forget_waiting();
+    frames.area.frame_top += size_of::<Frame>() as u64;
     // SAFETY: there is room for it.
-    let frame = unsafe { &mut *(area.frame_top as *mut Frame) };
-    *frame = Frame { key: place, clock: area.clock, ..Frame::default() };
+    let frame = unsafe { &mut *(frames.area.frame_top as *mut Frame) };
+    *frame = Frame { slot: place, clock, ..Frame::default() };
 }
 
 /// The handler marked with `place` is over, and its thread outside.
@@ -194,7 +189,7 @@ pub fn end_handler(process: &Process, area: &mut ThreadArea, place: u64) {
     if process.calls.is_some() {
         let now = area.clock;
         let mut frames = Frames { process, area, now };
-        frames.end_down_to(|_, frame| frame.cost == 0 && frame.key == place);
+        frames.end_down_to(|_, frame| frame.cost == 0 && frame.slot == place);
     }
 }
 
@@ -264,25 +259,9 @@ impl Frames<'_> {
         Some(block.address + u64::from(block.length))
     }
 
-    /// Address of the return address.
-    fn slot(&self, frame: &Frame) -> u64 {
-        frame.key.wrapping_sub(self.returns_to(frame).map_or(0, |to| key(to) as u64))
-    }
-
-    /// How far a thread is ahead of its clock at a call.
-    fn lead(&self, frame: &Frame) -> i64 {
-        let site = self.process.calls.as_ref().and_then(|calls| calls.sites.get(&frame.cost));
-        site.and_then(|&block| self.process.placing.lead(Vertex::end(block))).unwrap_or(0)
-    }
-
-    /// The clock of a call that was made at `moment`.
-    pub fn clock_at(&self, frame: &Frame, moment: u64) -> u64 {
-        moment.wrapping_add_signed(-self.lead(frame))
-    }
-
     /// Charges what a call cost until now.
     fn charge(&mut self, frame: &Frame) -> u64 {
-        let cost = self.now.wrapping_sub(frame.clock.wrapping_add_signed(self.lead(frame)));
+        let cost = self.now.wrapping_sub(frame.clock);
         let charged = self.counter(frame.cost);
         *charged = charged.wrapping_add(cost);
         let waiting = self.counter(frame.older);
@@ -305,6 +284,45 @@ impl Frames<'_> {
         self.area.frame_top -= size_of::<Frame>() as u64;
         if frame.cost == 0 {
             self.skip(cost);
+            self.note_waiting();
+        }
+    }
+
+    /// The latest activation is one of another function from here on: what it cost so far is charged as the present
+    /// one's.
+    fn become_another(&mut self, callee: Callee) {
+        let Some(frame) = self.latest() else { return };
+        self.charge(&frame);
+        *self.counter(frame.function) = frame.older.into();
+        let function = callee.function();
+        let older = self.waiting(function);
+        let clock = self.now;
+        if let Some(latest) = self.open().last_mut() {
+            *latest = Frame { clock, function, older, ..frame };
+        }
+    }
+
+    /// The site at which the latest activation of a function waits.
+    pub fn waiting(&mut self, function: u32) -> u32 {
+        if function == 0 { 0 } else { *self.counter(function) as u32 }
+    }
+
+    /// Notes of each function that is called at which site its latest activation waits, but for what a handler
+    /// interrupted.
+    fn note_waiting(&mut self) {
+        let handler = self.open().iter().rposition(|frame| frame.cost == 0);
+        let first = handler.map_or(0, |handler| handler + 1);
+        for index in first + 1..self.open().len() {
+            let (function, site) = (self.open()[index - 1].function, self.open()[index].cost);
+            *self.counter(function) = site.into();
+        }
+    }
+
+    /// No activation waits for what comes now.
+    fn forget_waiting(&mut self) {
+        for index in 0..self.open().len() {
+            let function = self.open()[index].function;
+            *self.counter(function) = 0;
         }
     }
 
@@ -328,20 +346,20 @@ impl Frames<'_> {
     /// Whether a stack pointer is on the stack of the open calls, or nothing says otherwise.
     fn is_near(&mut self, stack: u64) -> bool {
         let Some(latest) = self.latest() else { return strands::is_empty(self.area) };
-        let lowest = self.slot(&latest).saturating_sub(NEAR);
-        let highest = self.slot(&self.copy(0)).saturating_add(NEAR);
+        let lowest = latest.slot.saturating_sub(NEAR);
+        let highest = self.copy(0).slot.saturating_add(NEAR);
         (lowest..=highest).contains(&stack)
     }
 
     /// Whether a stack pointer lies on the stack of these calls.
     fn holds(&self, open: &[Frame], stack: u64) -> bool {
         let ends = open.last().zip(open.first());
-        ends.is_some_and(|(low, high)| (self.slot(low)..=self.slot(high)).contains(&stack))
+        ends.is_some_and(|(low, high)| (low.slot..=high.slot).contains(&stack))
     }
 
     /// Ends calls whose part of the stack is gone.
     fn drop_below(&mut self, stack: u64) {
-        while self.latest().is_some_and(|frame| self.slot(&frame) < stack) {
+        while self.latest().is_some_and(|frame| frame.slot < stack) {
             self.end();
         }
     }

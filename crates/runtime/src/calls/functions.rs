@@ -1,9 +1,13 @@
-//! Where functions begin, as far as the unwind tables of mapped files say so.
+//! Where functions begin, and whether they make calls, as far as the unwind tables of mapped files say so.
 
 use crate::address_space::{AddressSpace, Mapping};
+use crate::state::AddressHasher;
 use crate::sys::memory::read;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::hash::BuildHasherDefault;
+use hashbrown::HashMap;
+use timewise_isa::{Control, boundaries, moves_stack};
 
 /// How far below its code a file's header is looked for, in pages.
 const PAGES: u64 = 16;
@@ -20,25 +24,69 @@ struct Told {
     entry: u64,
 }
 
-/// The functions of each mapping that was asked about, in order.
+/// Longest code of a function that is looked through for calls.
+const LOOKED_THROUGH: u64 = 4096;
+
+/// The functions of a mapping.
+#[derive(Debug)]
+struct Image {
+    mapping: Mapping,
+    /// In order.
+    told: Vec<Told>,
+    /// Whether those at these addresses make no calls, as far as it was asked.
+    leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
+}
+
+/// The functions of each mapping that was asked about.
 #[derive(Debug, Default)]
-pub struct Functions(Vec<(Mapping, Vec<Told>)>);
+pub struct Functions(Vec<Image>);
 
 impl Functions {
     /// Where the function begins that holds `address`; none if nothing says so.
     pub fn start(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
+        self.image(space, address)?.told(address).map(|told| told.start)
+    }
+
+    /// Whether `code`, at `address`, is all of a function or of a linker's entry for one, and only jumps on.
+    pub fn is_stub(&mut self, space: &AddressSpace, address: u64, code: &[u8]) -> bool {
+        let by_memory = match behind_marks(code) {
+            [0xe9, _, _, _, _] => false,
+            [0xff, 0x25, _, _, _, _] => true,
+            _ => return false,
+        };
+        match self.image(space, address).and_then(|image| image.told(address)) {
+            Some(told) if told.length() == Some(code.len() as u64) => true,
+            Some(told) => by_memory && told.is_linkers(),
+            None => by_memory,
+        }
+    }
+
+    /// Whether the function that holds `address` is known to make no calls, and to leave by returns only.
+    pub fn is_leaf(&mut self, space: &AddressSpace, address: u64) -> bool {
+        let Some(image) = self.image(space, address) else { return false };
+        let Some(told) = image.told(address) else { return false };
+        *image.leaves.entry(told.start).or_insert_with(|| told.is_leaf())
+    }
+
+    fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
         let mapping = space.mapping(address)?;
-        let known = self.0.iter().position(|(known, _)| *known == mapping);
+        let known = self.0.iter().position(|image| image.mapping == mapping);
         let known = known.unwrap_or_else(|| {
-            let image = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
-            self.0.push((mapping, image.unwrap_or_default()));
+            let told = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
+            self.0.push(Image { mapping, told: told.unwrap_or_default(), leaves: HashMap::default() });
             self.0.len() - 1
         });
-        let starts = &self.0[known].1;
-        let after = starts.partition_point(|told| told.start <= address);
-        let told = starts[..after].last()?;
+        Some(&mut self.0[known])
+    }
+}
+
+impl Image {
+    /// The function that holds `address`.
+    fn told(&self, address: u64) -> Option<Told> {
+        let after = self.told.partition_point(|told| told.start <= address);
+        let told = *self.told[..after].last()?;
         // What lies between two functions is of neither: assembly often goes without an entry.
-        told.length().is_none_or(|length| address - told.start < length).then_some(told.start)
+        told.length().is_none_or(|length| address - told.start < length).then_some(told)
     }
 }
 
@@ -50,6 +98,42 @@ impl Told {
         let start = begin.wrapping_add_signed((field(begin, 4)? as u32 as i32).into());
         if start == self.start { field(begin + 4, 4) } else { None }
     }
+
+    /// Whether it is all the entries that a linker made for functions of other files.
+    fn is_linkers(self) -> bool {
+        let mut code = [0; 12];
+        let known = read(self.start, &mut code);
+        matches!(behind_marks(&code[..known]), [0xff, 0x25 | 0x35, ..])
+    }
+
+    /// See [`Functions::is_leaf`].
+    fn is_leaf(self) -> bool {
+        let Some(length) = self.length().filter(|&length| length <= LOOKED_THROUGH) else { return false };
+        let mut code = vec![0; length as usize];
+        let (mut at, mut ends) = (0, false);
+        if read(self.start, &mut code) != code.len() || moves_stack(&code) {
+            return false;
+        }
+        let is_inside = |target: u64| (self.start..self.start + length).contains(&target);
+        let stays = |(size, control): (u8, Control)| {
+            at += u64::from(size);
+            ends = matches!(control, Control::Return { .. } | Control::Jump { .. });
+            match control {
+                Control::Next | Control::Return { .. } => true,
+                Control::Jump { target } | Control::Branch { target, .. } | Control::CountBranch { target } => {
+                    is_inside(target)
+                }
+                _ => false,
+            }
+        };
+        boundaries(&code, self.start).all(stays) && ends && at == length
+    }
+}
+
+/// Code behind what only says that it may be branched to.
+fn behind_marks(code: &[u8]) -> &[u8] {
+    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
+    code.strip_prefix(&[0xf2]).unwrap_or(code) // bnd
 }
 
 /// A number of the program's memory, if it can be read.

@@ -6,8 +6,9 @@
 //! taken off there: so an instruction is charged to the most recent activation of each function only, and
 //! recursion is counted once.
 //!
-//! All that is done inline ([`sequence`]). A return finds the latest call's frame by the address on the stack at
-//! which it returns and by where to; whatever else happens to a stack (`frames.rs`) is seen when that fails.
+//! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
+//! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
+//! wanted only of a function that waits is not noted for one that makes no calls.
 
 mod frames;
 mod functions;
@@ -26,24 +27,23 @@ use crate::state::AddressHasher;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
-use hashbrown::HashMap;
-use sequence::{Call, Sequence, Tail};
+use hashbrown::{HashMap, HashSet};
+use sequence::{Callee, Pass, Sequence, Tail};
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// The block that a call ends, by the counter for its cost.
     sites: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
-    /// Blocks that end in calls, by where those return to.
-    returns: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    /// Where calls return to.
+    returns: HashSet<u64, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
     /// The counter of each function that was called or jumped to, by the address that this led to.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
-    /// Direct calls by their block.
-    direct: HashMap<u32, Call, BuildHasherDefault<AddressHasher>>,
-    /// Functions that are jumped to, by the exit by which a thread leaves on its way there.
-    tails: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
+    /// Functions that are jumped to once the stack pointer was moved, by the exit by which a thread leaves on its
+    /// way there.
+    moved_to: HashMap<u32, Callee, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code, by where it begins.
     sequences: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// All of it.
@@ -51,51 +51,79 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Notes that `block` ends in a call that returns to an address.
-    pub fn add_site(&mut self, block: u32, returns_to: u64) {
-        self.returns.insert(returns_to, block);
+    /// Notes that a call returns to an address.
+    pub fn add_site(&mut self, returns_to: u64) {
+        self.returns.insert(returns_to);
     }
 
-    /// The block that ends in a call returning to an address.
-    pub fn site(&self, returns_to: u64) -> Option<u32> {
-        self.returns.get(&returns_to).copied()
+    /// Whether a call returns to an address.
+    pub fn is_site(&self, returns_to: u64) -> bool {
+        self.returns.contains(&returns_to)
     }
 
-    /// Counters for the call by `block` of the function at `address`, in bytes from counter 0; `take` gives a
+    /// The counters for the call by `block` of the code at `address`, which begins with `code`; `take` gives a
     /// fresh one by its number.
-    pub fn add(&mut self, block: u32, address: u64, mut take: impl FnMut() -> u32) -> Call {
-        let function = *self.functions.entry(address).or_insert_with(|| place(take()));
-        let cost = place(take());
-        self.sites.insert(cost, block);
-        Call { cost, function }
-    }
-
-    /// What a jump from `from` to `to` needs: if it goes to another function, that one's activation replaces the
-    /// present one, with the help of the dispatcher by way of `exit` if need be.
-    pub fn tail(
+    pub fn add(
         &mut self,
         space: &AddressSpace,
-        (from, to): (u64, u64),
-        exit: u32,
-        take: impl FnOnce() -> u32,
-    ) -> Option<Sequence> {
-        let (before, after) = (self.starts.start(space, from)?, self.starts.start(space, to)?);
-        if before == after {
-            return None;
+        block: u32,
+        (address, code): (u64, &[u8]),
+        mut take: impl FnMut() -> u32,
+    ) -> Call {
+        let callee = self.callee(space, (address, address, code), &mut take);
+        let cost = place(take());
+        self.sites.insert(cost, block);
+        Call { cost, callee }
+    }
+
+    /// What a jump needs that goes to another function.
+    pub fn onward(&mut self, space: &AddressSpace, jump: Jump, mut take: impl FnMut() -> u32) -> Option<Sequence> {
+        let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
+        let (before, after) = (self.starts.start(space, from), self.starts.start(space, to));
+        let callee = self.callee(space, (after.unwrap_or(to), to, goal), &mut take);
+        if self.starts.is_stub(space, from, code) {
+            return match callee {
+                Callee::Leaf => None,
+                Callee::Function(function) => {
+                    Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
+                }
+                Callee::Stub => Some(Sequence::Tail(Tail { callee, ahead, borrowed: false })),
+            };
         }
-        let function = *self.functions.entry(after).or_insert_with(|| place(take()));
-        self.tails.insert(exit, function);
-        Some(Sequence::Tail(Tail { function, exit }))
+        // From code that nothing is told of, a function is entered at its beginning.
+        let enters = before.is_some() || after == Some(to);
+        let is_another = callee == Callee::Stub || (after.is_some() && before != after && enters);
+        is_another.then_some(Sequence::Tail(Tail { callee, ahead, borrowed: false }))
     }
 
-    /// Notes that it is a direct call.
-    pub fn set_direct(&mut self, block: u32, call: Call) {
-        self.direct.insert(block, call);
+    /// Notes that a thread which leaves by `exit`, having moved its stack pointer, may be on its way into the
+    /// function at `to`.
+    pub fn moves_to(&mut self, space: &AddressSpace, exit: u32, to: u64, take: impl FnMut() -> u32) {
+        if self.starts.start(space, to) == Some(to) {
+            let callee = self.callee(space, (to, to, &[]), take);
+            self.moved_to.insert(exit, callee);
+        }
     }
 
-    /// The counters of a direct call.
-    pub fn direct(&self, block: u32) -> Option<Call> {
-        self.direct.get(&block).copied()
+    /// Whether the function that holds `address` makes no calls.
+    pub fn is_leaf(&mut self, space: &AddressSpace, address: u64) -> bool {
+        self.starts.is_leaf(space, address)
+    }
+
+    /// What is entered at an address where a block of `code` begins, of the function known by the address `name`.
+    fn callee(
+        &mut self,
+        space: &AddressSpace,
+        (name, address, code): (u64, u64, &[u8]),
+        mut take: impl FnMut() -> u32,
+    ) -> Callee {
+        if self.starts.is_stub(space, address, code) {
+            Callee::Stub
+        } else if self.starts.is_leaf(space, address) {
+            Callee::Leaf
+        } else {
+            Callee::Function(*self.functions.entry(name).or_insert_with(|| place(take())))
+        }
     }
 
     /// Adds a sequence to translated code.
@@ -116,6 +144,28 @@ impl Calls {
     }
 }
 
+/// A jump from the end of a block to another; both with their address and code.
+#[derive(Clone, Copy, Debug)]
+pub struct Jump<'a> {
+    /// The block that jumps.
+    pub from: (u64, &'a [u8]),
+    /// Where to.
+    pub to: (u64, &'a [u8]),
+    /// Instructions of the block that jumps.
+    pub instructions: u16,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+}
+
+/// The counters of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// For its cost, in bytes from counter 0.
+    pub cost: u32,
+    /// What is called.
+    pub callee: Callee,
+}
+
 /// Where counter `number` lies, in bytes from counter 0: 0 stands for nobody's if there was no room.
 fn place(number: u32) -> u32 {
     if number == timewise_abi::NONE { 0 } else { 8 * number }
@@ -124,9 +174,4 @@ fn place(number: u32) -> u32 {
 /// The number of the counter at a place.
 pub fn number(place: u32) -> u32 {
     place / 8
-}
-
-/// What makes the key of a frame from the address of the return address: the return address's own low bits.
-pub fn key(returns_to: u64) -> i32 {
-    (returns_to & 0x3fff_ffff) as i32
 }

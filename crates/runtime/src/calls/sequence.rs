@@ -1,20 +1,23 @@
 //! What is added at calls and returns, step by step.
 //!
-//! No step before the first that needs it changes a flag, and those of [`Leave`] that do are used only where
-//! no flag is read.
+//! No step changes a flag, but for those of [`Leave`] that are used only where no flag is read.
 
-use super::key;
 use super::step::{FRAME, Next, Step};
-use crate::emit::Borrowed::{Rax, Rcx, Rdx};
+use crate::emit::Borrowed::{self, Rax, Rcx, Rdx};
 use crate::emit::{Code, gs, spill_slot};
+use crate::indirect::{RCX_SLOT, RDX_SLOT};
 use alloc::vec::Vec;
 use core::mem::offset_of;
 use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea};
 
-/// Spill slots of the registers that sequences borrow.
-const RCX_SLOT: u32 = 4;
-const RDX_SLOT: u32 = 5;
-const RAX_SLOT: u32 = 6;
+/// Spill slot of the third register that sequences borrow; the others are an indirect branch's.
+const RAX_SLOT: u32 = 4;
+
+/// Borrows `rcx` and `rdx`.
+const BORROW: [Step; 2] = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
+
+/// Gives them back.
+const GIVE_BACK: [Step; 2] = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
 
 macro_rules! at {
     ($field:ident) => {
@@ -22,47 +25,76 @@ macro_rules! at {
     };
 }
 
+/// What is called or jumped to, as far as calls are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// A function, by its counter.
+    Function(u32),
+    /// A function that makes no calls: no activation of it ever waits.
+    Leaf,
+    /// Code that only jumps on to a function, as linkers make it.
+    Stub,
+}
+
+impl Callee {
+    /// What a frame names.
+    pub fn function(self) -> u32 {
+        match self {
+            Callee::Function(function) => function,
+            Callee::Leaf | Callee::Stub => 0,
+        }
+    }
+}
+
 /// At a call, whose return address is on the stack: it gets a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enter {
     /// The counter for its cost.
     pub cost: u32,
-    /// The counter of the function that is called.
-    pub function: u32,
-    /// What makes the key of its frame from the address of the return address.
-    pub key: i32,
+    /// What is called.
+    pub callee: Callee,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+    /// Whether `rcx` and `rdx` are borrowed already.
+    pub borrowed: bool,
 }
 
-/// At a return that is expected to end the latest call: its cost is charged, and its frame goes.
+/// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
+/// are borrowed already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leave {
-    /// What makes the key, negated and less one, of the call's frame from the stack pointer.
-    pub key: i32,
-    /// How much further the thread is than its clock at the return, less the same at the call.
+    /// By how much more than 8 bytes the return moves the stack pointer.
+    pub discard: u16,
+    /// How far the thread is ahead of its clock.
     pub ahead: i32,
     /// The exit to leave by if another call is the latest.
     pub exit: u32,
     /// Whether no flag is read before it is written.
     pub is_free: bool,
+    /// Whether the function that returns makes no calls.
+    pub is_leaf: bool,
 }
 
-/// The counters of a call, in bytes from counter 0.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
-    /// For its cost.
-    pub cost: u32,
-    /// Of the function that is called.
-    pub function: u32,
-}
-
-/// At a jump to another function.
+/// At a jump to another function: the present activation becomes one of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
-    /// The counter of that function.
+    /// What is jumped to.
+    pub callee: Callee,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+    /// Whether `rcx` and `rdx` are borrowed already.
+    pub borrowed: bool,
+}
+
+/// At a stub's jump to the function that it stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pass {
+    /// The function's counter.
     pub function: u32,
-    /// The exit to leave by if an older activation waits of the present one, or of that function: it is charged
-    /// apart from here on.
-    pub exit: u32,
+    /// Instructions of the stub.
+    pub instructions: u16,
+    /// Whether `rcx` and `rdx` are borrowed already.
+    pub borrowed: bool,
 }
 
 /// One of them.
@@ -72,14 +104,21 @@ pub enum Sequence {
     Enter(Enter),
     /// At a return.
     Leave(Leave),
-    /// At a jump to another function: the present activation becomes one of it.
+    /// At a jump to another function.
     Tail(Tail),
+    /// At a stub's jump.
+    Pass(Pass),
 }
 
 impl Sequence {
-    /// At a call that returns to an address.
-    pub fn enter(Call { cost, function }: Call, returns_to: u64) -> Sequence {
-        Sequence::Enter(Enter { cost, function, key: key(returns_to) })
+    /// The same where `rcx` and `rdx` are borrowed already.
+    pub fn borrowing(self) -> Sequence {
+        match self {
+            Sequence::Enter(enter) => Sequence::Enter(Enter { borrowed: true, ..enter }),
+            Sequence::Tail(tail) => Sequence::Tail(Tail { borrowed: true, ..tail }),
+            Sequence::Pass(pass) => Sequence::Pass(Pass { borrowed: true, ..pass }),
+            Sequence::Leave(_) => self,
+        }
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -87,6 +126,7 @@ impl Sequence {
             Sequence::Enter(enter) => enter.steps(),
             Sequence::Leave(leave) => leave.steps(),
             Sequence::Tail(tail) => tail.steps(),
+            Sequence::Pass(pass) => pass.steps(),
         }
     }
 
@@ -143,142 +183,182 @@ fn length(steps: &[Step]) -> u8 {
     code.bytes.len() as u8
 }
 
-impl Tail {
-    fn steps(&self) -> Vec<Step> {
-        let give_back = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
-        let leave = [give_back[0], give_back[1], Step::Leave(self.exit)];
-        let mut steps = Vec::from([
-            Step::Save(spill_slot(RCX_SLOT), Rcx),
-            Step::Save(spill_slot(RDX_SLOT), Rdx),
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::FollowHalf(Rcx, Rdx, at!(older)),
-            Step::SkipIfZero(length(&leave)),
-        ]);
-        steps.extend(leave);
-        steps.extend([Step::LoadHalf(Rcx, COUNTERS + self.function), Step::SkipIfZero(length(&leave))]);
-        steps.extend(leave);
-        steps.extend([
-            // No other activation of either waits, and `rcx` is zero.
-            Step::FollowHalf(Rdx, Rdx, at!(function)),
-            Step::SaveCounterHalf(Rdx, Rcx),
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::PutNumber(Rdx, at!(function), self.function),
-            Step::PutHalf(Rdx, at!(older), Rcx),
-        ]);
-        steps.extend(give_back);
-        steps
-    }
+fn borrow(borrowed: bool) -> Vec<Step> {
+    if borrowed { Vec::new() } else { BORROW.to_vec() }
+}
+
+/// The instructions that the thread has executed, in a register.
+fn now(register: Borrowed, ahead: i32) -> impl Iterator<Item = Step> {
+    let lead = (ahead != 0).then_some(Step::Ahead(register, register, ahead));
+    [Step::Load(register, gs!(clock))].into_iter().chain(lead)
 }
 
 impl Enter {
     fn steps(&self) -> Vec<Step> {
-        let &Enter { cost, function, key } = self;
-        Vec::from([
-            Step::Save(spill_slot(RCX_SLOT), Rcx),
-            Step::Save(spill_slot(RDX_SLOT), Rdx),
-            Step::Load(Rcx, gs!(frame_top)),
+        const NEW: u8 = FRAME;
+        let &Enter { cost, callee, ahead, borrowed } = self;
+        let mut steps = borrow(borrowed);
+        steps.push(Step::Load(Rcx, gs!(frame_top)));
+        if callee != Callee::Leaf {
             // The caller waits at this site, until it calls again or another of its activations does.
-            Step::FollowHalf(Rdx, Rcx, at!(function)),
-            Step::SaveCounterNumber(Rdx, cost),
-            Step::LoadHalf(Rdx, COUNTERS + function),
+            steps.extend([Step::FollowHalf(Rdx, Rcx, at!(function)), Step::SaveCounterNumber(Rdx, cost)]);
+        }
+        match callee {
+            Callee::Function(function) => steps.extend([
+                Step::LoadHalf(Rdx, COUNTERS + function),
+                Step::PutHalf(Rcx, NEW + at!(older), Rdx),
+                Step::PutNumber(Rcx, NEW + at!(function), function),
+            ]),
+            Callee::Leaf | Callee::Stub => steps.push(Step::PutNothing(Rcx, NEW + at!(function))),
+        }
+        steps.extend([Step::PutNumber(Rcx, NEW + at!(cost), cost), Step::PutStack(Rcx, NEW + at!(slot))]);
+        steps.extend(now(Rdx, ahead));
+        steps.extend([
+            Step::Put(Rcx, NEW + at!(clock), Rdx),
             Step::Ahead(Rcx, Rcx, FRAME.into()),
             Step::Save(gs!(frame_top), Rcx),
-            Step::PutNumber(Rcx, at!(function), function),
-            Step::PutNumber(Rcx, at!(cost), cost),
-            Step::PutHalf(Rcx, at!(older), Rdx),
-            Step::Stack(Rdx, key),
-            Step::Put(Rcx, at!(key), Rdx),
-            Step::Load(Rdx, gs!(clock)),
-            Step::Put(Rcx, at!(clock), Rdx),
-            Step::Load(Rcx, spill_slot(RCX_SLOT)),
-            Step::Load(Rdx, spill_slot(RDX_SLOT)),
-        ])
+        ]);
+        steps.extend(GIVE_BACK);
+        steps
     }
 }
 
 impl Leave {
     fn steps(&self) -> Vec<Step> {
-        if self.is_free { self.short() } else { self.long() }
+        let mut steps = self.check();
+        if self.is_free {
+            self.charge(&mut steps);
+        } else {
+            self.charge_without_flags(&mut steps);
+        }
+        steps.extend(GIVE_BACK);
+        steps
     }
 
     /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
-    fn check(&self, give_back: &[Step]) -> Vec<Step> {
-        let mut leave = give_back.to_vec();
-        leave.push(Step::Leave(self.exit));
+    fn check(&self) -> Vec<Step> {
+        let leave = [GIVE_BACK[0], GIVE_BACK[1], Step::Leave(self.exit)];
         let mut steps = Vec::from([
             Step::Load(Rdx, gs!(frame_top)),
-            Step::Follow(Rcx, Rdx, at!(key)),
+            Step::Follow(Rcx, Rdx, at!(slot)),
+            // `not` subtracts without a flag, but one too many.
             Step::Not(Rcx),
-            Step::StackSum(Rcx, Rcx, self.key),
+            Step::StackSum(Rcx, Rcx, -7 - i32::from(self.discard)),
             Step::SkipIfZero(length(&leave)),
         ]);
-        steps.append(&mut leave);
+        steps.extend(leave);
         steps
     }
 
-    fn short(&self) -> Vec<Step> {
-        let save = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
-        let give_back = [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
-        let mut steps = save.to_vec();
-        steps.append(&mut self.check(&give_back));
-        steps.extend([Step::Load(Rcx, gs!(clock)), Step::Subtract(Rcx, Rdx, at!(clock))]);
-        if self.ahead != 0 {
-            steps.push(Step::Ahead(Rcx, Rcx, self.ahead));
-        }
+    fn charge(&self, steps: &mut Vec<Step>) {
+        steps.extend(now(Rcx, self.ahead));
         steps.extend([
+            Step::Subtract(Rcx, Rdx, at!(clock)),
             Step::FollowHalf(Rdx, Rdx, at!(cost)),
             Step::AddToCounter(Rdx, Rcx),
-            // Where an older activation of the function waits, this one was charged too.
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::FollowHalf(Rdx, Rdx, at!(older)),
-            Step::SubtractFromCounter(Rdx, Rcx),
-            // The function may have jumped to another one.
-            Step::Load(Rcx, gs!(frame_top)),
-            Step::FollowHalf(Rcx, Rcx, at!(function)),
-            Step::SaveCounterHalf(Rcx, Rdx),
-            Step::Pop,
         ]);
-        steps.extend(give_back);
-        steps
+        if !self.is_leaf {
+            steps.extend([
+                // Where an older activation of the function waits, this one was charged too.
+                Step::Load(Rdx, gs!(frame_top)),
+                Step::FollowHalf(Rdx, Rdx, at!(older)),
+                Step::SubtractFromCounter(Rdx, Rcx),
+                // The function may have jumped to another one.
+                Step::Load(Rcx, gs!(frame_top)),
+                Step::FollowHalf(Rcx, Rcx, at!(function)),
+                Step::SaveCounterHalf(Rcx, Rdx),
+            ]);
+        }
+        steps.push(Step::Pop);
     }
 
-    fn long(&self) -> Vec<Step> {
-        let save = [
-            Step::Save(spill_slot(RCX_SLOT), Rcx),
-            Step::Save(spill_slot(RDX_SLOT), Rdx),
-            Step::Save(spill_slot(RAX_SLOT), Rax),
-        ];
-        let give_back = [
-            Step::Load(Rax, spill_slot(RAX_SLOT)),
-            Step::Load(Rcx, spill_slot(RCX_SLOT)),
-            Step::Load(Rdx, spill_slot(RDX_SLOT)),
-        ];
-        let mut steps = save.to_vec();
-        steps.append(&mut self.check(&give_back));
+    fn charge_without_flags(&self, steps: &mut Vec<Step>) {
+        steps.push(Step::Save(spill_slot(RAX_SLOT), Rax));
+        steps.extend(now(Rcx, self.ahead));
         steps.extend([
-            // The cost is the clock less that of the call; `not` subtracts without a flag.
-            Step::Load(Rax, gs!(clock)),
+            Step::Follow(Rax, Rdx, at!(clock)),
             Step::Not(Rax),
-            Step::Follow(Rcx, Rdx, at!(clock)),
-            Step::Sum(Rcx, Rax, Rcx, self.ahead.wrapping_neg()),
-            Step::FollowHalf(Rax, Rdx, at!(older)),
-            Step::LoadCounter(Rdx, Rax),
-            Step::Sum(Rdx, Rdx, Rcx, 1),
-            Step::SaveCounter(Rax, Rdx),
-            Step::Not(Rcx),
-            Step::Load(Rdx, gs!(frame_top)),
+            Step::Sum(Rcx, Rcx, Rax, 1),
             Step::FollowHalf(Rax, Rdx, at!(cost)),
             Step::LoadCounter(Rdx, Rax),
             Step::Sum(Rdx, Rdx, Rcx, 0),
             Step::SaveCounter(Rax, Rdx),
+        ]);
+        if !self.is_leaf {
+            steps.extend([
+                Step::Load(Rdx, gs!(frame_top)),
+                Step::FollowHalf(Rax, Rdx, at!(older)),
+                Step::LoadCounter(Rdx, Rax),
+                Step::Not(Rcx),
+                Step::Sum(Rdx, Rdx, Rcx, 1),
+                Step::SaveCounter(Rax, Rdx),
+                Step::Load(Rdx, gs!(frame_top)),
+                Step::FollowHalf(Rdx, Rdx, at!(function)),
+                Step::SaveCounterHalf(Rdx, Rax),
+            ]);
+        }
+        steps.extend([
             Step::Load(Rcx, gs!(frame_top)),
-            Step::FollowHalf(Rax, Rcx, at!(function)),
-            Step::FollowHalf(Rdx, Rcx, at!(older)),
-            Step::SaveCounterHalf(Rax, Rdx),
             Step::Ahead(Rcx, Rcx, -i32::from(FRAME)),
             Step::Save(gs!(frame_top), Rcx),
+            Step::Load(Rax, spill_slot(RAX_SLOT)),
         ]);
-        steps.extend(give_back);
+    }
+}
+
+impl Tail {
+    fn steps(&self) -> Vec<Step> {
+        let mut steps = borrow(self.borrowed);
+        steps.extend([Step::Save(spill_slot(RAX_SLOT), Rax), Step::Load(Rdx, gs!(frame_top))]);
+        // What the activation cost so far is charged as the present function's.
+        steps.extend(now(Rcx, self.ahead));
+        steps.extend([
+            Step::Follow(Rax, Rdx, at!(clock)),
+            Step::Put(Rdx, at!(clock), Rcx),
+            Step::Not(Rax),
+            Step::Sum(Rcx, Rcx, Rax, 1),
+            Step::FollowHalf(Rax, Rdx, at!(cost)),
+            Step::LoadCounter(Rdx, Rax),
+            Step::Sum(Rdx, Rdx, Rcx, 0),
+            Step::SaveCounter(Rax, Rdx),
+            Step::Load(Rdx, gs!(frame_top)),
+            Step::FollowHalf(Rax, Rdx, at!(older)),
+            Step::LoadCounter(Rdx, Rax),
+            Step::Not(Rcx),
+            Step::Sum(Rdx, Rdx, Rcx, 1),
+            Step::SaveCounter(Rax, Rdx),
+            Step::Load(Rdx, gs!(frame_top)),
+            Step::FollowHalf(Rcx, Rdx, at!(function)),
+            Step::SaveCounterHalf(Rcx, Rax),
+        ]);
+        match self.callee {
+            Callee::Function(function) => steps.extend([
+                Step::LoadHalf(Rcx, COUNTERS + function),
+                Step::PutHalf(Rdx, at!(older), Rcx),
+                Step::PutNumber(Rdx, at!(function), function),
+            ]),
+            Callee::Leaf | Callee::Stub => steps.push(Step::PutNothing(Rdx, at!(function))),
+        }
+        steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
+        steps.extend(GIVE_BACK);
+        steps
+    }
+}
+
+impl Pass {
+    fn steps(&self) -> Vec<Step> {
+        let mut steps = borrow(self.borrowed);
+        steps.extend([
+            Step::Load(Rdx, gs!(frame_top)),
+            Step::LoadHalf(Rcx, COUNTERS + self.function),
+            Step::PutHalf(Rdx, at!(older), Rcx),
+            Step::PutNumber(Rdx, at!(function), self.function),
+            // The stub is not of the function: the return takes too much off where an older activation waits.
+            Step::LoadCounter(Rdx, Rcx),
+            Step::Ahead(Rdx, Rdx, self.instructions.into()),
+            Step::SaveCounter(Rcx, Rdx),
+        ]);
+        steps.extend(GIVE_BACK);
         steps
     }
 }

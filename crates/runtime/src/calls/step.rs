@@ -34,6 +34,10 @@ pub enum Step {
     SaveCounter(Borrowed, Borrowed),
     /// `mov gs:[counter], register`.
     SaveCounterHalf(Borrowed, Borrowed),
+    /// `mov qword [base+distance], 0`.
+    PutNothing(Borrowed, u8),
+    /// `mov [base+distance], rsp`.
+    PutStack(Borrowed, u8),
     /// `mov dword gs:[counter], number`.
     SaveCounterNumber(Borrowed, u32),
     /// `not register`.
@@ -42,8 +46,6 @@ pub enum Step {
     Ahead(Borrowed, Borrowed, i32),
     /// `lea register, [base+index+distance]`.
     Sum(Borrowed, Borrowed, Borrowed, i32),
-    /// `lea register, [rsp+distance]`.
-    Stack(Borrowed, i32),
     /// `lea register, [rsp+index+distance]`.
     StackSum(Borrowed, Borrowed, i32),
     /// `sub register, [base+distance]`; changes flags.
@@ -95,6 +97,12 @@ impl Step {
                 code.raw(&[0xc7, near(Borrowed::Rax, base), distance]);
                 code.raw32(number);
             }
+            Step::PutNothing(base, distance) => {
+                code.raw(&[0x48, 0xc7, near(Borrowed::Rax, base), distance, 0, 0, 0, 0]);
+            }
+            Step::PutStack(base, distance) => {
+                code.raw(&[0x48, 0x89, near(Borrowed::Rax, base) | 0x20, distance]); // register 4 is `rsp`
+            }
             Step::LoadCounter(register, counter) => {
                 code.raw(&[0x65, 0x48, 0x8b, indexed(register, counter)]);
                 code.raw32(COUNTERS);
@@ -119,10 +127,6 @@ impl Step {
             }
             Step::Sum(register, base, index, distance) => {
                 code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | base as u8]);
-                code.raw32(distance as u32);
-            }
-            Step::Stack(register, distance) => {
-                code.raw(&[0x48, 0x8d, scaled(register), 0x24]);
                 code.raw32(distance as u32);
             }
             Step::StackSum(register, index, distance) => {
@@ -193,6 +197,14 @@ impl Step {
                     let place = value(registers, base) + u64::from(distance);
                     *(place as *mut u32) = number;
                 }
+                Step::PutNothing(base, distance) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *(place as *mut u64) = 0;
+                }
+                Step::PutStack(base, distance) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    *(place as *mut u64) = registers.rsp;
+                }
                 Step::LoadCounter(register, index) => {
                     *held(registers, register) = *word(counter(registers, index));
                 }
@@ -211,9 +223,6 @@ impl Step {
                 Step::Sum(register, base, index, distance) => {
                     let sum = value(registers, base).wrapping_add(value(registers, index));
                     *held(registers, register) = sum.wrapping_add_signed(distance.into());
-                }
-                Step::Stack(register, distance) => {
-                    *held(registers, register) = registers.rsp.wrapping_add_signed(distance.into());
                 }
                 Step::StackSum(register, index, distance) => {
                     let sum = registers.rsp.wrapping_add(value(registers, index));

@@ -74,7 +74,7 @@ fn take_up(frames: &mut Frames, open: &[Frame]) {
     frames.set(open);
     for index in 0..open.len() {
         let frame = frames.open()[index];
-        frames.open()[index].older = *frames.counter(frame.function) as u32;
+        frames.open()[index].older = frames.waiting(frame.function);
         if let Some(&Frame { cost, .. }) = open.get(index + 1) {
             *frames.counter(frame.function) = cost.into();
         }
@@ -100,9 +100,7 @@ pub fn close(frames: &mut Frames) {
 pub fn start(frames: &mut Frames) {
     let Some(mut strands) = of(frames.area).map(core::mem::take) else { return };
     for Strand { open, left } in &mut strands.0 {
-        for frame in open {
-            frame.clock = frames.clock_at(frame, *left);
-        }
+        open.iter_mut().for_each(|frame| frame.clock = *left);
     }
     if let Some(kept) = of(frames.area) {
         *kept = strands;

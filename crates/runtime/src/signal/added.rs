@@ -45,6 +45,9 @@ pub const LONGEST: usize = 40;
 /// Where the clock stands.
 const CLOCK: u32 = gs!(clock);
 
+/// The low byte of the first slot's position.
+const RCX_SLOT_BYTE: u8 = spill_slot(RCX_SLOT) as u8;
+
 /// Bytes of a counter that borrows `rcx`.
 const BORROWING: usize = 40;
 /// Bytes of a step of the clock that borrows `rcx`.
@@ -97,8 +100,8 @@ pub fn inside(length: usize, into: usize) -> (bool, bool) {
     (into >= stored, into >= 9)
 }
 
-/// Where in the stub of an indirect branch's target, whose code starts with `bytes`, both registers are
-/// given back.
+/// Where in the stub of an indirect branch's target, whose code starts with `bytes`, the target is known; if
+/// nothing is done with the borrowed registers first, where they are given back.
 pub fn found(bytes: &[u8]) -> Option<usize> {
     // `jrcxz` over `mov ecx, index` and a jump to the next stub.
     let jump = match bytes {
@@ -110,7 +113,9 @@ pub fn found(bytes: &[u8]) -> Option<usize> {
         0xe9 => 5,
         _ => 14,
     };
-    Some(jump + length + 2 * 9)
+    let give_back = [0x65, 0x48, 0x8b, 0x0c, 0x25, RCX_SLOT_BYTE];
+    let is_next = bytes.get(jump + length..)?.starts_with(&give_back);
+    Some(jump + length + if is_next { 2 * 9 } else { 0 })
 }
 
 #[cfg(test)]
@@ -193,6 +198,8 @@ mod tests {
         for target in [0x40_1000, 0x7000_0000_1000] {
             let mut code = Code::at(0x1000_0000);
             let _ = crate::indirect::emit_check(&mut code, target, 0, 5, None);
+            assert_eq!(found(&code.bytes), Some(code.bytes.len()));
+            crate::indirect::give_back(&mut code);
             assert_eq!(found(&code.bytes), Some(code.bytes.len()));
         }
     }

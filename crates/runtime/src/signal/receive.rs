@@ -154,7 +154,7 @@ fn makes_room(frame: &mut Frame, area: *mut ThreadArea) -> bool {
         // SAFETY: the thread is in translated code, if at all, which does not hold a reference to its area.
         let area = unsafe { &mut *area };
         process.as_ref().is_some_and(|process| {
-            calls::is_overflow(process, area, frame.info.address, &mut frame.registers.rcx)
+            calls::is_overflow(process, area, frame.info.address, &mut frame.registers)
         })
     })
 }

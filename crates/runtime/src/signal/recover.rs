@@ -6,6 +6,7 @@
 //! memory access is done.
 
 use super::added::{self, Form, LONGEST};
+use crate::astray;
 use crate::cache::{Kind, Piece};
 use crate::calls;
 use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
@@ -13,6 +14,7 @@ use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::state::Process;
 use timewise_abi::NONE;
+use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_abi::view::count;
 
@@ -56,12 +58,20 @@ fn site_block(process: &Process, site: u32) -> u32 {
     process.sites[site as usize].from
 }
 
-/// The thread is past an indirect branch of block `from`, with the target in `rdx`.
+/// The thread is past an indirect branch of block `from`, with the target in `rdx`. Where the costs of calls are
+/// asked for nothing is noted of it yet, and the thread will make the branch once more.
 fn branched(process: &Process, area: &ThreadArea, registers: &mut Registers, from: u32) -> Origin {
     registers.rip = registers.rdx;
     registers.rcx = area.spill[RCX_SLOT as usize];
     registers.rdx = area.spill[RDX_SLOT as usize];
-    all_of(process, from)
+    before(process, registers, from).unwrap_or_else(|| all_of(process, from))
+}
+
+/// Takes the thread back to before the branch that ends block `from`, if the costs of calls are asked for.
+fn before(process: &Process, registers: &mut Registers, from: u32) -> Option<Origin> {
+    process.calls.as_ref()?;
+    registers.rip = astray::undo(process, from, registers)?;
+    Some(Origin { from, executed: process.blocks[from as usize].instructions - 1 })
 }
 
 struct Recovery<'a> {
@@ -268,6 +278,11 @@ impl Recovery<'_> {
     /// The thread is on its way out by an exit.
     fn left(&mut self, number: u32) -> Origin {
         let exit = &self.process.exits[number as usize];
+        if matches!(exit.kind, edge_kind::CALL | edge_kind::JUMP | edge_kind::BRANCH)
+            && let Some(origin) = before(self.process, self.registers, exit.from)
+        {
+            return origin;
+        }
         calls::left(self.process, self.area, number, self.registers.rsp);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed }
