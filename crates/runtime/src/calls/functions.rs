@@ -22,7 +22,12 @@ struct Told {
     start: u64,
     /// Address of what the table tells of it.
     entry: u64,
+    /// Its length in bytes, if it was asked for.
+    length: Option<Length>,
 }
+
+/// What is known of a function's length: nothing if it is encoded in another way than nearly all compilers do.
+type Length = Option<u64>;
 
 /// Longest code of a function that is looked through for calls.
 const LOOKED_THROUGH: u64 = 4096;
@@ -82,21 +87,28 @@ impl Functions {
 
 impl Image {
     /// The function that holds `address`.
-    fn told(&self, address: u64) -> Option<Told> {
+    fn told(&mut self, address: u64) -> Option<Told> {
         let after = self.told.partition_point(|told| told.start <= address);
-        let told = *self.told[..after].last()?;
+        let told = self.told[..after].last_mut()?;
+        told.length = Some(told.length());
         // What lies between two functions is of neither: assembly often goes without an entry.
-        told.length().is_none_or(|length| address - told.start < length).then_some(told)
+        told.length().is_none_or(|length| address - told.start < length).then_some(*told)
     }
 }
 
 impl Told {
-    /// Its length in bytes; none if it is encoded in another way than nearly all compilers do.
-    fn length(self) -> Option<u64> {
-        // Behind the entry's own length and its reference to what many share.
-        let begin = self.entry + 8;
-        let start = begin.wrapping_add_signed((field(begin, 4)? as u32 as i32).into());
-        if start == self.start { field(begin + 4, 4) } else { None }
+    fn length(self) -> Length {
+        if let Some(known) = self.length {
+            return known;
+        }
+        // The entry's own length, its reference to what many share, where the code begins, and its length.
+        let mut bytes = [0; 16];
+        if read(self.entry, &mut bytes) != bytes.len() {
+            return None;
+        }
+        let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let start = (self.entry + 8).wrapping_add_signed((number(8) as i32).into());
+        (start == self.start).then(|| number(12).into())
     }
 
     /// Whether it is all the entries that a linker made for functions of other files.
@@ -172,7 +184,7 @@ fn starts(start: u64, offset: u64) -> Option<Vec<Told>> {
             let distance = i32::from_le_bytes([pair[n], pair[n + 1], pair[n + 2], pair[n + 3]]);
             header.wrapping_add_signed(distance.into())
         };
-        Told { start: at(0), entry: at(4) }
+        Told { start: at(0), entry: at(4), length: None }
     });
     Some(starts.collect())
 }
