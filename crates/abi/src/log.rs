@@ -69,9 +69,12 @@ pub struct EdgeRecord {
     /// By how much the clock moves when it is taken.
     pub step: i32,
     /// If it is a call and the costs of calls are asked for: the counter that holds its cost, in instructions,
-    /// else [`crate::NONE`].
+    /// else [`crate::NONE`]. With [`BRIEF`] if the clock is taken from it while the call lasts.
     pub cost: u32,
 }
+
+/// What is added to a [`EdgeRecord::cost`] that is less by the thread's clock while the call lasts.
+pub const BRIEF: u32 = 1 << 31;
 
 /// Values of [`EdgeRecord::kind`].
 pub mod edge_kind {

@@ -124,7 +124,8 @@ pub struct ThreadArea {
     pub own_actions: Actions,
 }
 
-/// A call that has not returned, as translated code keeps it. Counters are named by their distance in bytes
+/// A call that has not returned, as translated code keeps it, but for calls of functions that make none: where such
+/// a call can have but one return, its cost is less by the clock until then. Counters are named by their distance in bytes
 /// from counter 0, which is nobody's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,8 +141,8 @@ pub struct Frame {
     pub older: u32,
     /// Of the call: the counter that holds its cost; 0 for a signal's handler.
     pub cost: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0.
+    pub interrupted: u32,
 }
 
 /// Values of [`ThreadArea::returned`].

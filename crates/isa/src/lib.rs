@@ -11,6 +11,7 @@ mod operands;
 pub mod registers;
 pub mod segment;
 pub mod shape;
+pub mod stack;
 pub mod text;
 pub mod walk;
 
@@ -19,5 +20,6 @@ pub use flags::FlagSet;
 pub use registers::{moves_stack, unused_registers};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
+pub use stack::depths;
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

@@ -2,7 +2,7 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::calls::sequence::{Enter, Leave, Sequence};
+use crate::calls::sequence::{Brief, Callee, Enter, Leave, Sequence};
 use crate::calls::{self, Call, Jump, Step};
 use crate::emit::{Code, Toll};
 use crate::entry;
@@ -42,7 +42,7 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
     let Edge { toll, call } = edge(process, exit.from, exit.executed, to, exit.kind)?;
     let sequence = match (exit.kind, call) {
-        (edge_kind::CALL, Some(call)) => Some(enter(process, exit.from, call)?),
+        (edge_kind::CALL, Some(call)) => Some(enter(process, exit.from, to, call)?),
         (edge_kind::JUMP | edge_kind::BRANCH, _) => onward(process, exit.from, to)?,
         _ => None,
     };
@@ -211,10 +211,14 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
     let code = code_of(&process.blocks[to as usize]);
+    let caller = &process.blocks[from as usize];
+    let returns_to = caller.address + u64::from(caller.length);
     let Process { calls, space, shared, record, .. } = &mut *process;
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
-    let call = call.map(|calls| calls.add(space, from, (address, code), || shared.take_counter(record)));
-    let cost = call.map_or(NONE, |call| calls::number(call.cost));
+    let call = call.map(|calls| {
+        calls.add(space, (from, returns_to), (address, code), || shared.take_counter(record))
+    });
+    let cost = call.map_or(NONE, calls::recorded);
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;
     Ok(Edge { toll, call })
@@ -239,13 +243,14 @@ fn calls(
     }
     let exit = process.exits.len() as u32;
     // Jumps that moved the stack pointer end a long jump or an exception's way up, or switch to another stack.
-    let may_leave = kind == edge_kind::RETURN || kind == edge_kind::INDIRECT_JUMP && moves_stack(&last);
+    let moves_stack = kind == edge_kind::INDIRECT_JUMP && moves_stack(&last);
     let sequence = match (kind, call) {
-        (_, Some(call)) => Some(enter(process, from, call)?),
+        (_, Some(call)) => Some(enter(process, from, to, call)?),
         (edge_kind::RETURN, _) => leave(process, from, (address, live), exit)?,
-        (edge_kind::INDIRECT_JUMP, _) if !may_leave => onward(process, from, to)?,
+        (edge_kind::INDIRECT_JUMP, _) if !moves_stack => onward(process, from, to)?,
         _ => None,
     };
+    let may_leave = moves_stack || kind == edge_kind::RETURN && !matches!(sequence, Some(Sequence::Brief(_)));
     let Process { calls, space, shared, record, exits, .. } = &mut *process;
     let mut found = code.here();
     match calls.as_mut().zip(sequence) {
@@ -261,15 +266,19 @@ fn calls(
     if may_leave {
         exits.push(Exit::new(from, edge_kind::UNMATCHED, last.instructions, address));
     }
-    if let Some(calls) = calls.as_mut().filter(|_| may_leave && kind == edge_kind::INDIRECT_JUMP) {
+    if let Some(calls) = calls.as_mut().filter(|_| moves_stack) {
         calls.moves_to(space, exit, address, || shared.take_counter(record));
     }
     Ok((found, may_leave.then_some(exit)))
 }
 
-/// What is added to a call by block `from`.
-fn enter(process: &Process, from: u32, Call { cost, callee }: Call) -> Result<Sequence, Failure> {
+/// What is added to a call by block `from` of block `to`.
+fn enter(process: &Process, from: u32, to: u32, Call { cost, callee }: Call) -> Result<Sequence, Failure> {
     let ahead = ahead(process, from)?;
+    if callee == Callee::Brief {
+        let is_free = !process.blocks[to as usize].live.intersects(FlagSet::ALL);
+        return Ok(Sequence::Brief(Brief { cost, ahead, is_free, returns: false }));
+    }
     Ok(Sequence::Enter(Enter { cost, callee, ahead, borrowed: false }))
 }
 
@@ -288,9 +297,13 @@ fn leave(
         [.., 0xc2, low, high] => u16::from_le_bytes([*low, *high]),
         _ => 0,
     };
+    let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, .. } = &mut *process else { return Ok(None) };
+    if let Some(cost) = calls.brief(space, to, block.address) {
+        return Ok(Some(Sequence::Brief(Brief { cost, ahead, is_free, returns: true })));
+    }
     let is_leaf = calls.is_leaf(space, block.address);
-    let leave = Leave { discard, ahead, exit, is_free: !live.intersects(FlagSet::ALL), is_leaf };
+    let leave = Leave { discard, ahead, exit, is_free, is_leaf };
     Ok(calls.is_site(to).then_some(Sequence::Leave(leave)))
 }
 

@@ -204,7 +204,12 @@ impl Translation<'_> {
         if is_call(unit.last(block))
             && let Some(calls) = &mut self.process.calls
         {
-            calls.add_site(unit.last(block).next());
+            // Code that may change could come to call something else.
+            let target = match unit.last(block).control {
+                Control::Call { target } if self.process.space.is_settled(start) => Some(target),
+                _ => None,
+            };
+            calls.add_site(unit.last(block).next(), target);
         }
         if self.free.is_some() {
             self.check(block);

@@ -5,7 +5,7 @@ use super::pieces::PieceId;
 use crate::harvest::Area;
 use std::collections::HashMap;
 use timewise_abi::NONE;
-use timewise_abi::log::EdgeRecord;
+use timewise_abi::log::{BRIEF, EdgeRecord};
 use timewise_profile::{BlockId, CallCost, ProcessId};
 
 /// What calls from the end of one piece to the start of another cost.
@@ -19,24 +19,37 @@ pub struct Cost {
     pub instructions: u64,
 }
 
-/// What the calls of a process image cost, whose blocks are these pieces.
-pub fn costs(edges: &[EdgeRecord], pieces: &[PieceId], areas: &[Area]) -> Vec<Cost> {
+/// What the calls of a process image cost, whose blocks are these pieces, and how many of them nobody saw end
+/// whose costs count up to the end of the process.
+pub fn costs(edges: &[EdgeRecord], pieces: &[PieceId], areas: &[Area]) -> (Vec<Cost>, u64) {
     // A call whose target was replaced by other code has one counter for all: the first is charged.
-    let mut known: HashMap<u32, usize> = HashMap::new();
+    let mut known: HashMap<u32, (usize, bool)> = HashMap::new();
     let mut costs = Vec::new();
     for edge in edges.iter().filter(|edge| edge.cost != NONE && edge.from != NONE && edge.to != NONE) {
-        known.entry(edge.cost).or_insert_with(|| {
+        known.entry(edge.cost & !BRIEF).or_insert_with(|| {
             let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
             costs.push(Cost { from, to, instructions: 0 });
-            costs.len() - 1
+            (costs.len() - 1, edge.cost & BRIEF != 0)
         });
     }
-    for &(counter, value) in areas.iter().flat_map(|area| area.counters.iter().chain(&area.below_zero)) {
-        if let Some(&cost) = known.get(&counter) {
-            costs[cost].instructions = costs[cost].instructions.wrapping_add(value);
+    let mut open = 0;
+    for area in areas {
+        for &(counter, value) in &area.counters {
+            if let Some(&(cost, _)) = known.get(&counter) {
+                costs[cost].instructions = costs[cost].instructions.wrapping_add(value);
+            }
+        }
+        for &(counter, value) in &area.below_zero {
+            if let Some(&(cost, is_brief)) = known.get(&counter) {
+                // While it lasts, such a call's cost is less by the clock than it will be.
+                let until_the_end = if is_brief { area.clock } else { 0 };
+                open += u64::from(is_brief);
+                let sum = costs[cost].instructions.wrapping_add(value).wrapping_add(until_the_end);
+                costs[cost].instructions = sum;
+            }
         }
     }
-    costs
+    (costs, open)
 }
 
 /// Adds up costs of the same calls.

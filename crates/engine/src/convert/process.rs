@@ -127,8 +127,8 @@ impl Code {
             (area.tid, weights.instructions(&area.counters, rest).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        let costs = calls::costs(&self.edges, &self.pieces, areas);
-        let lost_calls = areas.iter().fold(0, |sum: u64, area| sum.saturating_add(area.lost_calls));
+        let (costs, open) = calls::costs(&self.edges, &self.pieces, areas);
+        let lost_calls = areas.iter().fold(open, |sum, area| sum.saturating_add(area.lost_calls));
         ImageFlow { record, threads, flows, costs, lost_calls, unknown_ends: unseen.len() as u32, imbalance }
     }
 

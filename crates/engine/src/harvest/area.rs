@@ -21,6 +21,8 @@ pub struct Area {
     pub position: u32,
     /// Calls whose cost is not known in full: their frames were dropped, or nobody saw them end.
     pub lost_calls: u64,
+    /// The thread's clock when the process ended.
+    pub clock: u64,
     /// Counters that are not zero.
     pub counters: Vec<(u32, u64)>,
     /// Those that are below zero, modulo 2⁶⁴: costs of calls alone can be.
@@ -87,6 +89,7 @@ fn read(
         tid: tid.load(Ordering::Relaxed),
         state: state.load(Ordering::Acquire),
         position: position.load(Ordering::Relaxed),
+        clock,
         lost_calls: if arena.has_frames() { lost_calls.saturating_add(open) } else { 0 },
         counters: counted,
         below_zero,

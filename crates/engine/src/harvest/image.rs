@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use timewise_abi::NONE;
-use timewise_abi::log::{BlockRecord, EdgeRecord, MappingRecord};
+use timewise_abi::log::{BRIEF, BlockRecord, EdgeRecord, MappingRecord};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::COUNTERS;
 use timewise_target::maps;
@@ -82,8 +82,8 @@ impl Image {
     fn read(&mut self, arena: &Arena, claims: &mut Claims, process: &ProcessRecord) {
         let counters = ((arena.counters_end() - u64::from(COUNTERS)) / 8) as u32;
         let mut damage = 0;
-        let mut known = |counter: &mut u32| {
-            if *counter >= counters && *counter != NONE {
+        let mut known = |counter: &mut u32, flags: u32| {
+            if *counter & !flags >= counters && *counter != NONE {
                 damage += 1;
                 *counter = NONE;
             }
@@ -91,15 +91,15 @@ impl Image {
         let [blocks, edges, mappings] = &mut self.readers;
         // Edges before blocks: an edge is logged after the blocks that it joins.
         edges.read::<EdgeRecord>(arena, claims, self.record, &process.edges, |mut record, _| {
-            known(&mut record.counter);
-            known(&mut record.cost);
+            known(&mut record.counter, 0);
+            known(&mut record.cost, BRIEF);
             self.edges.push(record);
             Some(0)
         });
         blocks.read::<BlockRecord>(arena, claims, self.record, &process.blocks, |mut record, tail| {
             let length = usize::from(record.length);
             let code = tail.get(..length)?;
-            known(&mut record.counter);
+            known(&mut record.counter, 0);
             self.blocks.push(record);
             self.code.extend_from_slice(code);
             self.code_ends.push(self.code.len());

@@ -99,10 +99,15 @@ pub fn close_others(process: &Process, area: &ThreadArea) {
 /// Charges what calls cost so far, when the thread may not come back.
 pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
     let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
-    for index in 0..frames.open().len() {
+    for index in (0..frames.open().len()).rev() {
         let frame = frames.open()[index];
-        frames.charge(&frame);
-        frames.open()[index].clock = frames.now;
+        if frame.cost == 0 {
+            // What a handler executes is no cost of those below.
+            frames.now = frame.clock;
+        } else {
+            frames.charge(&frame);
+            frames.open()[index].clock = frames.now;
+        }
     }
     frames.area.settled = frames.area.clock;
 }
@@ -129,7 +134,12 @@ pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
 pub fn start(process: &Process, area: &mut ThreadArea) {
     let Some(mut frames) = Frames::at(process, area, None) else { return };
     let now = frames.now;
-    frames.open().iter_mut().for_each(|frame| frame.clock = now);
+    for index in 0..frames.open().len() {
+        let frame = &mut frames.open()[index];
+        frame.clock = now;
+        let interrupted = frame.interrupted;
+        frames.begin_brief(interrupted, now);
+    }
     strands::start(&mut frames);
 }
 
@@ -160,6 +170,10 @@ pub fn is_overflow(
     let mut frames = Frames { process, area, now: 0 };
     let count = frames.open().len();
     frames.forget_waiting();
+    for index in 0..count {
+        let Frame { interrupted, clock, .. } = frames.open()[index];
+        frames.end_brief(interrupted, clock);
+    }
     area.lost_calls += count as u64;
     area.frame_top = base;
     // No older activation of the function waits any more.
@@ -168,8 +182,9 @@ pub fn is_overflow(
 }
 
 /// A handler is about to run, with the address of what it returns to at the top of its stack, `place`. What it
-/// executes is no cost of the calls that it interrupts.
-pub fn mark_handler(process: &Process, area: &mut ThreadArea, place: u64) {
+/// executes is no cost of the calls that it interrupts, with the thread at `at` and its stack pointer at `stack`.
+pub fn mark_handler(process: &mut Process, area: &mut ThreadArea, place: u64, (at, stack): (u64, u64)) {
+    let interrupted = brief_at(process, at, stack);
     let room = area.this + process.shared.header().thread_area_size - GUARD;
     if process.calls.is_none() || area.frame_top + 2 * size_of::<Frame>() as u64 > room {
         return;
@@ -181,16 +196,36 @@ pub fn mark_handler(process: &Process, area: &mut ThreadArea, place: u64) {
     frames.area.frame_top += size_of::<Frame>() as u64;
     // SAFETY: there is room for it.
     let frame = unsafe { &mut *(frames.area.frame_top as *mut Frame) };
-    *frame = Frame { slot: place, clock, ..Frame::default() };
+    *frame = Frame { slot: place, clock, interrupted, ..Frame::default() };
 }
 
-/// The handler marked with `place` is over, and its thread outside.
-pub fn end_handler(process: &Process, area: &mut ThreadArea, place: u64) {
+/// The handler marked with `place` is over, and its thread outside: it goes on at `at`, with its stack pointer at
+/// `stack`.
+pub fn end_handler(process: &mut Process, area: &mut ThreadArea, place: u64, (at, stack): (u64, u64)) {
+    let taken_up = brief_at(process, at, stack);
     if process.calls.is_some() {
         let now = area.clock;
         let mut frames = Frames { process, area, now };
-        frames.end_down_to(|_, frame| frame.cost == 0 && frame.slot == place);
+        if frames.end_down_to(|_, frame| frame.cost == 0 && frame.slot == place) {
+            frames.begin_brief(taken_up, now);
+        }
     }
+}
+
+/// The thread ends at `at`, with its stack pointer at `stack`, and so do all its calls.
+pub fn end(process: &mut Process, area: &mut ThreadArea, (at, stack): (u64, u64)) {
+    let interrupted = brief_at(process, at, stack);
+    if process.calls.is_some() {
+        let now = area.clock;
+        Frames { process, area, now }.end_brief(interrupted, now);
+        close(process, area, None);
+    }
+}
+
+/// The counter for the cost of the call without a frame that a thread is in at `at`, or 0.
+fn brief_at(process: &mut Process, at: u64, stack: u64) -> u32 {
+    let Process { calls, space, .. } = process;
+    calls.as_mut().and_then(|calls| calls.brief_at(space, at, stack)).unwrap_or(0)
 }
 
 /// The frames of a thread at a moment.
@@ -283,9 +318,22 @@ impl Frames<'_> {
         *self.counter(frame.function) = frame.older.into();
         self.area.frame_top -= size_of::<Frame>() as u64;
         if frame.cost == 0 {
+            self.end_brief(frame.interrupted, frame.clock);
             self.skip(cost);
             self.note_waiting();
         }
+    }
+
+    /// A call without a frame, by the counter for its cost, begins at a moment; 0 is none.
+    fn begin_brief(&mut self, cost: u32, moment: u64) {
+        let charged = self.counter(cost);
+        *charged = charged.wrapping_sub(moment);
+    }
+
+    /// It ends.
+    fn end_brief(&mut self, cost: u32, moment: u64) {
+        let charged = self.counter(cost);
+        *charged = charged.wrapping_add(moment);
     }
 
     /// The latest activation is one of another function from here on: what it cost so far is charged as the present
@@ -328,8 +376,11 @@ impl Frames<'_> {
 
     /// What was executed since is no cost of the calls that are open.
     pub fn skip(&mut self, instructions: u64) {
-        for frame in self.open() {
+        for index in 0..self.open().len() {
+            let frame = &mut self.open()[index];
             frame.clock = frame.clock.wrapping_add(instructions);
+            let interrupted = frame.interrupted;
+            self.begin_brief(interrupted, instructions);
         }
     }
 

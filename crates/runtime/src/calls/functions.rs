@@ -3,11 +3,12 @@
 use crate::address_space::{AddressSpace, Mapping};
 use crate::state::AddressHasher;
 use crate::sys::memory::read;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use hashbrown::HashMap;
-use timewise_isa::{Control, boundaries, moves_stack};
+use timewise_isa::depths;
 
 /// How far below its code a file's header is looked for, in pages.
 const PAGES: u64 = 16;
@@ -29,7 +30,7 @@ struct Told {
 /// What is known of a function's length: nothing if it is encoded in another way than nearly all compilers do.
 type Length = Option<u64>;
 
-/// Longest code of a function that is looked through for calls.
+/// Longest code of a function that is looked through.
 const LOOKED_THROUGH: u64 = 4096;
 
 /// The functions of a mapping.
@@ -38,7 +39,7 @@ struct Image {
     mapping: Mapping,
     /// In order.
     told: Vec<Told>,
-    /// Whether those at these addresses make no calls, as far as it was asked.
+    /// Whether those at these addresses are leaves, as far as it was asked.
     leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
 }
 
@@ -66,11 +67,22 @@ impl Functions {
         }
     }
 
-    /// Whether the function that holds `address` is known to make no calls, and to leave by returns only.
-    pub fn is_leaf(&mut self, space: &AddressSpace, address: u64) -> bool {
-        let Some(image) = self.image(space, address) else { return false };
-        let Some(told) = image.told(address) else { return false };
-        *image.leaves.entry(told.start).or_insert_with(|| told.is_leaf())
+    /// Where the function begins that holds `address`, if it is a leaf: it is known to call nothing, and to do
+    /// nothing but return to where it was called.
+    pub fn leaf(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
+        let image = self.image(space, address)?;
+        let told = image.told(address)?;
+        let is_leaf = image.leaves.entry(told.start).or_insert_with(|| told.depths().is_some());
+        is_leaf.then_some(told.start)
+    }
+
+    /// The leaf at whose instruction at `address` a thread is, by where it begins, and the bytes that it has on
+    /// the stack there.
+    pub fn in_leaf(&mut self, space: &AddressSpace, address: u64) -> Option<(u64, u32)> {
+        let start = self.leaf(space, address)?;
+        let told = self.image(space, address)?.told(address)?;
+        let depth = told.depths()?.get(&((address - start) as u32)).copied();
+        depth.map(|depth| (start, depth))
     }
 
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
@@ -118,27 +130,11 @@ impl Told {
         matches!(behind_marks(&code[..known]), [0xff, 0x25 | 0x35, ..])
     }
 
-    /// See [`Functions::is_leaf`].
-    fn is_leaf(self) -> bool {
-        let Some(length) = self.length().filter(|&length| length <= LOOKED_THROUGH) else { return false };
+    /// See [`timewise_isa::depths`].
+    fn depths(self) -> Option<BTreeMap<u32, u32>> {
+        let length = self.length().filter(|&length| length <= LOOKED_THROUGH)?;
         let mut code = vec![0; length as usize];
-        let (mut at, mut ends) = (0, false);
-        if read(self.start, &mut code) != code.len() || moves_stack(&code) {
-            return false;
-        }
-        let is_inside = |target: u64| (self.start..self.start + length).contains(&target);
-        let stays = |(size, control): (u8, Control)| {
-            at += u64::from(size);
-            ends = matches!(control, Control::Return { .. } | Control::Jump { .. });
-            match control {
-                Control::Next | Control::Return { .. } => true,
-                Control::Jump { target } | Control::Branch { target, .. } | Control::CountBranch { target } => {
-                    is_inside(target)
-                }
-                _ => false,
-            }
-        };
-        boundaries(&code, self.start).all(stays) && ends && at == length
+        (read(self.start, &mut code) == code.len()).then(|| depths(&code))?
     }
 }
 

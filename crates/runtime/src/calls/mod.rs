@@ -8,7 +8,8 @@
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
 //! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
-//! wanted only of a function that waits is not noted for one that makes no calls.
+//! wanted only of a function that waits is not noted for one that makes no calls; and a direct call of one that
+//! does nothing but return needs no frame at all.
 
 mod frames;
 mod functions;
@@ -17,26 +18,30 @@ mod step;
 mod strands;
 
 pub use frames::{
-    close, close_others, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
+    close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
 use crate::emit::Code;
 use crate::state::AddressHasher;
+use crate::sys::memory::read;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use sequence::{Callee, Pass, Sequence, Tail};
+use timewise_abi::log::BRIEF;
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// The block that a call ends, by the counter for its cost.
     sites: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
-    /// Where calls return to.
-    returns: HashSet<u64, BuildHasherDefault<AddressHasher>>,
+    /// Where calls return to, with what they call if that is always the same.
+    returns: HashMap<u64, Option<u64>, BuildHasherDefault<AddressHasher>>,
+    /// Counters for calls without frames, by where they return to and what they call.
+    brief: HashMap<(u64, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
     /// The counter of each function that was called or jumped to, by the address that this led to.
@@ -51,27 +56,50 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Notes that a call returns to an address.
-    pub fn add_site(&mut self, returns_to: u64) {
-        self.returns.insert(returns_to);
+    /// Notes that a call returns to an address, and what it calls if that is always the same.
+    pub fn add_site(&mut self, returns_to: u64, target: Option<u64>) {
+        self.returns.insert(returns_to, target);
     }
 
     /// Whether a call returns to an address.
     pub fn is_site(&self, returns_to: u64) -> bool {
-        self.returns.contains(&returns_to)
+        self.returns.contains_key(&returns_to)
     }
 
-    /// The counters for the call by `block` of the code at `address`, which begins with `code`; `take` gives a
-    /// fresh one by its number.
+    /// The counter for the cost of the call that returns to an address, if it needs no frame; of the function that
+    /// holds `within`.
+    pub fn brief(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> Option<u32> {
+        let target = (*self.returns.get(&returns_to)?)?;
+        let is_it = self.starts.leaf(space, within) == Some(target);
+        self.brief.get(&(returns_to, target)).copied().filter(|_| is_it)
+    }
+
+    /// The counter for the cost of the call without a frame that a thread is in at `address`.
+    pub fn brief_at(&mut self, space: &AddressSpace, address: u64, stack: u64) -> Option<u32> {
+        let (start, depth) = self.starts.in_leaf(space, address)?;
+        let mut returns_to = [0; 8];
+        let slot = stack.wrapping_add(depth.into());
+        (read(slot, &mut returns_to) == returns_to.len()).then_some(())?;
+        self.brief.get(&(u64::from_le_bytes(returns_to), start)).copied()
+    }
+
+    /// The counters for a call by `block` that returns to an address, of the code at another, which begins with
+    /// `code`; `take` gives a fresh one by its number.
     pub fn add(
         &mut self,
         space: &AddressSpace,
-        block: u32,
+        (block, returns_to): (u32, u64),
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
     ) -> Call {
         let callee = self.callee(space, (address, address, code), &mut take);
-        let cost = place(take());
+        let target = self.returns.get(&returns_to).copied().flatten();
+        let (cost, callee) = if callee == Callee::Leaf && target == Some(address) {
+            let cost = *self.brief.entry((returns_to, address)).or_insert_with(|| place(take()));
+            (cost, Callee::Brief)
+        } else {
+            (place(take()), callee)
+        };
         self.sites.insert(cost, block);
         Call { cost, callee }
     }
@@ -83,7 +111,7 @@ impl Calls {
         let callee = self.callee(space, (after.unwrap_or(to), to, goal), &mut take);
         if self.starts.is_stub(space, from, code) {
             return match callee {
-                Callee::Leaf => None,
+                Callee::Leaf | Callee::Brief => None,
                 Callee::Function(function) => {
                     Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
                 }
@@ -107,7 +135,7 @@ impl Calls {
 
     /// Whether the function that holds `address` makes no calls.
     pub fn is_leaf(&mut self, space: &AddressSpace, address: u64) -> bool {
-        self.starts.is_leaf(space, address)
+        self.starts.leaf(space, address).is_some()
     }
 
     /// What is entered at an address where a block of `code` begins, of the function known by the address `name`.
@@ -119,7 +147,7 @@ impl Calls {
     ) -> Callee {
         if self.starts.is_stub(space, address, code) {
             Callee::Stub
-        } else if self.starts.is_leaf(space, address) {
+        } else if self.starts.leaf(space, address) == Some(address) {
             Callee::Leaf
         } else {
             Callee::Function(*self.functions.entry(name).or_insert_with(|| place(take())))
@@ -171,7 +199,8 @@ fn place(number: u32) -> u32 {
     if number == timewise_abi::NONE { 0 } else { 8 * number }
 }
 
-/// The number of the counter at a place.
-pub fn number(place: u32) -> u32 {
-    place / 8
+/// What an edge record says of a call's cost.
+pub fn recorded(call: Call) -> u32 {
+    let number = call.cost / 8;
+    if call.callee == Callee::Brief { number | BRIEF } else { number }
 }

@@ -32,6 +32,8 @@ pub enum Callee {
     Function(u32),
     /// A function that makes no calls: no activation of it ever waits.
     Leaf,
+    /// The same, called straight: its return can be of no other call, so this one needs no frame.
+    Brief,
     /// Code that only jumps on to a function, as linkers make it.
     Stub,
 }
@@ -41,7 +43,7 @@ impl Callee {
     pub fn function(self) -> u32 {
         match self {
             Callee::Function(function) => function,
-            Callee::Leaf | Callee::Stub => 0,
+            Callee::Leaf | Callee::Brief | Callee::Stub => 0,
         }
     }
 }
@@ -75,6 +77,19 @@ pub struct Leave {
     pub is_leaf: bool,
 }
 
+/// At a call without a frame, or at its return: the clock is taken from its cost, or added to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Brief {
+    /// The counter for its cost.
+    pub cost: u32,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+    /// Whether no flag is read before it is written.
+    pub is_free: bool,
+    /// Whether it is the return, where `rcx` and `rdx` are borrowed already.
+    pub returns: bool,
+}
+
 /// At a jump to another function: the present activation becomes one of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
@@ -104,6 +119,8 @@ pub enum Sequence {
     Enter(Enter),
     /// At a return.
     Leave(Leave),
+    /// At a call without a frame, or its return.
+    Brief(Brief),
     /// At a jump to another function.
     Tail(Tail),
     /// At a stub's jump.
@@ -117,7 +134,7 @@ impl Sequence {
             Sequence::Enter(enter) => Sequence::Enter(Enter { borrowed: true, ..enter }),
             Sequence::Tail(tail) => Sequence::Tail(Tail { borrowed: true, ..tail }),
             Sequence::Pass(pass) => Sequence::Pass(Pass { borrowed: true, ..pass }),
-            Sequence::Leave(_) => self,
+            Sequence::Leave(_) | Sequence::Brief(_) => self,
         }
     }
 
@@ -125,6 +142,7 @@ impl Sequence {
         match self {
             Sequence::Enter(enter) => enter.steps(),
             Sequence::Leave(leave) => leave.steps(),
+            Sequence::Brief(brief) => brief.steps(),
             Sequence::Tail(tail) => tail.steps(),
             Sequence::Pass(pass) => pass.steps(),
         }
@@ -209,7 +227,9 @@ impl Enter {
                 Step::PutHalf(Rcx, NEW + at!(older), Rdx),
                 Step::PutNumber(Rcx, NEW + at!(function), function),
             ]),
-            Callee::Leaf | Callee::Stub => steps.push(Step::PutNothing(Rcx, NEW + at!(function))),
+            Callee::Leaf | Callee::Brief | Callee::Stub => {
+                steps.push(Step::PutNothing(Rcx, NEW + at!(function)));
+            }
         }
         steps.extend([Step::PutNumber(Rcx, NEW + at!(cost), cost), Step::PutStack(Rcx, NEW + at!(slot))]);
         steps.extend(now(Rdx, ahead));
@@ -219,6 +239,36 @@ impl Enter {
             Step::Save(gs!(frame_top), Rcx),
         ]);
         steps.extend(GIVE_BACK);
+        steps
+    }
+}
+
+impl Brief {
+    fn steps(&self) -> Vec<Step> {
+        let cost = COUNTERS + self.cost;
+        let mut steps = match (self.returns, self.is_free) {
+            (true, _) => Vec::new(),
+            (false, true) => Vec::from([BORROW[0]]),
+            (false, false) => BORROW.to_vec(),
+        };
+        steps.extend(now(Rcx, self.ahead));
+        match (self.returns, self.is_free) {
+            (true, true) => steps.push(Step::AddTo(cost, Rcx)),
+            (false, true) => steps.push(Step::SubtractFrom(cost, Rcx)),
+            (true, false) => steps.extend([
+                Step::Load(Rdx, cost),
+                Step::Sum(Rdx, Rdx, Rcx, 0),
+                Step::Save(cost, Rdx),
+            ]),
+            (false, false) => steps.extend([
+                Step::Not(Rcx),
+                Step::Load(Rdx, cost),
+                Step::Sum(Rdx, Rdx, Rcx, 1),
+                Step::Save(cost, Rdx),
+            ]),
+        }
+        let rdx_is_free = !self.returns && self.is_free;
+        steps.extend(&GIVE_BACK[..if rdx_is_free { 1 } else { 2 }]);
         steps
     }
 }
@@ -337,7 +387,7 @@ impl Tail {
                 Step::PutHalf(Rdx, at!(older), Rcx),
                 Step::PutNumber(Rdx, at!(function), function),
             ]),
-            Callee::Leaf | Callee::Stub => steps.push(Step::PutNothing(Rdx, at!(function))),
+            Callee::Leaf | Callee::Brief | Callee::Stub => steps.push(Step::PutNothing(Rdx, at!(function))),
         }
         steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
         steps.extend(GIVE_BACK);

@@ -50,6 +50,10 @@ pub enum Step {
     StackSum(Borrowed, Borrowed, i32),
     /// `sub register, [base+distance]`; changes flags.
     Subtract(Borrowed, Borrowed, u8),
+    /// `add gs:[offset], register`; changes flags.
+    AddTo(u32, Borrowed),
+    /// `sub gs:[offset], register`; changes flags.
+    SubtractFrom(u32, Borrowed),
     /// `add gs:[counter], register`; changes flags.
     AddToCounter(Borrowed, Borrowed),
     /// `sub gs:[counter], register`; changes flags.
@@ -135,6 +139,14 @@ impl Step {
             }
             Step::Subtract(register, base, distance) => {
                 code.raw(&[0x48, 0x2b, near(register, base), distance]);
+            }
+            Step::AddTo(offset, register) => {
+                code.raw(&[0x65, 0x48, 0x01, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
+            Step::SubtractFrom(offset, register) => {
+                code.raw(&[0x65, 0x48, 0x29, absolute(register), 0x25]);
+                code.raw32(offset);
             }
             Step::AddToCounter(counter, register) => {
                 code.raw(&[0x65, 0x48, 0x01, indexed(register, counter)]);
@@ -232,6 +244,14 @@ impl Step {
                     let place = value(registers, base) + u64::from(distance);
                     let difference = value(registers, register).wrapping_sub(*(place as *const u64));
                     *held(registers, register) = difference;
+                }
+                Step::AddTo(offset, register) => {
+                    let place = word(offset as usize);
+                    *place = (*place).wrapping_add(value(registers, register));
+                }
+                Step::SubtractFrom(offset, register) => {
+                    let place = word(offset as usize);
+                    *place = (*place).wrapping_sub(value(registers, register));
                 }
                 Step::AddToCounter(index, register) => {
                     let place = word(counter(registers, index));

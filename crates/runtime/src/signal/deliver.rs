@@ -32,7 +32,10 @@ pub fn deliver(
     let signal = frame.info.signal();
     let action = actions(area).get(signal);
     match action.handler {
-        DEFAULT if action::ends_by_default(signal) => return Some(signal),
+        DEFAULT if action::ends_by_default(signal) => {
+            calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
+            return Some(signal);
+        }
         // Another thread changed the action while the signal was on its way.
         DEFAULT | IGNORE => go_on(process, area, frame),
         _ => return handle(process, area, signal, action, frame, mask),
@@ -73,8 +76,8 @@ fn handle(
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
         area.handler_stack = Stack { flags: SS_DISABLE, ..Stack::default() };
     }
-    calls::mark_handler(process, area, place);
     let registers = &mut frame.registers;
+    calls::mark_handler(process, area, place, (registers.rip, registers.rsp));
     registers.rsp = place;
     registers.rdi = signal as u64;
     registers.rsi = place + core::mem::offset_of!(Frame, info) as u64;

@@ -129,7 +129,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
         };
         if stops {
             deliver::leave(process, area, origin);
-            calls::close(process, area, None);
+            calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
             area.state.store(state::STOPPED, Ordering::Release);
             return None;
         }

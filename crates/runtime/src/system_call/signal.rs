@@ -88,7 +88,8 @@ pub fn sigreturn(area: &mut ThreadArea) {
         let from = area.position.load(Ordering::Relaxed);
         let executed = process.blocks[from as usize].instructions;
         external(process, area, from, executed, NONE)?;
-        calls::end_handler(process, area, area.registers.rsp - 8);
+        let place = area.registers.rsp - 8;
+        calls::end_handler(process, area, place, (address, frame.registers.rsp));
         enter(process, area, address)
     });
     frame.registers.rip = match result {

@@ -1,0 +1,115 @@
+//! How deep a function's own part of the stack is, at each of its instructions.
+
+extern crate alloc;
+
+use crate::decode::{Control, control};
+use alloc::collections::BTreeMap;
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+
+/// The instructions of a function that calls nothing and keeps to its own code until it returns, by their
+/// offset, each with the bytes that the function has on the stack before it: beyond them lies the address that
+/// it was called with, and to which it is sure to return. None if it may do anything else. Code that nothing
+/// leads to is not looked at.
+pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
+    let mut factory = InstructionInfoFactory::new();
+    let mut depths = BTreeMap::new();
+    let mut open = alloc::vec![(0, 0)];
+    while let Some((offset, depth)) = open.pop() {
+        match depths.get(&offset) {
+            Some(&known) if known == depth => continue,
+            Some(_) => return None,
+            None => depths.insert(offset, depth),
+        };
+        let bytes = code.get(offset as usize..)?;
+        let mut decoder = Decoder::with_ip(64, bytes, offset.into(), DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        if instruction.is_invalid() {
+            return None;
+        }
+        let next = instruction.next_ip() as u32;
+        let inside = |target: u64| u32::try_from(target).ok().filter(|&target| (target as usize) < code.len());
+        match control(&instruction) {
+            Control::Next => open.push((next, depth_after(&instruction, &mut factory, depth)?)),
+            Control::Jump { target } => open.push((inside(target)?, depth)),
+            Control::Branch { target, .. } | Control::CountBranch { target } => {
+                open.extend([(inside(target)?, depth), (next, depth)]);
+            }
+            Control::Return { discard: 0 } if depth == 0 => {}
+            _ => return None,
+        }
+    }
+    Some(depths)
+}
+
+/// The depth after an instruction that goes on to the next; none if it cannot be told.
+fn depth_after(instruction: &Instruction, factory: &mut InstructionInfoFactory, depth: u32) -> Option<u32> {
+    let is_stack = |operand: u32| {
+        instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand) == Register::RSP
+    };
+    let deeper = match instruction.mnemonic() {
+        Mnemonic::Push | Mnemonic::Pop if !is_stack(0) => -i64::from(instruction.stack_pointer_increment()),
+        Mnemonic::Sub | Mnemonic::Add if is_stack(0) => {
+            let by = (instruction.op_kind(1) != OpKind::Register && instruction.op_kind(1) != OpKind::Memory)
+                .then(|| instruction.immediate(1) as i64)?;
+            if instruction.mnemonic() == Mnemonic::Sub { by } else { by.checked_neg()? }
+        }
+        Mnemonic::Lea if is_stack(0) => {
+            let is_own = instruction.memory_base() == Register::RSP
+                && instruction.memory_index() == Register::None;
+            is_own.then(|| (instruction.memory_displacement64() as i64).checked_neg())??
+        }
+        _ => {
+            let writes = factory.info(instruction).used_registers().iter().any(|used| {
+                used.register().full_register() == Register::RSP
+                    && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+            });
+            return (!writes).then_some(depth);
+        }
+    };
+    // Above its own part lies what belongs to others.
+    u32::try_from(i64::from(depth).checked_add(deeper)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn all(code: &[u8]) -> Option<Vec<(u32, u32)>> {
+        depths(code).map(|depths| depths.into_iter().collect())
+    }
+
+    #[test]
+    fn pushes_and_pops_are_followed_on_every_way() {
+        // push rbx; test edi,edi; je 6; nop; pop rbx (at 6); ret
+        let code = [0x53, 0x85, 0xff, 0x74, 0x01, 0x90, 0x5b, 0xc3];
+        let depths = [(0, 0), (1, 8), (3, 8), (5, 8), (6, 8), (7, 0)];
+        assert_eq!(all(&code).unwrap(), depths);
+    }
+
+    #[test]
+    fn room_is_made_and_given_back() {
+        // sub rsp,0x18; lea rsp,[rsp+0x10]; add rsp,8; ret
+        let code = [0x48, 0x83, 0xec, 0x18, 0x48, 0x8d, 0x64, 0x24, 0x10, 0x48, 0x83, 0xc4, 0x08, 0xc3];
+        assert_eq!(all(&code).unwrap(), [(0, 0), (4, 0x18), (9, 8), (13, 0)]);
+    }
+
+    #[test]
+    fn nothing_is_said_of_functions_that_may_do_something_else() {
+        let none: [&[u8]; 10] = [
+            &[0xe8, 0, 0, 0, 0, 0xc3],             // call
+            &[0xff, 0xe0],                         // jmp rax
+            &[0xe9, 0x10, 0, 0, 0],                // jump elsewhere
+            &[0x53, 0xc3],                         // push rbx; ret: to elsewhere
+            &[0x58, 0xc3],                         // pop rax; ret: the caller's caller
+            &[0x48, 0x89, 0xfc, 0xc3],             // mov rsp, rdi
+            &[0xc9, 0xc3],                         // leave
+            &[0x90],                               // on into what follows
+            &[0x0f, 0x05, 0xc3],                   // system call
+            &[0x74, 0x01, 0x53, 0xc3],             // two depths at one place
+        ];
+        assert!(none.into_iter().all(|code| depths(code).is_none()));
+    }
+}
