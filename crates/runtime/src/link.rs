@@ -2,7 +2,7 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::calls::sequence::{Brief, Callee, Enter, Leave, Sequence};
+use crate::calls::sequence::{Brief, Callee, Enter, Leave, Returning, Sequence};
 use crate::calls::{self, Call, Jump, Step};
 use crate::emit::{Code, Toll};
 use crate::entry;
@@ -211,12 +211,12 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
     let code = code_of(&process.blocks[to as usize]);
-    let caller = &process.blocks[from as usize];
-    let returns_to = caller.address + u64::from(caller.length);
+    let Block { address: begins, length, .. } = process.blocks[from as usize];
+    let caller = (from, begins, begins + u64::from(length));
     let Process { calls, space, shared, record, .. } = &mut *process;
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let call = call.map(|calls| {
-        calls.add(space, (from, returns_to), (address, code), || shared.take_counter(record))
+        calls.add(space, caller, (address, code), || shared.take_counter(record))
     });
     let cost = call.map_or(NONE, calls::recorded);
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
@@ -273,13 +273,14 @@ fn calls(
 }
 
 /// What is added to a call by block `from` of block `to`.
-fn enter(process: &Process, from: u32, to: u32, Call { cost, callee }: Call) -> Result<Sequence, Failure> {
+fn enter(process: &Process, from: u32, to: u32, call: Call) -> Result<Sequence, Failure> {
+    let Call { cost, callee, caller } = call;
     let ahead = ahead(process, from)?;
     if callee == Callee::Brief {
         let is_free = !process.blocks[to as usize].live.intersects(FlagSet::ALL);
         return Ok(Sequence::Brief(Brief { cost, ahead, is_free, returns: false }));
     }
-    Ok(Sequence::Enter(Enter { cost, callee, ahead, borrowed: false }))
+    Ok(Sequence::Enter(Enter { cost, callee, caller, ahead, borrowed: false }))
 }
 
 /// What is added to a return by block `from` to an address, where some flags are read; none if no call returns
@@ -299,12 +300,13 @@ fn leave(
     };
     let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, .. } = &mut *process else { return Ok(None) };
-    if let Some(cost) = calls.brief(space, to, block.address) {
-        return Ok(Some(Sequence::Brief(Brief { cost, ahead, is_free, returns: true })));
-    }
-    let is_leaf = calls.is_leaf(space, block.address);
-    let leave = Leave { discard, ahead, exit, is_free, is_leaf };
-    Ok(calls.is_site(to).then_some(Sequence::Leave(leave)))
+    let sequence = match calls.returning(space, to, block.address) {
+        (Returning::Known { cost, .. }, true) => {
+            Sequence::Brief(Brief { cost, ahead, is_free, returns: true })
+        }
+        (callee, _) => Sequence::Leave(Leave { discard, ahead, exit, is_free, callee }),
+    };
+    Ok(calls.is_site(to).then_some(sequence))
 }
 
 /// What is added to a jump by block `from` to block `to`, if costs of calls are asked for and it leads to another

@@ -181,12 +181,21 @@ pub fn is_overflow(
     true
 }
 
-/// A handler is about to run, with the address of what it returns to at the top of its stack, `place`. What it
-/// executes is no cost of the calls that it interrupts, with the thread at `at` and its stack pointer at `stack`.
-pub fn mark_handler(process: &mut Process, area: &mut ThreadArea, place: u64, (at, stack): (u64, u64)) {
+/// A handler at an address is about to run, with the address of what it returns to at the top of its stack, `place`.
+/// What it executes is no cost of the calls that it interrupts, with the thread at `at` and its stack pointer at
+/// `stack`.
+pub fn mark_handler(
+    process: &mut Process,
+    area: &mut ThreadArea,
+    (handler, place): (u64, u64),
+    (at, stack): (u64, u64),
+) {
     let interrupted = brief_at(process, at, stack);
-    let room = area.this + process.shared.header().thread_area_size - GUARD;
-    if process.calls.is_none() || area.frame_top + 2 * size_of::<Frame>() as u64 > room {
+    let Process { calls, space, shared, record, .. } = &mut *process;
+    let Some(calls) = calls else { return };
+    let function = calls.handler(space, handler, || shared.take_counter(record));
+    let room = area.this + shared.header().thread_area_size - GUARD;
+    if area.frame_top + 2 * size_of::<Frame>() as u64 > room {
         return;
     }
     let clock = area.clock;
@@ -196,7 +205,7 @@ pub fn mark_handler(process: &mut Process, area: &mut ThreadArea, place: u64, (a
     frames.area.frame_top += size_of::<Frame>() as u64;
     // SAFETY: there is room for it.
     let frame = unsafe { &mut *(frames.area.frame_top as *mut Frame) };
-    *frame = Frame { slot: place, clock, interrupted, ..Frame::default() };
+    *frame = Frame { slot: place, clock, function, interrupted, ..Frame::default() };
 }
 
 /// The handler marked with `place` is over, and its thread outside: it goes on at `at`, with its stack pointer at
@@ -289,7 +298,7 @@ impl Frames<'_> {
 
     /// Where a call returns to; none for a handler's.
     fn returns_to(&self, frame: &Frame) -> Option<u64> {
-        let &block = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
+        let &(block, _) = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
         let block = &self.process.blocks[block as usize];
         Some(block.address + u64::from(block.length))
     }
@@ -355,13 +364,22 @@ impl Frames<'_> {
         if function == 0 { 0 } else { *self.counter(function) as u32 }
     }
 
+    /// The function whose latest activation made an open call.
+    pub fn caller(&self, index: usize) -> u32 {
+        let sites = self.process.calls.as_ref().map(|calls| &calls.sites);
+        let known = sites.and_then(|sites| sites.get(&self.copy(index).cost)).map_or(0, |&(_, caller)| caller);
+        match index.checked_sub(1) {
+            Some(below) if known == 0 => self.copy(below).function,
+            _ => known,
+        }
+    }
+
     /// Notes of each function that is called at which site its latest activation waits, but for what a handler
     /// interrupted.
     fn note_waiting(&mut self) {
         let handler = self.open().iter().rposition(|frame| frame.cost == 0);
-        let first = handler.map_or(0, |handler| handler + 1);
-        for index in first + 1..self.open().len() {
-            let (function, site) = (self.open()[index - 1].function, self.open()[index].cost);
+        for index in handler.map_or(0, |handler| handler + 1)..self.open().len() {
+            let (function, site) = (self.caller(index), self.open()[index].cost);
             *self.counter(function) = site.into();
         }
     }
@@ -369,9 +387,11 @@ impl Frames<'_> {
     /// No activation waits for what comes now.
     fn forget_waiting(&mut self) {
         for index in 0..self.open().len() {
-            let function = self.open()[index].function;
+            let function = self.caller(index);
             *self.counter(function) = 0;
         }
+        let latest = self.latest().map_or(0, |frame| frame.function);
+        *self.counter(latest) = 0;
     }
 
     /// What was executed since is no cost of the calls that are open.

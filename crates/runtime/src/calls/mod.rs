@@ -30,21 +30,22 @@ use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
 use hashbrown::HashMap;
-use sequence::{Callee, Pass, Sequence, Tail};
+use sequence::{Callee, Pass, Returning, Sequence, Tail};
 use timewise_abi::log::BRIEF;
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// The block that a call ends, by the counter for its cost.
-    sites: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
+    /// The block that a call ends, and the counter of the function that it is of, or 0; by the counter for its cost.
+    sites: HashMap<u32, (u32, u32), BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
     returns: HashMap<u64, Option<u64>, BuildHasherDefault<AddressHasher>>,
-    /// Counters for calls without frames, by where they return to and what they call.
-    brief: HashMap<(u64, u64), u32, BuildHasherDefault<AddressHasher>>,
+    /// Counters for the costs of calls that always call the same, by where they return to and what that is.
+    direct: HashMap<(u64, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
-    /// The counter of each function that was called or jumped to, by the address that this led to.
+    /// The counter of each function that was called or jumped to, by where it begins, or where this led to if
+    /// nothing says.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Functions that are jumped to once the stack pointer was moved, by the exit by which a thread leaves on its
     /// way there.
@@ -66,12 +67,20 @@ impl Calls {
         self.returns.contains_key(&returns_to)
     }
 
-    /// The counter for the cost of the call that returns to an address, if it needs no frame; of the function that
-    /// holds `within`.
-    pub fn brief(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> Option<u32> {
-        let target = (*self.returns.get(&returns_to)?)?;
-        let is_it = self.starts.leaf(space, within) == Some(target);
-        self.brief.get(&(returns_to, target)).copied().filter(|_| is_it)
+    /// What is known of a function whose block at `within` returns to an address, and whether its call had no frame:
+    /// then only the counter for the cost of that is wanted.
+    pub fn returning(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> (Returning, bool) {
+        let starts = &mut self.starts;
+        let target = self.returns.get(&returns_to).copied().flatten();
+        let target = target.filter(|&target| starts.start(space, within) == Some(target));
+        let cost = target.and_then(|target| self.direct.get(&(returns_to, target)).copied());
+        let is_leaf = starts.leaf(space, within).is_some();
+        match (cost, target.and_then(|target| self.functions.get(&target).copied())) {
+            (Some(cost), _) if is_leaf => (Returning::Known { cost, function: 0 }, true),
+            (Some(cost), Some(function)) => (Returning::Known { cost, function }, false),
+            _ if is_leaf => (Returning::Leaf, false),
+            _ => (Returning::Unknown, false),
+        }
     }
 
     /// The counter for the cost of the call without a frame that a thread is in at `address`.
@@ -80,35 +89,42 @@ impl Calls {
         let mut returns_to = [0; 8];
         let slot = stack.wrapping_add(depth.into());
         (read(slot, &mut returns_to) == returns_to.len()).then_some(())?;
-        self.brief.get(&(u64::from_le_bytes(returns_to), start)).copied()
+        self.direct.get(&(u64::from_le_bytes(returns_to), start)).copied()
     }
 
-    /// The counters for a call by `block` that returns to an address, of the code at another, which begins with
-    /// `code`; `take` gives a fresh one by its number.
+    /// The counters for a call by `block`, whose code begins at an address, that returns to another, of the code at a
+    /// third, which begins with `code`; `take` gives a fresh one by its number.
     pub fn add(
         &mut self,
         space: &AddressSpace,
-        (block, returns_to): (u32, u64),
+        (block, begins, returns_to): (u32, u64, u64),
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
     ) -> Call {
-        let callee = self.callee(space, (address, address, code), &mut take);
+        let callee = self.callee(space, (address, code), &mut take);
+        let caller = self.starts.start(space, begins).map(|start| self.function(start, &mut take));
         let target = self.returns.get(&returns_to).copied().flatten();
-        let (cost, callee) = if callee == Callee::Leaf && target == Some(address) {
-            let cost = *self.brief.entry((returns_to, address)).or_insert_with(|| place(take()));
-            (cost, Callee::Brief)
+        let call = if target == Some(address) {
+            let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
+            let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
+            Call { cost, callee, caller }
         } else {
-            (place(take()), callee)
+            Call { cost: place(take()), callee, caller }
         };
-        self.sites.insert(cost, block);
-        Call { cost, callee }
+        self.sites.insert(call.cost, (block, caller.unwrap_or(0)));
+        call
+    }
+
+    /// What a handler at an address is.
+    pub fn handler(&mut self, space: &AddressSpace, address: u64, take: impl FnMut() -> u32) -> u32 {
+        self.callee(space, (address, &[]), take).function()
     }
 
     /// What a jump needs that goes to another function.
     pub fn onward(&mut self, space: &AddressSpace, jump: Jump, mut take: impl FnMut() -> u32) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
         let (before, after) = (self.starts.start(space, from), self.starts.start(space, to));
-        let callee = self.callee(space, (after.unwrap_or(to), to, goal), &mut take);
+        let callee = self.callee(space, (to, goal), &mut take);
         if self.starts.is_stub(space, from, code) {
             return match callee {
                 Callee::Leaf | Callee::Brief => None,
@@ -128,30 +144,31 @@ impl Calls {
     /// function at `to`.
     pub fn moves_to(&mut self, space: &AddressSpace, exit: u32, to: u64, take: impl FnMut() -> u32) {
         if self.starts.start(space, to) == Some(to) {
-            let callee = self.callee(space, (to, to, &[]), take);
+            let callee = self.callee(space, (to, &[]), take);
             self.moved_to.insert(exit, callee);
         }
     }
 
-    /// Whether the function that holds `address` makes no calls.
-    pub fn is_leaf(&mut self, space: &AddressSpace, address: u64) -> bool {
-        self.starts.leaf(space, address).is_some()
-    }
-
-    /// What is entered at an address where a block of `code` begins, of the function known by the address `name`.
+    /// What is entered at an address where a block of `code` begins.
     fn callee(
         &mut self,
         space: &AddressSpace,
-        (name, address, code): (u64, u64, &[u8]),
-        mut take: impl FnMut() -> u32,
+        (address, code): (u64, &[u8]),
+        take: impl FnMut() -> u32,
     ) -> Callee {
         if self.starts.is_stub(space, address, code) {
             Callee::Stub
         } else if self.starts.leaf(space, address) == Some(address) {
             Callee::Leaf
         } else {
-            Callee::Function(*self.functions.entry(name).or_insert_with(|| place(take())))
+            let start = self.starts.start(space, address).unwrap_or(address);
+            Callee::Function(self.function(start, take))
         }
+    }
+
+    /// The counter of the function that begins at an address.
+    fn function(&mut self, start: u64, mut take: impl FnMut() -> u32) -> u32 {
+        *self.functions.entry(start).or_insert_with(|| place(take()))
     }
 
     /// Adds a sequence to translated code.
@@ -192,6 +209,8 @@ pub struct Call {
     pub cost: u32,
     /// What is called.
     pub callee: Callee,
+    /// The counter of the function that calls, if it is known.
+    pub caller: Option<u32>,
 }
 
 /// Where counter `number` lies, in bytes from counter 0: 0 stands for nobody's if there was no room.

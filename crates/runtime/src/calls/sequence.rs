@@ -55,6 +55,8 @@ pub struct Enter {
     pub cost: u32,
     /// What is called.
     pub callee: Callee,
+    /// The counter of the function that calls, if it is known.
+    pub caller: Option<u32>,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
     /// Whether `rcx` and `rdx` are borrowed already.
@@ -73,8 +75,24 @@ pub struct Leave {
     pub exit: u32,
     /// Whether no flag is read before it is written.
     pub is_free: bool,
-    /// Whether the function that returns makes no calls.
-    pub is_leaf: bool,
+    /// What returns.
+    pub callee: Returning,
+}
+
+/// What is known of a function that returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returning {
+    /// It makes no calls.
+    Leaf,
+    /// The counters for the cost of its call, and its own.
+    Known {
+        /// Of the call.
+        cost: u32,
+        /// Of the function.
+        function: u32,
+    },
+    /// Only what the frame says.
+    Unknown,
 }
 
 /// At a call without a frame, or at its return: the clock is taken from its cost, or added to it.
@@ -214,12 +232,16 @@ fn now(register: Borrowed, ahead: i32) -> impl Iterator<Item = Step> {
 impl Enter {
     fn steps(&self) -> Vec<Step> {
         const NEW: u8 = FRAME;
-        let &Enter { cost, callee, ahead, borrowed } = self;
+        let &Enter { cost, callee, caller, ahead, borrowed } = self;
         let mut steps = borrow(borrowed);
         steps.push(Step::Load(Rcx, gs!(frame_top)));
-        if callee != Callee::Leaf {
-            // The caller waits at this site, until it calls again or another of its activations does.
-            steps.extend([Step::FollowHalf(Rdx, Rcx, at!(function)), Step::SaveCounterNumber(Rdx, cost)]);
+        // The caller waits at this site, until it calls again or another of its activations does.
+        match caller {
+            _ if callee == Callee::Leaf => {}
+            Some(caller) => steps.push(Step::SaveNumber(COUNTERS + caller, cost)),
+            None => {
+                steps.extend([Step::FollowHalf(Rdx, Rcx, at!(function)), Step::SaveCounterNumber(Rdx, cost)]);
+            }
         }
         match callee {
             Callee::Function(function) => steps.extend([
@@ -302,22 +324,28 @@ impl Leave {
 
     fn charge(&self, steps: &mut Vec<Step>) {
         steps.extend(now(Rcx, self.ahead));
-        steps.extend([
-            Step::Subtract(Rcx, Rdx, at!(clock)),
-            Step::FollowHalf(Rdx, Rdx, at!(cost)),
-            Step::AddToCounter(Rdx, Rcx),
-        ]);
-        if !self.is_leaf {
-            steps.extend([
-                // Where an older activation of the function waits, this one was charged too.
+        steps.push(Step::Subtract(Rcx, Rdx, at!(clock)));
+        // Where an older activation of the function waits, this one was charged too.
+        match self.callee {
+            Returning::Leaf => {
+                steps.extend([Step::FollowHalf(Rdx, Rdx, at!(cost)), Step::AddToCounter(Rdx, Rcx)]);
+            }
+            Returning::Known { cost, function } => steps.extend([
+                Step::AddTo(COUNTERS + cost, Rcx),
+                Step::FollowHalf(Rdx, Rdx, at!(older)),
+                Step::SubtractFromCounter(Rdx, Rcx),
+                Step::SaveHalf(COUNTERS + function, Rdx),
+            ]),
+            Returning::Unknown => steps.extend([
+                Step::FollowHalf(Rdx, Rdx, at!(cost)),
+                Step::AddToCounter(Rdx, Rcx),
                 Step::Load(Rdx, gs!(frame_top)),
                 Step::FollowHalf(Rdx, Rdx, at!(older)),
                 Step::SubtractFromCounter(Rdx, Rcx),
-                // The function may have jumped to another one.
                 Step::Load(Rcx, gs!(frame_top)),
                 Step::FollowHalf(Rcx, Rcx, at!(function)),
                 Step::SaveCounterHalf(Rcx, Rdx),
-            ]);
+            ]),
         }
         steps.push(Step::Pop);
     }
@@ -334,7 +362,7 @@ impl Leave {
             Step::Sum(Rdx, Rdx, Rcx, 0),
             Step::SaveCounter(Rax, Rdx),
         ]);
-        if !self.is_leaf {
+        if self.callee != Returning::Leaf {
             steps.extend([
                 Step::Load(Rdx, gs!(frame_top)),
                 Step::FollowHalf(Rax, Rdx, at!(older)),

@@ -14,6 +14,10 @@ pub const FRAME: u8 = size_of::<Frame>() as u8;
 pub enum Step {
     /// `mov gs:[offset], register`.
     Save(u32, Borrowed),
+    /// `mov gs:[offset], register`.
+    SaveHalf(u32, Borrowed),
+    /// `mov dword gs:[offset], number`.
+    SaveNumber(u32, u32),
     /// `mov register, gs:[offset]`.
     Load(Borrowed, u32),
     /// `mov register, gs:[offset]`.
@@ -87,6 +91,15 @@ impl Step {
         match self {
             Step::Save(offset, register) => code.store(offset, register),
             Step::Load(register, offset) => code.load(register, offset),
+            Step::SaveHalf(offset, register) => {
+                code.raw(&[0x65, 0x89, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
+            Step::SaveNumber(offset, number) => {
+                code.raw(&[0x65, 0xc7, absolute(Borrowed::Rax), 0x25]);
+                code.raw32(offset);
+                code.raw32(number);
+            }
             Step::LoadHalf(register, offset) => {
                 code.raw(&[0x65, 0x8b, absolute(register), 0x25]);
                 code.raw32(offset);
@@ -186,6 +199,10 @@ impl Step {
             match self {
                 Step::Save(offset, register) => *word(offset as usize) = value(registers, register),
                 Step::Load(register, offset) => *held(registers, register) = *word(offset as usize),
+                Step::SaveHalf(offset, register) => {
+                    *half(offset as usize) = value(registers, register) as u32;
+                }
+                Step::SaveNumber(offset, number) => *half(offset as usize) = number,
                 Step::LoadHalf(register, offset) => {
                     *held(registers, register) = u64::from(*half(offset as usize));
                 }

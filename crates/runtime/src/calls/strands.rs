@@ -50,6 +50,8 @@ pub fn switch(frames: &mut Frames, to: Option<usize>) {
         let waiting = frames.open()[index];
         *frames.counter(waiting.function) = waiting.older.into();
     }
+    let outermost = if frames.open().is_empty() { 0 } else { frames.caller(0) };
+    *frames.counter(outermost) = 0;
     let open = frames.open().to_vec();
     let left = frames.now;
     let mut lost = 0;
@@ -72,6 +74,10 @@ pub fn switch(frames: &mut Frames, to: Option<usize>) {
 /// Goes on with the calls of a stack that was left. What waits on it is what its functions find now.
 fn take_up(frames: &mut Frames, open: &[Frame]) {
     frames.set(open);
+    if let Some(&Frame { cost, .. }) = open.first() {
+        let outermost = frames.caller(0);
+        *frames.counter(outermost) = cost.into();
+    }
     for index in 0..open.len() {
         let frame = frames.open()[index];
         frames.open()[index].older = frames.waiting(frame.function);

@@ -77,7 +77,7 @@ fn handle(
         area.handler_stack = Stack { flags: SS_DISABLE, ..Stack::default() };
     }
     let registers = &mut frame.registers;
-    calls::mark_handler(process, area, place, (registers.rip, registers.rsp));
+    calls::mark_handler(process, area, (action.handler, place), (registers.rip, registers.rsp));
     registers.rsp = place;
     registers.rdi = signal as u64;
     registers.rsi = place + core::mem::offset_of!(Frame, info) as u64;
