@@ -29,7 +29,8 @@ pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
             return None;
         }
         let next = instruction.next_ip() as u32;
-        let inside = |target: u64| u32::try_from(target).ok().filter(|&target| (target as usize) < code.len());
+        let inside =
+            |target: u64| u32::try_from(target).ok().filter(|&target| (target as usize) < code.len());
         match control(&instruction) {
             Control::Next => open.push((next, depth_after(&instruction, &mut factory, depth)?)),
             Control::Jump { target } => open.push((inside(target)?, depth)),
@@ -56,8 +57,8 @@ fn depth_after(instruction: &Instruction, factory: &mut InstructionInfoFactory, 
             if instruction.mnemonic() == Mnemonic::Sub { by } else { by.checked_neg()? }
         }
         Mnemonic::Lea if is_stack(0) => {
-            let is_own = instruction.memory_base() == Register::RSP
-                && instruction.memory_index() == Register::None;
+            let is_own =
+                instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
             is_own.then(|| (instruction.memory_displacement64() as i64).checked_neg())??
         }
         _ => {
@@ -99,16 +100,16 @@ mod tests {
     #[test]
     fn nothing_is_said_of_functions_that_may_do_something_else() {
         let none: [&[u8]; 10] = [
-            &[0xe8, 0, 0, 0, 0, 0xc3],             // call
-            &[0xff, 0xe0],                         // jmp rax
-            &[0xe9, 0x10, 0, 0, 0],                // jump elsewhere
-            &[0x53, 0xc3],                         // push rbx; ret: to elsewhere
-            &[0x58, 0xc3],                         // pop rax; ret: the caller's caller
-            &[0x48, 0x89, 0xfc, 0xc3],             // mov rsp, rdi
-            &[0xc9, 0xc3],                         // leave
-            &[0x90],                               // on into what follows
-            &[0x0f, 0x05, 0xc3],                   // system call
-            &[0x74, 0x01, 0x53, 0xc3],             // two depths at one place
+            &[0xe8, 0, 0, 0, 0, 0xc3], // call
+            &[0xff, 0xe0],             // jmp rax
+            &[0xe9, 0x10, 0, 0, 0],    // jump elsewhere
+            &[0x53, 0xc3],             // push rbx; ret: to elsewhere
+            &[0x58, 0xc3],             // pop rax; ret: the caller's caller
+            &[0x48, 0x89, 0xfc, 0xc3], // mov rsp, rdi
+            &[0xc9, 0xc3],             // leave
+            &[0x90],                   // on into what follows
+            &[0x0f, 0x05, 0xc3],       // system call
+            &[0x74, 0x01, 0x53, 0xc3], // two depths at one place
         ];
         assert!(none.into_iter().all(|code| depths(code).is_none()));
     }

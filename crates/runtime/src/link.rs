@@ -215,9 +215,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let caller = (from, begins, begins + u64::from(length));
     let Process { calls, space, shared, record, .. } = &mut *process;
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
-    let call = call.map(|calls| {
-        calls.add(space, caller, (address, code), || shared.take_counter(record))
-    });
+    let call = call.map(|calls| calls.add(space, caller, (address, code), || shared.take_counter(record)));
     let cost = call.map_or(NONE, calls::recorded);
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;

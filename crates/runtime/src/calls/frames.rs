@@ -367,7 +367,8 @@ impl Frames<'_> {
     /// The function whose latest activation made an open call.
     pub fn caller(&self, index: usize) -> u32 {
         let sites = self.process.calls.as_ref().map(|calls| &calls.sites);
-        let known = sites.and_then(|sites| sites.get(&self.copy(index).cost)).map_or(0, |&(_, caller)| caller);
+        let known =
+            sites.and_then(|sites| sites.get(&self.copy(index).cost)).map_or(0, |&(_, caller)| caller);
         match index.checked_sub(1) {
             Some(below) if known == 0 => self.copy(below).function,
             _ => known,

@@ -121,7 +121,12 @@ impl Calls {
     }
 
     /// What a jump needs that goes to another function.
-    pub fn onward(&mut self, space: &AddressSpace, jump: Jump, mut take: impl FnMut() -> u32) -> Option<Sequence> {
+    pub fn onward(
+        &mut self,
+        space: &AddressSpace,
+        jump: Jump,
+        mut take: impl FnMut() -> u32,
+    ) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
         let (before, after) = (self.starts.start(space, from), self.starts.start(space, to));
         let callee = self.callee(space, (to, goal), &mut take);

@@ -277,11 +277,9 @@ impl Brief {
         match (self.returns, self.is_free) {
             (true, true) => steps.push(Step::AddTo(cost, Rcx)),
             (false, true) => steps.push(Step::SubtractFrom(cost, Rcx)),
-            (true, false) => steps.extend([
-                Step::Load(Rdx, cost),
-                Step::Sum(Rdx, Rdx, Rcx, 0),
-                Step::Save(cost, Rdx),
-            ]),
+            (true, false) => {
+                steps.extend([Step::Load(Rdx, cost), Step::Sum(Rdx, Rdx, Rcx, 0), Step::Save(cost, Rdx)])
+            }
             (false, false) => steps.extend([
                 Step::Not(Rcx),
                 Step::Load(Rdx, cost),
