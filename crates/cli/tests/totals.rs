@@ -193,6 +193,11 @@ fn handlers_cost_whom_they_interrupt_nothing() {
 }
 
 #[test]
+fn functions_without_calls_are_interrupted_anywhere() {
+    assert_totals("leaf_signals.c", &["rounds", "work", "leave"]);
+}
+
+#[test]
 fn threads_have_calls_of_their_own() {
     assert_totals("threads.c", &["smallest"]);
 }

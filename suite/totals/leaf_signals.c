@@ -1,0 +1,48 @@
+/* A function that makes no calls, interrupted anywhere by a handler that calls it too, and left by long jumps.
+ *
+ * total: rounds 800200007
+ * call: main rounds 800200007
+ * call: rounds work 800100000 */
+#include "totals.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+void rounds(void);
+
+static sigjmp_buf landing;
+static volatile sig_atomic_t jumps, jumped;
+
+WORK(work);
+/* 7, and 5 in each of 20,000 rounds */
+FUNCTION(rounds, ENTER_COUNTING(20000)
+         "1: mov $20000, %edi; call work; dec %ebx; nop; jnz 1b\n" LEAVE_COUNTING);
+
+static void handler(int signal)
+{
+    (void)signal;
+    work(30);
+    if (jumps) {
+        jumped++;
+        siglongjmp(landing, 1);
+    }
+}
+
+/* Each call of work is left by a handler. */
+__attribute__((noinline)) static void leave(void)
+{
+    jumps = 1;
+    sigsetjmp(landing, 1);
+    while (jumped < 20) work(1000000000);
+    jumps = 0;
+}
+
+int main(void)
+{
+    struct itimerval often = {{0, 1000}, {0, 1000}}, never = {0};
+    signal(SIGALRM, handler);
+    setitimer(ITIMER_REAL, &often, 0);
+    rounds();
+    leave();
+    setitimer(ITIMER_REAL, &never, 0);
+}
