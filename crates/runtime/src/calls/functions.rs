@@ -41,6 +41,8 @@ struct Image {
     told: Vec<Told>,
     /// Whether those at these addresses are leaves, as far as it was asked.
     leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
+    /// What is known of the leaves in which a thread was found.
+    depths: HashMap<u64, BTreeMap<u32, u32>, BuildHasherDefault<AddressHasher>>,
 }
 
 /// The functions of each mapping that was asked about.
@@ -80,9 +82,10 @@ impl Functions {
     /// the stack there.
     pub fn in_leaf(&mut self, space: &AddressSpace, address: u64) -> Option<(u64, u32)> {
         let start = self.leaf(space, address)?;
-        let told = self.image(space, address)?.told(address)?;
-        let depth = told.depths()?.get(&((address - start) as u32)).copied();
-        depth.map(|depth| (start, depth))
+        let image = self.image(space, address)?;
+        let told = image.told(address)?;
+        let depths = image.depths.entry(start).or_insert_with(|| told.depths().unwrap_or_default());
+        Some((start, *depths.get(&((address - start) as u32))?))
     }
 
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
@@ -90,7 +93,8 @@ impl Functions {
         let known = self.0.iter().position(|image| image.mapping == mapping);
         let known = known.unwrap_or_else(|| {
             let told = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
-            self.0.push(Image { mapping, told: told.unwrap_or_default(), leaves: HashMap::default() });
+            let told = told.unwrap_or_default();
+            self.0.push(Image { mapping, told, leaves: HashMap::default(), depths: HashMap::default() });
             self.0.len() - 1
         });
         Some(&mut self.0[known])
