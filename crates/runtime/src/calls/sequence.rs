@@ -25,6 +25,24 @@ macro_rules! at {
     };
 }
 
+/// Adds what is in `rcx` to the cost of the call whose frame `rdx` holds, without a flag changed.
+const ADD_TO_COST: [Step; 4] = [
+    Step::FollowHalf(Rax, Rdx, at!(cost)),
+    Step::LoadCounter(Rdx, Rax),
+    Step::Sum(Rdx, Rdx, Rcx, 0),
+    Step::SaveCounter(Rax, Rdx),
+];
+
+/// Takes it from the site at which an older activation waits, which `rax` names afterwards.
+const TAKE_FROM_OLDER: [Step; 6] = [
+    Step::Load(Rdx, gs!(frame_top)),
+    Step::FollowHalf(Rax, Rdx, at!(older)),
+    Step::LoadCounter(Rdx, Rax),
+    Step::Not(Rcx),
+    Step::Sum(Rdx, Rdx, Rcx, 1),
+    Step::SaveCounter(Rax, Rdx),
+];
+
 /// What is called or jumped to, as far as calls are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callee {
@@ -351,23 +369,11 @@ impl Leave {
     fn charge_without_flags(&self, steps: &mut Vec<Step>) {
         steps.push(Step::Save(spill_slot(RAX_SLOT), Rax));
         steps.extend(now(Rcx, self.ahead));
-        steps.extend([
-            Step::Follow(Rax, Rdx, at!(clock)),
-            Step::Not(Rax),
-            Step::Sum(Rcx, Rcx, Rax, 1),
-            Step::FollowHalf(Rax, Rdx, at!(cost)),
-            Step::LoadCounter(Rdx, Rax),
-            Step::Sum(Rdx, Rdx, Rcx, 0),
-            Step::SaveCounter(Rax, Rdx),
-        ]);
+        steps.extend([Step::Follow(Rax, Rdx, at!(clock)), Step::Not(Rax), Step::Sum(Rcx, Rcx, Rax, 1)]);
+        steps.extend(ADD_TO_COST);
         if self.callee != Returning::Leaf {
+            steps.extend(TAKE_FROM_OLDER);
             steps.extend([
-                Step::Load(Rdx, gs!(frame_top)),
-                Step::FollowHalf(Rax, Rdx, at!(older)),
-                Step::LoadCounter(Rdx, Rax),
-                Step::Not(Rcx),
-                Step::Sum(Rdx, Rdx, Rcx, 1),
-                Step::SaveCounter(Rax, Rdx),
                 Step::Load(Rdx, gs!(frame_top)),
                 Step::FollowHalf(Rdx, Rdx, at!(function)),
                 Step::SaveCounterHalf(Rdx, Rax),
@@ -393,16 +399,10 @@ impl Tail {
             Step::Put(Rdx, at!(clock), Rcx),
             Step::Not(Rax),
             Step::Sum(Rcx, Rcx, Rax, 1),
-            Step::FollowHalf(Rax, Rdx, at!(cost)),
-            Step::LoadCounter(Rdx, Rax),
-            Step::Sum(Rdx, Rdx, Rcx, 0),
-            Step::SaveCounter(Rax, Rdx),
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::FollowHalf(Rax, Rdx, at!(older)),
-            Step::LoadCounter(Rdx, Rax),
-            Step::Not(Rcx),
-            Step::Sum(Rdx, Rdx, Rcx, 1),
-            Step::SaveCounter(Rax, Rdx),
+        ]);
+        steps.extend(ADD_TO_COST);
+        steps.extend(TAKE_FROM_OLDER);
+        steps.extend([
             Step::Load(Rdx, gs!(frame_top)),
             Step::FollowHalf(Rcx, Rdx, at!(function)),
             Step::SaveCounterHalf(Rcx, Rax),
