@@ -96,6 +96,8 @@ fn wrong_numbers_of_rows_missing_tables_and_dangling_ids() {
     assert!(matches!(rows, LoadCause::RowsMissing { table: "modules", noted: 3, found: 4 }));
     assert!(matches!(damaged("DELETE FROM modules WHERE module_id = 7"), LoadCause::Damaged(_)));
     assert!(matches!(damaged("DROP TABLE samples"), LoadCause::Damaged(_)));
+    let schema = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'INTEGER', '\"')";
+    assert!(matches!(damaged(schema), LoadCause::Damaged(_)));
     assert!(matches!(damaged("UPDATE modules SET kind = 'odd'"), LoadCause::Damaged(_)));
     let dangling = damaged(
         "PRAGMA foreign_keys = OFF; INSERT INTO lines VALUES (5000, 0, 0, NULL, 0);

@@ -67,7 +67,7 @@ pub enum LoadCause {
         found: i64,
     },
     /// Its contents are not what a whole file holds.
-    #[error("it is damaged: {0}; copy it again or record anew")]
+    #[error("it is damaged: {}; copy it again or record anew", in_one_line(.0))]
     Damaged(rusqlite::Error),
     /// Its rows contradict each other.
     #[error("it is damaged: {0}; copy it again or record anew")]
@@ -75,6 +75,11 @@ pub enum LoadCause {
     /// The system refused for another reason.
     #[error("{0}; name a .tw file that can be read")]
     System(io::Error),
+}
+
+/// The database quotes what it does not understand, whatever that is.
+fn in_one_line(error: &rusqlite::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().replace(char::is_control, " ")
 }
 
 impl From<rusqlite::Error> for LoadCause {
