@@ -43,7 +43,7 @@ pub enum Format {
     /// Tables for people
     #[default]
     Text,
-    /// JSON, schema timewise-report/1
+    /// JSON
     Json,
     /// CSV, one header line
     Csv,

@@ -232,13 +232,23 @@ pub fn call_stacks_in_words(analysis: &Analysis) -> Option<String> {
 }
 
 /// How waiting was measured, if threads waited.
-pub fn waiting_in_words(analysis: &Analysis) -> Option<&'static str> {
+pub fn waiting_in_words(analysis: &Analysis) -> Option<String> {
     let waits = &analysis.profile.waits;
-    let counted = waits.iter().filter(|wait| wait.times.is_some()).count();
-    match counted {
-        _ if waits.is_empty() => None,
-        0 => Some("estimated from looks at threads from time to time"),
-        _ => Some("measured at every switch of a thread"),
+    let sum = |measured: bool| -> u64 {
+        let of_kind = waits.iter().filter(|wait| wait.times.is_some() == measured);
+        of_kind.fold(0, |sum, wait| sum.saturating_add(wait.duration_ns))
+    };
+    let (measured_ns, estimated_ns) = (sum(true), sum(false));
+    match (measured_ns, estimated_ns) {
+        (0, 0) => None,
+        (0, _) => Some("estimated from looks at threads from time to time".into()),
+        (_, 0) => Some("measured at every switch of a thread".into()),
+        _ => {
+            let share = percent(measured_ns as f64 / (measured_ns as f64 + estimated_ns as f64));
+            Some(format!(
+                "{share} measured at every switch of a thread, the rest estimated from looks at threads"
+            ))
+        }
     }
 }
 

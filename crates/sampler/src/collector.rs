@@ -175,7 +175,10 @@ impl Collector {
             Record::Leaving(raw) => self.leaving(raw),
             Record::Left { pid, tid, preempted } => self.left(time_ns, (pid, tid), preempted),
             Record::Came { pid, tid } => self.came(time_ns, (pid, tid)),
-            Record::Unseen { count } => self.unseen += count,
+            Record::Unseen { count } => {
+                self.unseen += count;
+                self.spells.forget();
+            }
             Record::SwitchesEnd => self.finish_waits(time_ns),
             Record::Waiting(raw) => self.waiting(&raw),
             Record::Waited { pid, tid, duration_ns } => self.waited(pid, tid, duration_ns),

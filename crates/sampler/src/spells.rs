@@ -63,6 +63,13 @@ impl Spells {
         self.threads.entry(thread).or_default().off = off;
     }
 
+    /// Switches were lost: threads taken to be away may have been back meanwhile, so what they wait is left out.
+    pub fn forget(&mut self) {
+        for known in self.threads.values_mut() {
+            (known.off, known.leaving) = (None, None);
+        }
+    }
+
     /// A thread was found where it waits.
     pub fn found(&mut self, thread: ThreadId, at: At) {
         let off = self.threads.get_mut(&thread).and_then(|known| known.off.as_mut());
@@ -205,6 +212,19 @@ mod tests {
         let (spells, rows) = waited([(None, 500), (None, 30), (Some(1), 20), (Some(2), 31)]);
         assert_eq!(rows, [(0, Some(1), 500), (2, Some(2), 31 + 19), (1, Some(1), 20 + 11)]);
         assert_eq!(spells.divided_ns, 530);
+    }
+
+    #[test]
+    fn what_spans_lost_switches_is_left_out() {
+        let (mut spells, mut waits) = (Spells::default(), Waits::default());
+        spells.left(THREAD, 100, false, Some(at(1)));
+        // It came back and left again unseen.
+        spells.forget();
+        spells.came(THREAD, 900, &mut waits);
+        spells.left(THREAD, 1000, false, Some(at(2)));
+        spells.came(THREAD, 1003, &mut waits);
+        spells.finish(2000, &mut waits);
+        assert_eq!(waits.total_ns(), 3);
     }
 
     #[test]

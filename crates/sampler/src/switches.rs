@@ -37,6 +37,9 @@ const MOST_SWITCHES_HZ: u32 = 5000;
 /// A wait without a stack that lasts longer is looked up.
 const LONG_WAIT_NS: u64 = 20_000_000;
 
+/// The first version of Linux whose records say whether a thread was preempted.
+const TELLS_PREEMPTION: (u32, u32) = (4, 17);
+
 /// The events that tell of switches.
 #[derive(Debug)]
 pub struct Switches {
@@ -57,6 +60,10 @@ impl Switches {
     /// # Errors
     /// Why there are none, and what would help.
     pub fn open(thread: i32, options: &Options) -> Result<Switches, Refusal> {
+        if machine::kernel_version().is_some_and(|version| version < TELLS_PREEMPTION) {
+            let why = "this kernel does not tell threads that wait from those that others take turns with; 4.17 does";
+            return Err(Refusal { event: EVENT.into(), why: why.into(), enable: None });
+        }
         let needs = Needs { hardware: false, kernel: true };
         Switches::open_all(thread, options).map_err(|error| Refusal::of(EVENT.into(), &error, needs))
     }

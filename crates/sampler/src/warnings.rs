@@ -26,7 +26,8 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
         && notable(waited_ns, waited_ns.saturating_add(run.user_ns + run.kernel_ns))
     {
         warnings.push(format!(
-            "waiting is estimated by looking at threads from time to time, as their switches cannot be seen ({why})"
+            "waiting is estimated by looking at threads from time to time where their switches could not be seen \
+             ({why})"
         ));
     }
     if notable(divided_ns, waited_ns) {
@@ -38,7 +39,7 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
     }
     if collector.unseen > 0 {
         warnings.push(format!(
-            "{} records of threads that began or ceased to wait were lost: there was more waiting",
+            "{} records of threads that began or ceased to wait were lost: there may have been more waiting",
             collector.unseen
         ));
     }

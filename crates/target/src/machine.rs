@@ -123,6 +123,16 @@ pub fn perf_event_paranoid() -> Option<i32> {
     setting("kernel/perf_event_paranoid")
 }
 
+/// The kernel's version, as far as its first two numbers; `None` if it does not begin with them.
+pub fn kernel_version() -> Option<(u32, u32)> {
+    version(&setting::<String>("kernel/osrelease")?)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
 /// Most samples a second that the kernel grants to one event.
 pub fn perf_event_max_sample_rate() -> Option<u32> {
     setting("kernel/perf_event_max_sample_rate")
@@ -158,5 +168,13 @@ mod tests {
         assert_eq!(design("AuthenticAMD", 25, 17), Some("AMD Zen 4"));
         assert_eq!(design("AuthenticAMD", 25, 1), Some("AMD Zen 3"));
         assert_eq!(design("Nobody", 6, 207), None);
+    }
+
+    #[test]
+    fn a_release_begins_with_its_version() {
+        assert_eq!(version("6.18.5-cloud"), Some((6, 18)));
+        assert_eq!(version("4.9-rc1"), Some((4, 9)));
+        assert_eq!(version("unknown"), None);
+        assert!(kernel_version() > Some((2, 6)));
     }
 }

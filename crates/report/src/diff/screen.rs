@@ -146,7 +146,6 @@ fn table_has_brackets(rows: &[DiffRow]) -> bool {
     parts.flatten().any(|part| part.certain == 0.0 && part.estimate.low != part.estimate.high)
 }
 
-/// What a row is called: by its name in TEST, and in BASE where that is another.
 /// The columns of [`name`] and [`place`].
 fn what_and_where(by: By) -> [Column; 2] {
     let what = match by {
@@ -157,6 +156,7 @@ fn what_and_where(by: By) -> [Column; 2] {
     [what(by.name()), Column::place_in_function("where")]
 }
 
+/// What a row is called: by its name in TEST, and in BASE where that is another.
 fn name(by: By, row: &DiffRow) -> String {
     let one = |site: &Site| match by {
         By::Function => site.function.clone(),
