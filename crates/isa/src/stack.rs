@@ -32,7 +32,9 @@ pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
         let inside =
             |target: u64| u32::try_from(target).ok().filter(|&target| (target as usize) < code.len());
         match control(&instruction) {
-            Control::Next => open.push((next, depth_after(&instruction, &mut factory, depth)?)),
+            Control::Next if !overwrites(&instruction, &mut factory, depth) => {
+                open.push((next, depth_after(&instruction, &mut factory, depth)?));
+            }
             Control::Jump { target } => open.push((inside(target)?, depth)),
             Control::Branch { target, .. } | Control::CountBranch { target } => {
                 open.extend([(inside(target)?, depth), (next, depth)]);
@@ -42,6 +44,22 @@ pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
         }
     }
     Some(depths)
+}
+
+/// Whether an instruction may write, by the stack pointer, to the return address, `depth` bytes above it.
+fn overwrites(instruction: &Instruction, factory: &mut InstructionInfoFactory, depth: u32) -> bool {
+    let by_stack = instruction.memory_base() == Register::RSP;
+    if instruction.mnemonic() == Mnemonic::Pop && instruction.op0_kind() == OpKind::Memory && by_stack {
+        return true; // its operand is relative to where the stack pointer is afterwards
+    }
+    factory.info(instruction).used_memory().iter().any(|used| {
+        let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
+        let begin = used.displacement() as i64;
+        let end = begin.saturating_add(used.memory_size().size().max(1) as i64);
+        let depth = i64::from(depth);
+        let may_meet = used.index() != Register::None || (begin < depth + 8 && end > depth);
+        writes && used.base() == Register::RSP && may_meet
+    })
 }
 
 /// The depth after an instruction that goes on to the next; none if it cannot be told.
@@ -99,18 +117,25 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_functions_that_may_do_something_else() {
-        let none: [&[u8]; 10] = [
-            &[0xe8, 0, 0, 0, 0, 0xc3], // call
-            &[0xff, 0xe0],             // jmp rax
-            &[0xe9, 0x10, 0, 0, 0],    // jump elsewhere
-            &[0x53, 0xc3],             // push rbx; ret: to elsewhere
-            &[0x58, 0xc3],             // pop rax; ret: the caller's caller
-            &[0x48, 0x89, 0xfc, 0xc3], // mov rsp, rdi
-            &[0xc9, 0xc3],             // leave
-            &[0x90],                   // on into what follows
-            &[0x0f, 0x05, 0xc3],       // system call
-            &[0x74, 0x01, 0x53, 0xc3], // two depths at one place
+        let none: [&[u8]; 14] = [
+            &[0x48, 0x89, 0x3c, 0x24, 0xc3],                   // mov [rsp], rdi; ret
+            &[0x53, 0x48, 0x87, 0x44, 0x24, 0x08, 0x5b, 0xc3], // push rbx; xchg [rsp+8], rax; pop rbx; ret
+            &[0x53, 0x8f, 0x44, 0x24, 0x00, 0x58, 0xc3],       // push rbx; pop [rsp]; pop rax; ret
+            &[0x48, 0x89, 0x3c, 0xc4, 0xc3],                   // mov [rsp+rax*8], rdi; ret
+            &[0xe8, 0, 0, 0, 0, 0xc3],                         // call
+            &[0xff, 0xe0],                                     // jmp rax
+            &[0xe9, 0x10, 0, 0, 0],                            // jump elsewhere
+            &[0x53, 0xc3],                                     // push rbx; ret: to elsewhere
+            &[0x58, 0xc3],                                     // pop rax; ret: the caller's caller
+            &[0x48, 0x89, 0xfc, 0xc3],                         // mov rsp, rdi
+            &[0xc9, 0xc3],                                     // leave
+            &[0x90],                                           // on into what follows
+            &[0x0f, 0x05, 0xc3],                               // system call
+            &[0x74, 0x01, 0x53, 0xc3],                         // two depths at one place
         ];
         assert!(none.into_iter().all(|code| depths(code).is_none()));
+        // push rbx; mov [rsp], rdi; mov [rsp-16], rdi; pop rbx; ret
+        let own = [0x53, 0x48, 0x89, 0x3c, 0x24, 0x48, 0x89, 0x7c, 0x24, 0xf0, 0x5b, 0xc3];
+        assert!(depths(&own).is_some());
     }
 }

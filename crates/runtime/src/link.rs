@@ -212,7 +212,8 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let address = process.blocks[to as usize].address;
     let code = code_of(&process.blocks[to as usize]);
     let Block { address: begins, length, .. } = process.blocks[from as usize];
-    let caller = (from, begins, begins + u64::from(length));
+    let returns_to = (kind == edge_kind::CALL).then(|| begins + u64::from(length));
+    let caller = (from, begins, returns_to);
     let Process { calls, space, shared, record, .. } = &mut *process;
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let call = call.map(|calls| calls.add(space, caller, (address, code), || shared.take_counter(record)));

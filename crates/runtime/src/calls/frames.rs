@@ -73,6 +73,9 @@ pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64) {
 pub fn close(process: &Process, area: &mut ThreadArea, from: Option<(u32, u16)>) {
     let Some(mut frames) = Frames::at(process, area, from) else { return };
     frames.end_all();
+    // What made the last outermost call may wait there no more: another thread will use the area.
+    let outermost = frames.caller(0);
+    *frames.counter(outermost) = 0;
     strands::close(&mut frames);
 }
 
@@ -334,13 +337,13 @@ impl Frames<'_> {
     }
 
     /// A call without a frame, by the counter for its cost, begins at a moment; 0 is none.
-    fn begin_brief(&mut self, cost: u32, moment: u64) {
+    pub fn begin_brief(&mut self, cost: u32, moment: u64) {
         let charged = self.counter(cost);
         *charged = charged.wrapping_sub(moment);
     }
 
     /// It ends.
-    fn end_brief(&mut self, cost: u32, moment: u64) {
+    pub fn end_brief(&mut self, cost: u32, moment: u64) {
         let charged = self.counter(cost);
         *charged = charged.wrapping_add(moment);
     }

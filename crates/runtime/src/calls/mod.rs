@@ -59,7 +59,9 @@ pub struct Calls {
 impl Calls {
     /// Notes that a call returns to an address, and what it calls if that is always the same.
     pub fn add_site(&mut self, returns_to: u64, target: Option<u64>) {
-        self.returns.insert(returns_to, target);
+        let known = self.returns.entry(returns_to).or_default();
+        // What was once noted without a frame must go on so, whatever else is decoded there.
+        *known = target.or(*known);
     }
 
     /// Whether a call returns to an address.
@@ -92,19 +94,19 @@ impl Calls {
         self.direct.get(&(u64::from_le_bytes(returns_to), start)).copied()
     }
 
-    /// The counters for a call by `block`, whose code begins at an address, that returns to another, of the code at a
-    /// third, which begins with `code`; `take` gives a fresh one by its number.
+    /// The counters for a call by `block`, whose code begins at an address, that returns to another if it is direct, of
+    /// the code at a third, which begins with `code`; `take` gives a fresh one by its number.
     pub fn add(
         &mut self,
         space: &AddressSpace,
-        (block, begins, returns_to): (u32, u64, u64),
+        (block, begins, returns_to): (u32, u64, Option<u64>),
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
     ) -> Call {
         let callee = self.callee(space, (address, code), &mut take);
         let caller = self.starts.start(space, begins).map(|start| self.function(start, &mut take));
-        let target = self.returns.get(&returns_to).copied().flatten();
-        let call = if target == Some(address) {
+        let is_known = |to: &u64| self.returns.get(to).copied().flatten() == Some(address);
+        let call = if let Some(returns_to) = returns_to.filter(is_known) {
             let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
             let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
             Call { cost, callee, caller }
@@ -167,7 +169,11 @@ impl Calls {
             Callee::Leaf
         } else {
             let start = self.starts.start(space, address).unwrap_or(address);
-            Callee::Function(self.function(start, take))
+            match self.function(start, take) {
+                // Without room for a counter nothing can be noted of it.
+                0 => Callee::Stub,
+                function => Callee::Function(function),
+            }
         }
     }
 
@@ -225,6 +231,9 @@ fn place(number: u32) -> u32 {
 
 /// What an edge record says of a call's cost.
 pub fn recorded(call: Call) -> u32 {
-    let number = call.cost / 8;
-    if call.callee == Callee::Brief { number | BRIEF } else { number }
+    match call.cost / 8 {
+        0 => timewise_abi::NONE,
+        number if call.callee == Callee::Brief => number | BRIEF,
+        number => number,
+    }
 }

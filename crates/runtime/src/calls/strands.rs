@@ -54,14 +54,15 @@ pub fn switch(frames: &mut Frames, to: Option<usize>) {
     *frames.counter(outermost) = 0;
     let open = frames.open().to_vec();
     let left = frames.now;
-    let mut lost = 0;
+    let mut lost = Vec::new();
     if let Some(strands) = of(frames.area).filter(|_| !open.is_empty()) {
         if strands.0.len() == MOST {
-            lost = strands.0.remove(0).open.len();
+            lost = strands.0.remove(0).open;
         }
         strands.0.push(Strand { open, left });
     }
-    frames.area.lost_calls += lost as u64;
+    frames.area.lost_calls += lost.len() as u64;
+    lost.iter().for_each(|frame| frames.end_brief(frame.interrupted, frame.clock));
     match next {
         Some(next) => {
             take_up(frames, &next.open);
@@ -106,7 +107,10 @@ pub fn close(frames: &mut Frames) {
 pub fn start(frames: &mut Frames) {
     let Some(mut strands) = of(frames.area).map(core::mem::take) else { return };
     for Strand { open, left } in &mut strands.0 {
-        open.iter_mut().for_each(|frame| frame.clock = *left);
+        for frame in open {
+            frame.clock = *left;
+            frames.begin_brief(frame.interrupted, *left);
+        }
     }
     if let Some(kept) = of(frames.area) {
         *kept = strands;

@@ -71,6 +71,7 @@ fn handle(
     // SAFETY: the kernel's frame with the program's registers.
     let Some(place) = (unsafe { frame.put(area, action) }) else {
         frame.info = Info::of_kernel(SEGMENTATION_FAULT);
+        calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
         return Some(SEGMENTATION_FAULT);
     };
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
