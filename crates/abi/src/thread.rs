@@ -124,9 +124,11 @@ pub struct ThreadArea {
     pub own_actions: Actions,
 }
 
-/// A call that has not returned, as translated code keeps it, but for calls of functions that make none: where such
-/// a call can have but one return, its cost is less by the clock until then. Counters are named by their distance in bytes
-/// from counter 0, which is nobody's.
+/// A call that has not returned, as translated code keeps it. Counters are named by their distance in
+/// bytes from counter 0, which is nobody's.
+///
+/// A direct call of a function that calls nothing and can only return to its caller has none: the clock is
+/// taken from the counter for its cost when it begins, and added when it returns ([`crate::log::BRIEF`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -135,7 +137,7 @@ pub struct Frame {
     /// Instructions that the thread had executed at the call.
     pub clock: u64,
     /// Of the function that was called: the counter that names the call site at which its latest activation
-    /// but the present one waits; 0 if it makes no calls.
+    /// but the present one waits; 0 if it makes no calls, or is a stub that only jumps on.
     pub function: u32,
     /// What `function` named when the call was made.
     pub older: u32,
