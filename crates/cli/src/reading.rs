@@ -98,7 +98,8 @@ fn is_empty(profile: &Profile) -> bool {
 
 fn nothing_in(path: &Path) -> anyhow::Error {
     anyhow::anyhow!(
-        "'{}' holds neither samples nor counts: the program ended before any were taken; profile a longer run",
+        "'{}' holds neither samples nor counts: the program ended before any were taken, or only waited: see \
+         timewise report --by waiting, or profile a longer run",
         path.display()
     )
 }

@@ -2,8 +2,8 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::calls::sequence::{Brief, Callee, Enter, Leave, Returning, Sequence};
-use crate::calls::{self, Call, Jump, Step};
+use crate::calls::sequence::{Brief, Callee, Enter, Leave, Sequence};
+use crate::calls::{self, Call, Jump, Returning, Step};
 use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
@@ -300,10 +300,8 @@ fn leave(
     let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, .. } = &mut *process else { return Ok(None) };
     let sequence = match calls.returning(space, to, block.address) {
-        (Returning::Known { cost, .. }, true) => {
-            Sequence::Brief(Brief { cost, ahead, is_free, returns: true })
-        }
-        (callee, _) => Sequence::Leave(Leave { discard, ahead, exit, is_free, callee }),
+        Returning::Brief { cost } => Sequence::Brief(Brief { cost, ahead, is_free, returns: true }),
+        Returning::Framed(callee) => Sequence::Leave(Leave { discard, ahead, exit, is_free, callee }),
     };
     Ok(calls.is_site(to).then_some(sequence))
 }

@@ -8,8 +8,8 @@
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
 //! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
-//! wanted only of a function that waits is not noted for one that makes no calls; and a direct call of one that
-//! does nothing but return needs no frame at all.
+//! wanted only of a function that waits is not noted for one that makes no calls. A direct call of one that can
+//! only return to its caller is *brief*: it needs no frame at all.
 
 mod frames;
 mod functions;
@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
 use hashbrown::HashMap;
-use sequence::{Callee, Pass, Returning, Sequence, Tail};
+use sequence::{Callee, Framed, Pass, Sequence, Tail};
 use timewise_abi::log::BRIEF;
 
 /// What is known of the calls of a process.
@@ -69,19 +69,18 @@ impl Calls {
         self.returns.contains_key(&returns_to)
     }
 
-    /// What is known of a function whose block at `within` returns to an address, and whether its call had no frame:
-    /// then only the counter for the cost of that is wanted.
-    pub fn returning(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> (Returning, bool) {
+    /// What is known of a function whose block at `within` returns to an address.
+    pub fn returning(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> Returning {
         let starts = &mut self.starts;
         let target = self.returns.get(&returns_to).copied().flatten();
         let target = target.filter(|&target| starts.start(space, within) == Some(target));
         let cost = target.and_then(|target| self.direct.get(&(returns_to, target)).copied());
         let is_leaf = starts.leaf(space, within).is_some();
         match (cost, target.and_then(|target| self.functions.get(&target).copied())) {
-            (Some(cost), _) if is_leaf => (Returning::Known { cost, function: 0 }, true),
-            (Some(cost), Some(function)) => (Returning::Known { cost, function }, false),
-            _ if is_leaf => (Returning::Leaf, false),
-            _ => (Returning::Unknown, false),
+            (Some(cost), _) if is_leaf => Returning::Brief { cost },
+            (Some(cost), Some(function)) => Returning::Framed(Framed::Known { cost, function }),
+            _ if is_leaf => Returning::Framed(Framed::Leaf),
+            _ => Returning::Framed(Framed::Unknown),
         }
     }
 
@@ -198,6 +197,18 @@ impl Calls {
     pub fn sequence(&self, number: u32) -> &Sequence {
         &self.all[number as usize]
     }
+}
+
+/// What is known of a function that returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returning {
+    /// Its call has no frame.
+    Brief {
+        /// The counter for the cost of the call.
+        cost: u32,
+    },
+    /// It has one.
+    Framed(Framed),
 }
 
 /// A jump from the end of a block to another; both with their address and code.

@@ -94,12 +94,12 @@ pub struct Leave {
     /// Whether no flag is read before it is written.
     pub is_free: bool,
     /// What returns.
-    pub callee: Returning,
+    pub callee: Framed,
 }
 
-/// What is known of a function that returns.
+/// What is known of a function that returns, whose call has a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Returning {
+pub enum Framed {
     /// It makes no calls.
     Leaf,
     /// The counters for the cost of its call, and its own.
@@ -343,16 +343,16 @@ impl Leave {
         steps.push(Step::Subtract(Rcx, Rdx, at!(clock)));
         // Where an older activation of the function waits, this one was charged too.
         match self.callee {
-            Returning::Leaf => {
+            Framed::Leaf => {
                 steps.extend([Step::FollowHalf(Rdx, Rdx, at!(cost)), Step::AddToCounter(Rdx, Rcx)]);
             }
-            Returning::Known { cost, function } => steps.extend([
+            Framed::Known { cost, function } => steps.extend([
                 Step::AddTo(COUNTERS + cost, Rcx),
                 Step::FollowHalf(Rdx, Rdx, at!(older)),
                 Step::SubtractFromCounter(Rdx, Rcx),
                 Step::SaveHalf(COUNTERS + function, Rdx),
             ]),
-            Returning::Unknown => steps.extend([
+            Framed::Unknown => steps.extend([
                 Step::FollowHalf(Rdx, Rdx, at!(cost)),
                 Step::AddToCounter(Rdx, Rcx),
                 Step::Load(Rdx, gs!(frame_top)),
@@ -371,7 +371,7 @@ impl Leave {
         steps.extend(now(Rcx, self.ahead));
         steps.extend([Step::Follow(Rax, Rdx, at!(clock)), Step::Not(Rax), Step::Sum(Rcx, Rcx, Rax, 1)]);
         steps.extend(ADD_TO_COST);
-        if self.callee != Returning::Leaf {
+        if self.callee != Framed::Leaf {
             steps.extend(TAKE_FROM_OLDER);
             steps.extend([
                 Step::Load(Rdx, gs!(frame_top)),
