@@ -31,8 +31,8 @@ static void handler(int signal)
 /* Each call of work is left by a handler. */
 __attribute__((noinline)) static void leave(void)
 {
-    jumps = 1;
     sigsetjmp(landing, 1);
+    jumps = 1; /* not before there is where to land */
     while (jumped < 20) work(1000000000);
     jumps = 0;
 }
