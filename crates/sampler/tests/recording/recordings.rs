@@ -176,7 +176,9 @@ fn what_does_not_fit_is_counted_as_lost() {
     assert!((0.9..1.1).contains(&(found / due)), "{found} taken and lost, {due} due");
     let whole = Options { ring_bytes: Options::default().ring_bytes, ..small };
     let profile = recorded("deep", 50, &whole).unwrap();
-    assert_eq!(profile.runs[0].lost_samples, 0, "of {}", profile.samples.len());
+    // None, but where a busy machine keeps the reader from the ring for longer than it lasts.
+    let lost = profile.runs[0].lost_samples as f64;
+    assert!(lost < 0.05 * profile.samples.len() as f64, "{lost} of {}", profile.samples.len());
 }
 
 #[test]
