@@ -143,7 +143,7 @@ pub struct Frame {
     pub older: u32,
     /// Of the call: the counter that holds its cost; 0 for a signal's handler.
     pub cost: u32,
-    /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0.
+    /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0; 0 of others.
     pub interrupted: u32,
 }
 

@@ -194,14 +194,7 @@ fn handlers_cost_whom_they_interrupt_nothing() {
 
 #[test]
 fn functions_without_calls_are_interrupted_anywhere() {
-    let place = profiled("leaf_signals.c", "count");
-    let calls = rows(&place, "call");
-    for (caller, callee, total) in known("leaf_signals.c").calls {
-        let of = calls.iter().filter(|row| row["caller"] == *caller && row["callee"] == *callee);
-        let sum: u64 = of.map(|row| row["instructions_total"].as_u64().unwrap()).sum();
-        // Known to be off, rarely, by what one handler executes: far less than the clock, whose halves must meet.
-        assert!(sum.abs_diff(total) <= 1000, "{caller} calls {callee}: {sum} instead of {total}");
-    }
+    assert_totals("leaf_signals.c", &[]);
 }
 
 #[test]

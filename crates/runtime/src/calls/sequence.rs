@@ -268,10 +268,11 @@ impl Enter {
                 Step::PutNumber(Rcx, NEW + at!(function), function),
             ]),
             Callee::Leaf | Callee::Brief | Callee::Stub => {
-                steps.push(Step::PutNothing(Rcx, NEW + at!(function)));
+                steps.push(Step::PutWord(Rcx, NEW + at!(function), 0));
             }
         }
-        steps.extend([Step::PutNumber(Rcx, NEW + at!(cost), cost), Step::PutStack(Rcx, NEW + at!(slot))]);
+        // With the cost goes what only a handler's frame says, that it interrupted nothing.
+        steps.extend([Step::PutWord(Rcx, NEW + at!(cost), cost), Step::PutStack(Rcx, NEW + at!(slot))]);
         steps.extend(now(Rdx, ahead));
         steps.extend([
             Step::Put(Rcx, NEW + at!(clock), Rdx),
@@ -413,7 +414,7 @@ impl Tail {
                 Step::PutHalf(Rdx, at!(older), Rcx),
                 Step::PutNumber(Rdx, at!(function), function),
             ]),
-            Callee::Leaf | Callee::Brief | Callee::Stub => steps.push(Step::PutNothing(Rdx, at!(function))),
+            Callee::Leaf | Callee::Brief | Callee::Stub => steps.push(Step::PutWord(Rdx, at!(function), 0)),
         }
         steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
         steps.extend(GIVE_BACK);

@@ -38,8 +38,8 @@ pub enum Step {
     SaveCounter(Borrowed, Borrowed),
     /// `mov gs:[counter], register`.
     SaveCounterHalf(Borrowed, Borrowed),
-    /// `mov qword [base+distance], 0`.
-    PutNothing(Borrowed, u8),
+    /// `mov qword [base+distance], number`; up to 31 bits.
+    PutWord(Borrowed, u8, u32),
     /// `mov [base+distance], rsp`.
     PutStack(Borrowed, u8),
     /// `mov dword gs:[counter], number`.
@@ -114,8 +114,9 @@ impl Step {
                 code.raw(&[0xc7, near(Borrowed::Rax, base), distance]);
                 code.raw32(number);
             }
-            Step::PutNothing(base, distance) => {
-                code.raw(&[0x48, 0xc7, near(Borrowed::Rax, base), distance, 0, 0, 0, 0]);
+            Step::PutWord(base, distance, number) => {
+                code.raw(&[0x48, 0xc7, near(Borrowed::Rax, base), distance]);
+                code.raw32(number);
             }
             Step::PutStack(base, distance) => {
                 code.raw(&[0x48, 0x89, near(Borrowed::Rax, base) | 0x20, distance]); // register 4 is `rsp`
@@ -226,9 +227,9 @@ impl Step {
                     let place = value(registers, base) + u64::from(distance);
                     *(place as *mut u32) = number;
                 }
-                Step::PutNothing(base, distance) => {
+                Step::PutWord(base, distance, number) => {
                     let place = value(registers, base) + u64::from(distance);
-                    *(place as *mut u64) = 0;
+                    *(place as *mut u64) = number.into();
                 }
                 Step::PutStack(base, distance) => {
                     let place = value(registers, base) + u64::from(distance);
