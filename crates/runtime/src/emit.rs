@@ -248,6 +248,13 @@ impl Code {
         }
     }
 
+    /// `jcc` to an address of the same region.
+    pub fn branch_to(&mut self, condition: u8, target: u64) {
+        self.raw(&[0x0f, 0x80 | condition]);
+        let from = self.here() + 4;
+        self.raw32(target.wrapping_sub(from) as u32);
+    }
+
     /// `jcc`, likewise patchable.
     pub fn branch_here(&mut self, condition: u8) -> usize {
         self.pad_for_patch(2);

@@ -98,7 +98,7 @@ pub fn indirect(
     let region = process.cache.region_for(block.entry, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
     let switch = indirect::emit_check(&mut code, address, table, index, next);
-    let (found, unmatched) = calls(process, &mut code, site, to, noted.call)?;
+    let (found, unmatched) = calls(process, (&mut code, region), site, to, noted.call)?;
     let past = code.here();
     code.toll(noted.toll, block.live);
     code.jump_far(block.entry);
@@ -228,7 +228,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
 /// the exit by which threads leave it whose calls the dispatcher has to sort out, if there can be any.
 fn calls(
     process: &mut Process,
-    code: &mut Code,
+    (code, region): (&mut Code, usize),
     site: u32,
     to: u32,
     call: Option<Call>,
@@ -245,7 +245,7 @@ fn calls(
     let moves_stack = kind == edge_kind::INDIRECT_JUMP && moves_stack(&last);
     let sequence = match (kind, call) {
         (_, Some(call)) => Some(enter(process, from, to, call)?),
-        (edge_kind::RETURN, _) => leave(process, from, (address, live), exit)?,
+        (edge_kind::RETURN, _) => leave(process, from, (address, live), (exit, region))?,
         (edge_kind::INDIRECT_JUMP, _) if !moves_stack => onward(process, from, to)?,
         _ => None,
     };
@@ -263,7 +263,11 @@ fn calls(
         }
     }
     if may_leave {
-        exits.push(Exit::new(from, edge_kind::UNMATCHED, last.instructions, address));
+        let stub = match sequence {
+            Some(Sequence::Leave(leave)) => leave.unmatched,
+            _ => 0,
+        };
+        exits.push(Exit { stub, ..Exit::new(from, edge_kind::UNMATCHED, last.instructions, address) });
     }
     if let Some(calls) = calls.as_mut().filter(|_| moves_stack) {
         calls.moves_to(space, exit, address, || shared.take_counter(record));
@@ -288,7 +292,7 @@ fn leave(
     process: &mut Process,
     from: u32,
     (to, live): (u64, FlagSet),
-    exit: u32,
+    (exit, region): (u32, usize),
 ) -> Result<Option<Sequence>, Failure> {
     let ahead = ahead(process, from)?;
     let block = process.blocks[from as usize];
@@ -298,12 +302,17 @@ fn leave(
         _ => 0,
     };
     let is_free = !live.intersects(FlagSet::ALL);
-    let Process { calls: Some(calls), space, .. } = &mut *process else { return Ok(None) };
-    let sequence = match calls.returning(space, to, block.address) {
+    let Process { calls: Some(calls), space, cache, .. } = &mut *process else { return Ok(None) };
+    if !calls.is_site(to) {
+        return Ok(None);
+    }
+    Ok(Some(match calls.returning(space, to, block.address) {
         Returning::Brief { cost } => Sequence::Brief(Brief { cost, ahead, is_free, returns: true }),
-        Returning::Framed(callee) => Sequence::Leave(Leave { discard, ahead, exit, is_free, callee }),
-    };
-    Ok(calls.is_site(to).then_some(sequence))
+        Returning::Framed(callee) => {
+            let unmatched = calls.put_unmatched(cache.region(region), exit);
+            Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, callee })
+        }
+    }))
 }
 
 /// What is added to a jump by block `from` to block `to`, if costs of calls are asked for and it leads to another

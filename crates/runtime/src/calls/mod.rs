@@ -23,6 +23,7 @@ pub use frames::{
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
+use crate::cache::{self, Region};
 use crate::emit::Code;
 use crate::state::AddressHasher;
 use crate::sys::memory::read;
@@ -186,6 +187,15 @@ impl Calls {
         self.sequences.insert(code.here(), self.all.len() as u32);
         sequence.emit(code);
         self.all.push(sequence);
+    }
+
+    /// Puts the rest of a return that may not end the latest call beside other cold code: its address.
+    pub fn put_unmatched(&mut self, region: &mut Region, exit: u32) -> u64 {
+        let rest = Sequence::Unmatched(exit);
+        let mut code = Code::at(region.take_cold(rest.length() as u64));
+        self.emit(&mut code, rest);
+        cache::write(code.address, &code.bytes);
+        code.address
     }
 
     /// What was added at an address, by number.

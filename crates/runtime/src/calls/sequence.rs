@@ -91,6 +91,8 @@ pub struct Leave {
     pub ahead: i32,
     /// The exit to leave by if another call is the latest.
     pub exit: u32,
+    /// Where [`Sequence::Unmatched`] stands for that.
+    pub unmatched: u64,
     /// Whether no flag is read before it is written.
     pub is_free: bool,
     /// What returns.
@@ -161,6 +163,9 @@ pub enum Sequence {
     Tail(Tail),
     /// At a stub's jump.
     Pass(Pass),
+    /// The rest of a return that does not end the latest call: `rcx` and `rdx` are given back, and the thread leaves
+    /// by an exit.
+    Unmatched(u32),
 }
 
 impl Sequence {
@@ -170,7 +175,7 @@ impl Sequence {
             Sequence::Enter(enter) => Sequence::Enter(Enter { borrowed: true, ..enter }),
             Sequence::Tail(tail) => Sequence::Tail(Tail { borrowed: true, ..tail }),
             Sequence::Pass(pass) => Sequence::Pass(Pass { borrowed: true, ..pass }),
-            Sequence::Leave(_) | Sequence::Brief(_) => self,
+            Sequence::Leave(_) | Sequence::Brief(_) | Sequence::Unmatched(_) => self,
         }
     }
 
@@ -181,6 +186,15 @@ impl Sequence {
             Sequence::Brief(brief) => brief.steps(),
             Sequence::Tail(tail) => tail.steps(),
             Sequence::Pass(pass) => pass.steps(),
+            Sequence::Unmatched(exit) => unmatched(*exit).to_vec(),
+        }
+    }
+
+    /// The exit by which a thread leaves in it, if it may.
+    fn leave_by(&self) -> Option<u32> {
+        match self {
+            Sequence::Leave(leave) => Some(leave.exit),
+            _ => None,
         }
     }
 
@@ -212,23 +226,31 @@ impl Sequence {
             let start = code.bytes.len();
             step.emit(&mut code);
             if start < at {
-                // Only the two instructions by which the thread leaves are one step.
-                if let Step::Leave(exit) = step
-                    && at < code.bytes.len()
-                {
-                    return Some(exit);
+                // Only some steps are two instructions: what the second does follows from what is still there.
+                match step {
+                    Step::Leave(exit) if at < code.bytes.len() => return Some(exit),
+                    Step::LeaveUnlessEqual(..) if at < code.bytes.len() => {}
+                    _ => continue,
                 }
-                continue;
             }
             // SAFETY: as promised.
             match unsafe { step.carry_out(registers, area) } {
                 Next::Step => {}
                 Next::Skip(bytes) => at = code.bytes.len() + usize::from(bytes),
                 Next::Exit(exit) => return Some(exit),
+                Next::Unmatched => {
+                    let rest = Sequence::Unmatched(self.leave_by()?);
+                    // SAFETY: the same registers are borrowed there.
+                    return unsafe { rest.finish(0, registers, area) };
+                }
             }
         }
         None
     }
+}
+
+fn unmatched(exit: u32) -> [Step; 3] {
+    [GIVE_BACK[0], GIVE_BACK[1], Step::Leave(exit)]
 }
 
 fn length(steps: &[Step]) -> u8 {
@@ -326,13 +348,21 @@ impl Leave {
 
     /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
     fn check(&self) -> Vec<Step> {
-        let leave = [GIVE_BACK[0], GIVE_BACK[1], Step::Leave(self.exit)];
-        let mut steps = Vec::from([
-            Step::Load(Rdx, gs!(frame_top)),
+        let mut steps = Vec::from([Step::Load(Rdx, gs!(frame_top))]);
+        let discard = i32::from(self.discard);
+        if self.is_free {
+            steps.extend([
+                Step::Stack(Rcx, -8 - discard),
+                Step::LeaveUnlessEqual(Rdx, at!(slot), Rcx, self.unmatched),
+            ]);
+            return steps;
+        }
+        let leave = unmatched(self.exit);
+        steps.extend([
             Step::Follow(Rcx, Rdx, at!(slot)),
             // `not` subtracts without a flag, but one too many.
             Step::Not(Rcx),
-            Step::StackSum(Rcx, Rcx, -7 - i32::from(self.discard)),
+            Step::StackSum(Rcx, Rcx, -7 - discard),
             Step::SkipIfZero(length(&leave)),
         ]);
         steps.extend(leave);

@@ -50,6 +50,8 @@ pub enum Step {
     Ahead(Borrowed, Borrowed, i32),
     /// `lea register, [base+index+distance]`.
     Sum(Borrowed, Borrowed, Borrowed, i32),
+    /// `lea register, [rsp+distance]`.
+    Stack(Borrowed, i32),
     /// `lea register, [rsp+index+distance]`.
     StackSum(Borrowed, Borrowed, i32),
     /// `sub register, [base+distance]`; changes flags.
@@ -66,6 +68,9 @@ pub enum Step {
     Pop,
     /// `jrcxz` over so many bytes.
     SkipIfZero(u8),
+    /// `cmp [base+distance], register` and `jne` to an address; changes flags. There a thread leaves with `rcx` and
+    /// `rdx` given back.
+    LeaveUnlessEqual(Borrowed, u8, Borrowed, u64),
     /// Leaves for the dispatcher by an exit.
     Leave(u32),
 }
@@ -77,6 +82,8 @@ pub enum Next {
     Step,
     /// The step so many bytes further.
     Skip(u8),
+    /// The thread leaves, after the registers that it borrowed.
+    Unmatched,
     /// The thread leaves by an exit.
     Exit(u32),
 }
@@ -139,12 +146,19 @@ impl Step {
                 code.raw32(number);
             }
             Step::Not(register) => code.raw(&[0x48, 0xf7, 0xd0 | register as u8]),
-            Step::Ahead(register, base, distance) => {
-                code.raw(&[0x48, 0x8d, indexed(register, base)]);
-                code.raw32(distance as u32);
-            }
+            Step::Ahead(register, base, distance) => match i8::try_from(distance) {
+                Ok(distance) => code.raw(&[0x48, 0x8d, near(register, base), distance as u8]),
+                Err(_) => {
+                    code.raw(&[0x48, 0x8d, indexed(register, base)]);
+                    code.raw32(distance as u32);
+                }
+            },
             Step::Sum(register, base, index, distance) => {
                 code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | base as u8]);
+                code.raw32(distance as u32);
+            }
+            Step::Stack(register, distance) => {
+                code.raw(&[0x48, 0x8d, scaled(register), 0x24]);
                 code.raw32(distance as u32);
             }
             Step::StackSum(register, index, distance) => {
@@ -176,6 +190,10 @@ impl Step {
                 code.raw(&[FRAME]);
             }
             Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
+            Step::LeaveUnlessEqual(base, distance, register, address) => {
+                code.raw(&[0x48, 0x39, near(register, base), distance]);
+                code.branch_to(0x05, address);
+            }
             Step::Leave(exit) => {
                 code.store_number(gs!(exit), exit);
                 code.jump_through(vector::EXIT);
@@ -254,6 +272,9 @@ impl Step {
                     let sum = value(registers, base).wrapping_add(value(registers, index));
                     *held(registers, register) = sum.wrapping_add_signed(distance.into());
                 }
+                Step::Stack(register, distance) => {
+                    *held(registers, register) = registers.rsp.wrapping_add_signed(distance.into());
+                }
                 Step::StackSum(register, index, distance) => {
                     let sum = registers.rsp.wrapping_add(value(registers, index));
                     *held(registers, register) = sum.wrapping_add_signed(distance.into());
@@ -280,6 +301,12 @@ impl Step {
                     *place = (*place).wrapping_sub(value(registers, register));
                 }
                 Step::Pop => (*area).frame_top -= u64::from(FRAME),
+                Step::LeaveUnlessEqual(base, distance, register, _) => {
+                    let place = value(registers, base) + u64::from(distance);
+                    if *(place as *const u64) != value(registers, register) {
+                        return Next::Unmatched;
+                    }
+                }
                 Step::SkipIfZero(bytes) if registers.rcx == 0 => return Next::Skip(bytes),
                 Step::SkipIfZero(_) => {}
                 Step::Leave(exit) => return Next::Exit(exit),
