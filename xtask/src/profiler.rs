@@ -62,6 +62,30 @@ impl Profiler {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
+    /// What contradicts what in a profile, as `timewise verify` says it; nothing if the profile itself says that its
+    /// counts are not complete.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn contradictions(&self, profile: &Path) -> Result<Vec<String>> {
+        let output = Command::new(&self.program)
+            .arg("verify")
+            .arg(profile)
+            .args(["--format", "json"])
+            .output()
+            .context("timewise")?;
+        let json: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        let checks = json["checks"].as_array().context("no checks")?;
+        let findings = checks.iter().flat_map(|check| check["findings"].as_array().into_iter().flatten());
+        if json["complete"] == false {
+            return Ok(Vec::new());
+        }
+        let lines: Vec<String> = findings.map(ToString::to_string).collect();
+        ensure!(output.status.code() == Some(if lines.is_empty() { 0 } else { 3 }), "verify ends otherwise");
+        Ok(lines)
+    }
+
     /// What `timewise annotate` prints of a function.
     ///
     /// # Errors

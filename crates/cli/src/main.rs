@@ -28,6 +28,7 @@ mod symbolise;
 mod talk;
 mod ticker;
 mod twice;
+mod verify;
 mod written;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -53,6 +54,7 @@ enum Command {
     Export(export::Arguments),
     Import(import::Arguments),
     Diff(diff::Arguments),
+    Verify(verify::Arguments),
     Completions(completions::Arguments),
     #[command(hide = true)]
     Manual(manual::Arguments),
@@ -91,6 +93,7 @@ fn run_command() -> ExitCode {
         Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
         Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
         Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
+        Command::Verify(arguments) => exit_status::of_gates(verify::run(&arguments)),
         Command::Completions(arguments) => exit_status::of_reading(completions::run(&arguments)),
         Command::Manual(arguments) => exit_status::of_reading(manual::run(&arguments)),
     }

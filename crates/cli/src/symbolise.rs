@@ -79,8 +79,8 @@ fn touched(profile: &Profile, sampled: &BTreeSet<Place>) -> BTreeMap<(ModuleId, 
     touched
 }
 
-/// `None` for code that no file holds.
-fn open(profile: &Profile, id: ModuleId) -> Result<Option<Symboliser>, ImageError> {
+/// The module's file, if it is the one that ran; `None` for code that no file holds.
+pub fn open(profile: &Profile, id: ModuleId) -> Result<Option<Symboliser>, ImageError> {
     let module = &profile.modules[id.index()];
     let path = Path::new(OsStr::from_bytes(&module.path));
     match module.kind {

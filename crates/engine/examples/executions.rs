@@ -5,7 +5,7 @@
 //! begins with `warning: `; each other line holds process id,
 //! link-time address, code bytes, executions and the path of the module, separated by tabs; address and code
 //! are hexadecimal. Code that was written at run time has its version, if that is not 0, after its module's
-//! name.
+//! name. The profile goes to FILE.tw.
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,6 +34,9 @@ fn run(
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
     let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
+    let mut saved = file.clone();
+    saved.push(".tw");
+    counted.profile.save(saved.as_ref())?;
     let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
     writeln!(out, "imbalance {}", counted.imbalance)?;
     for warning in counted.profile.runs.iter().flat_map(|run| &run.warnings) {

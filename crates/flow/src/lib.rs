@@ -14,7 +14,8 @@
 //!   costs with callees;
 //! - [`waiting`]: where threads waited;
 //! - [`quality`]: what a reader must know to trust the figures;
-//! - [`hints`]: what a reader should look at first.
+//! - [`hints`]: what a reader should look at first;
+//! - [`verify`]: whether a profile's counts are true to themselves and to the code.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -43,6 +44,7 @@ pub mod set;
 mod strays;
 pub mod strong;
 pub mod totals;
+pub mod verify;
 pub mod waiting;
 pub mod walk;
 pub mod work;

@@ -6,6 +6,8 @@ mod generate;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::collections::BTreeMap;
+use timewise_flow::verify::verify;
 use timewise_flow::{Analysis, LoopId, Policy, RoutineId};
 
 proptest! {
@@ -27,6 +29,7 @@ proptest! {
             }
             analysis.ruler.cycles(&analysis.whole());
             analysis.by_line();
+            verify(&analysis, &BTreeMap::new());
             analysis.by_loop_self();
             analysis.by_loop_total();
             analysis.loops_that_call();

@@ -9,6 +9,7 @@
 //! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`diff`]: `timewise diff`, two profiles compared;
+//! - [`verify`]: `timewise verify`, whether a profile is consistent;
 //! - [`html`]: all of it as one page for a browser;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
 //! - [`visible`]: what others wrote, made harmless to terminals;
@@ -38,6 +39,7 @@ mod short_name;
 pub mod style;
 pub mod summary;
 mod table;
+pub mod verify;
 pub mod visible;
 
 pub use request::{By, Calls, Request, Sort};

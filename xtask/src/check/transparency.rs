@@ -1,9 +1,10 @@
-//! Each torture program and workload natively and under count: output and end must be the same. The table also
-//! says by how much flow into and out of blocks differs; where threads or processes are killed, a few.
+//! Each torture program and workload natively and under count: output and end must be the same, and the counts
+//! consistent (`timewise verify`). The table also says by how much flow into and out of blocks differs; where threads or processes are killed, a few.
 
 use super::executions;
 use super::torture::{self, Case, Outcome};
 use crate::counter::{Counter, target_folder};
+use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -26,12 +27,30 @@ pub struct Options {
     repeat: u32,
 }
 
+/// What counts, and what judges counts.
+struct Tools {
+    counter: Counter,
+    profiler: Profiler,
+}
+
+impl Tools {
+    /// The first few contradictions in the profile of a run whose counts went to `file`.
+    fn contradictions(&self, file: &Path) -> Result<Vec<String>> {
+        let profile = file.with_extension("tw");
+        if !profile.exists() {
+            return Ok(Vec::new());
+        }
+        let found = self.profiler.contradictions(&profile)?.into_iter().take(3);
+        Ok(found.map(|what| format!("a contradiction: {what}")).collect())
+    }
+}
+
 /// Prints a table; what differs is shown below its row.
 ///
 /// # Errors
 /// If anything differs, or a program does not even run natively.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let counter = Counter::build(root)?;
+    let tools = Tools { counter: Counter::build(root)?, profiler: Profiler::build(root)? };
     let scratch = target_folder(root).join("torture");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let (cases, workloads) = select(root, options)?;
@@ -39,12 +58,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
     let mut bad = Vec::new();
     for case in &cases {
-        if !check_case(case, &counter, &scratch, options)? && case.open.is_none() {
+        if !check_case(case, &tools, &scratch, options)? && case.open.is_none() {
             bad.push(case.name.as_str());
         }
     }
     for workload in &workloads {
-        if !check_workload(workload, &counter, &work, &scratch, options)? {
+        if !check_workload(workload, &tools, &work, &scratch, options)? {
             bad.push(&workload.name);
         }
     }
@@ -80,7 +99,7 @@ fn select(root: &Path, options: &Options) -> Result<(Vec<Case>, Vec<Workload>)> 
     Ok((cases, workloads))
 }
 
-fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options) -> Result<bool> {
+fn check_case(case: &Case, tools: &Tools, scratch: &Path, options: &Options) -> Result<bool> {
     let program = case.build(scratch)?;
     let limit = Duration::from_secs(options.limit.into());
     let run = |prefix: &[String]| case.run(&program, prefix, scratch, limit);
@@ -91,10 +110,11 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
         faults.push(format!("natively: expected {}, found {}", case.ends, outcome(&native)));
     }
     let file = scratch.join("counts");
-    let prefix = counter.prefix(&file);
+    let prefix = tools.counter.prefix(&file);
     let changed = first_changed(&native, &file, options.repeat, || run(&prefix))?;
     faults.extend(changed.iter().map(|counted| both(&native, counted)));
     let text = std::fs::read_to_string(&file).unwrap_or_default();
+    faults.extend(tools.contradictions(&file)?);
     let foreseen = |warning: &&str| case.warns.as_ref().is_some_and(|warns| warning.contains(warns.as_str()));
     let warnings = executions::warnings(&text).filter(|warning| !foreseen(warning));
     faults.extend(warnings.map(|warning| format!("counted with a warning: {warning}")));
@@ -109,7 +129,7 @@ fn check_case(case: &Case, counter: &Counter, scratch: &Path, options: &Options)
 
 fn check_workload(
     workload: &Workload,
-    counter: &Counter,
+    tools: &Tools,
     work: &Path,
     scratch: &Path,
     options: &Options,
@@ -128,10 +148,11 @@ fn check_workload(
     };
     let native = outcome_of(&[])?;
     let file = scratch.join("counts");
-    let prefix = counter.prefix(&file);
+    let prefix = tools.counter.prefix(&file);
     let mut faults = Vec::new();
     let changed = first_changed(&native, &file, options.repeat, || outcome_of(&prefix))?;
     faults.extend(changed.iter().map(|counted| both(&native, counted)));
+    faults.extend(tools.contradictions(&file)?);
     let ended = &changed.as_ref().unwrap_or(&native).ended;
     let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
     Ok(row(&workload.name, [&native.ended, ended], &file, verdict, &faults))
@@ -156,10 +177,13 @@ fn first_changed(
 
 /// Removes the counts of an earlier run: what follows must write its own.
 fn forget(counts: &Path) -> Result<()> {
-    match std::fs::remove_file(counts) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
+    for file in [counts, &counts.with_extension("tw")] {
+        match std::fs::remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 /// Workloads write times and numbers of timer ticks to standard error: only the words must agree.

@@ -113,18 +113,22 @@ impl Code {
 
         let mut flows = self.edge_flows(&solution.edges);
         flows.extend(rests.iter().map(|&block| self.leave(block, self.blocks[block as usize].instructions)));
-        flows.extend(unseen.iter().map(|point| {
-            let all = self.blocks[point.block() as usize].instructions;
-            self.leave(point.block(), if point.before_counter(&self.blocks) { 0 } else { all })
-        }));
+        flows.extend(unseen.iter().map(|&point| self.leave(point.block(), self.executed_at(point))));
         flow::merge(&mut flows);
         flow::rejoin(pieces, &mut flows);
         flow::take_back(pieces, &mut flows);
         flow::merge(&mut flows);
         let weights = equations.instruction_weights(sums.len());
+        // Which of the threads that nobody saw end was where does not show. What they executed together is right.
+        let mut places = unseen.iter().copied();
         let executed = |area: &Area| {
-            let rest = area.in_system_call().and_then(|block| self.end_of(block));
-            (area.tid, weights.instructions(&area.counters, rest).max(0) as u64)
+            let place = if area.was_running() { places.next() } else { None };
+            let rest = place.or_else(|| area.in_system_call().and_then(|block| self.end_of(block)));
+            let all = weights.instructions(&area.counters, rest);
+            let missing = place.map_or(0, |point| {
+                self.blocks[point.block() as usize].instructions - self.executed_at(point)
+            });
+            (area.tid, (all - i64::from(missing)).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
         let (costs, open) = calls::costs(&self.edges, &self.pieces, areas);
@@ -152,6 +156,11 @@ impl Code {
     fn end_of(&self, block: u32) -> Option<Point> {
         let all = self.blocks.get(block as usize)?.instructions;
         Some(Point::left(block, all, &self.blocks))
+    }
+
+    /// How many of its block's instructions a thread has executed that was stopped at a point.
+    fn executed_at(&self, point: Point) -> u16 {
+        if point.before_counter(&self.blocks) { 0 } else { self.blocks[point.block() as usize].instructions }
     }
 
     /// A thread that stopped for good after some instructions of a block.

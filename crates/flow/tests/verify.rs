@@ -1,0 +1,199 @@
+//! A profile that is true passes every check; each thing that can be wrong is found by its own.
+
+use std::collections::BTreeMap;
+use timewise_flow::sketch::sketch;
+use timewise_flow::verify::{FileCode, Kind, Verdict, verify};
+use timewise_flow::{Analysis, Policy};
+use timewise_profile::{ModuleId, Offset, ProcessId, Profile};
+
+/// `main` calls `leaf` ten times in a loop; code as an assembler would have it.
+const LOOP: &str = "
+    function main at 0x1000 size 0x20 file a.c line 3
+    function leaf at 0x1020 size 0x10 file a.c line 1
+    block entry at 0x1000 runs 1 code b90a000000            # mov ecx, 10
+    block head at 0x1005 runs 10 code e816000000            # call leaf
+    block latch at 0x100a runs 10 code ffc9 75f7            # dec ecx; jne head
+    block end at 0x100e runs 1 code c3                      # ret
+    block leaf at 0x1020 runs 10 code 90 c3                 # nop; ret
+    edge - -> entry external 1
+    edge entry -> head fallthrough 1
+    edge head -> leaf call 10
+    edge leaf -> latch return 10
+    edge latch -> head branch 9
+    edge latch -> end fallthrough 1
+    edge end -> - return 1
+    cost head -> leaf 20
+    sample 0x1020 3
+    sample 0x3000 1
+";
+
+/// The file that the blocks are from.
+struct Code(Vec<u8>);
+
+impl FileCode for Code {
+    fn code(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let start = usize::try_from(offset.checked_sub(0x1000)?).ok()?;
+        self.0.get(start..start.checked_add(length)?)
+    }
+}
+
+fn file() -> Vec<u8> {
+    let mut code = vec![0xb9, 10, 0, 0, 0, 0xe8, 0x16, 0, 0, 0, 0xff, 0xc9, 0x75, 0xf7, 0xc3];
+    code.resize(0x20, 0xcc);
+    code.extend([0x90, 0xc3]);
+    code
+}
+
+fn verdict(profile: &Profile, file: Vec<u8>) -> Verdict {
+    let files = BTreeMap::from([(ModuleId(0), Box::new(Code(file)) as Box<dyn FileCode>)]);
+    verify(&Analysis::new(profile, Some(Policy::Sampled)), &files)
+}
+
+fn good() -> Profile {
+    let mut profile = sketch(LOOP).unwrap();
+    profile.threads[1].instructions = Some(1 + 10 + 20 + 1 + 20);
+    profile
+}
+
+/// The findings of a good profile after `damage`, as `kind: words`.
+fn found(damage: impl FnOnce(&mut Profile)) -> Vec<String> {
+    let mut profile = good();
+    damage(&mut profile);
+    assert_eq!(profile.check(), Ok(()), "what cannot even be loaded tests nothing");
+    words(&verdict(&profile, file()))
+}
+
+fn words(verdict: &Verdict) -> Vec<String> {
+    let line = |kind: Kind, what: &str| format!("{kind:?}: {what}");
+    let of = |check: &timewise_flow::verify::Check| {
+        check.findings.iter().map(|finding| line(check.kind, &finding.what)).collect::<Vec<_>>()
+    };
+    verdict.checks.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_true_profile_passes_and_everything_was_looked_at() {
+    let verdict = verdict(&good(), file());
+    assert_eq!(words(&verdict), [""; 0]);
+    assert!(verdict.is_consistent());
+    let checked: Vec<(Kind, u64)> = verdict.checks.iter().map(|check| (check.kind, check.checked)).collect();
+    let expected = [5, 5, 5, 7, 1, 2, 3];
+    assert_eq!(checked, Kind::ALL.into_iter().zip(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_wrong_count_breaks_the_flow_and_the_sums() {
+    let found = found(|profile| profile.block_counts[1].executions += 1);
+    assert_eq!(
+        found,
+        [
+            "Conservation: entered 10, executed 11, left 10",
+            "Totals: blocks executed 53 instructions, threads 52",
+        ]
+    );
+}
+
+#[test]
+fn what_the_profile_says_is_uncertain_is_no_contradiction() {
+    let off_by = |executions| {
+        move |profile: &mut Profile| {
+            profile.processes[1].count_uncertainty = 1;
+            profile.edge_counts[0].count += executions;
+        }
+    };
+    assert_eq!(found(off_by(1)), [""; 0]);
+    assert_eq!(found(off_by(2)), ["Conservation: entered 3, executed 1, left 1"]);
+}
+
+#[test]
+fn code_must_be_whole_instructions_of_which_the_last_leaves() {
+    let cut = found(|profile| profile.blocks[0].code.truncate(4));
+    assert_eq!(cut[0], "Decoding: its bytes from +0x0 on are no instruction");
+    let long = found(|profile| profile.blocks[2].instructions = 3);
+    assert_eq!(long[0], "Decoding: has 2 instructions, but says 3");
+    let past = found(|profile| {
+        profile.blocks[2].code.push(0xc3);
+        profile.blocks[2].instructions = 3;
+    });
+    assert_eq!(past[0], "Decoding: its instruction at +0x2 leads elsewhere, but is not its last");
+}
+
+#[test]
+fn code_must_stand_in_the_file() {
+    let mut other = file();
+    other[0] = 0xba;
+    let said = words(&verdict(&good(), other));
+    assert_eq!(said, ["Files: other code than was executed stands there in the file"]);
+    let short = file()[..0x20].to_vec();
+    assert_eq!(words(&verdict(&good(), short)), ["Files: the file has no code there"]);
+    let moved = found(|profile| profile.blocks[3].place.offset = Offset(0x100f));
+    assert!(
+        moved.contains(&"Files: other code than was executed stands there in the file".into()),
+        "{moved:?}"
+    );
+}
+
+#[test]
+fn edges_must_go_where_code_leads() {
+    use timewise_profile::EdgeKind::{Call, External, Jump};
+    let kind = found(|profile| profile.edge_counts[4].kind = Jump);
+    assert_eq!(kind, ["Edges: a jump leaves a block that does not end so"]);
+    let call = found(|profile| {
+        // Two edges that change places: all sums agree.
+        let (head, latch) = (profile.edge_counts[2].to, profile.edge_counts[3].to);
+        (profile.edge_counts[2].to, profile.edge_counts[3].to) = (latch, head);
+        profile.edge_counts[3].from = latch;
+        profile.edge_counts[3].kind = Call;
+    });
+    assert!(
+        call.contains(&"Edges: a call leads to 0x100a, but its instruction to 0x1020".into()),
+        "{call:?}"
+    );
+    let both = found(|profile| profile.edge_counts[1].kind = External);
+    assert_eq!(both, ["Edges: an external edge has a block on both sides"]);
+    let nowhere = found(|profile| profile.edge_counts[0].kind = Jump);
+    assert_eq!(nowhere, ["Edges: a jump comes from nowhere"]);
+}
+
+#[test]
+fn samples_must_begin_instructions() {
+    let found = found(|profile| {
+        let place = profile.samples[0].place.as_mut().unwrap();
+        place.offset = Offset(0x1003);
+    });
+    assert_eq!(found, ["Samples: was sampled, but lies within an instruction"]);
+}
+
+#[test]
+fn calls_cost_no_more_than_what_ran() {
+    let dear = found(|profile| profile.call_costs[0].instructions = 53);
+    assert_eq!(dear, ["Costs: a call cost 53 instructions of the 52 of its process"]);
+    // 32 of its own and 21 of its call are more than there are.
+    let total = found(|profile| profile.call_costs[0].instructions = 21);
+    assert_eq!(total, ["Costs: main cost 53 instructions with its calls, of the 52 of its process"]);
+    let missing = found(|profile| profile.call_costs[0].callee = timewise_profile::BlockId(3));
+    assert_eq!(missing, ["Costs: cost of a call to 0x100e that was not made"]);
+}
+
+#[test]
+fn a_forked_process_may_return_from_a_call_of_its_parent() {
+    let forked = |parent| {
+        move |profile: &mut Profile| {
+            let mut child = profile.processes[1].clone();
+            child.parent = parent;
+            profile.processes.push(child);
+            for count in &mut profile.block_counts {
+                count.process = ProcessId(2);
+            }
+            profile.edge_counts.iter_mut().for_each(|edge| edge.process = ProcessId(2));
+            profile.threads[1].process = ProcessId(2);
+            profile.edge_counts.retain(|edge| edge.kind != timewise_profile::EdgeKind::Call);
+            let call = sketch(LOOP).unwrap().edge_counts[2];
+            profile.edge_counts.push(call);
+            profile.call_costs[0].process = ProcessId(2);
+        }
+    };
+    let is_cost = |line: &String| line.starts_with("Costs");
+    assert!(!found(forked(Some(ProcessId(1)))).iter().any(is_cost));
+    assert!(found(forked(None)).iter().any(is_cost));
+}
