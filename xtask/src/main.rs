@@ -5,6 +5,7 @@ mod check;
 mod confine;
 mod counter;
 mod dist;
+mod fuzz;
 mod profiler;
 mod suite;
 mod tidy;
@@ -31,6 +32,9 @@ enum Chore {
     /// Compares counted runs with native ones and with independent counts
     #[command(subcommand)]
     Check(check::Command),
+    /// Tries random inputs
+    #[command(subcommand)]
+    Fuzz(fuzz::Command),
     /// Runs a program as a user without rights in a container
     Confine(confine::Options),
     /// Makes one static executable to carry, in an archive with its manual pages and completions
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root()),
         Chore::Suite(command) => suite::run(&root(), command),
         Chore::Check(command) => check::run(&root(), command),
+        Chore::Fuzz(command) => fuzz::run(&root(), &command),
         Chore::Dist(options) => dist::run(&root(), &options),
         Chore::Confine(options) => confine::run(&options),
         Chore::Bench(command) => bench::run(&root(), command),

@@ -81,8 +81,8 @@ pub fn gs_use(bytes: &[u8]) -> Option<GsUse> {
     let base = number(decoded.memory_base())?;
     let index = number(decoded.memory_index())?;
     let memory = (0..decoded.op_count()).any(|n| decoded.op_kind(n) == OpKind::Memory);
-    // What moves the stack pointer computes addresses from the old value or the new one.
-    if !memory || decoded.is_stack_instruction() {
+    // What moves the stack pointer computes addresses from the new value, but for a push.
+    if !memory || (decoded.is_stack_instruction() && decoded.mnemonic() != Mnemonic::Push) {
         return None;
     }
     let modrm = modrm(&bytes[..decoded.len()])?;
@@ -138,6 +138,9 @@ mod tests {
         let scaled = operand(&[0x65, 0x43, 0x83, 0x44, 0xb5, 0xf8, 5]); // add dword gs:[r13+r14*4-8], 5
         assert_eq!((scaled.base, scaled.index, scaled.length), (Some(13), Some((14, 2)), 3));
         assert_eq!(scaled.displacement, -8i32 as u32);
+        let pushed = operand(&[0x65, 0xff, 0x34, 0x25, 0x10, 0, 0, 0]); // push gs:[16]
+        assert_eq!((pushed.modrm, pushed.displacement), (2, 16));
+        assert_eq!(gs_use(&[0x65, 0x8f, 0x04, 0x25, 0x10, 0, 0, 0]), None); // pop gs:[16]
         assert_eq!(gs_use(&[0x65, 0xa4]), None); // movsb from gs
         assert_eq!(gs_use(&[0x65, 0x67, 0x8b, 0x00]), None); // mov eax, gs:[eax]
         assert_eq!(gs_use(&[0x65, 0x48, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0]), None);

@@ -1,0 +1,174 @@
+//! `cargo xtask fuzz translator`: the random sequences of `suite/fuzz` natively and under count.
+//!
+//! A process runs a share of them, natively and counted, and prints a hash for each batch. Where the hashes differ,
+//! the first batch that does is run once more in detail, which names the sequence; its code and what it left are then
+//! shown. The counts of each process must balance as well.
+
+use crate::counter::target_folder;
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+/// How much, and which.
+#[derive(Args)]
+pub struct Options {
+    /// So many sequences, rounded up to whole batches of 512
+    #[arg(long, default_value_t = 200_000)]
+    sequences: u64,
+    /// Which sequences there are; each seed has its own
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of the first one, to go on where an earlier run ended
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+}
+
+/// Sequences of a batch: as many as `suite/fuzz/sequences.c` has slots for.
+const BATCH: u64 = 512;
+
+/// Batches that one process runs: enough to make its start cheap, and few enough for its records.
+const BATCHES: u64 = 40;
+
+/// Seconds after which a process counts as hung.
+const LIMIT: &str = "120";
+
+/// Says how many sequences ran without a difference.
+///
+/// # Errors
+/// If a sequence ends otherwise, counts do not balance, or something cannot be run.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let fuzzer = Fuzzer::build(root, options.seed)?;
+    let started = Instant::now();
+    let first = options.first / BATCH;
+    let end = first + options.sequences.div_ceil(BATCH);
+    let mut batch = first;
+    while batch < end {
+        let batches = BATCHES.min(end - batch);
+        fuzzer.compare(batch, batches)?;
+        batch += batches;
+    }
+    let sequences = (end - first) * BATCH;
+    println!(
+        "{sequences} sequences of seed {} from {} on, each executed three times: no difference, in {:.0} s",
+        options.seed,
+        first * BATCH,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+struct Fuzzer {
+    /// The program that makes and runs sequences.
+    program: PathBuf,
+    /// What counts, and says on standard error whether counts balance.
+    counter: PathBuf,
+    seed: u64,
+}
+
+impl Fuzzer {
+    fn build(root: &Path, seed: u64) -> Result<Fuzzer> {
+        let folder = target_folder(root).join("fuzz");
+        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let program = folder.join("sequences");
+        let mut compiler = Command::new("gcc");
+        compiler.args([
+            "-O2",
+            "-ffreestanding",
+            "-fno-stack-protector",
+            "-fno-tree-loop-distribute-patterns",
+        ]);
+        compiler.args(["-static", "-nostdlib", "-no-pie", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+        let compiled = compiler.arg(root.join("suite/fuzz/sequences.c")).status().context("gcc")?;
+        ensure!(compiled.success(), "suite/fuzz/sequences.c does not compile");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", "count"])
+            .current_dir(root)
+            .status()
+            .context("cargo")?;
+        ensure!(built.success(), "the counting command does not build");
+        Ok(Fuzzer { program, counter: target_folder(root).join("release/examples/count"), seed })
+    }
+
+    /// Runs the program, counted or not, from a batch on.
+    fn output(&self, is_counted: bool, first: u64, batches: u64, more: &[&str]) -> Result<Output> {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", LIMIT]);
+        if is_counted {
+            command.arg(&self.counter);
+        }
+        command
+            .arg(&self.program)
+            .args([self.seed, first, batches].map(|number| number.to_string()))
+            .args(more);
+        command.output().context("timeout")
+    }
+
+    fn compare(&self, first: u64, batches: u64) -> Result<()> {
+        let [native, counted] = [false, true].map(|is_counted| self.output(is_counted, first, batches, &[]));
+        let (native, counted) = (native?, counted?);
+        ensure!(
+            native.status.success(),
+            "natively: {}; a processor with AVX2, BMI2 and ADX is needed",
+            native.status
+        );
+        let said = String::from_utf8_lossy(&counted.stderr);
+        if native.stdout == counted.stdout {
+            let is_fine =
+                said.contains("imbalance 0 blocks that do not balance 0 ") && !said.contains("warning:");
+            ensure!(is_fine, "batches {first} to {}: {said}", first + batches - 1);
+            return Ok(());
+        }
+        // What was printed before a process died ends where its batch began.
+        let at = first_difference(&native.stdout, &counted.stdout) as u64;
+        println!("batch {} differs ({}): {said}", first + at, counted.status);
+        self.explain(first + at)
+    }
+
+    /// Names the sequence of a batch that differs, with its code and what it left.
+    fn explain(&self, batch: u64) -> Result<()> {
+        let outputs = |more: &[&str]| -> Result<[Vec<u8>; 2]> {
+            Ok([self.output(false, batch, 1, more)?.stdout, self.output(true, batch, 1, more)?.stdout])
+        };
+        let [native, counted] = outputs(&["detail"])?;
+        let sequence = first_difference(&native, &counted);
+        let [native, counted] = outputs(&["detail", &sequence.to_string()])?;
+        for (name, output) in [("natively", native), ("counted", counted)] {
+            let text = String::from_utf8_lossy(&output);
+            let shown = text.lines().filter(|line| line.starts_with(char::is_lowercase) && !is_hash(line));
+            println!("{name}:\n{}", shown.collect::<Vec<_>>().join("\n"));
+        }
+        bail!("sequence {} of batch {batch} of seed {} differs, or one before it", sequence, self.seed)
+    }
+}
+
+/// A line of a batch or a sequence: two numbers.
+fn is_hash(line: &str) -> bool {
+    line.split(' ').count() == 2 && line.split(' ').all(|word| word.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The first line in which two texts differ.
+fn first_difference(one: &[u8], other: &[u8]) -> usize {
+    let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_string).collect::<Vec<_>>();
+    let (one, other) = (lines(one), lines(other));
+    one.iter().zip(&other).take_while(|(one, other)| one == other).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_differs_is_found() {
+        assert_eq!(first_difference(b"a 1\nb 2\nc 3\n", b"a 1\nb 5\nc 3\n"), 1);
+        assert_eq!(first_difference(b"a 1\nb 2\n", b"a 1\n"), 1, "a process that died");
+    }
+
+    #[test]
+    fn code_and_states_are_shown_and_hashes_are_not() {
+        assert!(is_hash("0a1 6ab48cdc0f6bbf4c"));
+        assert!(!is_hash("code 49f7e1"));
+        assert!(!is_hash("state 00 01 02"));
+    }
+}
