@@ -15,19 +15,27 @@ impl Counter {
     /// # Errors
     /// If it does not build.
     pub fn build(root: &Path) -> Result<Counter> {
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", "executions"])
-            .current_dir(root)
-            .status()
-            .context("cargo")?;
-        ensure!(built.success(), "the counting command does not build");
-        Ok(Counter { program: target_folder(root).join("release/examples/executions") })
+        Ok(Counter { program: build_example(root, "executions")? })
     }
 
     /// What to put before a program so that its counts go to `file`.
     pub fn prefix(&self, file: &Path) -> Vec<String> {
         [self.program.as_path(), file].iter().map(|p| p.to_string_lossy().into_owned()).collect()
     }
+}
+
+/// Builds an example of the engine, optimised: its path.
+///
+/// # Errors
+/// If it does not build.
+pub fn build_example(root: &Path, name: &str) -> Result<PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", name])
+        .current_dir(root)
+        .status()
+        .context("cargo")?;
+    ensure!(built.success(), "the engine's example {name} does not build");
+    Ok(target_folder(root).join("release/examples").join(name))
 }
 
 /// Where cargo puts what it builds.

@@ -16,6 +16,7 @@ mod segments;
 mod singlestep;
 mod stepper;
 mod stops;
+mod stress;
 mod torture;
 mod transparency;
 mod unprivileged;
@@ -43,6 +44,8 @@ pub enum Command {
     Exports(exports::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
     Import(imports::Options),
+    /// The stressors of stress-ng find no fault in what the system does for them under count
+    Stress(stress::Options),
     /// Sampling by stops changes no program and sees what performance events see
     Stops(stops::Options),
     /// The main job works for a user without rights in a container
@@ -65,6 +68,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Cases(options) => cases::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
+        Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Unprivileged(options) => unprivileged::run(root, &options),
         Command::Html(options) => html::run(root, &options),

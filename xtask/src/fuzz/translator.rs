@@ -4,7 +4,7 @@
 //! the first batch that does is run once more in detail, which names the sequence; its code and what it left are then
 //! shown. The counts of each process must balance as well.
 
-use crate::counter::target_folder;
+use crate::counter::{build_example, target_folder};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -82,13 +82,7 @@ impl Fuzzer {
         compiler.args(["-static", "-nostdlib", "-no-pie", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
         let compiled = compiler.arg(root.join("suite/fuzz/sequences.c")).status().context("gcc")?;
         ensure!(compiled.success(), "suite/fuzz/sequences.c does not compile");
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", "count"])
-            .current_dir(root)
-            .status()
-            .context("cargo")?;
-        ensure!(built.success(), "the counting command does not build");
-        Ok(Fuzzer { program, counter: target_folder(root).join("release/examples/count"), seed })
+        Ok(Fuzzer { program, counter: build_example(root, "count")?, seed })
     }
 
     /// Runs the program, counted or not, from a batch on.
