@@ -151,8 +151,9 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
         let (converter, damage) = harvest.finish();
         let wrong = damage > 0 || converter.balance.imbalance > 0 || converter.balance.images < 3;
         noticed += usize::from(wrong);
+        let lost_calls = Some(converter.lost_calls());
         let mut profile = converter.into_profile();
-        profile.runs.push(run.clone());
+        profile.runs.push(Run { lost_calls, ..run.clone() });
         counted += usize::from(!profile.block_counts.is_empty());
         assert!(begun.elapsed() < LONGEST_CASE, "case {case} took {:?}: {before:x?}", begun.elapsed());
         if let Err(error) = profile.check() {
