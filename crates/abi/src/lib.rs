@@ -14,6 +14,7 @@ pub mod process;
 mod register;
 pub mod signal;
 pub mod thread;
+pub mod tracing;
 pub mod view;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod arguments;
+mod branches;
 mod call_graph;
 mod completions;
 mod count;
@@ -49,6 +50,7 @@ enum Command {
     Run(run::Arguments),
     Sample(sample::Arguments),
     Count(count::Arguments),
+    Branches(branches::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
     Export(export::Arguments),
@@ -88,6 +90,7 @@ fn run_command() -> ExitCode {
         Command::Run(arguments) => exit_status::of_running(run::run(&arguments)),
         Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
         Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
+        Command::Branches(arguments) => exit_status::of_running(branches::run(&arguments)),
         Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
         Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
         Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),

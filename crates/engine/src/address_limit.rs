@@ -48,7 +48,7 @@ pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(
     }
     let [soft, hard] = own;
     if soft != UNLIMITED {
-        let new = [plus(soft, arena.size() + TAKEN_AT_ONCE), plus(hard, HARD_LIMIT_ROOM)];
+        let new = [plus(soft, arena.file().size() + TAKEN_AT_ONCE), plus(hard, HARD_LIMIT_ROOM)];
         let raised = exchange(pid, Some(new)).is_ok();
         if !raised && soft < LEAST_UNDER_LIMIT {
             return Err(CountError::AddressLimit(soft));

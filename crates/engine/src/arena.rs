@@ -2,11 +2,9 @@
 
 use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
-use crate::payload::Payload;
-use std::fs::File;
-use std::io;
+use timewise_injection::{Payload, SharedFile};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::process::ProcessRecord;
@@ -38,11 +36,10 @@ const LOG_SHARE: u64 = 4;
 /// The shared file, mapped into the host.
 #[derive(Debug)]
 pub struct Arena {
-    file: File,
+    file: SharedFile,
     mapping: *mut u8,
     /// What the host laid down is kept here: a program may write to the header.
     shared: Shared,
-    size: u64,
     thread_area_size: u64,
     counters_end: u64,
     log_limit: u64,
@@ -62,38 +59,19 @@ impl Arena {
     /// [`CountError::System`].
     pub fn new(payload: &Payload, calls: bool) -> Result<Arena, CountError> {
         let system = |what| move |cause| CountError::System { what, cause };
-        // SAFETY: the name is a C string; the descriptor that results is ours.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"timewise".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
-            if fd < 0 {
-                return Err(system("make shared memory")(io::Error::last_os_error()));
-            }
-            File::from_raw_fd(fd)
-        };
         // The program has been launched with the limit that it is to see: this one is ours alone.
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
         let most = (size / THREADS_UNDER_LIMIT) & !(GRANULE - 1);
         let counters = COUNTERS_SIZE.min(if calls { (most / 4) & !(GRANULE - 1) } else { most });
         let thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
-        file.set_len(size).map_err(system("reserve shared memory"))?;
-        // A program that made it shorter would take our memory from under us.
-        seal(&file).map_err(system("seal shared memory"))?;
-        // SAFETY: a fresh mapping, where the kernel finds room.
-        let mapping = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            libc::mmap(std::ptr::null_mut(), size as usize, protection, flags, file.as_raw_fd(), 0)
-        };
-        if mapping == libc::MAP_FAILED {
-            return match limit {
-                UNLIMITED => Err(system("map shared memory")(io::Error::last_os_error())),
-                _ => Err(CountError::AddressLimit(limit)),
-            };
-        }
+        let file = SharedFile::new(size).map_err(|error| match error.no_addresses && limit != UNLIMITED {
+            true => CountError::AddressLimit(limit),
+            false => system(error.what)(error.cause),
+        })?;
         let image_offset = (size_of::<SharedHeader>() as u64).next_multiple_of(GRANULE);
-        file.write_all_at(&payload.image, image_offset).map_err(system("write shared memory"))?;
-        let mapping = mapping.cast::<u8>();
+        file.file().write_all_at(&payload.image, image_offset).map_err(system("write shared memory"))?;
+        let mapping = file.mapping();
         // SAFETY: the mapping starts with zero pages, which are a valid header; nobody else has it yet.
         let header = unsafe { &mut *mapping.cast::<SharedHeader>() };
         header.magic = MAGIC;
@@ -112,7 +90,7 @@ impl Arena {
         let shared = unsafe { Shared::at(mapping as u64) };
         let image = image_offset..image_end;
         let counters_end = header.counters_end();
-        Ok(Arena { file, mapping, shared, size, thread_area_size, counters_end, log_limit, image })
+        Ok(Arena { file, mapping, shared, thread_area_size, counters_end, log_limit, image })
     }
 
     /// Its contents.
@@ -123,6 +101,11 @@ impl Arena {
     /// Where a word of the shared file lies in the programs.
     pub fn address_of(&self, word: &AtomicU32) -> u64 {
         BASE + (word.as_ptr() as u64 - self.mapping as u64)
+    }
+
+    /// The shared file itself.
+    pub fn file(&self) -> &SharedFile {
+        &self.file
     }
 
     /// Offset of the runtime's image.
@@ -167,7 +150,7 @@ impl Arena {
 
     /// Copies a part that lies in the file. A program may be writing it: what is read may make no sense.
     pub fn copy(&self, part: Range<u64>) -> Vec<u8> {
-        assert!(part.start <= part.end && part.end <= self.size, "within the file");
+        assert!(part.start <= part.end && part.end <= self.file.size(), "within the file");
         let (offset, length) = (part.start, (part.end - part.start) as usize);
         let mut bytes = Vec::with_capacity(length);
         // SAFETY: the source lies within the mapping, the destination has room for as many bytes, and any
@@ -184,12 +167,7 @@ impl Arena {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let length = range.end - range.start;
         // SAFETY: passes no memory. Where the system cannot, memory is given back at the end of the run.
-        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, range.start as i64, length as i64) };
-    }
-
-    /// A path by which other processes of this system can open it.
-    pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        unsafe { libc::fallocate(self.file.file().as_raw_fd(), mode, range.start as i64, length as i64) };
     }
 
     /// Calls `each` with the offset and value of every 8-byte word in `range` that may not be zero. Reading
@@ -209,7 +187,7 @@ impl Arena {
     /// A word as a program could read it.
     #[cfg(test)]
     pub fn read_word(&self, at: u64) -> u64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.size);
+        assert!(at.is_multiple_of(8) && at + 8 <= self.file.size());
         // SAFETY: within the mapping, aligned.
         unsafe { self.mapping.add(at as usize).cast::<u64>().read_volatile() }
     }
@@ -217,26 +195,21 @@ impl Arena {
     /// Writes a word as a program could.
     #[cfg(test)]
     pub fn write_word(&self, at: u64, value: u64) {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.size);
+        assert!(at.is_multiple_of(8) && at + 8 <= self.file.size());
         // SAFETY: within the mapping, aligned; whoever reads there takes any value.
         unsafe { self.mapping.add(at as usize).cast::<u64>().write_volatile(value) };
     }
 
     /// Memory in use, bytes.
     pub fn used(&self) -> u64 {
-        self.file.metadata().map_or(0, |m| m.blocks() * 512)
+        self.file.file().metadata().map_or(0, |m| m.blocks() * 512)
     }
 
     /// The next data or hole at or after `offset`; `None` at the end of the file.
     fn seek(&self, offset: u64, what: libc::c_int) -> Option<u64> {
         // SAFETY: passes no memory.
-        let found = unsafe { libc::lseek(self.file.as_raw_fd(), offset as i64, what) };
+        let found = unsafe { libc::lseek(self.file.file().as_raw_fd(), offset as i64, what) };
         u64::try_from(found).ok()
-    }
-
-    /// Size in addresses.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Registers a process image with its first thread: the offsets of both. Its process id is still
@@ -254,16 +227,6 @@ impl Arena {
     }
 }
 
-/// Fixes the file's size.
-fn seal(file: &File) -> io::Result<()> {
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: passes no memory.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Bytes.
 fn memory_of_the_machine() -> u64 {
     // SAFETY: these pass no memory.
@@ -277,11 +240,4 @@ fn user_gs() -> bool {
     const FSGSBASE: libc::c_ulong = 1 << 1;
     // SAFETY: reads the process's auxiliary vector.
     unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: unmaps the arena's own mapping.
-        unsafe { libc::munmap(self.mapping.cast(), self.size as usize) };
-    }
 }

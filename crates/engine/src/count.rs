@@ -4,11 +4,11 @@ use crate::arena::Arena;
 use crate::follow::{Uncounted, follow};
 use crate::harvest::Harvest;
 use crate::inject::inject;
-use crate::payload;
 use crate::warnings;
 use std::io;
 use std::sync::atomic::Ordering;
 use timewise_abi::Failure;
+use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
 use timewise_target::run;
@@ -44,8 +44,8 @@ pub enum CountError {
     #[error("the memory shared with the program is full; count a shorter run")]
     Full,
     /// The runtime that goes into the program is unusable: a fault of the build.
-    #[error("the in-target runtime is unusable: {0}; rebuild timewise")]
-    Payload(String),
+    #[error(transparent)]
+    Payload(#[from] PayloadFault),
 }
 
 /// How to count.

@@ -5,7 +5,7 @@ use crate::arena::Arena;
 use crate::executable::{Refusal, check, name_of, path_of};
 use crate::harvest::Harvest;
 use crate::inject::inject;
-use crate::payload::Payload;
+use timewise_injection::Payload;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -3,7 +3,7 @@
 use crate::address_limit;
 use crate::arena::{self, Arena};
 use crate::count::CountError;
-use crate::payload::{self, Payload};
+use timewise_injection::Payload;
 use std::io;
 use std::sync::atomic::Ordering;
 use timewise_abi::log::MappingRecord;
@@ -30,7 +30,8 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let (process, thread) = arena.register(pid as u32, parent)?;
     address_limit::make_room(arena, process, parent, pid)?;
     record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
-    map_all(arena, payload, tracee, before.rsp).map_err(system("map the runtime into the program"))?;
+    timewise_injection::map(tracee, before.rsp, arena.file(), arena::BASE, payload, arena.image_offset())
+        .map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.
     unsafe { (*shared.thread(thread)).registers = saved(&before) };
     let start = trace::Registers {
@@ -60,35 +61,6 @@ fn saved(r: &trace::Registers) -> Registers {
         rip: r.rip,
         rflags: r.eflags,
     }
-}
-
-fn map_all(arena: &Arena, payload: &Payload, tracee: Tracee, stack: u64) -> io::Result<()> {
-    // Below the stack pointer, and below the red zone, nothing of the program's is stored yet.
-    let path = arena.path();
-    let place = (stack - 1024) & !7;
-    tracee.write(place, format!("{path}\0").as_bytes())?;
-    let open = [libc::AT_FDCWD as u64, place, (libc::O_RDWR | libc::O_CLOEXEC) as u64, 0, 0, 0];
-    let fd = tracee.system_call(libc::SYS_openat, open)?;
-    let map = |address: u64, size: u64, protection: i32, flags: i32, offset: u64| {
-        let flags = flags | libc::MAP_FIXED_NOREPLACE;
-        let got = tracee
-            .system_call(libc::SYS_mmap, [address, size, protection as u64, flags as u64, fd, offset])?;
-        if got == address { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
-    };
-    let read_write = libc::PROT_READ | libc::PROT_WRITE;
-    let mapped = map(arena::BASE, arena.size(), read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, 0)
-        .and_then(|()| {
-            let protection = libc::PROT_READ | libc::PROT_EXEC;
-            map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, arena.image_offset())
-        })
-        .and_then(|()| {
-            let size = payload.image.len() as u64 - payload.writable_from;
-            let offset = arena.image_offset() + payload.writable_from;
-            map(payload::BASE + payload.writable_from, size, read_write, libc::MAP_PRIVATE, offset)
-        });
-    tracee.system_call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
-    tracee.write(place, &vec![0; path.len() + 1])?;
-    mapped
 }
 
 /// Writes what is mapped executable before the first instruction into the process's log.

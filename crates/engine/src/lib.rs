@@ -13,7 +13,6 @@ mod executable;
 mod follow;
 mod harvest;
 mod inject;
-mod payload;
 mod solve;
 mod unseen;
 mod warnings;

@@ -173,6 +173,7 @@ fn name(kind: RunKind) -> &'static str {
     match kind {
         RunKind::Sampling => "sampling",
         RunKind::Counting => "counting",
+        RunKind::Branches => "branch tracing",
     }
 }
 

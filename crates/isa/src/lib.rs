@@ -5,6 +5,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod branch;
 pub mod decode;
 pub mod flags;
 mod operands;
@@ -12,14 +13,17 @@ pub mod registers;
 pub mod segment;
 pub mod shape;
 pub mod stack;
+mod stack_change;
 pub mod text;
 pub mod walk;
 
+pub use branch::{Destination, State, destination};
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use flags::FlagSet;
 pub use registers::{moves_stack, unused_registers};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
 pub use stack::depths;
+pub use stack_change::stack_change;
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

@@ -151,6 +151,13 @@ impl Profile {
             blocks.has("call_costs", row, cost.callee.0)?;
             processes.has("call_costs", row, cost.process.0)?;
         }
+        let modules = Target::new("modules", self.modules.len());
+        for (row, branch) in self.taken_branches.iter().enumerate() {
+            processes.has("taken_branches", row, branch.process.0)?;
+            for place in [Some(branch.from), Some(branch.to), branch.next] {
+                modules.may_have("taken_branches", row, place.map(|place| place.module.0))?;
+            }
+        }
         Ok(())
     }
 
@@ -162,6 +169,8 @@ impl Profile {
         };
         at_most("executions of instructions", self.block_counts.iter().map(instructions), MOST)?;
         at_most("counts of edges", self.edge_counts.iter().map(|edge| edge.count.into()), MOST)?;
+        let seen = self.taken_branches.iter().map(|branch| branch.count.into());
+        at_most("branches that traces saw", seen, MOST)?;
         let costs = self.call_costs.iter().map(|cost| cost.instructions.into());
         at_most("costs of a call", costs.max().into_iter(), MOST)?;
         let lost_calls = self.runs.iter().filter_map(|run| run.lost_calls);

@@ -12,6 +12,10 @@ pub struct Tracee {
     tid: libc::pid_t,
 }
 
+/// The signals that wait while something is done in a thread's name. The trap that says it is done does not:
+/// the kernel takes the handler away from one that is blocked.
+const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
+
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 
@@ -114,7 +118,7 @@ impl Tracee {
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
         self.set_registers(&registers)?;
         let mask = self.signal_mask()?;
-        self.set_signal_mask(u64::MAX)?;
+        self.set_signal_mask(ALL_BUT_TRAP)?;
         let stepped = self.step();
         self.set_signal_mask(mask)?;
         let result = self.registers().map(|r| r.rax as i64);
@@ -125,6 +129,31 @@ impl Tracee {
             error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
             value => Ok(value as u64),
         }
+    }
+
+    /// Runs code in its name from `entry` on until it stops itself with a trap instruction, with `argument` in
+    /// `rdi` and `stack` as its stack pointer, and leaves registers as they were. Other signals wait until then.
+    ///
+    /// # Errors
+    /// Those of `ptrace`, and what stopped the code if it was something else.
+    pub fn run_to_trap(self, entry: u64, argument: u64, stack: u64) -> io::Result<()> {
+        let before = self.registers()?;
+        let mut vectors = MaybeUninit::<libc::user_fpregs_struct>::uninit();
+        // SAFETY: the kernel fills the whole structure on success.
+        check(unsafe { libc::ptrace(libc::PTRACE_GETFPREGS, self.tid, 0, vectors.as_mut_ptr()) })?;
+        let start =
+            Registers { rip: entry, rdi: argument, rsp: stack, orig_rax: u64::MAX, ..before };
+        self.set_registers(&start)?;
+        let mask = self.signal_mask()?;
+        self.set_signal_mask(ALL_BUT_TRAP)?;
+        // SAFETY: passes no memory.
+        let ran = check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, 0) })
+            .and_then(|()| self.wait_for_trap("run to its trap"));
+        self.set_signal_mask(mask)?;
+        // SAFETY: the kernel reads the structure that it filled.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETFPREGS, self.tid, 0, vectors.as_ptr()) })?;
+        self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
+        ran
     }
 
     fn signal_mask(self) -> io::Result<u64> {
@@ -143,6 +172,10 @@ impl Tracee {
     fn step(self) -> io::Result<()> {
         // SAFETY: passes no memory.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.tid, 0, 0) })?;
+        self.wait_for_trap("step")
+    }
+
+    fn wait_for_trap(self, wanted: &str) -> io::Result<()> {
         let mut status = 0;
         // SAFETY: `status` is a valid place for the result.
         if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
@@ -151,7 +184,7 @@ impl Tracee {
         if libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP {
             return Ok(());
         }
-        Err(io::Error::other(format!("the thread did not step: wait status {status:#x}")))
+        Err(io::Error::other(format!("the thread did not {wanted}: wait status {status:#x}")))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Harvest;
 use crate::arena::Arena;
 use crate::inject::inject;
-use crate::payload;
+use timewise_injection::payload;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use timewise_abi::{GRANULE, MAGIC};

@@ -8,7 +8,7 @@ mod modules;
 mod names;
 
 use self::blocks::Counts;
-use crate::model::{FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, ThreadId};
+use crate::model::{FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId};
 use std::collections::HashMap;
 
 impl Profile {
@@ -56,6 +56,13 @@ impl Profile {
             wait.place = wait.place.map(|place| ids.place(place));
             wait.stack = wait.stack.map(|stack| stacks[stack.index()]);
             wait
+        }));
+        self.taken_branches.extend(other.taken_branches.into_iter().map(|branch| TakenBranch {
+            process: ids.process(branch.process),
+            from: ids.place(branch.from),
+            to: ids.place(branch.to),
+            next: branch.next.map(|place| ids.place(place)),
+            count: branch.count,
         }));
     }
 }

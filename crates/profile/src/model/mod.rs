@@ -1,5 +1,6 @@
 //! The tables of a profile, as plain values. Ids are indexes into the table of their name.
 
+mod branches;
 mod code;
 mod counts;
 mod ids;
@@ -7,6 +8,7 @@ mod run;
 mod samples;
 mod waits;
 
+pub use branches::*;
 pub use code::*;
 pub use counts::*;
 pub use ids::*;
@@ -49,4 +51,6 @@ pub struct Profile {
     pub edge_counts: Vec<EdgeCount>,
     /// What calls cost by call site, callee and process, where that was asked for.
     pub call_costs: Vec<CallCost>,
+    /// Branches that traces saw taken, by process.
+    pub taken_branches: Vec<TakenBranch>,
 }

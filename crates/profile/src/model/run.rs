@@ -10,6 +10,8 @@ pub enum RunKind {
     Sampling,
     /// Execution under exact counting.
     Counting,
+    /// Native execution with traces of branches taken.
+    Branches,
 }
 
 /// How a program or process ended.

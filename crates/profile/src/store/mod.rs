@@ -3,6 +3,7 @@
 //! [`save`] and [`load`] are the two ways in; `schema` says what the tables are, and `runs`, `code`,
 //! `samples` and `counts` each write and read a few of them.
 
+mod branches;
 mod code;
 mod counts;
 mod header;

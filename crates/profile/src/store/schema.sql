@@ -191,3 +191,17 @@ CREATE TABLE call_costs (
     process_id INTEGER NOT NULL REFERENCES processes,
     instructions INTEGER NOT NULL                          -- from the callee's first to its return
 ) STRICT;
+
+CREATE TABLE taken_branches (                   -- as traces saw them
+    process_id INTEGER NOT NULL REFERENCES processes,
+    from_module_id INTEGER NOT NULL REFERENCES modules,
+    from_code_version INTEGER NOT NULL,
+    from_offset INTEGER NOT NULL,               -- of the branch
+    to_module_id INTEGER NOT NULL REFERENCES modules,
+    to_code_version INTEGER NOT NULL,
+    to_offset INTEGER NOT NULL,                 -- where it led
+    next_module_id INTEGER REFERENCES modules,  -- NULL, like the next two, where the trace ended
+    next_code_version INTEGER,
+    next_offset INTEGER,                        -- of the next branch that was taken
+    times_seen INTEGER NOT NULL
+) STRICT;

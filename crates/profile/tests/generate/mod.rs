@@ -47,6 +47,7 @@ pub fn profile() -> impl Strategy<Value = Profile> {
         }
         add_code(&mut profile, functions, lines, blocks);
         add_samples(&mut profile, stacks, samples);
+        add_branches(&mut profile);
         let block_count = profile.blocks.len();
         if process_count > 0 {
             let block = |index: Index| BlockId(index.index(block_count) as u32);
@@ -160,6 +161,19 @@ fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSamp
     }
 }
 
+/// Branches between the places of samples.
+fn add_branches(profile: &mut Profile) {
+    let places: Vec<Place> = profile.samples.iter().filter_map(|sample| sample.place).collect();
+    let branches = places.windows(2).enumerate().map(|(row, pair)| TakenBranch {
+        process: ProcessId((row % profile.processes.len()) as u32),
+        from: pair[0],
+        to: pair[1],
+        next: (row % 2 == 0).then_some(pair[0]),
+        count: row as u64,
+    });
+    profile.taken_branches = branches.collect();
+}
+
 fn place((module, version, offset): RawPlace, modules: usize) -> Place {
     Place {
         module: ModuleId(module.index(modules) as u32),
@@ -188,7 +202,7 @@ fn exit() -> impl Strategy<Value = Exit> {
 
 fn run() -> impl Strategy<Value = Run> {
     let what = (
-        select(vec![RunKind::Sampling, RunKind::Counting]),
+        select(vec![RunKind::Sampling, RunKind::Counting, RunKind::Branches]),
         vec(bytes(), 0..4),
         bytes(),
         vec((bytes(), bytes()), 0..4),

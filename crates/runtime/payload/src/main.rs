@@ -29,11 +29,25 @@ unsafe impl GlobalAlloc for Allocator {
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// Where the host sets the program counter: registers and `%gs` are as it prepared them.
+/// The ways in, in the order and at the distances that `timewise_abi::tracing` states: counting begins where
+/// the host sets the program counter, with registers and `%gs` as it prepared them.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn timewise_start() {
-    naked_asm!("jmp {start}", start = sym timewise_runtime::entry::enter_start)
+    naked_asm!(
+        "jmp {count}",
+        ".balign {step}",
+        "jmp {prepare}",
+        ".balign {step}",
+        "jmp {handle}",
+        ".balign {step}",
+        "jmp {restore}",
+        count = sym timewise_runtime::entry::enter_start,
+        prepare = sym timewise_tracer::entry::enter_prepare,
+        handle = sym timewise_tracer::entry::enter_handler,
+        restore = sym timewise_tracer::entry::restore,
+        step = const timewise_abi::tracing::ENTRY_BYTES,
+    )
 }
 
 /// A panic is a fault of ours that cannot be undone here: say so and end, rather than go on wrongly.

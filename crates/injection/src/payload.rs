@@ -1,6 +1,5 @@
 //! The in-target runtime as it is mapped into a program: loaded and relocated once, on the host.
 
-use crate::count::CountError;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSegment, RelocationFlags};
 
@@ -21,12 +20,17 @@ pub struct Payload {
     pub entry: u64,
 }
 
+/// The image is unusable: a fault of the build.
+#[derive(Debug, thiserror::Error)]
+#[error("the in-target runtime is unusable: {0}; rebuild timewise")]
+pub struct PayloadFault(String);
+
 /// Loads the runtime.
 ///
 /// # Errors
-/// [`CountError::Payload`]: a fault of the build.
-pub fn load() -> Result<Payload, CountError> {
-    let fault = |what: &str| CountError::Payload(what.to_string());
+/// A fault of the build.
+pub fn load() -> Result<Payload, PayloadFault> {
+    let fault = |what: &str| PayloadFault(what.to_string());
     let elf = ElfFile64::<object::LittleEndian>::parse(FILE).map_err(|e| fault(&e.to_string()))?;
     let end = elf.segments().map(|s| s.address() + s.size()).max().ok_or_else(|| fault("no segments"))?;
     let mut image = vec![0; end.next_multiple_of(4096) as usize];

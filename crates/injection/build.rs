@@ -10,7 +10,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("payload");
     let crates = own.parent().expect("the folder of crates");
     // Relative, so that another checkout with the same target folder looks at its own files.
-    for part in ["runtime", "abi", "isa"] {
+    for part in ["runtime", "tracer", "abi", "isa"] {
         println!("cargo::rerun-if-changed=../{part}");
     }
     let status = Command::new(env::var_os("CARGO").expect("set by cargo"))

@@ -1,0 +1,161 @@
+//! Layout of the memory that branch tracing shares: a header, then one slot for each thread.
+//!
+//! The file is mapped whole into the host and into the program, at [`TraceHeader::base`]. A thread writes
+//! what it found into the ring of its own slot, and the host takes it from there; neither waits for the other.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First word of the file.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
+
+/// Version of this layout.
+pub const VERSION: u32 = 1;
+
+/// Where the image begins, in multiples of this: one entry each.
+pub const ENTRY_BYTES: u64 = 16;
+
+/// What the image's entries are, in order.
+pub mod entry {
+    /// Of counting: the program goes on under the translator.
+    pub const COUNT: u64 = 0;
+    /// Of tracing: makes the calling thread ready, and stops it with a trap. `rdi` is the address of the
+    /// header.
+    pub const PREPARE: u64 = 1;
+    /// Of tracing: the handler of `SIGTRAP`.
+    pub const HANDLE: u64 = 2;
+    /// What that handler returns to.
+    pub const RESTORE: u64 = 3;
+}
+
+/// Threads that can be traced at once.
+pub const SLOTS: usize = 1024;
+
+/// Words of a slot's ring; a power of two.
+pub const RING_WORDS: usize = 1 << 16;
+
+/// Branches that one trace can hold: with its head it fits into half a ring.
+pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 1) as u32;
+
+/// Where in a slot the stack ends that the handler runs on.
+pub const STACK_END: u32 = 0x8000;
+
+/// Where in a slot its ring begins.
+pub const RING: u32 = STACK_END;
+
+/// Bytes of a slot.
+pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
+
+/// What signals carry, to tell apart the events that sent them (`sig_data`).
+pub mod signal_data {
+    /// The event that new threads inherit.
+    pub const PICK_UP: u64 = 1;
+    /// The event that starts a thread's traces.
+    pub const SAMPLE: u64 = 2;
+    /// A breakpoint.
+    pub const BREAKPOINT: u64 = 3;
+}
+
+/// Why a trace ended; also the index of its counter in [`TraceSlot::ends`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum End {
+    /// It has all branches that were asked for.
+    Full = 0,
+    /// The thread came to an instruction from which control is not followed.
+    NotFollowed = 1,
+    /// The thread was elsewhere when the breakpoint's signal came: a handler ran, or the signal was blocked.
+    Elsewhere = 2,
+    /// The breakpoint was never reached.
+    NotReached = 3,
+    /// Code or memory that cannot be read.
+    Unreadable = 4,
+    /// The system refused a breakpoint.
+    Refused = 5,
+}
+
+/// Number of [`End`]s.
+pub const ENDS: usize = 6;
+
+/// First page of the file.
+#[repr(C)]
+pub struct TraceHeader {
+    /// [`MAGIC`]; host, once.
+    pub magic: u64,
+    /// [`VERSION`]; host, once.
+    pub version: u32,
+    /// Branches of a trace; host, once.
+    pub length: u32,
+    /// Where the file is mapped in the program; host, once.
+    pub base: u64,
+    /// Offset of the first slot; host, once.
+    pub slots: u64,
+    /// CPU time from the end of a trace to the start of the next, on average, nanoseconds; host, once.
+    pub period_ns: u64,
+    /// The lowest number for the descriptors that threads open; host, once.
+    pub descriptors: u32,
+    /// 0 once nothing more is to be traced; host.
+    pub active: AtomicU32,
+    /// Threads that found no free slot, each time that they looked; tracer.
+    pub turned_away: AtomicU64,
+    /// The system's error number when a thread could not open its events, 0 for none; tracer.
+    pub refusal: AtomicU32,
+    /// Traps that the program itself brought about, and that ended it as they would have; tracer.
+    pub own_traps: AtomicU32,
+}
+
+/// Start of what is kept for a thread; its stack and its ring follow, at [`STACK_END`] and [`RING`].
+#[repr(C, align(4096))]
+pub struct TraceSlot {
+    /// Thread that uses it, 0 for none yet; tracer. A thread may take it from one that has ended.
+    pub tid: AtomicU32,
+    /// 1 while a trace is under way; tracer.
+    pub tracing: u32,
+    /// Descriptors of its sampling event and its breakpoint, -1 for none; tracer.
+    pub sampling: i32,
+    /// See `sampling`.
+    pub breakpoint: i32,
+    /// Where the breakpoint is set, 0 if it is not; tracer.
+    pub armed: u64,
+    /// The stack pointer expected there, 0 if it is not known; tracer.
+    pub expected_stack: u64,
+    /// State of its random numbers; tracer.
+    pub random: u64,
+    /// Words that were ever put into the ring; tracer.
+    pub head: AtomicU64,
+    /// Words that were ever taken out of it; host.
+    pub tail: AtomicU64,
+    /// Words of the trace under way that stand in the ring beyond its head, and those of them that are sure to
+    /// have been executed; tracer.
+    pub written: u64,
+    /// See `written`.
+    pub sure: u64,
+    /// Where that trace began; tracer.
+    pub start: u64,
+    /// Signals that came while a trace was under way, before it could be ended; tracer.
+    pub passed: u32,
+    /// How often its events were opened; tracer.
+    pub openings: u32,
+    /// Breakpoints that were reached; tracer.
+    pub hits: AtomicU64,
+    /// Times that a breakpoint was set or moved; tracer.
+    pub moves: AtomicU64,
+    /// Traces that began; tracer.
+    pub begun: AtomicU64,
+    /// Samples for which the ring had no room; tracer.
+    pub lost: AtomicU64,
+    /// Branches decided, taken or not; tracer.
+    pub decided: AtomicU64,
+    /// Why traces ended, by [`End`]; tracer.
+    pub ends: [AtomicU64; ENDS],
+}
+
+/// The first word of a trace in a ring: how many branches follow, of two words each, after the address where
+/// it began.
+pub fn head_word(branches: u32, end: End) -> u64 {
+    u64::from(branches) | (end as u64) << 32
+}
+
+/// The number of branches that a first word announces.
+pub fn branches_of(head: u64) -> u32 {
+    head as u32
+}

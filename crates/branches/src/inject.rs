@@ -1,0 +1,35 @@
+//! Putting the tracer into a program that is stopped at its first instruction.
+
+use crate::record::TraceError;
+use crate::rings::{BASE, Rings};
+use std::io;
+use timewise_abi::tracing::{ENTRY_BYTES, entry};
+use timewise_injection::Payload;
+use timewise_target::trace::Tracee;
+
+/// Maps the tracer, makes the first thread ready, and sets the handler.
+///
+/// # Errors
+/// What the system refused. The program can still be released to run natively.
+pub fn inject(rings: &Rings, payload: &Payload, pid: i32) -> Result<(), TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause };
+    let tracee = Tracee::new(pid);
+    let stack = tracee.registers().map_err(system("read registers"))?.rsp;
+    timewise_injection::map(tracee, stack, rings.file(), BASE, payload, rings.image_offset())
+        .map_err(system("map the tracer into the program"))?;
+    let entry = |number: u64| payload.entry + number * ENTRY_BYTES;
+    set_handler(rings, tracee, entry(entry::HANDLE), entry(entry::RESTORE))
+        .map_err(system("set a signal handler in the program"))?;
+    tracee
+        .run_to_trap(entry(entry::PREPARE), BASE, rings.first_stack())
+        .map_err(system("make the program's first thread ready"))
+}
+
+/// Has `SIGTRAP` handled by the tracer, with all signals blocked meanwhile.
+fn set_handler(rings: &Rings, tracee: Tracee, handler: u64, restorer: u64) -> io::Result<()> {
+    const RESTORER: u64 = 0x0400_0000;
+    let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64 | RESTORER;
+    let action = rings.hand_over(&[handler, flags, restorer, u64::MAX]);
+    let arguments = [libc::SIGTRAP as u64, action, 0, size_of::<u64>() as u64, 0, 0];
+    tracee.system_call(libc::SYS_rt_sigaction, arguments).map(drop)
+}

@@ -1,0 +1,170 @@
+//! The memory shared with the program, from the host's side: its threads' slots, and what stands in their
+//! rings.
+
+use crate::record::{Options, TraceError};
+use crate::statistics::Statistics;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use timewise_abi::GRANULE;
+use timewise_abi::tracing::{
+    LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot, VERSION, branches_of,
+};
+use timewise_injection::{Payload, SharedFile};
+
+/// Where the shared file is mapped in the program: where counting has its own, away from what the kernel and
+/// loaders use.
+pub const BASE: u64 = 0x2000_0000_0000;
+
+/// Where in the file there is room for what is handed to system calls made in the program's name.
+const SCRATCH: u64 = 0x800;
+
+/// The shared file.
+#[derive(Debug)]
+pub struct Rings {
+    file: SharedFile,
+    image_offset: u64,
+    slots: u64,
+}
+
+impl Rings {
+    /// Makes the file, with the image in it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(payload: &Payload, options: &Options) -> Result<Rings, TraceError> {
+        let image_offset = GRANULE;
+        let slots = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
+        let file = SharedFile::new(slots + SLOTS as u64 * SLOT_BYTES)
+            .map_err(|error| TraceError::System { what: error.what, cause: error.cause })?;
+        let written = file.file().write_all_at(&payload.image, image_offset);
+        written.map_err(|cause| TraceError::System { what: "write shared memory", cause })?;
+        // SAFETY: the mapping starts with zero pages, which are a valid header; nobody else has it yet.
+        let header = unsafe { &mut *file.mapping().cast::<TraceHeader>() };
+        header.magic = MAGIC;
+        header.version = VERSION;
+        header.length = options.length.clamp(1, LONGEST_TRACE);
+        header.base = BASE;
+        header.slots = slots;
+        header.period_ns = options.period_ns;
+        header.descriptors = lowest_descriptor();
+        header.active.store(1, Ordering::Relaxed);
+        Ok(Rings { file, image_offset, slots })
+    }
+
+    /// The file itself.
+    pub fn file(&self) -> &SharedFile {
+        &self.file
+    }
+
+    /// Where the image lies in it.
+    pub fn image_offset(&self) -> u64 {
+        self.image_offset
+    }
+
+    /// Puts words where the program can read them at the address that is returned.
+    pub fn hand_over(&self, words: &[u64; 4]) -> u64 {
+        // SAFETY: within the first page, behind the header, where nobody else writes.
+        unsafe { self.file.mapping().add(SCRATCH as usize).cast::<[u64; 4]>().write(*words) };
+        BASE + SCRATCH
+    }
+
+    /// The top of a stack for the code that makes the first thread ready.
+    pub fn first_stack(&self) -> u64 {
+        BASE + GRANULE
+    }
+
+    /// What the program's side says.
+    pub fn header(&self) -> &TraceHeader {
+        // SAFETY: the file begins with it; fields that change are atomic.
+        unsafe { &*self.file.mapping().cast::<TraceHeader>() }
+    }
+
+    fn slot(&self, position: usize) -> *const TraceSlot {
+        let at = self.slots + SLOT_BYTES * position as u64;
+        // SAFETY: within the file.
+        unsafe { self.file.mapping().add(at as usize).cast() }
+    }
+
+    /// The slots that threads use or used, by the number of the thread.
+    fn used(&self) -> impl Iterator<Item = *const TraceSlot> {
+        (0..SLOTS).map(|position| self.slot(position)).filter(|slot| {
+            // SAFETY: within the file; the field is atomic.
+            unsafe { (**slot).tid.load(Ordering::Acquire) != 0 }
+        })
+    }
+
+    /// Takes all finished traces out: calls `each` with where a trace began and its branches, two words each.
+    /// A program may write here too: a ring that makes no sense is skipped, and counted.
+    pub fn drain(&self, mut each: impl FnMut(u64, &[[u64; 2]])) -> u64 {
+        let mut senseless = 0;
+        let mut branches = Vec::new();
+        for slot in self.used() {
+            // SAFETY: these fields are atomic.
+            let (head, tail) = unsafe { (&(*slot).head, &(*slot).tail) };
+            // Acquire: what was put there before the head moved on is complete.
+            let end = head.load(Ordering::Acquire);
+            let mut at = tail.load(Ordering::Relaxed);
+            while at != end {
+                let left = end.wrapping_sub(at);
+                let count = u64::from(branches_of(self.word(slot, at)));
+                let length = 2 + 2 * count;
+                if left > RING_WORDS as u64 || length > left {
+                    senseless += 1;
+                    at = end;
+                    break;
+                }
+                branches.clear();
+                branches.extend((0..count).map(|number| {
+                    let place = at.wrapping_add(2 + 2 * number);
+                    [self.word(slot, place), self.word(slot, place.wrapping_add(1))]
+                }));
+                each(self.word(slot, at.wrapping_add(1)), &branches);
+                at = at.wrapping_add(length);
+            }
+            // Release: all of it is read before the thread may write there again.
+            tail.store(at, Ordering::Release);
+        }
+        senseless
+    }
+
+    /// A word of a slot's ring, by how many were put there before it.
+    fn word(&self, slot: *const TraceSlot, number: u64) -> u64 {
+        let position = number as usize % RING_WORDS;
+        // SAFETY: the ring lies behind the slot's head within the file. Volatile: the program may write it.
+        unsafe { slot.cast::<u8>().add(RING as usize).cast::<u64>().add(position).read_volatile() }
+    }
+
+    /// What threads counted.
+    pub fn statistics(&self) -> Statistics {
+        let header = self.header();
+        let mut sum = Statistics {
+            turned_away: header.turned_away.load(Ordering::Relaxed),
+            ..Statistics::default()
+        };
+        for slot in self.used() {
+            // SAFETY: within the file; only the atomic fields are read.
+            unsafe {
+                sum.threads += 1;
+                sum.begun += (*slot).begun.load(Ordering::Relaxed);
+                sum.lost += (*slot).lost.load(Ordering::Relaxed);
+                sum.hits += (*slot).hits.load(Ordering::Relaxed);
+                sum.moves += (*slot).moves.load(Ordering::Relaxed);
+                sum.decided += (*slot).decided.load(Ordering::Relaxed);
+                for (sum, end) in sum.ends.iter_mut().zip(&(*slot).ends) {
+                    *sum += end.load(Ordering::Relaxed);
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// Descriptors that threads open are numbered from here on: high, so that the program's own are numbered as
+/// they would be natively, but below the limit of most systems.
+fn lowest_descriptor() -> u32 {
+    const USUAL_LIMIT: u64 = 1024;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills the structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    (limit.rlim_cur.min(USUAL_LIMIT) / 2) as u32
+}

@@ -1,0 +1,65 @@
+//! `timewise branches`: traces of the branches that a program takes.
+
+use crate::arguments::{Output, Program};
+use crate::recording;
+use timewise_branches::{Options, Statistics};
+use timewise_profile::{Exit, Profile};
+use timewise_report::number::grouped;
+
+/// Run a program and trace the branches that it takes, in short bursts
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise branches -- ./app input
+  timewise branches -F 1000 --length 32 -o branches.tw -- ./app < data
+
+Traces start at random moments; hardware breakpoints stand in for the last-branch record that
+processors and virtual machines often lack. All threads of the program are traced, but no
+process that it makes. The exit status is the program's; 125 if timewise fails, 126 if the
+program cannot be executed, 127 if there is none.")]
+pub struct Arguments {
+    #[command(flatten)]
+    output: Output,
+    /// Traces per second of CPU time and thread, on average
+    #[arg(short = 'F', long, value_name = "HZ", default_value = "100",
+          value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    frequency: u32,
+    /// Taken branches of a trace
+    #[arg(long, value_name = "BRANCHES", default_value = "16",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(timewise_branches::LONGEST_TRACE)))]
+    length: u32,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Runs the command, to the end of the program.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    arguments.output.begin()?;
+    let options =
+        Options { length: arguments.length, period_ns: SECOND_NS / u64::from(arguments.frequency) };
+    let mut statistics = Statistics::default();
+    let profile = recording::record(arguments.program.launch(), |stopped| {
+        let traced = timewise_branches::record(stopped, &options)?;
+        statistics = traced.statistics;
+        eprintln!("DEBUG {statistics:?}");
+        Ok::<_, timewise_branches::TraceError>(traced.profile)
+    })?;
+    let exit = profile.runs[0].exit;
+    recording::keep(profile, &arguments.output, |profile| summary(profile, &statistics))?;
+    Ok(exit)
+}
+
+/// What was traced, and what it took, in a few words.
+fn summary(profile: &Profile, statistics: &Statistics) -> String {
+    let run = &profile.runs[0];
+    let seconds = run.elapsed_ns as f64 / 1e9;
+    let per_branch = statistics.hits as f64 / statistics.branches.max(1) as f64;
+    let text = format!(
+        "traced in {seconds:.2} s: {} branches in {} traces, {} breakpoints reached ({per_branch:.2} a branch)",
+        grouped(statistics.branches),
+        grouped(statistics.traces),
+        grouped(statistics.hits),
+    );
+    recording::with_warnings(text, run)
+}

@@ -1,0 +1,12 @@
+//! What is put into programs that we watch, and putting it there: the in-target image, built and embedded
+//! with this crate, and the memory that it shares with the host.
+//!
+//! Start reading at [`map()`].
+
+mod map;
+pub mod payload;
+mod shared_file;
+
+pub use map::map;
+pub use payload::{Payload, PayloadFault};
+pub use shared_file::{SharedFile, SharedFileError};

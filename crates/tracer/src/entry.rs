@@ -1,0 +1,63 @@
+//! Where the kernel and the host come in, in assembly.
+
+use crate::handler::{handle, open};
+use crate::slot::{find, header, set_header};
+use core::arch::naked_asm;
+use timewise_abi::tracing::{STACK_END, TraceSlot};
+use timewise_isa::decode;
+
+/// Called by the host before the program's first instruction: `rdi` is where the shared memory lies. Stops
+/// with a trap when it is done.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_prepare() {
+    naked_asm!("call {prepare}", "int3", prepare = sym prepare)
+}
+
+/// The handler of `SIGTRAP`, on the program's stack: goes over to the stack of the thread's slot. A thread
+/// without a slot stays where it is.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_handler() {
+    naked_asm!(
+        "push rbp",
+        "mov rbp, rsp",
+        "push rsi",
+        "push rdx",
+        "call {find}",
+        "pop rsi",
+        "pop rdi",
+        "mov rdx, rax",
+        "test rax, rax",
+        "jz 2f",
+        "lea rsp, [rax + {stack}]",
+        "2:",
+        "and rsp, -16",
+        "call {handle}",
+        "mov rsp, rbp",
+        "pop rbp",
+        "ret",
+        find = sym find_slot,
+        handle = sym handle,
+        stack = const STACK_END,
+    )
+}
+
+/// What the handler returns to.
+#[unsafe(naked)]
+pub unsafe extern "C" fn restore() {
+    naked_asm!("mov eax, {number}", "syscall", number = const timewise_runtime::sys::number::RT_SIGRETURN)
+}
+
+extern "C" fn find_slot() -> *mut TraceSlot {
+    find()
+}
+
+extern "C" fn prepare(shared: u64) {
+    // SAFETY: the host filled the header in before it let this thread run.
+    unsafe { set_header(shared) };
+    // The decoder makes its tables when it is first used; in a handler it may not.
+    let _ = decode(&[0x90], 0);
+    // SAFETY: the thread's own slot, which nobody else uses.
+    if let Some(slot) = unsafe { find().as_mut() } {
+        open(header(), slot);
+    }
+}

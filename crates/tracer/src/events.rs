@@ -1,0 +1,133 @@
+//! The kernel's performance events of the calling thread: one that starts traces, and its breakpoint.
+
+use timewise_abi::tracing::signal_data;
+use timewise_runtime::sys::{Errno, call, number};
+
+const PERF_EVENT_OPEN: u64 = 298;
+const FCNTL: u64 = 72;
+const IOCTL: u64 = 16;
+
+const REFRESH: u64 = 0x2402;
+const PERIOD: u64 = 0x4008_2404;
+const MODIFY_ATTRIBUTES: u64 = 0x4008_240b;
+
+const DISABLED: u64 = 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const REMOVE_ON_EXEC: u64 = 1 << 36;
+const SIGTRAP: u64 = 1 << 37;
+
+/// The shortest period that the kernel keeps to, nanoseconds.
+const SHORTEST_PERIOD_NS: u64 = 10_000;
+
+/// `perf_event_attr` as of Linux 5.13, the first with `sigtrap`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint_kind: u32,
+    breakpoint_address: u64,
+    breakpoint_length: u64,
+    unused: [u64; 6],
+    signal_data: u64,
+}
+
+const FLAGS: u64 = DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | REMOVE_ON_EXEC | SIGTRAP;
+
+fn sampling() -> Attributes {
+    const SOFTWARE: u32 = 1;
+    const CPU_CLOCK: u64 = 0;
+    Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: CPU_CLOCK,
+        sample_period: SHORTEST_PERIOD_NS,
+        flags: FLAGS,
+        signal_data: signal_data::SAMPLE,
+        ..Attributes::default()
+    }
+}
+
+fn breakpoint(address: u64, flags: u64) -> Attributes {
+    const BREAKPOINT: u32 = 5;
+    const EXECUTION: u32 = 4;
+    Attributes {
+        kind: BREAKPOINT,
+        size: size_of::<Attributes>() as u32,
+        sample_period: 1,
+        flags,
+        breakpoint_kind: EXECUTION,
+        breakpoint_address: address,
+        breakpoint_length: size_of::<u64>() as u64,
+        signal_data: signal_data::BREAKPOINT,
+        ..Attributes::default()
+    }
+}
+
+/// Opens both, switched off, with descriptors from `lowest` on: the sampling event and the breakpoint.
+///
+/// # Errors
+/// The kernel's; then neither is open.
+pub fn open(lowest: u32) -> Result<[i32; 2], Errno> {
+    let first = open_one(&sampling(), lowest)?;
+    // Any address will do for one that is off.
+    match open_one(&breakpoint(PERF_EVENT_OPEN, FLAGS), lowest) {
+        Ok(second) => Ok([first, second]),
+        Err(error) => {
+            close(first);
+            Err(error)
+        }
+    }
+}
+
+fn open_one(attributes: &Attributes, lowest: u32) -> Result<i32, Errno> {
+    const CLOSE_ON_EXEC: u64 = 8;
+    const DUPLICATE_CLOSE_ON_EXEC: u64 = 1030;
+    let nobody = u64::MAX;
+    let open = [attributes as *const Attributes as u64, 0, nobody, nobody, CLOSE_ON_EXEC, 0];
+    // SAFETY: the kernel reads the attributes; a new descriptor is nobody else's. It is put where the program's
+    // own do not come to lie, so that those are numbered as they would be natively.
+    unsafe {
+        let found = call(PERF_EVENT_OPEN, open)?;
+        let moved = call(FCNTL, [found, DUPLICATE_CLOSE_ON_EXEC, lowest.into(), 0, 0, 0]);
+        close(found as i32);
+        Ok(moved? as i32)
+    }
+}
+
+/// Closes an event.
+pub fn close(descriptor: i32) {
+    // SAFETY: of a descriptor that this module opened.
+    let _ = unsafe { call(number::CLOSE, [descriptor as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// Lets the sampling event send one signal after `period_ns` of CPU time.
+///
+/// # Errors
+/// The kernel's, if the program closed the descriptor.
+pub fn sample_after(descriptor: i32, period_ns: u64) -> Result<(), Errno> {
+    let period = period_ns.max(SHORTEST_PERIOD_NS);
+    control(descriptor, PERIOD, &raw const period as u64)?;
+    control(descriptor, REFRESH, 1)
+}
+
+/// Sets the breakpoint, or switches it off where it was (`on` false).
+///
+/// # Errors
+/// The kernel's: `ENOSPC` if somebody else has the processor's breakpoints.
+pub fn set_breakpoint(descriptor: i32, address: u64, on: bool) -> Result<(), Errno> {
+    let attributes = breakpoint(address, if on { FLAGS & !DISABLED } else { FLAGS });
+    control(descriptor, MODIFY_ATTRIBUTES, &raw const attributes as u64)
+}
+
+fn control(descriptor: i32, request: u64, argument: u64) -> Result<(), Errno> {
+    // SAFETY: these requests read what the argument points to, and change the event alone.
+    unsafe { call(IOCTL, [descriptor as u64, request, argument, 0, 0, 0]) }.map(drop)
+}

@@ -1,0 +1,226 @@
+//! What is done about a signal: algorithm 1 of Break Dancing.
+
+use crate::ahead::{Next, look_ahead};
+use crate::peek::OwnMemory;
+use crate::slot::{header, raise};
+use crate::trace::Trace;
+use crate::events;
+use core::sync::atomic::Ordering;
+use timewise_abi::thread::Registers;
+use timewise_abi::tracing::{End, TraceHeader, TraceSlot, signal_data};
+use timewise_isa::State;
+use timewise_runtime::sys::{call, number};
+
+/// The signal of all our events.
+pub const SIGTRAP: u64 = 5;
+
+/// Ticks of the inherited event, one in ten milliseconds of CPU time, that a breakpoint is waited for, or that
+/// samples may stay away, before something is done about it.
+const PATIENCE: u32 = 2;
+
+/// How often a thread's events are opened anew, if the program closes them.
+const OPENINGS: u32 = 16;
+
+/// The part of `siginfo_t` that matters here.
+#[repr(C)]
+pub struct SignalInfo {
+    signal: i32,
+    error: i32,
+    code: i32,
+    padding: i32,
+    address: u64,
+    data: u64,
+    kind: u32,
+    flags: u32,
+}
+
+/// The start of `ucontext_t`.
+#[repr(C)]
+pub struct Context {
+    before: [u64; 5],
+    registers: Registers,
+}
+
+/// Handles `SIGTRAP` for the thread whose slot this is.
+///
+/// # Safety
+/// All three are what the entry found: the kernel's, and the thread's own slot or null.
+pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *const Context, slot: *mut TraceSlot) {
+    const TRAP_PERF: i32 = 6;
+    // SAFETY: as promised; nobody else uses them while this handler runs.
+    let (info, registers) = unsafe { (&*info, &(*context).registers) };
+    if info.code != TRAP_PERF {
+        return end_as_natively();
+    }
+    // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
+    let Some(slot) = (unsafe { slot.as_mut() }) else { return };
+    let header = header();
+    if header.active.load(Ordering::Relaxed) == 0 {
+        return close(slot);
+    }
+    match info.data {
+        signal_data::PICK_UP => tick(header, slot),
+        signal_data::SAMPLE => sample(header, slot, registers),
+        signal_data::BREAKPOINT => breakpoint(header, slot, registers, info.flags),
+        _ => {}
+    }
+}
+
+/// Makes a thread ready for traces.
+pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
+    close(slot);
+    slot.openings += 1;
+    slot.random ^= u64::from(slot.tid.load(Ordering::Relaxed)) << 32 | time_stamp();
+    match events::open(header.descriptors) {
+        Ok([sampling, breakpoint]) => {
+            // Descriptors are never 0 here, so that a fresh slot has none.
+            (slot.sampling, slot.breakpoint) = (sampling, breakpoint);
+            resume_sampling(header, slot);
+        }
+        Err(error) => header.refusal.store(error.0 as u32, Ordering::Relaxed),
+    }
+}
+
+fn close(slot: &mut TraceSlot) {
+    for descriptor in [slot.sampling, slot.breakpoint] {
+        if descriptor > 0 {
+            events::close(descriptor);
+        }
+    }
+    (slot.sampling, slot.breakpoint, slot.armed, slot.tracing, slot.passed) = (0, 0, 0, 0, 0);
+}
+
+/// The event that every thread inherits: it picks up new ones, and looks after those that have got stuck.
+fn tick(header: &TraceHeader, slot: &mut TraceSlot) {
+    slot.passed += 1;
+    if slot.tracing == 1 && slot.passed > PATIENCE {
+        // The breakpoint is not on the thread's way: a handler did not return, or jumped elsewhere.
+        finish(header, slot, End::NotReached);
+    } else if slot.openings == 0 || slot.tracing == 0 && is_overdue(header, slot) && slot.openings < OPENINGS {
+        open(header, slot);
+    }
+}
+
+/// Whether the samples of a thread stay away: the program closed the event, or the slot was that of a thread
+/// which has ended and had the same number.
+fn is_overdue(header: &TraceHeader, slot: &TraceSlot) -> bool {
+    const TICK_NS: u64 = 10_000_000;
+    u64::from(slot.passed.saturating_sub(PATIENCE)) * TICK_NS > 4 * header.period_ns
+}
+
+/// A trace starts here.
+fn sample(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers) {
+    slot.passed = 0;
+    if slot.tracing == 1 {
+        return;
+    }
+    if !Trace::of(slot, header.length).begin(registers.rip) {
+        return resume_sampling(header, slot);
+    }
+    slot.tracing = 1;
+    go_on(header, slot, registers);
+}
+
+/// The thread has come to the branch that it was to be stopped at.
+fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers, flags: u32) {
+    const ASYNCHRONOUS: u32 = 1;
+    if slot.tracing == 0 {
+        // Sent before the trace was ended.
+        return;
+    }
+    slot.hits.fetch_add(1, Ordering::Relaxed);
+    slot.passed = 0;
+    let elsewhere = flags & ASYNCHRONOUS != 0 || registers.rip != slot.armed;
+    let other_frame = slot.expected_stack != 0 && slot.expected_stack != registers.rsp;
+    if elsewhere || other_frame {
+        return finish(header, slot, End::Elsewhere);
+    }
+    Trace::of(slot, header.length).confirm();
+    let trace = Trace::of(slot, header.length);
+    if crate::ahead::Branches::full(&trace) {
+        return finish(header, slot, End::Full);
+    }
+    go_on(header, slot, registers);
+}
+
+/// Looks ahead from where the thread is, and has it stopped at what it finds.
+fn go_on(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers) {
+    let mut memory = OwnMemory::new();
+    let mut trace = Trace::of(slot, header.length);
+    match look_ahead(registers.rip, &state_of(registers), &mut memory, &mut trace) {
+        Next::Wait { address, stack } => {
+            slot.expected_stack = stack.unwrap_or_default();
+            if slot.armed == address {
+                return;
+            }
+            slot.moves.fetch_add(1, Ordering::Relaxed);
+            match events::set_breakpoint(slot.breakpoint, address, true) {
+                Ok(()) => slot.armed = address,
+                Err(error) => {
+                    header.refusal.store(error.0 as u32, Ordering::Relaxed);
+                    finish(header, slot, End::Refused);
+                }
+            }
+        }
+        Next::End(end) => {
+            if end == End::Full {
+                trace.confirm();
+            }
+            finish(header, slot, end);
+        }
+    }
+}
+
+/// Ends the trace and waits for the next sample.
+fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
+    Trace::of(slot, header.length).publish(end);
+    slot.tracing = 0;
+    slot.passed = 0;
+    if slot.armed != 0 {
+        // If the program closed it, it is off.
+        let _ = events::set_breakpoint(slot.breakpoint, slot.armed, false);
+        slot.armed = 0;
+    }
+    resume_sampling(header, slot);
+}
+
+/// The next sample comes after half to one and a half times the period, at random, so that nothing periodic in
+/// the program meets it always at the same place. If the event is gone, `tick` notices.
+fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
+    let period = header.period_ns;
+    let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
+    let _ = events::sample_after(slot.sampling, wait);
+}
+
+/// Xorshift (Marsaglia): good enough to be out of step.
+fn next_random(state: &mut u64) -> u64 {
+    let mut x = (*state).max(1);
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    *state = x;
+    x
+}
+
+fn time_stamp() -> u64 {
+    // SAFETY: reads a counter of the processor.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// A trap of the program's own: without a handler of its own it ends the program.
+fn end_as_natively() {
+    header().own_traps.fetch_add(1, Ordering::Relaxed);
+    let default = [0_u64; 4];
+    // SAFETY: the program set no handler for this signal, or it would be here instead of ours.
+    let _ = unsafe { call(number::RT_SIGACTION, [SIGTRAP, default.as_ptr() as u64, 0, 8, 0, 0]) };
+    // Blocked until this handler returns.
+    raise(SIGTRAP);
+}
+
+/// Registers in the order of their numbers.
+fn state_of(r: &Registers) -> State {
+    let [r8, r9, r10, r11, r12, r13, r14, r15] = r.r8_to_r15;
+    let general =
+        [r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r8, r9, r10, r11, r12, r13, r14, r15];
+    State { general, flags: r.rflags }
+}

@@ -1,0 +1,78 @@
+//! Which slot of the shared memory is the calling thread's.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
+use timewise_runtime::sys::{Errno, call, number};
+
+const GETTID: u64 = 186;
+const TGKILL: u64 = 234;
+
+/// Where the shared memory lies, once the host said so.
+static HEADER: AtomicU64 = AtomicU64::new(0);
+
+/// Sets where the shared memory lies.
+///
+/// # Safety
+/// It begins with a header that is filled in, and stays as long as the process.
+pub unsafe fn set_header(address: u64) {
+    HEADER.store(address, Ordering::Release);
+}
+
+/// The header.
+pub fn header() -> &'static TraceHeader {
+    // SAFETY: as promised to `set_header`, which is called before any signal arrives.
+    unsafe { &*(HEADER.load(Ordering::Acquire) as *const TraceHeader) }
+}
+
+fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
+    (header.base + header.slots + SLOT_BYTES * position as u64) as *mut TraceSlot
+}
+
+/// The thread's slot, taking a free one or that of a thread that has ended; null if there is none.
+pub fn find() -> *mut TraceSlot {
+    let header = header();
+    // SAFETY: asks for a number.
+    let tid = unsafe { call(GETTID, [0; 6]) }.unwrap_or_default() as u32;
+    let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
+    let positions = || (0..SLOTS).map(|step| slot_at(header, (first + step) % SLOTS));
+    // Slots are never given back, so the thread's own lies before the first free one.
+    for slot in positions() {
+        // SAFETY: within the slots; the field is atomic.
+        match unsafe { (*slot).tid.load(Ordering::Acquire) } {
+            owner if owner == tid => return slot,
+            0 => break,
+            _ => {}
+        }
+    }
+    for slot in positions() {
+        // SAFETY: as above.
+        let owner = unsafe { &(*slot).tid };
+        let seen = owner.load(Ordering::Acquire);
+        let free = seen == 0 || has_ended(seen);
+        if free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            return slot;
+        }
+    }
+    header.turned_away.fetch_add(1, Ordering::Relaxed);
+    core::ptr::null_mut()
+}
+
+/// Whether a thread of this process has ended.
+fn has_ended(tid: u32) -> bool {
+    const ESRCH: Errno = Errno(3);
+    // SAFETY: these change nothing: signal 0 is not sent.
+    unsafe {
+        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
+        call(TGKILL, [process, tid.into(), 0, 0, 0, 0]) == Err(ESRCH)
+    }
+}
+
+/// Sends a signal to the calling thread.
+pub fn raise(signal: u64) {
+    // SAFETY: what the signal brings about is what the caller wants.
+    unsafe {
+        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
+        let thread = call(GETTID, [0; 6]).unwrap_or_default();
+        let _ = call(TGKILL, [process, thread, signal, 0, 0, 0]);
+    }
+}
