@@ -42,7 +42,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let profile = recording::record(arguments.program.launch(), |stopped| {
         let traced = timewise_branches::record(stopped, &options)?;
         statistics = traced.statistics;
-        eprintln!("DEBUG {statistics:?}");
         Ok::<_, timewise_branches::TraceError>(traced.profile)
     })?;
     let exit = profile.runs[0].exit;

@@ -8,6 +8,9 @@ use timewise_isa::decode;
 
 /// Called by the host before the program's first instruction: `rdi` is where the shared memory lies. Stops
 /// with a trap when it is done.
+///
+/// # Safety
+/// For the host alone, which maps the memory before.
 #[unsafe(naked)]
 pub unsafe extern "C" fn enter_prepare() {
     naked_asm!("call {prepare}", "int3", prepare = sym prepare)
@@ -15,6 +18,9 @@ pub unsafe extern "C" fn enter_prepare() {
 
 /// The handler of `SIGTRAP`, on the program's stack: goes over to the stack of the thread's slot. A thread
 /// without a slot stays where it is.
+///
+/// # Safety
+/// For the kernel alone.
 #[unsafe(naked)]
 pub unsafe extern "C" fn enter_handler() {
     naked_asm!(
@@ -42,6 +48,9 @@ pub unsafe extern "C" fn enter_handler() {
 }
 
 /// What the handler returns to.
+///
+/// # Safety
+/// For the kernel alone.
 #[unsafe(naked)]
 pub unsafe extern "C" fn restore() {
     naked_asm!("mov eax, {number}", "syscall", number = const timewise_runtime::sys::number::RT_SIGRETURN)

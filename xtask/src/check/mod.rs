@@ -2,6 +2,7 @@
 //! comparisons and hints find in programs whose flaws are known.
 
 mod agreement;
+mod branches;
 mod callgrind;
 mod cases;
 mod changes;
@@ -38,6 +39,8 @@ pub enum Command {
     Singlestep(singlestep::Options),
     /// `timewise diff` names a planted change first, and finds none between equal builds
     Diff(diff::Options),
+    /// Every branch that tracing saw is one that counting saw, and their shares agree
+    Branches(branches::Options),
     /// Hints name known flaws, and `timewise diff` explains what mending them gains
     Cases(cases::Options),
     /// Every export is understood by the program that it is for
@@ -65,6 +68,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Perf(options) => perf::run(root, &options),
         Command::Singlestep(options) => singlestep::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),
+        Command::Branches(options) => branches::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),

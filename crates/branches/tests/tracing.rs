@@ -1,0 +1,108 @@
+//! Programs under branch tracing: they do as they do natively, and what is traced are branches of theirs.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use timewise_branches::{Options, TraceError, Traced, record};
+use timewise_profile::{Exit, ModuleKind};
+use timewise_target::launch::Launch;
+
+/// Compiles a C program into `folder`.
+fn build(name: &str, folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
+    let program = folder.join(name);
+    let status =
+        Command::new("gcc").args(["-O1", "-g", "-pthread", "-o"]).args([&program, &source]).status().unwrap();
+    assert!(status.success());
+    program
+}
+
+/// Traces a program with its output into a file; none where events are refused.
+fn trace(program: &Path, arguments: &[&str], output: &Path, options: &Options) -> Option<Traced> {
+    let mut launch = Launch::new(program);
+    launch.arguments = arguments.iter().map(Into::into).collect();
+    launch.stdout = File::create(output).unwrap().into();
+    match record(launch.stopped().unwrap(), options) {
+        Ok(traced) => Some(traced),
+        Err(TraceError::Events(why)) => {
+            eprintln!("skipped, events are refused here: {why}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Far more than any program would be traced in earnest.
+const OFTEN: Options = Options { length: 32, period_ns: 200_000 };
+
+#[test]
+fn a_program_with_threads_and_signals_does_as_natively() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("busy", folder.path());
+    let native = Command::new(&program).output().unwrap();
+    assert_eq!(native.status.code(), Some(42));
+    let output = folder.path().join("output");
+    let Some(traced) = trace(&program, &[], &output, &OFTEN) else { return };
+    assert_eq!(String::from_utf8_lossy(&std::fs::read(&output).unwrap()), String::from_utf8_lossy(&native.stdout));
+    assert_eq!(traced.profile.runs[0].exit, Exit::Code(42));
+    // The first thread, and those that were picked up.
+    assert!(traced.statistics.threads >= 5, "{:?}", traced.statistics);
+    assert!(traced.statistics.branches > 500, "{:?}", traced.statistics);
+    traced.profile.check().unwrap();
+}
+
+#[test]
+fn a_trap_of_the_programs_own_ends_it_as_natively() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("busy", folder.path());
+    let Some(traced) = trace(&program, &["trap"], &folder.path().join("output"), &OFTEN) else { return };
+    assert_eq!(traced.profile.runs[0].exit, Exit::Signal(libc::SIGTRAP));
+    assert!(traced.statistics.branches > 0);
+}
+
+/// A second witness that shares no code: the listing of binutils.
+#[test]
+fn traced_branches_are_those_of_the_listing() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("busy", folder.path());
+    let Some(traced) = trace(&program, &["trap"], &folder.path().join("output"), &OFTEN) else { return };
+    let listing = listing(&program);
+    let profile = &traced.profile;
+    let own = profile.modules.iter().position(|module| {
+        module.kind == ModuleKind::File && module.path.ends_with(b"/busy")
+    });
+    let own = own.unwrap() as u32;
+    let mut seen = HashMap::<&str, u64>::new();
+    for branch in profile.taken_branches.iter().filter(|branch| branch.from.module.0 == own) {
+        let (mnemonic, target) = &listing[&branch.from.offset.0];
+        let to = branch.to.offset.0;
+        match mnemonic.as_str() {
+            "ret" => assert!(branch.to.module.0 != own || listing.contains_key(&to)),
+            "jmp" | "call" | "notrack" | "bnd" if target.is_none() => {}
+            word if word.starts_with('j') || word == "call" => {
+                assert_eq!((branch.to.module.0, Some(to)), (own, *target), "{word} at {:#x}", branch.from.offset.0);
+            }
+            other => panic!("a branch at {other}, {:#x}", branch.from.offset.0),
+        }
+        if let Some(next) = branch.next.filter(|next| next.module == branch.to.module) {
+            assert!(next.offset >= branch.to.offset, "straight on, but backwards");
+        }
+        *seen.entry(mnemonic.as_str()).or_default() += branch.count;
+    }
+    assert!(seen["ret"] > 20 && seen.keys().any(|word| word.starts_with('j')), "{seen:?}");
+}
+
+/// Mnemonic and direct target of each instruction, by its address.
+fn listing(program: &Path) -> HashMap<u64, (String, Option<u64>)> {
+    let output = Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(program).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let row = |line: &str| {
+        let (address, rest) = line.trim_start().split_once(":\t")?;
+        let mut words = rest.split_whitespace();
+        let mnemonic = words.next()?.to_string();
+        let target = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        Some((u64::from_str_radix(address, 16).ok()?, (mnemonic, target)))
+    };
+    text.lines().filter_map(row).collect()
+}

@@ -1,0 +1,100 @@
+//! Branch tracing against exact counts of the same program: a branch that was traced but never taken is a fault,
+//! and the shares of branches must agree, as far as so few of them can.
+
+mod edges;
+mod overlap;
+
+use self::edges::Edges;
+use self::overlap::Agreement;
+use crate::counter::target_folder;
+use crate::profiler::Profiler;
+use crate::suite::{self, Size, Workload};
+use anyhow::{Result, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use timewise_profile::Profile;
+
+/// Workloads that are checked if none is named.
+const CHECKED: [&str; 3] = ["bzip2-g", "lua-g", "gnugo-g"];
+
+/// Branches that only one of two runs takes are no fault while they are this rare: time and addresses differ.
+const RARE: f64 = 1e-4;
+
+/// What to check, and how.
+#[derive(Args)]
+pub struct Options {
+    /// Workloads of the suite
+    names: Vec<String>,
+    /// Traces per second
+    #[arg(short = 'F', long, default_value_t = 1000)]
+    frequency: u32,
+    /// Branches of a trace
+    #[arg(long, default_value_t = 1000)]
+    length: u32,
+    /// Lowest share of branches within functions that must agree
+    #[arg(long, default_value_t = 0.8)]
+    within: f64,
+    /// Which input
+    #[arg(long, value_enum, default_value_t = Size::Test)]
+    size: Size,
+    /// Seconds after which a program counts as hung
+    #[arg(long, default_value_t = 300)]
+    limit: u32,
+}
+
+/// Prints a row for each workload.
+///
+/// # Errors
+/// If a traced branch was never taken, or shares do not agree.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let timewise = Profiler::build(root)?.program;
+    let scratch = target_folder(root).join("branches");
+    std::fs::create_dir_all(&scratch)?;
+    let names = match options.names.is_empty() {
+        true => CHECKED.map(String::from).to_vec(),
+        false => options.names.clone(),
+    };
+    println!("{:12} {}", "workload", Agreement::TITLES);
+    let mut bad = Vec::new();
+    for workload in suite::select(root, &names)? {
+        let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
+        let execute = |words: &[&str], name: &str| {
+            let file = scratch.join(name);
+            let profile = profile(&workload, words, &file, root, &timewise, options)?;
+            std::fs::remove_file(&file)?;
+            anyhow::Ok(profile)
+        };
+        let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?);
+        let traced = Edges::traced(&execute(&["branches", "-F", &frequency, "--length", &length], "traced.tw")?);
+        let agreement = Agreement::between(&exact, &traced);
+        println!("{:12} {agreement}", workload.name);
+        for (edge, times) in agreement.never_taken.iter().take(5) {
+            println!("             never taken: {edge}, traced {times} times");
+        }
+        if agreement.share_never_taken() > RARE || agreement.within_functions < options.within {
+            bad.push(workload.name);
+        }
+    }
+    ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
+    Ok(())
+}
+
+/// What a command of `timewise` records of a workload, whose output must be its own.
+fn profile(
+    workload: &Workload,
+    command: &[&str],
+    file: &PathBuf,
+    root: &Path,
+    timewise: &Path,
+    options: &Options,
+) -> Result<Profile> {
+    let work = suite::work_folder(root)?;
+    let [tool, place] = [timewise, file].map(|path| path.to_string_lossy());
+    let words = [&[&*tool], command, &["-o", &*place, "--"]].concat();
+    let words: Vec<String> = words.into_iter().map(String::from).collect();
+    let done = suite::execute(workload, options.size, &work, &words, options.limit)?;
+    let as_natively = workload.is_success(done.status.code().unwrap_or(-1))
+        && done.output == workload.output(options.size);
+    ensure!(as_natively, "{}: {} or another output\n{}", workload.name, done.status, done.last_words());
+    Ok(Profile::load(file)?)
+}

@@ -1,0 +1,169 @@
+//! How far the shares of branches agree: for the whole program, and within each function.
+
+use super::edges::{Edge, Edges, Spot};
+use std::collections::HashMap;
+use std::fmt;
+
+/// What became of a comparison.
+#[derive(Debug)]
+pub struct Agreement {
+    /// Branches that were traced.
+    traced: u64,
+    /// Different branches that were taken.
+    taken: usize,
+    /// Overlap of the shares: 1 if they are the same, 0 if no branch is in both.
+    whole_program: f64,
+    /// As much overlap as so many independent draws would have on average.
+    floor: f64,
+    /// Overlap of the shares within each function, weighted by how many branches are taken in it.
+    pub within_functions: f64,
+    /// Traced, but in truth never taken; the most frequent first.
+    pub never_taken: Vec<(Edge, u64)>,
+}
+
+impl Agreement {
+    /// Titles of the columns.
+    pub const TITLES: &str = "   traced    edges   whole   floor  within  never taken";
+
+    /// Compares traces with exact counts.
+    pub fn between(exact: &Edges, traced: &Edges) -> Agreement {
+        let mut never_taken: Vec<(Edge, u64)> = traced
+            .times
+            .iter()
+            .filter(|(edge, _)| !exact.times.contains_key(edge))
+            .map(|(edge, &times)| (edge.clone(), times))
+            .collect();
+        never_taken.sort_by_key(|(edge, times)| (std::cmp::Reverse(*times), edge.clone()));
+        let total = traced.total();
+        Agreement {
+            traced: total,
+            taken: exact.times.len(),
+            whole_program: overlap(&whole(exact), &whole(traced)),
+            floor: floor(exact, total),
+            within_functions: within_functions(exact, traced),
+            never_taken,
+        }
+    }
+
+    /// Share of the traced branches that were never taken.
+    pub fn share_never_taken(&self) -> f64 {
+        let times: u64 = self.never_taken.iter().map(|(_, times)| times).sum();
+        times as f64 / self.traced.max(1) as f64
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let percent = |share: f64| format!("{:5.1} %", 100.0 * share);
+        write!(
+            formatter,
+            "{:9} {:8} {} {} {}  {} ({:.4} %)",
+            self.traced,
+            self.taken,
+            percent(self.whole_program),
+            percent(self.floor),
+            percent(self.within_functions),
+            self.never_taken.len(),
+            100.0 * self.share_never_taken()
+        )
+    }
+}
+
+/// Times by branch.
+type Times<'a> = HashMap<&'a Edge, u64>;
+
+fn whole(edges: &Edges) -> Times<'_> {
+    edges.times.iter().map(|(edge, &times)| (edge, times)).collect()
+}
+
+/// Sum over all branches of the smaller of both shares.
+fn overlap(one: &Times, other: &Times) -> f64 {
+    let sum = |times: &Times| times.values().sum::<u64>().max(1) as f64;
+    let (of_one, of_other) = (sum(one), sum(other));
+    let smaller = |(edge, &times): (&&Edge, &u64)| {
+        let there = other.get(edge).copied().unwrap_or_default();
+        (times as f64 / of_one).min(there as f64 / of_other)
+    };
+    one.iter().map(smaller).sum()
+}
+
+/// Overlap within functions, as the exact side has them. A function that was not traced at all has none.
+fn within_functions(exact: &Edges, traced: &Edges) -> f64 {
+    let split = |edges| -> HashMap<Spot, Times> { by_function(exact, edges) };
+    let (truth, seen) = (split(exact), split(traced));
+    let nothing = HashMap::new();
+    let total = exact.total().max(1) as f64;
+    let weighted = |(function, times): (&Spot, &Times)| {
+        let weight = times.values().sum::<u64>() as f64 / total;
+        weight * overlap(times, seen.get(function).unwrap_or(&nothing))
+    };
+    truth.iter().map(weighted).sum()
+}
+
+fn by_function<'a>(named_by: &Edges, edges: &'a Edges) -> HashMap<Spot, Times<'a>> {
+    let mut functions: HashMap<Spot, Times> = HashMap::new();
+    for (edge, &times) in &edges.times {
+        let before = named_by.functions.range(..=edge.from.clone()).next_back().map(|(start, _)| start);
+        let function = before.filter(|start| start.0 == edge.from.0).cloned();
+        functions.entry(function.unwrap_or_else(|| (edge.from.0.clone(), 0))).or_default().insert(edge, times);
+    }
+    functions
+}
+
+/// The overlap that `draws` independent draws have with the distribution that they are drawn from, on average:
+/// half the mean absolute deviations, each nearly that of a Poisson distribution, are missing.
+fn floor(exact: &Edges, draws: u64) -> f64 {
+    let total = exact.total().max(1) as f64;
+    let deviation = |&times: &u64| mean_deviation(times as f64 / total * draws as f64);
+    1.0 - exact.times.values().map(deviation).sum::<f64>() / (2 * draws.max(1)) as f64
+}
+
+/// Mean absolute deviation of a Poisson distribution (Crow, 1958): 2 mean^(k+1) e^-mean / k! with k the mean
+/// rounded down; of a normal one where that is large.
+fn mean_deviation(mean: f64) -> f64 {
+    const LARGE: f64 = 100.0;
+    if mean > LARGE {
+        return (2.0 * mean / std::f64::consts::PI).sqrt();
+    }
+    let steps = mean.floor() as u32;
+    let logarithm = (1..=steps).fold(-mean, |sum, step| sum + (mean / f64::from(step)).ln());
+    2.0 * mean * logarithm.exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(times: &[(u64, u64)]) -> Edges {
+        let edge = |from: u64| Edge { from: ("/a".into(), from), to: ("/a".into(), 0) };
+        let functions = [(("/a".to_string(), 0), "f".to_string()), (("/a".to_string(), 100), "g".to_string())];
+        Edges {
+            times: times.iter().map(|&(from, times)| (edge(from), times)).collect(),
+            functions: functions.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn equal_shares_agree_and_disjoint_ones_do_not() {
+        let exact = edges(&[(1, 30), (2, 10), (101, 40)]);
+        let scaled = Agreement::between(&exact, &edges(&[(1, 3), (2, 1), (101, 4)]));
+        assert!((scaled.whole_program - 1.0).abs() < 1e-9 && (scaled.within_functions - 1.0).abs() < 1e-9);
+        let other = Agreement::between(&exact, &edges(&[(3, 5)]));
+        assert_eq!((other.whole_program, other.within_functions, other.share_never_taken()), (0.0, 0.0, 1.0));
+    }
+
+    #[test]
+    fn shares_of_functions_do_not_matter_within_them() {
+        let exact = edges(&[(1, 30), (2, 10), (101, 40)]);
+        let traced = Agreement::between(&exact, &edges(&[(1, 3), (2, 1), (101, 12)]));
+        assert!((traced.within_functions - 1.0).abs() < 1e-9);
+        assert!((traced.whole_program - 0.75).abs() < 1e-9, "{}", traced.whole_program);
+    }
+
+    #[test]
+    fn the_deviation_of_small_and_large_means_meet() {
+        assert!((mean_deviation(0.5) - (-0.5_f64).exp()).abs() < 1e-12);
+        let [below, above] = [99.999, 100.001].map(mean_deviation);
+        assert!((below / above - 1.0).abs() < 2e-3, "{below} {above}");
+    }
+}
