@@ -44,7 +44,10 @@ fn a_program_with_threads_and_signals_does_as_natively() {
     assert_eq!(native.status.code(), Some(42));
     let output = folder.path().join("output");
     let Some(traced) = trace(&program, &[], &output, &OFTEN) else { return };
-    assert_eq!(String::from_utf8_lossy(&std::fs::read(&output).unwrap()), String::from_utf8_lossy(&native.stdout));
+    assert_eq!(
+        String::from_utf8_lossy(&std::fs::read(&output).unwrap()),
+        String::from_utf8_lossy(&native.stdout)
+    );
     assert_eq!(traced.profile.runs[0].exit, Exit::Code(42));
     // The first thread, and those that were picked up.
     assert!(traced.statistics.threads >= 5, "{:?}", traced.statistics);
@@ -69,9 +72,10 @@ fn traced_branches_are_those_of_the_listing() {
     let Some(traced) = trace(&program, &["trap"], &folder.path().join("output"), &OFTEN) else { return };
     let listing = listing(&program);
     let profile = &traced.profile;
-    let own = profile.modules.iter().position(|module| {
-        module.kind == ModuleKind::File && module.path.ends_with(b"/busy")
-    });
+    let own = profile
+        .modules
+        .iter()
+        .position(|module| module.kind == ModuleKind::File && module.path.ends_with(b"/busy"));
     let own = own.unwrap() as u32;
     let mut seen = HashMap::<&str, u64>::new();
     for branch in profile.taken_branches.iter().filter(|branch| branch.from.module.0 == own) {
@@ -81,7 +85,12 @@ fn traced_branches_are_those_of_the_listing() {
             "ret" => assert!(branch.to.module.0 != own || listing.contains_key(&to)),
             "jmp" | "call" | "notrack" | "bnd" if target.is_none() => {}
             word if word.starts_with('j') || word == "call" => {
-                assert_eq!((branch.to.module.0, Some(to)), (own, *target), "{word} at {:#x}", branch.from.offset.0);
+                assert_eq!(
+                    (branch.to.module.0, Some(to)),
+                    (own, *target),
+                    "{word} at {:#x}",
+                    branch.from.offset.0
+                );
             }
             other => panic!("a branch at {other}, {:#x}", branch.from.offset.0),
         }

@@ -36,8 +36,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     const SECOND_NS: u64 = 1_000_000_000;
     arguments.output.begin()?;
-    let options =
-        Options { length: arguments.length, period_ns: SECOND_NS / u64::from(arguments.frequency) };
+    let options = Options { length: arguments.length, period_ns: SECOND_NS / u64::from(arguments.frequency) };
     let mut statistics = Statistics::default();
     let profile = recording::record(arguments.program.launch(), |stopped| {
         let traced = timewise_branches::record(stopped, &options)?;

@@ -2,7 +2,6 @@
 
 use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
-use timewise_injection::{Payload, SharedFile};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -11,6 +10,7 @@ use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
+use timewise_injection::{Payload, SharedFile};
 
 /// Where the shared file is mapped in every process under count.
 pub const BASE: u64 = 0x2000_0000_0000;

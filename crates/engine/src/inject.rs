@@ -3,11 +3,11 @@
 use crate::address_limit;
 use crate::arena::{self, Arena};
 use crate::count::CountError;
-use timewise_injection::Payload;
 use std::io;
 use std::sync::atomic::Ordering;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
+use timewise_injection::Payload;
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn to(bytes: &[u8], state: &State) -> Option<(u64, bool)> {
-        let read = |address: u64| (address % 8 == 0).then_some(address + 1);
+        let read = |address: u64| address.is_multiple_of(8).then_some(address + 1);
         destination(bytes, 0x1000, state, read).map(|d| (d.address, d.taken))
     }
 

@@ -49,22 +49,22 @@ mod tests {
     #[test]
     fn what_is_known_of_the_stack_pointer_is_exact() {
         let cases: [(&[u8], Option<i64>); 16] = [
-            (&[0x55], Some(-8)),                            // push rbp
-            (&[0x41, 0x5f], Some(8)),                       // pop r15
-            (&[0x5c], None),                                // pop rsp
-            (&[0x48, 0x83, 0xec, 0x18], Some(-24)),         // sub rsp,18h
-            (&[0x48, 0x83, 0xc4, 0x80], Some(-128)),        // add rsp,-80h
-            (&[0x48, 0x81, 0xec, 0, 1, 0, 0], Some(-256)),  // sub rsp,100h
-            (&[0x48, 0x29, 0xc4], None),                    // sub rsp,rax
-            (&[0x48, 0x8d, 0x64, 0x24, 0xf8], Some(-8)),    // lea rsp,[rsp-8]
-            (&[0x48, 0x8d, 0x65, 0xd8], None),              // lea rsp,[rbp-28h]
-            (&[0x48, 0x83, 0xe4, 0xf0], None),              // and rsp,-10h
-            (&[0x48, 0x89, 0xe5], Some(0)),                 // mov rbp,rsp
-            (&[0x48, 0x94], None),                          // xchg rax,rsp
-            (&[0xc9], None),                                // leave
-            (&[0x48, 0x39, 0xc4], Some(0)),                 // cmp rsp,rax
-            (&[0x01, 0xc8], Some(0)),                       // add eax,ecx
-            (&[0x48, 0x8b, 0x04, 0x24], Some(0)),           // mov rax,[rsp]
+            (&[0x55], Some(-8)),                           // push rbp
+            (&[0x41, 0x5f], Some(8)),                      // pop r15
+            (&[0x5c], None),                               // pop rsp
+            (&[0x48, 0x83, 0xec, 0x18], Some(-24)),        // sub rsp,18h
+            (&[0x48, 0x83, 0xc4, 0x80], Some(-128)),       // add rsp,-80h
+            (&[0x48, 0x81, 0xec, 0, 1, 0, 0], Some(-256)), // sub rsp,100h
+            (&[0x48, 0x29, 0xc4], None),                   // sub rsp,rax
+            (&[0x48, 0x8d, 0x64, 0x24, 0xf8], Some(-8)),   // lea rsp,[rsp-8]
+            (&[0x48, 0x8d, 0x65, 0xd8], None),             // lea rsp,[rbp-28h]
+            (&[0x48, 0x83, 0xe4, 0xf0], None),             // and rsp,-10h
+            (&[0x48, 0x89, 0xe5], Some(0)),                // mov rbp,rsp
+            (&[0x48, 0x94], None),                         // xchg rax,rsp
+            (&[0xc9], None),                               // leave
+            (&[0x48, 0x39, 0xc4], Some(0)),                // cmp rsp,rax
+            (&[0x01, 0xc8], Some(0)),                      // add eax,ecx
+            (&[0x48, 0x8b, 0x04, 0x24], Some(0)),          // mov rax,[rsp]
         ];
         for (bytes, expected) in cases {
             assert_eq!(stack_change(bytes), expected, "{bytes:x?}");

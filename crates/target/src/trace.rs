@@ -141,8 +141,7 @@ impl Tracee {
         let mut vectors = MaybeUninit::<libc::user_fpregs_struct>::uninit();
         // SAFETY: the kernel fills the whole structure on success.
         check(unsafe { libc::ptrace(libc::PTRACE_GETFPREGS, self.tid, 0, vectors.as_mut_ptr()) })?;
-        let start =
-            Registers { rip: entry, rdi: argument, rsp: stack, orig_rax: u64::MAX, ..before };
+        let start = Registers { rip: entry, rdi: argument, rsp: stack, orig_rax: u64::MAX, ..before };
         self.set_registers(&start)?;
         let mask = self.signal_mask()?;
         self.set_signal_mask(ALL_BUT_TRAP)?;

@@ -51,12 +51,7 @@ struct Known {
 }
 
 /// Looks ahead from `start`, where the thread is in `state`.
-pub fn look_ahead(
-    start: u64,
-    state: &State,
-    memory: &mut impl Memory,
-    branches: &mut impl Branches,
-) -> Next {
+pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches: &mut impl Branches) -> Next {
     let mut state = *state;
     let mut at = start;
     let mut known = Known { registers: true, memory: true, stack: Some(state.general[4]) };
@@ -117,7 +112,11 @@ pub fn look_ahead(
         known.registers &= !matches!(instruction.control, Control::CountBranch { .. });
         if branches.full() {
             // The branch at the start is executed whatever happens; of another that is to be seen.
-            return if step == 0 { Next::End(End::Full) } else { Next::Wait { address: to, stack: known.stack } };
+            return if step == 0 {
+                Next::End(End::Full)
+            } else {
+                Next::Wait { address: to, stack: known.stack }
+            };
         }
         at = to;
     }

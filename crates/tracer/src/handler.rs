@@ -1,10 +1,10 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
 use crate::ahead::{Next, look_ahead};
+use crate::events;
 use crate::peek::OwnMemory;
 use crate::slot::{header, raise};
 use crate::trace::Trace;
-use crate::events;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::{End, TraceHeader, TraceSlot, signal_data};
@@ -96,7 +96,8 @@ fn tick(header: &TraceHeader, slot: &mut TraceSlot) {
     if slot.tracing == 1 && slot.passed > PATIENCE {
         // The breakpoint is not on the thread's way: a handler did not return, or jumped elsewhere.
         finish(header, slot, End::NotReached);
-    } else if slot.openings == 0 || slot.tracing == 0 && is_overdue(header, slot) && slot.openings < OPENINGS {
+    } else if slot.openings == 0 || slot.tracing == 0 && is_overdue(header, slot) && slot.openings < OPENINGS
+    {
         open(header, slot);
     }
 }

@@ -3,10 +3,10 @@
 use super::Harvest;
 use crate::arena::Arena;
 use crate::inject::inject;
-use timewise_injection::payload;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use timewise_abi::{GRANULE, MAGIC};
+use timewise_injection::payload;
 use timewise_profile::{Run, RunKind};
 use timewise_target::launch::Launch;
 use timewise_target::run;

@@ -8,7 +8,9 @@ mod modules;
 mod names;
 
 use self::blocks::Counts;
-use crate::model::{FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId};
+use crate::model::{
+    FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId,
+};
 use std::collections::HashMap;
 
 impl Profile {

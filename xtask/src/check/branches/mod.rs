@@ -11,7 +11,7 @@ use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
 use anyhow::{Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use timewise_profile::Profile;
 
 /// Workloads that are checked if none is named.
@@ -65,7 +65,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             anyhow::Ok(profile)
         };
         let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?);
-        let traced = Edges::traced(&execute(&["branches", "-F", &frequency, "--length", &length], "traced.tw")?);
+        let traced =
+            Edges::traced(&execute(&["branches", "-F", &frequency, "--length", &length], "traced.tw")?);
         let agreement = Agreement::between(&exact, &traced);
         println!("{:12} {agreement}", workload.name);
         for (edge, times) in agreement.never_taken.iter().take(5) {
@@ -83,7 +84,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 fn profile(
     workload: &Workload,
     command: &[&str],
-    file: &PathBuf,
+    file: &Path,
     root: &Path,
     timewise: &Path,
     options: &Options,
@@ -93,8 +94,8 @@ fn profile(
     let words = [&[&*tool], command, &["-o", &*place, "--"]].concat();
     let words: Vec<String> = words.into_iter().map(String::from).collect();
     let done = suite::execute(workload, options.size, &work, &words, options.limit)?;
-    let as_natively = workload.is_success(done.status.code().unwrap_or(-1))
-        && done.output == workload.output(options.size);
+    let as_natively =
+        workload.is_success(done.status.code().unwrap_or(-1)) && done.output == workload.output(options.size);
     ensure!(as_natively, "{}: {} or another output\n{}", workload.name, done.status, done.last_words());
     Ok(Profile::load(file)?)
 }

@@ -105,7 +105,10 @@ fn by_function<'a>(named_by: &Edges, edges: &'a Edges) -> HashMap<Spot, Times<'a
     for (edge, &times) in &edges.times {
         let before = named_by.functions.range(..=edge.from.clone()).next_back().map(|(start, _)| start);
         let function = before.filter(|start| start.0 == edge.from.0).cloned();
-        functions.entry(function.unwrap_or_else(|| (edge.from.0.clone(), 0))).or_default().insert(edge, times);
+        functions
+            .entry(function.unwrap_or_else(|| (edge.from.0.clone(), 0)))
+            .or_default()
+            .insert(edge, times);
     }
     functions
 }
@@ -136,7 +139,8 @@ mod tests {
 
     fn edges(times: &[(u64, u64)]) -> Edges {
         let edge = |from: u64| Edge { from: ("/a".into(), from), to: ("/a".into(), 0) };
-        let functions = [(("/a".to_string(), 0), "f".to_string()), (("/a".to_string(), 100), "g".to_string())];
+        let functions =
+            [(("/a".to_string(), 0), "f".to_string()), (("/a".to_string(), 100), "g".to_string())];
         Edges {
             times: times.iter().map(|&(from, times)| (edge(from), times)).collect(),
             functions: functions.into_iter().collect(),
