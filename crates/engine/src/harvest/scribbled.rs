@@ -101,7 +101,7 @@ impl Random {
             5 => now.wrapping_add(1),
             6 => words[self.below(words.len())].1,
             7 => words[self.below(words.len())].0 & !(GRANULE - 1),
-            8 => arena.size() - GRANULE,
+            8 => arena.file().size() - GRANULE,
             _ => u64::from(self.next() as u8),
         }
     }
@@ -111,7 +111,7 @@ impl Random {
 /// records, and what else is not zero.
 fn words(arena: &Arena) -> [Vec<(u64, u64)>; 2] {
     let (mut heads, mut others) = (Vec::new(), Vec::new());
-    arena.each_word(0..arena.size(), |at, value| {
+    arena.each_word(0..arena.file().size(), |at, value| {
         let is_head = at % GRANULE < 256;
         if !arena.image().contains(&at) && (is_head || value != 0) {
             if is_head { &mut heads } else { &mut others }.push((at, value));
@@ -170,7 +170,7 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
 #[test]
 fn a_program_cannot_make_the_file_shorter() {
     let arena = Arena::new(&payload::load().unwrap(), true).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(arena.path()).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(arena.file().path()).unwrap();
     assert_eq!(file.set_len(0).unwrap_err().raw_os_error(), Some(libc::EPERM));
 }
 
