@@ -59,7 +59,7 @@ pub struct ThreadArea {
     /// Top of the stack that the runtime uses on this thread.
     pub stack_top: u64,
     /// Where translated code puts registers that it borrows.
-    pub spill: [u64; 5],
+    pub spill: [u64; 6],
     /// Number of the exit that translated code leaves by.
     pub exit: u64,
     /// Index into the table of indirect branches, and target, of one that was not found.
@@ -136,14 +136,14 @@ pub struct Frame {
     pub slot: u64,
     /// Instructions that the thread had executed at the call.
     pub clock: u64,
-    /// Of the function that was called: the counter that names the call site at which its latest activation
-    /// but the present one waits; 0 if it makes no calls, or is a stub that only jumps on.
-    pub function: u32,
-    /// What `function` named when the call was made.
-    pub older: u32,
     /// Of the call: the counter that holds its cost; 0 for a signal's handler.
     pub cost: u32,
-    /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0; 0 of others.
+    /// Of the function that was called: the counter that names the call site at which its latest activation
+    /// but the present one waits; 0 if none can wait.
+    pub function: u32,
+    /// What `function` named when the call was made, if there is one.
+    pub older: u32,
+    /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0.
     pub interrupted: u32,
 }
 

@@ -155,7 +155,9 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
         outside(process, area, from, executed)?;
         return found.map(|_| None);
     };
-    link::exit(process, number, to).map(Some)
+    let goal = link::exit(process, number, to)?;
+    calls::relink(process, area, from);
+    Ok(Some(goal))
 }
 
 fn follow_indirect(
@@ -179,7 +181,10 @@ fn follow_indirect(
         outside(process, area, from, executed - 1)?;
         return Ok(Some(branch));
     };
-    link::indirect(process, table, index, target, to).map(Some)
+    let goal = link::indirect(process, table, index, target, to)?;
+    let site = indirect::site_of(table, index, target);
+    calls::relink(process, area, process.sites[site as usize].from);
+    Ok(Some(goal))
 }
 
 /// Sets up the state of this process, before anything is translated.

@@ -2,8 +2,8 @@
 //! targets of indirect branches enter their table; and both are undone when the block is retired.
 
 use crate::cache::{self, Kind};
-use crate::calls::sequence::{Brief, Callee, Enter, Leave, Sequence};
-use crate::calls::{self, Call, Jump, Returning, Step};
+use crate::calls::sequence::{Brief, Enter, Leave, Sequence};
+use crate::calls::{self, Call, Callee, Jump, Returning, Step, Way};
 use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
@@ -40,12 +40,22 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
 /// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
 fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
-    let Edge { toll, call } = edge(process, exit.from, exit.executed, to, exit.kind)?;
+    let kept = process.calls.as_ref().and_then(|calls| calls.kept(exit.stub, to));
+    let noted = match kept {
+        Some(kept) => kept,
+        None => edge(process, exit.from, exit.executed, to, exit.kind)?,
+    };
+    let Edge { toll, call } = noted;
     let sequence = match (exit.kind, call) {
         (edge_kind::CALL, Some(call)) => Some(enter(process, exit.from, to, call)?),
         (edge_kind::JUMP | edge_kind::BRANCH, _) => onward(process, exit.from, to)?,
         _ => None,
     };
+    if let Some(calls) = &mut process.calls
+        && calls.rely(Way::Exit(number))
+    {
+        calls.keep(exit.stub, to, noted);
+    }
     let entry = process.blocks[to as usize].entry;
     let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
     if toll == Toll::NONE && sequence.is_none() && (reachable || exit.place == 0) {
@@ -78,15 +88,18 @@ pub fn indirect(
     let site = indirect::site_of(table, index, address);
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let withdrawn = process.withdrawn.remove(&(place, to));
-    let known = chain(process, place).find(|&n| process.targets[n as usize].to == to).or(withdrawn);
-    let noted = match known {
-        Some(known) => {
+    let is_of_it = |target: &Target| target.to == to && !target.outdated;
+    let known = chain(process, place).find(|&n| is_of_it(&process.targets[n as usize]));
+    let known = known.or(withdrawn.filter(|&n| is_of_it(&process.targets[n as usize])));
+    let noted = match (known, process.calls.as_ref().and_then(|calls| calls.kept(place, to))) {
+        (Some(known), _) => {
             if process.targets[known as usize].live || enter_again(process, known) {
                 return Ok(process.targets[known as usize].found);
             }
             process.targets[known as usize].edge
         }
-        None => {
+        (None, Some(kept)) => kept,
+        (None, None) => {
             let site = process.sites[site as usize];
             let executed = process.blocks[site.from as usize].instructions;
             edge(process, site.from, executed, to, site.kind)?
@@ -118,6 +131,7 @@ pub fn indirect(
         after,
         next: block.targets,
         live: true,
+        outdated: false,
     };
     let number = known.unwrap_or(process.targets.len() as u32);
     if known.is_some() {
@@ -128,7 +142,49 @@ pub fn indirect(
         process.blocks[to as usize].targets = number;
     }
     process.heads.insert(place, number);
+    if let Some(calls) = &mut process.calls {
+        calls.rely(Way::Target(number));
+    }
     Ok(found)
+}
+
+/// Has the way of an exit made anew when a thread next takes it.
+pub fn renew_exit(process: &mut Process, number: u32) {
+    let Exit { place, stub, to, linked, next, .. } = process.exits[number as usize];
+    if linked {
+        // The stub lies in the region of its exit, so it is in reach.
+        let _ = place == 0 || cache::link(place, stub);
+        // Out of the list of what leads to the block.
+        let first = process.blocks[to as usize].exits;
+        if first == number {
+            process.blocks[to as usize].exits = next;
+        } else {
+            let mut at = first;
+            while let Some(exit) = process.exits.get_mut(at as usize) {
+                at = exit.next;
+                if at == number {
+                    exit.next = next;
+                    break;
+                }
+            }
+        }
+    }
+    let exit = &mut process.exits[number as usize];
+    (exit.linked, exit.to, exit.next) = (false, NONE, NONE);
+}
+
+/// Likewise the stub of an indirect branch's target.
+pub fn renew_target(process: &mut Process, number: u32) {
+    let target = &mut process.targets[number as usize];
+    let Target { place, to, edge, switch, .. } = *target;
+    target.outdated = true;
+    if core::mem::replace(&mut target.live, false) {
+        cache::write(switch, &[0]);
+        shorten(process, place);
+    }
+    if let Some(calls) = &mut process.calls {
+        calls.keep(place, to, edge);
+    }
 }
 
 /// Lets the stub of a target that was taken out do its work again, if it can.
@@ -270,19 +326,22 @@ fn calls(
         exits.push(Exit { stub, ..Exit::new(from, edge_kind::UNMATCHED, last.instructions, address) });
     }
     if let Some(calls) = calls.as_mut().filter(|_| moves_stack) {
-        calls.moves_to(space, exit, address, || shared.take_counter(record));
+        calls.moves_to(space, exit, (last.address, address), || shared.take_counter(record));
     }
     Ok((found, may_leave.then_some(exit)))
 }
 
 /// What is added to a call by block `from` of block `to`.
-fn enter(process: &Process, from: u32, to: u32, call: Call) -> Result<Sequence, Failure> {
-    let Call { cost, callee, caller } = call;
+fn enter(process: &mut Process, from: u32, to: u32, call: Call) -> Result<Sequence, Failure> {
+    let Call { cost, callee, .. } = call;
     let ahead = ahead(process, from)?;
     if callee == Callee::Brief {
         let is_free = !process.blocks[to as usize].live.intersects(FlagSet::ALL);
         return Ok(Sequence::Brief(Brief { cost, ahead, is_free, returns: false }));
     }
+    let Process { calls, space, shared, record, .. } = &mut *process;
+    let calls = calls.as_mut().ok_or(Failure::Internal)?;
+    let [callee, caller] = calls.noted(space, call, || shared.take_counter(record));
     Ok(Sequence::Enter(Enter { cost, callee, caller, ahead, borrowed: false }))
 }
 
@@ -302,15 +361,17 @@ fn leave(
         _ => 0,
     };
     let is_free = !live.intersects(FlagSet::ALL);
-    let Process { calls: Some(calls), space, cache, .. } = &mut *process else { return Ok(None) };
+    let Process { calls: Some(calls), space, cache, shared, record, .. } = &mut *process else {
+        return Ok(None);
+    };
     if !calls.is_site(to) {
         return Ok(None);
     }
-    Ok(Some(match calls.returning(space, to, block.address) {
+    Ok(Some(match calls.returning(space, (to, block.address), || shared.take_counter(record)) {
         Returning::Brief { cost } => Sequence::Brief(Brief { cost, ahead, is_free, returns: true }),
-        Returning::Framed(callee) => {
+        Returning::Framed { cost, callee } => {
             let unmatched = calls.put_unmatched(cache.region(region), exit);
-            Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, callee })
+            Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, cost, callee })
         }
     }))
 }

@@ -173,6 +173,8 @@ pub struct Target {
     pub next: u32,
     /// Whether the stub finds its target.
     pub live: bool,
+    /// Whether another stub is to be made in its place.
+    pub outdated: bool,
 }
 
 /// An indirect jump, indirect call or return.

@@ -1,10 +1,10 @@
 //! The frames of a thread: what becomes of them when calls do not simply return.
 
-use super::sequence::Callee;
-use super::strands;
+use super::{Site, strands};
 use crate::state::{Exit, Process};
 use crate::sys::filter::is_confined;
 use crate::sys::{call, number};
+use alloc::collections::BTreeMap;
 use core::slice;
 use core::sync::atomic::Ordering;
 use timewise_abi::log::edge_kind;
@@ -24,7 +24,7 @@ fn matched(
     area: &mut ThreadArea,
     (from, executed): (u32, u16),
     (stack, address): (u64, u64),
-    function: Option<Callee>,
+    function: Option<u32>,
 ) {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let Some(lead) = process.placing.lead(vertex) else { return };
@@ -45,8 +45,8 @@ fn matched(
     if frames.is_near(stack) {
         // Landed in a function further up, by an exception or a long jump.
         frames.drop_below(stack);
-        if let Some(callee) = function {
-            frames.become_another(callee);
+        if let Some(function) = function {
+            frames.become_another(function);
         }
         return;
     }
@@ -64,7 +64,7 @@ fn matched(
 pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64) {
     let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
     if kind == edge_kind::UNMATCHED {
-        let function = process.calls.as_ref().and_then(|calls| calls.moved_to.get(&number).copied());
+        let function = process.calls.as_ref().and_then(|calls| calls.moved_into(number));
         matched(process, area, (from, executed), (stack, target), function);
     }
 }
@@ -140,7 +140,7 @@ pub fn start(process: &Process, area: &mut ThreadArea) {
     for index in 0..frames.open().len() {
         let frame = &mut frames.open()[index];
         frame.clock = now;
-        let interrupted = frame.interrupted;
+        let interrupted = brief(frame);
         frames.begin_brief(interrupted, now);
     }
     strands::start(&mut frames);
@@ -174,8 +174,8 @@ pub fn is_overflow(
     let count = frames.open().len();
     frames.forget_waiting();
     for index in 0..count {
-        let Frame { interrupted, clock, .. } = frames.open()[index];
-        frames.end_brief(interrupted, clock);
+        let frame = frames.open()[index];
+        frames.end_brief(brief(&frame), frame.clock);
     }
     area.lost_calls += count as u64;
     area.frame_top = base;
@@ -240,9 +240,14 @@ fn brief_at(process: &mut Process, at: u64, stack: u64) -> u32 {
     calls.as_mut().and_then(|calls| calls.brief_at(space, at, stack)).unwrap_or(0)
 }
 
+/// The counter for the cost of the call without a frame that a handler interrupted, if a frame is a handler's.
+pub fn brief(frame: &Frame) -> u32 {
+    if frame.cost == 0 { frame.interrupted } else { 0 }
+}
+
 /// The frames of a thread at a moment.
 pub struct Frames<'a> {
-    process: &'a Process,
+    pub process: &'a Process,
     pub area: &'a mut ThreadArea,
     /// Instructions that the thread has executed.
     pub now: u64,
@@ -301,8 +306,8 @@ impl Frames<'_> {
 
     /// Where a call returns to; none for a handler's.
     fn returns_to(&self, frame: &Frame) -> Option<u64> {
-        let &(block, _) = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
-        let block = &self.process.blocks[block as usize];
+        let site = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
+        let block = &self.process.blocks[site.block as usize];
         Some(block.address + u64::from(block.length))
     }
 
@@ -311,9 +316,18 @@ impl Frames<'_> {
         let cost = self.now.wrapping_sub(frame.clock);
         let charged = self.counter(frame.cost);
         *charged = charged.wrapping_add(cost);
-        let waiting = self.counter(frame.older);
-        *waiting = waiting.wrapping_sub(cost);
+        if frame.function != 0 {
+            let waiting = self.counter(frame.older);
+            *waiting = waiting.wrapping_sub(cost);
+        }
         cost
+    }
+
+    /// Where the older activation of a frame's function waits is where its latest waits again.
+    pub fn wait_again(&mut self, frame: &Frame) {
+        if frame.function != 0 {
+            *self.counter(frame.function) = frame.older.into();
+        }
     }
 
     /// All calls on this stack end.
@@ -327,10 +341,10 @@ impl Frames<'_> {
     fn end(&mut self) {
         let Some(frame) = self.latest() else { return };
         let cost = self.charge(&frame);
-        *self.counter(frame.function) = frame.older.into();
+        self.wait_again(&frame);
         self.area.frame_top -= size_of::<Frame>() as u64;
         if frame.cost == 0 {
-            self.end_brief(frame.interrupted, frame.clock);
+            self.end_brief(brief(&frame), frame.clock);
             self.skip(cost);
             self.note_waiting();
         }
@@ -350,11 +364,10 @@ impl Frames<'_> {
 
     /// The latest activation is one of another function from here on: what it cost so far is charged as the present
     /// one's.
-    fn become_another(&mut self, callee: Callee) {
+    fn become_another(&mut self, function: u32) {
         let Some(frame) = self.latest() else { return };
         self.charge(&frame);
-        *self.counter(frame.function) = frame.older.into();
-        let function = callee.function();
+        self.wait_again(&frame);
         let older = self.waiting(function);
         let clock = self.now;
         if let Some(latest) = self.open().last_mut() {
@@ -367,20 +380,41 @@ impl Frames<'_> {
         if function == 0 { 0 } else { *self.counter(function) as u32 }
     }
 
-    /// The function whose latest activation made an open call.
+    /// The function whose latest activation made an open call, if it may recur.
     pub fn caller(&self, index: usize) -> u32 {
-        let sites = self.process.calls.as_ref().map(|calls| &calls.sites);
-        let known =
-            sites.and_then(|sites| sites.get(&self.copy(index).cost)).map_or(0, |&(_, caller)| caller);
-        match index.checked_sub(1) {
-            Some(below) if known == 0 => self.copy(below).function,
-            _ => known,
+        let known = self.site(index).and_then(|site| site.caller);
+        match (known, index.checked_sub(1)) {
+            (Some(start), _) => self.process.calls.as_ref().map_or(0, |calls| calls.recurring(start)),
+            (None, Some(below)) => self.copy(below).function,
+            (None, None) => 0,
         }
+    }
+
+    /// Where an open call was made.
+    fn site(&self, index: usize) -> Option<Site> {
+        self.process.calls.as_ref()?.sites.get(&self.copy(index).cost).copied()
+    }
+
+    /// Functions were found to recur, by where they begin with their counters: their activations are noted. The
+    /// latest is of a function that begins at an address, if it is known.
+    pub fn note_recurring(&mut self, found: &BTreeMap<u64, u32>, latest: Option<u64>) {
+        for index in 0..self.open().len() {
+            let made = if index + 1 == self.open().len() { latest } else { self.caller_at(index + 1) };
+            let active = made.or_else(|| self.site(index)?.callee);
+            if let Some(&function) = active.and_then(|start| found.get(&start)) {
+                let frame = &mut self.open()[index];
+                (frame.function, frame.older) = (function, 0);
+            }
+        }
+    }
+
+    fn caller_at(&self, index: usize) -> Option<u64> {
+        self.site(index)?.caller
     }
 
     /// Notes of each function that is called at which site its latest activation waits, but for what a handler
     /// interrupted.
-    fn note_waiting(&mut self) {
+    pub fn note_waiting(&mut self) {
         let handler = self.open().iter().rposition(|frame| frame.cost == 0);
         for index in handler.map_or(0, |handler| handler + 1)..self.open().len() {
             let (function, site) = (self.caller(index), self.open()[index].cost);
@@ -403,7 +437,7 @@ impl Frames<'_> {
         for index in 0..self.open().len() {
             let frame = &mut self.open()[index];
             frame.clock = frame.clock.wrapping_add(instructions);
-            let interrupted = frame.interrupted;
+            let interrupted = brief(frame);
             self.begin_brief(interrupted, instructions);
         }
     }

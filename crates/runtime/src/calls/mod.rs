@@ -4,7 +4,8 @@
 //! the thread's clock there, and its return charges what the clock has moved to a counter of the call site
 //! and callee. Where the function that was called waits further up the stack, at a call of its own, the same is
 //! taken off there: so an instruction is charged to the most recent activation of each function only, and
-//! recursion is counted once.
+//! recursion is counted once. Of functions that cannot recur, by all that was seen to be called yet
+//! ([`recursion`]), nothing of that is noted.
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
 //! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
@@ -13,6 +14,8 @@
 
 mod frames;
 mod functions;
+mod recursion;
+mod relink;
 pub mod sequence;
 mod step;
 mod strands;
@@ -20,37 +23,46 @@ mod strands;
 pub use frames::{
     close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
+pub use recursion::Way;
+pub use relink::{relink, share};
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
 use crate::cache::{self, Region};
 use crate::emit::Code;
-use crate::state::AddressHasher;
+use crate::state::{AddressHasher, Edge};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use functions::Functions;
 use hashbrown::HashMap;
-use sequence::{Callee, Framed, Pass, Sequence, Tail};
+use recursion::Recursion;
+use sequence::{Function, Pass, Sequence, Tail};
 use timewise_abi::log::BRIEF;
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
-    /// The block that a call ends, and the counter of the function that it is of, or 0; by the counter for its cost.
-    sites: HashMap<u32, (u32, u32), BuildHasherDefault<AddressHasher>>,
+    /// Calls, by the counter for their cost.
+    sites: HashMap<u32, Site, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
     returns: HashMap<u64, Option<u64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
     direct: HashMap<(u64, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
-    /// The counter of each function that was called or jumped to, by where it begins, or where this led to if
-    /// nothing says.
+    /// The counters of functions that may recur, by where they begin, or where a call or jump led to if nothing
+    /// says.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// Functions that are jumped to once the stack pointer was moved, by the exit by which a thread leaves on its
     /// way there.
-    moved_to: HashMap<u32, Callee, BuildHasherDefault<AddressHasher>>,
+    moved_to: HashMap<u32, u64, BuildHasherDefault<AddressHasher>>,
+    /// Which functions may recur.
+    recursion: Recursion,
+    /// Functions that the code under construction takes for ones that do not.
+    relied_on: Vec<u64>,
+    /// What was noted of edges whose code is made anew: by its place, and the block that it leads to.
+    kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code, by where it begins.
     sequences: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// All of it.
@@ -70,18 +82,23 @@ impl Calls {
         self.returns.contains_key(&returns_to)
     }
 
-    /// What is known of a function whose block at `within` returns to an address.
-    pub fn returning(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> Returning {
-        let starts = &mut self.starts;
+    /// What is known of a function whose block at `within` returns to an address; `take` gives a fresh counter by its
+    /// number.
+    pub fn returning(
+        &mut self,
+        space: &AddressSpace,
+        (returns_to, within): (u64, u64),
+        take: impl FnMut() -> u32,
+    ) -> Returning {
         let target = self.returns.get(&returns_to).copied().flatten();
-        let target = target.filter(|&target| starts.start(space, within) == Some(target));
         let cost = target.and_then(|target| self.direct.get(&(returns_to, target)).copied());
-        let is_leaf = starts.leaf(space, within).is_some();
-        match (cost, target.and_then(|target| self.functions.get(&target).copied())) {
-            (Some(cost), _) if is_leaf => Returning::Brief { cost },
-            (Some(cost), Some(function)) => Returning::Framed(Framed::Known { cost, function }),
-            _ if is_leaf => Returning::Framed(Framed::Leaf),
-            _ => Returning::Framed(Framed::Unknown),
+        let start = self.starts.start(space, within);
+        let is_leaf = self.starts.leaf(space, within).is_some();
+        match (cost, start) {
+            (Some(cost), _) if is_leaf && start == target => Returning::Brief { cost },
+            _ if is_leaf => Returning::Framed { cost, callee: Function::Once },
+            (_, Some(start)) => Returning::Framed { cost, callee: self.told(start, take) },
+            (_, None) => Returning::Framed { cost, callee: Function::Unknown },
         }
     }
 
@@ -103,8 +120,11 @@ impl Calls {
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
     ) -> Call {
-        let callee = self.callee(space, (address, code), &mut take);
-        let caller = self.starts.start(space, begins).map(|start| self.function(start, &mut take));
+        let callee = self.callee(space, (address, code));
+        let caller = self.starts.start(space, begins);
+        if let Some(to) = self.node(space, callee) {
+            self.recursion.leads(caller, to);
+        }
         let is_known = |to: &u64| self.returns.get(to).copied().flatten() == Some(address);
         let call = if let Some(returns_to) = returns_to.filter(is_known) {
             let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
@@ -113,13 +133,39 @@ impl Calls {
         } else {
             Call { cost: place(take()), callee, caller }
         };
-        self.sites.insert(call.cost, (block, caller.unwrap_or(0)));
+        let callee = match callee {
+            Callee::Function(start) => Some(start),
+            Callee::Leaf | Callee::Brief | Callee::Stub(_) => None,
+        };
+        self.sites.insert(call.cost, Site { block, caller, callee });
         call
     }
 
-    /// What a handler at an address is.
+    /// What the frame of a call says of the functions that are called and that call.
+    pub fn noted(
+        &mut self,
+        space: &AddressSpace,
+        call: Call,
+        mut take: impl FnMut() -> u32,
+    ) -> [Function; 2] {
+        let callee = match call.callee {
+            // It calls nothing, so it does not matter where its caller waits.
+            Callee::Leaf | Callee::Brief => return [Function::Once; 2],
+            Callee::Stub(_) => Function::Once,
+            Callee::Function(start) => self.entered(space, start, &mut take),
+        };
+        [callee, call.caller.map_or(Function::Unknown, |caller| self.told(caller, take))]
+    }
+
+    /// The counter of a handler that begins at an address, or 0 if it does not recur.
     pub fn handler(&mut self, space: &AddressSpace, address: u64, take: impl FnMut() -> u32) -> u32 {
-        self.callee(space, (address, &[]), take).function()
+        match self.callee(space, (address, &[])) {
+            Callee::Function(start) => match self.entered(space, start, take) {
+                Function::Recurring(function) => function,
+                Function::Once | Function::Unknown => 0,
+            },
+            Callee::Leaf | Callee::Brief | Callee::Stub(_) => 0,
+        }
     }
 
     /// What a jump needs that goes to another function.
@@ -131,50 +177,120 @@ impl Calls {
     ) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
         let (before, after) = (self.starts.start(space, from), self.starts.start(space, to));
-        let callee = self.callee(space, (to, goal), &mut take);
-        if self.starts.is_stub(space, from, code) {
-            return match callee {
-                Callee::Leaf | Callee::Brief => None,
-                Callee::Function(function) => {
-                    Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
-                }
-                Callee::Stub => Some(Sequence::Tail(Tail { callee, ahead, borrowed: false })),
-            };
-        }
+        let callee = self.callee(space, (to, goal));
+        let is_stub = self.starts.is_stub(space, from, code);
         // From code that nothing is told of, a function is entered at its beginning.
         let enters = before.is_some() || after == Some(to);
-        let is_another = callee == Callee::Stub || (after.is_some() && before != after && enters);
-        is_another.then_some(Sequence::Tail(Tail { callee, ahead, borrowed: false }))
+        let is_another = matches!(callee, Callee::Stub(_)) || (after.is_some() && before != after && enters);
+        if !is_stub && !is_another {
+            return None;
+        }
+        if let Some(node) = self.node(space, callee) {
+            self.recursion.leads(if is_stub { Some(from) } else { before }, node);
+        }
+        let entered = match callee {
+            Callee::Function(start) => self.entered(space, start, &mut take),
+            Callee::Leaf | Callee::Brief | Callee::Stub(_) => Function::Once,
+        };
+        let left = match before {
+            _ if is_stub => Function::Once,
+            Some(start) => self.told(start, take),
+            None => Function::Unknown,
+        };
+        match (left, entered) {
+            (Function::Once, Function::Once) => None,
+            (Function::Once, Function::Recurring(function)) if is_stub => {
+                Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
+            }
+            _ => Some(Sequence::Tail(Tail { callee: entered, ahead, borrowed: false })),
+        }
     }
 
-    /// Notes that a thread which leaves by `exit`, having moved its stack pointer, may be on its way into the
-    /// function at `to`.
-    pub fn moves_to(&mut self, space: &AddressSpace, exit: u32, to: u64, take: impl FnMut() -> u32) {
+    /// Notes that a thread which leaves a block at `from` by `exit`, having moved its stack pointer, may be on its
+    /// way into the function at `to`.
+    pub fn moves_to(
+        &mut self,
+        space: &AddressSpace,
+        exit: u32,
+        (from, to): (u64, u64),
+        take: impl FnMut() -> u32,
+    ) {
         if self.starts.start(space, to) == Some(to) {
-            let callee = self.callee(space, (to, &[]), take);
-            self.moved_to.insert(exit, callee);
+            let from = self.starts.start(space, from);
+            self.recursion.leads(from, to);
+            // There must be a counter once it recurs.
+            self.function(to, take);
+            self.moved_to.insert(exit, to);
         }
     }
 
     /// What is entered at an address where a block of `code` begins.
-    fn callee(
-        &mut self,
-        space: &AddressSpace,
-        (address, code): (u64, &[u8]),
-        take: impl FnMut() -> u32,
-    ) -> Callee {
+    fn callee(&mut self, space: &AddressSpace, (address, code): (u64, &[u8])) -> Callee {
         if self.starts.is_stub(space, address, code) {
-            Callee::Stub
+            Callee::Stub(address)
         } else if self.starts.leaf(space, address) == Some(address) {
             Callee::Leaf
         } else {
-            let start = self.starts.start(space, address).unwrap_or(address);
-            match self.function(start, take) {
-                // Without room for a counter nothing can be noted of it.
-                0 => Callee::Stub,
-                function => Callee::Function(function),
-            }
+            Callee::Function(self.starts.start(space, address).unwrap_or(address))
         }
+    }
+
+    /// What stands for what is called or jumped to where it is noted what leads to what; none for a leaf, which
+    /// leads nowhere.
+    fn node(&mut self, space: &AddressSpace, callee: Callee) -> Option<u64> {
+        match callee {
+            Callee::Function(start) => Some(self.starts.start(space, start).unwrap_or(recursion::ELSEWHERE)),
+            Callee::Stub(address) => Some(address),
+            Callee::Leaf | Callee::Brief => None,
+        }
+    }
+
+    /// What is noted of a function that is entered, which may be one that nothing is told of.
+    fn entered(&mut self, space: &AddressSpace, start: u64, mut take: impl FnMut() -> u32) -> Function {
+        match self.starts.start(space, start) {
+            Some(start) => self.told(start, take),
+            None => recurring(self.function(start, &mut take)),
+        }
+    }
+
+    /// What is noted of a function that something is told of.
+    fn told(&mut self, start: u64, take: impl FnMut() -> u32) -> Function {
+        if self.recursion.recurs(start) {
+            return recurring(self.function(start, take));
+        }
+        self.relied_on.push(start);
+        Function::Once
+    }
+
+    /// Notes that the code just made relies on functions not to recur. False if it relies on none.
+    pub fn rely(&mut self, way: Way) -> bool {
+        let relies = !self.relied_on.is_empty();
+        for start in self.relied_on.drain(..) {
+            self.recursion.relied_on(start, way);
+        }
+        relies
+    }
+
+    /// The counter of a function that begins at an address, or 0 if it does not recur.
+    fn recurring(&self, start: u64) -> u32 {
+        let recurs = self.recursion.recurs(start);
+        if recurs { self.functions.get(&start).copied().unwrap_or(0) } else { 0 }
+    }
+
+    /// What a thread that leaves by an exit is on its way into, if it is known: the function's counter, or 0 if it
+    /// does not recur.
+    fn moved_into(&self, exit: u32) -> Option<u32> {
+        self.moved_to.get(&exit).map(|&start| self.recurring(start))
+    }
+
+    /// Keeps what was noted of an edge whose code is to be made anew.
+    pub fn keep(&mut self, place: u64, to: u32, edge: Edge) {
+        self.kept.insert((place, to), edge);
+    }
+
+    /// What was noted of an edge whose code is made anew.
+    pub fn kept(&self, place: u64, to: u32) -> Option<Edge> {
+        self.kept.get(&(place, to)).copied()
     }
 
     /// The counter of the function that begins at an address.
@@ -218,7 +334,12 @@ pub enum Returning {
         cost: u32,
     },
     /// It has one.
-    Framed(Framed),
+    Framed {
+        /// The counter for the cost of the call, if it is always the same.
+        cost: Option<u32>,
+        /// The function.
+        callee: Function,
+    },
 }
 
 /// A jump from the end of a block to another; both with their address and code.
@@ -241,8 +362,37 @@ pub struct Call {
     pub cost: u32,
     /// What is called.
     pub callee: Callee,
-    /// The counter of the function that calls, if it is known.
-    pub caller: Option<u32>,
+    /// Where the function begins that calls, if it is known.
+    pub caller: Option<u64>,
+}
+
+/// What is called or jumped to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// A function, by where it begins.
+    Function(u64),
+    /// A function that makes no calls: no activation of it ever waits.
+    Leaf,
+    /// The same, called straight: its return can be of no other call, so this one needs no frame.
+    Brief,
+    /// Code that only jumps on to a function, as linkers make it, by its address.
+    Stub(u64),
+}
+
+/// Where a call is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Site {
+    /// The block that it ends.
+    block: u32,
+    /// Where the function begins that calls, if it is known.
+    caller: Option<u64>,
+    /// Where the one begins that is called, if it is not passed on.
+    callee: Option<u64>,
+}
+
+/// Without room for a counter nothing can be noted of a function.
+fn recurring(function: u32) -> Function {
+    if function == 0 { Function::Once } else { Function::Recurring(function) }
 }
 
 /// Where counter `number` lies, in bytes from counter 0: 0 stands for nobody's if there was no room.

@@ -13,6 +13,9 @@ use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea};
 /// Spill slot of the third register that sequences borrow; the others are an indirect branch's.
 const RAX_SLOT: u32 = 4;
 
+/// Spill slot of a cost, while another register than it was in is wanted.
+const COST_SLOT: u32 = 5;
+
 /// Borrows `rcx` and `rdx`.
 const BORROW: [Step; 2] = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
 
@@ -33,37 +36,37 @@ const ADD_TO_COST: [Step; 4] = [
     Step::SaveCounter(Rax, Rdx),
 ];
 
-/// Takes it from the site at which an older activation waits, which `rax` names afterwards.
-const TAKE_FROM_OLDER: [Step; 6] = [
-    Step::Load(Rdx, gs!(frame_top)),
-    Step::FollowHalf(Rax, Rdx, at!(older)),
-    Step::LoadCounter(Rdx, Rax),
-    Step::Not(Rcx),
-    Step::Sum(Rdx, Rdx, Rcx, 1),
-    Step::SaveCounter(Rax, Rdx),
-];
-
-/// What is called or jumped to, as far as calls are concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Callee {
-    /// A function, by its counter.
-    Function(u32),
-    /// A function that makes no calls: no activation of it ever waits.
-    Leaf,
-    /// The same, called straight: its return can be of no other call, so this one needs no frame.
-    Brief,
-    /// Code that only jumps on to a function, as linkers make it.
-    Stub,
+/// Takes what is in `rcx` from the site at which an older activation waits of the function that the latest frame
+/// is of, if that may recur, and notes that it waits there again; without a flag changed.
+fn take_from_older() -> Vec<Step> {
+    let rest = [
+        Step::FollowHalf(Rax, Rdx, at!(older)),
+        Step::SaveCounterHalf(Rcx, Rax),
+        Step::Load(Rcx, spill_slot(COST_SLOT)),
+        Step::LoadCounter(Rdx, Rax),
+        Step::Not(Rcx),
+        Step::Sum(Rdx, Rdx, Rcx, 1),
+        Step::SaveCounter(Rax, Rdx),
+    ];
+    let mut steps = Vec::from([
+        Step::Save(spill_slot(COST_SLOT), Rcx),
+        Step::Load(Rdx, gs!(frame_top)),
+        Step::FollowHalf(Rcx, Rdx, at!(function)),
+        Step::SkipIfZero(length(&rest)),
+    ]);
+    steps.extend(rest);
+    steps
 }
 
-impl Callee {
-    /// What a frame names.
-    pub fn function(self) -> u32 {
-        match self {
-            Callee::Function(function) => function,
-            Callee::Leaf | Callee::Brief | Callee::Stub => 0,
-        }
-    }
+/// The function whose activation a frame is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// None of which an older activation can wait.
+    Once,
+    /// One that may recur, by its counter.
+    Recurring(u32),
+    /// Whatever the frame says.
+    Unknown,
 }
 
 /// At a call, whose return address is on the stack: it gets a frame.
@@ -71,10 +74,10 @@ impl Callee {
 pub struct Enter {
     /// The counter for its cost.
     pub cost: u32,
-    /// What is called.
-    pub callee: Callee,
-    /// The counter of the function that calls, if it is known.
-    pub caller: Option<u32>,
+    /// The function that is called; never unknown.
+    pub callee: Function,
+    /// The function that calls.
+    pub caller: Function,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
     /// Whether `rcx` and `rdx` are borrowed already.
@@ -95,24 +98,10 @@ pub struct Leave {
     pub unmatched: u64,
     /// Whether no flag is read before it is written.
     pub is_free: bool,
-    /// What returns.
-    pub callee: Framed,
-}
-
-/// What is known of a function that returns, whose call has a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Framed {
-    /// It makes no calls.
-    Leaf,
-    /// The counters for the cost of its call, and its own.
-    Known {
-        /// Of the call.
-        cost: u32,
-        /// Of the function.
-        function: u32,
-    },
-    /// Only what the frame says.
-    Unknown,
+    /// The counter for the cost of the call, if it is always the same.
+    pub cost: Option<u32>,
+    /// The function that returns.
+    pub callee: Function,
 }
 
 /// At a call without a frame, or at its return: the clock is taken from its cost, or added to it.
@@ -131,8 +120,8 @@ pub struct Brief {
 /// At a jump to another function: the present activation becomes one of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
-    /// What is jumped to.
-    pub callee: Callee,
+    /// The function that is jumped to; never unknown.
+    pub callee: Function,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
     /// Whether `rcx` and `rdx` are borrowed already.
@@ -142,7 +131,7 @@ pub struct Tail {
 /// At a stub's jump to the function that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pass {
-    /// The function's counter.
+    /// The counter of the function, which may recur.
     pub function: u32,
     /// Instructions of the stub.
     pub instructions: u16,
@@ -277,24 +266,27 @@ impl Enter {
         steps.push(Step::Load(Rcx, gs!(frame_top)));
         // The caller waits at this site, until it calls again or another of its activations does.
         match caller {
-            _ if callee == Callee::Leaf => {}
-            Some(caller) => steps.push(Step::SaveNumber(COUNTERS + caller, cost)),
-            None => {
+            Function::Once => {}
+            Function::Recurring(caller) => steps.push(Step::SaveNumber(COUNTERS + caller, cost)),
+            Function::Unknown => {
                 steps.extend([Step::FollowHalf(Rdx, Rcx, at!(function)), Step::SaveCounterNumber(Rdx, cost)]);
             }
         }
         match callee {
-            Callee::Function(function) => steps.extend([
+            Function::Recurring(function) => steps.extend([
                 Step::LoadHalf(Rdx, COUNTERS + function),
                 Step::PutHalf(Rcx, NEW + at!(older), Rdx),
+                Step::PutNumber(Rcx, NEW + at!(cost), cost),
                 Step::PutNumber(Rcx, NEW + at!(function), function),
             ]),
-            Callee::Leaf | Callee::Brief | Callee::Stub => {
-                steps.push(Step::PutWord(Rcx, NEW + at!(function), 0));
-            }
+            // Both at once.
+            Function::Once | Function::Unknown => steps.push(Step::PutWord(Rcx, NEW + at!(cost), cost)),
         }
-        // With the cost goes what only a handler's frame says, that it interrupted nothing.
-        steps.extend([Step::PutWord(Rcx, NEW + at!(cost), cost), Step::PutStack(Rcx, NEW + at!(slot))]);
+        if cost == 0 {
+            // For want of a counter: else only a handler's frame has none, which says what it interrupted.
+            steps.push(Step::PutWord(Rcx, NEW + at!(older), 0));
+        }
+        steps.push(Step::PutStack(Rcx, NEW + at!(slot)));
         steps.extend(now(Rdx, ahead));
         steps.extend([
             Step::Put(Rcx, NEW + at!(clock), Rdx),
@@ -372,27 +364,37 @@ impl Leave {
     fn charge(&self, steps: &mut Vec<Step>) {
         steps.extend(now(Rcx, self.ahead));
         steps.push(Step::Subtract(Rcx, Rdx, at!(clock)));
+        match self.cost {
+            Some(cost) => steps.push(Step::AddTo(COUNTERS + cost, Rcx)),
+            None => {
+                steps.extend([Step::FollowHalf(Rdx, Rdx, at!(cost)), Step::AddToCounter(Rdx, Rcx)]);
+                if self.callee != Function::Once {
+                    steps.push(Step::Load(Rdx, gs!(frame_top)));
+                }
+            }
+        }
         // Where an older activation of the function waits, this one was charged too.
         match self.callee {
-            Framed::Leaf => {
-                steps.extend([Step::FollowHalf(Rdx, Rdx, at!(cost)), Step::AddToCounter(Rdx, Rcx)]);
-            }
-            Framed::Known { cost, function } => steps.extend([
-                Step::AddTo(COUNTERS + cost, Rcx),
+            Function::Once => {}
+            Function::Recurring(function) => steps.extend([
                 Step::FollowHalf(Rdx, Rdx, at!(older)),
                 Step::SubtractFromCounter(Rdx, Rcx),
                 Step::SaveHalf(COUNTERS + function, Rdx),
             ]),
-            Framed::Unknown => steps.extend([
-                Step::FollowHalf(Rdx, Rdx, at!(cost)),
-                Step::AddToCounter(Rdx, Rcx),
-                Step::Load(Rdx, gs!(frame_top)),
-                Step::FollowHalf(Rdx, Rdx, at!(older)),
-                Step::SubtractFromCounter(Rdx, Rcx),
-                Step::Load(Rcx, gs!(frame_top)),
-                Step::FollowHalf(Rcx, Rcx, at!(function)),
-                Step::SaveCounterHalf(Rcx, Rdx),
-            ]),
+            Function::Unknown => {
+                let rest = [
+                    Step::FollowHalf(Rdx, Rdx, at!(older)),
+                    Step::SaveCounterHalf(Rcx, Rdx),
+                    Step::Load(Rcx, spill_slot(COST_SLOT)),
+                    Step::SubtractFromCounter(Rdx, Rcx),
+                ];
+                steps.extend([
+                    Step::Save(spill_slot(COST_SLOT), Rcx),
+                    Step::FollowHalf(Rcx, Rdx, at!(function)),
+                    Step::SkipIfZero(length(&rest)),
+                ]);
+                steps.extend(rest);
+            }
         }
         steps.push(Step::Pop);
     }
@@ -402,13 +404,8 @@ impl Leave {
         steps.extend(now(Rcx, self.ahead));
         steps.extend([Step::Follow(Rax, Rdx, at!(clock)), Step::Not(Rax), Step::Sum(Rcx, Rcx, Rax, 1)]);
         steps.extend(ADD_TO_COST);
-        if self.callee != Framed::Leaf {
-            steps.extend(TAKE_FROM_OLDER);
-            steps.extend([
-                Step::Load(Rdx, gs!(frame_top)),
-                Step::FollowHalf(Rdx, Rdx, at!(function)),
-                Step::SaveCounterHalf(Rdx, Rax),
-            ]);
+        if self.callee != Function::Once {
+            steps.extend(take_from_older());
         }
         steps.extend([
             Step::Load(Rcx, gs!(frame_top)),
@@ -432,19 +429,15 @@ impl Tail {
             Step::Sum(Rcx, Rcx, Rax, 1),
         ]);
         steps.extend(ADD_TO_COST);
-        steps.extend(TAKE_FROM_OLDER);
-        steps.extend([
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::FollowHalf(Rcx, Rdx, at!(function)),
-            Step::SaveCounterHalf(Rcx, Rax),
-        ]);
+        steps.extend(take_from_older());
+        steps.push(Step::Load(Rdx, gs!(frame_top)));
         match self.callee {
-            Callee::Function(function) => steps.extend([
+            Function::Recurring(function) => steps.extend([
                 Step::LoadHalf(Rcx, COUNTERS + function),
                 Step::PutHalf(Rdx, at!(older), Rcx),
                 Step::PutNumber(Rdx, at!(function), function),
             ]),
-            Callee::Leaf | Callee::Brief | Callee::Stub => steps.push(Step::PutWord(Rdx, at!(function), 0)),
+            Function::Once | Function::Unknown => steps.push(Step::PutNumber(Rdx, at!(function), 0)),
         }
         steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
         steps.extend(GIVE_BACK);

@@ -1,8 +1,9 @@
 //! Stacks between which a thread switches, as coroutines do: each has calls of its own, whose costs stand still
 //! while the thread is on another.
 
-use super::frames::Frames;
+use super::frames::{Frames, brief};
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use timewise_abi::thread::{Frame, ThreadArea};
 
@@ -48,7 +49,7 @@ pub fn switch(frames: &mut Frames, to: Option<usize>) {
     // The functions whose activations are left no longer wait.
     for index in (0..frames.open().len()).rev() {
         let waiting = frames.open()[index];
-        *frames.counter(waiting.function) = waiting.older.into();
+        frames.wait_again(&waiting);
     }
     let outermost = if frames.open().is_empty() { 0 } else { frames.caller(0) };
     *frames.counter(outermost) = 0;
@@ -62,7 +63,7 @@ pub fn switch(frames: &mut Frames, to: Option<usize>) {
         strands.0.push(Strand { open, left });
     }
     frames.area.lost_calls += lost.len() as u64;
-    lost.iter().for_each(|frame| frames.end_brief(frame.interrupted, frame.clock));
+    lost.iter().for_each(|frame| frames.end_brief(brief(frame), frame.clock));
     match next {
         Some(next) => {
             take_up(frames, &next.open);
@@ -109,9 +110,24 @@ pub fn start(frames: &mut Frames) {
     for Strand { open, left } in &mut strands.0 {
         for frame in open {
             frame.clock = *left;
-            frames.begin_brief(frame.interrupted, *left);
+            frames.begin_brief(brief(frame), *left);
         }
     }
+    if let Some(kept) = of(frames.area) {
+        *kept = strands;
+    }
+}
+
+/// Functions were found to recur: activations of them on other stacks are noted.
+pub fn note_recurring(frames: &mut Frames, found: &BTreeMap<u64, u32>) {
+    let Some(mut strands) = of(frames.area).map(core::mem::take) else { return };
+    let present = frames.open().to_vec();
+    for strand in &mut strands.0 {
+        frames.set(&strand.open);
+        frames.note_recurring(found, None);
+        strand.open.copy_from_slice(frames.open());
+    }
+    frames.set(&present);
     if let Some(kept) = of(frames.area) {
         *kept = strands;
     }

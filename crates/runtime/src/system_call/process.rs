@@ -38,7 +38,12 @@ pub fn create(area: &mut ThreadArea) {
     area.returned = kind;
     let prepared = match kind {
         returned::FORK => PROCESS.with_and_keep(|process| fork(expect(process), area)),
-        _ => PROCESS.with(|process| free_area(expect(process), area)),
+        _ => PROCESS.with(|process| {
+            let process = expect(process);
+            let from = area.position.load(Ordering::Relaxed);
+            calls::share(process, area, from);
+            free_area(process, area)
+        }),
     };
     let child = match prepared {
         Ok(child) => child,

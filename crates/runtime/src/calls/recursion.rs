@@ -1,0 +1,300 @@
+//! Which functions may be active more than once at a time.
+//!
+//! A function comes to call itself, by way of others or not, only along a circle of calls and of jumps from one
+//! function to another; and each of these is made known here before a thread first takes it. A function that is
+//! on no circle has no older activation that waits, so nothing need be noted of it, until one is closed: then the
+//! code that relied on it is made anew.
+//!
+//! To be quick, functions that recur are not told apart: whatever lies between two of them is taken to recur.
+
+use crate::state::AddressHasher;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::BuildHasherDefault;
+use hashbrown::{HashMap, HashSet};
+
+/// What stands for all code that nothing is told of: functions do not begin there.
+pub const ELSEWHERE: u64 = 0;
+
+/// Code that was made for a function of which nothing need be noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// The way of an exit, by number.
+    Exit(u32),
+    /// The stub of an indirect branch's target, by number.
+    Target(u32),
+}
+
+/// A function, and of those that do not recur what they lead to and what leads to them.
+#[derive(Debug)]
+struct Function {
+    /// Its first address.
+    start: u64,
+    recurs: bool,
+    /// Whether one that recurs leads to it.
+    below: bool,
+    /// Whether it leads to one that recurs.
+    above: bool,
+    /// Its place in an order in which whatever leads to another comes before it.
+    place: u32,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+    ways: Vec<Way>,
+}
+
+/// What was found of a function.
+#[derive(Clone, Copy)]
+enum Finding {
+    Recurs,
+    Below,
+    Above,
+}
+
+type Numbers = HashSet<u32, BuildHasherDefault<AddressHasher>>;
+
+/// What leads to what. The order is kept as by Pearce and Kelly, A dynamic topological sort algorithm for directed
+/// acyclic graphs (2006): only what lies between the two ends of a new edge is put in order anew.
+#[derive(Debug, Default)]
+pub struct Recursion {
+    functions: Vec<Function>,
+    numbers: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    known: HashSet<(u32, u32), BuildHasherDefault<AddressHasher>>,
+    /// Functions found to recur since it was last asked.
+    found: Vec<u32>,
+    /// Set when nothing may be relied on any more.
+    always: bool,
+}
+
+impl Recursion {
+    /// Whether the function that begins at an address may be active more than once at a time.
+    pub fn recurs(&self, start: u64) -> bool {
+        self.always || self.numbers.get(&start).is_some_and(|&n| self.functions[n as usize].recurs)
+    }
+
+    /// A function is about to lead to another for the first time; none if nothing is told of it.
+    pub fn leads(&mut self, from: Option<u64>, to: u64) {
+        if self.always {
+            return;
+        }
+        let [from, to] = [from.unwrap_or(ELSEWHERE), to].map(|start| self.number(start));
+        if !self.known.insert((from, to)) {
+            return;
+        }
+        let [before, after] = [from, to].map(|number| &self.functions[number as usize]);
+        match (before.recurs, after.recurs) {
+            (true, true) => {}
+            (true, false) => self.find(to, Finding::Below),
+            (false, true) => self.find(from, Finding::Above),
+            (false, false) if from == to => self.find(from, Finding::Recurs),
+            (false, false) => {
+                let (is_below, is_above) = (before.below, after.above);
+                let is_in_order = before.place < after.place;
+                self.functions[from as usize].next.push(to);
+                self.functions[to as usize].previous.push(from);
+                if !is_in_order {
+                    self.put_in_order(from, to);
+                }
+                if is_below {
+                    self.find(to, Finding::Below);
+                }
+                if is_above {
+                    self.find(from, Finding::Above);
+                }
+            }
+        }
+    }
+
+    /// From now on any function may recur.
+    pub fn always(&mut self) {
+        for number in 0..self.functions.len() as u32 {
+            self.find(number, Finding::Recurs);
+        }
+        self.always = true;
+    }
+
+    /// Notes that code was made for a function that does not recur.
+    pub fn relied_on(&mut self, start: u64, way: Way) {
+        let number = self.number(start);
+        self.functions[number as usize].ways.push(way);
+    }
+
+    /// The functions found to recur since it was last asked, by where they begin, with what had relied on them.
+    pub fn take_found(&mut self) -> Vec<(u64, Vec<Way>)> {
+        let found = core::mem::take(&mut self.found);
+        let each = found.into_iter().map(|number| {
+            let function = &mut self.functions[number as usize];
+            (function.start, core::mem::take(&mut function.ways))
+        });
+        each.collect()
+    }
+
+    fn number(&mut self, start: u64) -> u32 {
+        let fresh = self.functions.len() as u32;
+        let number = *self.numbers.entry(start).or_insert(fresh);
+        if number == fresh {
+            self.functions.push(Function {
+                start,
+                recurs: false,
+                below: false,
+                above: false,
+                place: fresh,
+                next: Vec::new(),
+                previous: Vec::new(),
+                ways: Vec::new(),
+            });
+        }
+        number
+    }
+
+    /// Notes what was found of a function, and what follows from it for others.
+    fn find(&mut self, number: u32, finding: Finding) {
+        let mut open = vec![(number, finding)];
+        while let Some((number, finding)) = open.pop() {
+            let function = &mut self.functions[number as usize];
+            if function.recurs {
+                continue;
+            }
+            let is_new = match finding {
+                Finding::Recurs => true,
+                Finding::Below => !core::mem::replace(&mut function.below, true),
+                Finding::Above => !core::mem::replace(&mut function.above, true),
+            };
+            if matches!(finding, Finding::Recurs) || (function.below && function.above) {
+                function.recurs = true;
+                self.found.push(number);
+                open.extend(core::mem::take(&mut function.next).into_iter().map(|n| (n, Finding::Below)));
+                open.extend(core::mem::take(&mut function.previous).into_iter().map(|n| (n, Finding::Above)));
+            } else if is_new {
+                let others = if function.below { &function.next } else { &function.previous };
+                open.extend(others.iter().map(|&number| (number, finding)));
+            }
+        }
+    }
+
+    fn place(&self, number: u32) -> u32 {
+        self.functions[number as usize].place
+    }
+
+    /// `from` leads to `to` now, which came before it.
+    fn put_in_order(&mut self, from: u32, to: u32) {
+        let (first, last) = (self.place(to), self.place(from));
+        let after = self.reach(to, |function| &function.next, |place| place <= last);
+        let before = self.reach(from, |function| &function.previous, |place| place >= first);
+        let circle: Vec<u32> = after.intersection(&before).copied().collect();
+        if !circle.is_empty() {
+            // Functions that recur have no place: the order of the others is as good as before.
+            return circle.into_iter().for_each(|number| self.find(number, Finding::Recurs));
+        }
+        let by_place = |numbers: Numbers| {
+            let mut numbers: Vec<u32> = numbers.into_iter().collect();
+            numbers.sort_unstable_by_key(|&number| self.place(number));
+            numbers
+        };
+        let mut order = by_place(before);
+        order.extend(by_place(after));
+        let mut places: Vec<u32> = order.iter().map(|&number| self.place(number)).collect();
+        places.sort_unstable();
+        for (number, place) in order.into_iter().zip(places) {
+            self.functions[number as usize].place = place;
+        }
+    }
+
+    /// What is reached from a function, itself included, by way of what does not recur and lies within bounds.
+    fn reach(
+        &self,
+        start: u32,
+        leads_to: impl Fn(&Function) -> &Vec<u32>,
+        is_within: impl Fn(u32) -> bool,
+    ) -> Numbers {
+        let mut reached = Numbers::default();
+        let mut open = vec![start];
+        while let Some(number) = open.pop() {
+            let function = &self.functions[number as usize];
+            if !function.recurs && is_within(function.place) && reached.insert(number) {
+                open.extend(leads_to(function));
+            }
+        }
+        reached
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recurring(recursion: &Recursion) -> Vec<u64> {
+        (0..20).filter(|&start| recursion.recurs(start)).collect()
+    }
+
+    #[test]
+    fn only_what_lies_on_a_circle_recurs() {
+        let mut recursion = Recursion::default();
+        for (from, to) in [(1, 2), (2, 3), (3, 4), (1, 4), (5, 3), (9, 5), (2, 6)] {
+            recursion.leads(Some(from), to);
+        }
+        assert!(recursion.take_found().is_empty());
+        recursion.relied_on(3, Way::Exit(7));
+        recursion.leads(Some(4), 2);
+        assert_eq!(recurring(&recursion), [2, 3, 4]);
+        let mut found = recursion.take_found();
+        found.sort_by_key(|&(start, _)| start);
+        assert_eq!(found, [(2, vec![]), (3, vec![Way::Exit(7)]), (4, vec![])]);
+        recursion.leads(Some(6), 7);
+        assert_eq!(recurring(&recursion), [2, 3, 4]);
+        // From the circle to what leads there.
+        recursion.leads(Some(6), 9);
+        assert_eq!(recurring(&recursion), [2, 3, 4, 5, 6, 9]);
+    }
+
+    #[test]
+    fn what_calls_itself_or_comes_back_from_elsewhere_recurs() {
+        let mut recursion = Recursion::default();
+        recursion.leads(Some(1), 1);
+        recursion.leads(None, 2);
+        recursion.leads(Some(2), 3);
+        assert_eq!(recurring(&recursion), [1]);
+        recursion.leads(Some(3), ELSEWHERE);
+        assert_eq!(recurring(&recursion), [ELSEWHERE, 1, 2, 3]);
+        recursion.always();
+        assert_eq!(recurring(&recursion).len(), 20);
+        assert_eq!(recursion.take_found().len(), 4);
+    }
+
+    /// Against what can reach itself in graphs made at random, where all that recurs is one.
+    #[test]
+    fn circles_are_found_when_they_close() {
+        let mut seed = 1_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        let add = |reaches: &mut [[bool; 20]; 20], from: usize, to: usize| {
+            for a in 0..20 {
+                for b in 0..20 {
+                    reaches[a][b] |= (a == from || reaches[a][from]) && (b == to || reaches[to][b]);
+                }
+            }
+        };
+        let mut recurring_graphs = 0;
+        for _ in 0..300 {
+            let mut recursion = Recursion::default();
+            let mut reaches = [[false; 20]; 20];
+            for _ in 0..random(40) {
+                let (from, to) = (random(20), random(20));
+                recursion.leads(Some(from), to);
+                add(&mut reaches, from as usize, to as usize);
+                loop {
+                    let recurs: Vec<usize> = (0..20).filter(|&n| reaches[n][n]).collect();
+                    let apart = recurs.iter().find(|&&n| !reaches[n][recurs[0]] || !reaches[recurs[0]][n]);
+                    let Some(&apart) = apart else { break };
+                    add(&mut reaches, apart, recurs[0]);
+                    add(&mut reaches, recurs[0], apart);
+                }
+                let want: Vec<u64> = (0..20).filter(|&n| reaches[n as usize][n as usize]).collect();
+                assert_eq!(recurring(&recursion), want);
+                recurring_graphs += usize::from(!want.is_empty() && want.len() < 20);
+            }
+        }
+        assert!(recurring_graphs > 100);
+    }
+}

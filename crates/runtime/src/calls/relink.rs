@@ -1,0 +1,50 @@
+//! What happens when functions are found to recur: code that relied on them not to is made anew when a thread
+//! next comes there, and their activations of that moment are noted. Only one thread can be at that moment in
+//! what the process executes: before there is a second, all functions are taken to recur.
+
+use super::frames::Frames;
+use super::recursion::Way;
+use super::strands;
+use crate::link;
+use crate::state::Process;
+use alloc::collections::BTreeMap;
+use timewise_abi::thread::ThreadArea;
+
+/// Does so for those found by what was just linked, with the thread at the end of block `from`.
+pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
+    let Process { calls: Some(calls), blocks, space, shared, record, .. } = &mut *process else { return };
+    let found = calls.recursion.take_found();
+    if found.is_empty() {
+        return;
+    }
+    let mut counters = BTreeMap::new();
+    let mut ways = alloc::vec::Vec::new();
+    for (start, relying) in found {
+        let function = calls.function(start, || shared.take_counter(record));
+        if function != 0 {
+            counters.insert(start, function);
+        }
+        ways.extend(relying);
+    }
+    let begins = blocks.get(from as usize).map(|block| block.address);
+    let latest = begins.and_then(|begins| calls.starts.start(space, begins));
+    for way in ways {
+        match way {
+            Way::Exit(number) => link::renew_exit(process, number),
+            Way::Target(number) => link::renew_target(process, number),
+        }
+    }
+    let now = area.clock;
+    let mut frames = Frames { process, area, now };
+    frames.note_recurring(&counters, latest);
+    strands::note_recurring(&mut frames, &counters);
+    frames.note_waiting();
+}
+
+/// Another thread, or process, is about to execute in the same memory, made by a thread at the end of block `from`.
+pub fn share(process: &mut Process, area: &mut ThreadArea, from: u32) {
+    if let Some(calls) = &mut process.calls {
+        calls.recursion.always();
+        relink(process, area, from);
+    }
+}
