@@ -98,6 +98,12 @@ impl Calls {
             (Some(cost), _) if is_leaf && start == target => Returning::Brief { cost },
             _ if is_leaf => Returning::Framed { cost, callee: Function::Once },
             (_, Some(start)) => Returning::Framed { cost, callee: self.told(start, take) },
+            // What nothing is told of is left only for what something is told of: it is the function that was called.
+            (_, None) if target.is_some_and(|target| self.starts.start(space, target).is_none()) => {
+                let callee =
+                    target.map_or(Function::Unknown, |target| recurring(self.function(target, take)));
+                Returning::Framed { cost, callee }
+            }
             (_, None) => Returning::Framed { cost, callee: Function::Unknown },
         }
     }
