@@ -162,6 +162,7 @@ fn assert_totals(program: &str, among: &[&str]) {
 fn recursion_counts_once() {
     assert_totals("recursion.c", &["smallest"]);
     assert_totals("mutual_recursion.c", &[]);
+    assert_totals("late_recursion.c", &[]);
 }
 
 #[test]
