@@ -45,6 +45,9 @@ pub const RING: u32 = STACK_END;
 /// Bytes of a slot.
 pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
 
+/// Breakpoints of a thread that watch what sets handlers: the processor has four, and traces need one.
+pub const GUARDS: usize = 3;
+
 /// What signals carry, to tell apart the events that sent them (`sig_data`).
 pub mod signal_data {
     /// The event that new threads inherit.
@@ -53,6 +56,8 @@ pub mod signal_data {
     pub const SAMPLE: u64 = 2;
     /// A breakpoint.
     pub const BREAKPOINT: u64 = 3;
+    /// A breakpoint on the system call that sets handlers.
+    pub const GUARD: u64 = 4;
 }
 
 /// Why a trace ended; also the index of its counter in [`TraceSlot::ends`].
@@ -99,8 +104,13 @@ pub struct TraceHeader {
     pub turned_away: AtomicU64,
     /// The system's error number when a thread could not open its events, 0 for none; tracer.
     pub refusal: AtomicU32,
-    /// Traps that the program itself brought about, and that ended it as they would have; tracer.
-    pub own_traps: AtomicU32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
+    /// Where the system call stands that sets handlers, 0 for nowhere more; host, once.
+    pub guarded: [u64; GUARDS],
+    /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
+    /// tracer's handler instead; tracer.
+    pub action: [AtomicU64; 4],
 }
 
 /// Start of what is kept for a thread; its stack and its ring follow, at [`STACK_END`] and [`RING`].

@@ -6,11 +6,11 @@
 //! traced, how, and what is not.
 
 mod aggregate;
+mod guard;
 mod inject;
 mod modules;
 mod pick_up;
 mod record;
-mod refusal;
 mod rings;
 mod statistics;
 

@@ -1,10 +1,10 @@
 //! Tracing a program from its first instruction to its end.
 
 use crate::aggregate::Aggregate;
+use crate::guard;
 use crate::inject::inject;
 use crate::modules::Modules;
 use crate::pick_up;
-use crate::refusal;
 use crate::rings::Rings;
 use crate::statistics::Statistics;
 use std::io;
@@ -15,7 +15,8 @@ use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Process, ProcessId, Profile, RunId, RunKind};
 use timewise_target::launch::{Ended, LaunchError, Running, Stopped};
 use timewise_target::run;
-use timewise_target::subject::Subject;
+use timewise_target::subject::{self, Subject};
+use timewise_target::trace::Tracee;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +38,6 @@ pub enum TraceError {
          kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON"
     )]
     Events(io::Error),
-    /// The program is of a kind that is not traced.
-    #[error("this program cannot be traced: {0}; count it instead: timewise count")]
-    Refused(&'static str),
     /// What goes into the program is unusable: a fault of the build.
     #[error(transparent)]
     Payload(#[from] PayloadFault),
@@ -90,22 +88,33 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let pid = stopped.pid();
     let prepare = || {
         let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
-        if let Some(why) = refusal::why_not(pid).map_err(system("read the program"))? {
-            return Err(TraceError::Refused(why));
-        }
+        let entered = reach_entry(pid).map_err(system("let the program's libraries be loaded"))?;
         let executable = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let payload = payload::load()?;
-        let rings = Rings::new(&payload, options)?;
+        let guarded = if entered {
+            guard::places(pid).map_err(system("read the program's memory"))?
+        } else {
+            Vec::new()
+        };
+        let rings = Rings::new(&payload, options, &guarded)?;
+        if !entered {
+            return Ok((subject, executable, rings, Vec::new()));
+        }
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;
         inject(&rings, &payload, pid)?;
         match rings.header().refusal.load(Ordering::Relaxed) {
             0 => {}
             error => return Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
         }
+        let mut events = Vec::new();
+        for place in guarded {
+            events.push(guard::open(pid, place).map_err(TraceError::Events)?);
+        }
         pick_up.enable().map_err(TraceError::Events)?;
-        Ok((subject, executable, rings, pick_up))
+        events.push(pick_up);
+        Ok((subject, executable, rings, events))
     };
-    let (subject, executable, rings, pick_up) = match prepare() {
+    let (subject, executable, rings, events) = match prepare() {
         Ok(prepared) => prepared,
         Err(error) => {
             stopped.kill();
@@ -117,7 +126,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let running = stopped.release().map_err(system("release the program"))?;
     let mut collector = Collector { rings: &rings, modules, aggregate: Aggregate::default(), senseless: 0 };
     collector.follow(&running).map_err(system("wait for the program"))?;
-    drop(pick_up);
+    drop(events);
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = run::row(RunKind::Branches, subject, &ended);
     let (mut profile, statistics, mut warnings) = collector.finish();
@@ -133,6 +142,12 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     });
     profile.runs.push(timewise_profile::Run { warnings, ..run });
     Ok(Traced { ended, profile, statistics })
+}
+
+/// Lets the program run to where it begins itself, with its libraries loaded: false if it ended before.
+fn reach_entry(pid: i32) -> io::Result<bool> {
+    let (tracee, entry) = (Tracee::new(pid), subject::entry_point(pid)?);
+    if tracee.registers()?.rip == entry { Ok(true) } else { tracee.run_to(entry) }
 }
 
 /// Takes traces out of the rings while the program runs.

@@ -27,11 +27,11 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Makes the file, with the image in it.
+    /// Makes the file, with the image in it. `guarded` is where the program sets handlers.
     ///
     /// # Errors
     /// The system's.
-    pub fn new(payload: &Payload, options: &Options) -> Result<Rings, TraceError> {
+    pub fn new(payload: &Payload, options: &Options, guarded: &[u64]) -> Result<Rings, TraceError> {
         let image_offset = GRANULE;
         let slots = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         let file = SharedFile::new(slots + SLOTS as u64 * SLOT_BYTES)
@@ -47,6 +47,9 @@ impl Rings {
         header.slots = slots;
         header.period_ns = options.period_ns;
         header.descriptors = lowest_descriptor();
+        for (place, &address) in header.guarded.iter_mut().zip(guarded) {
+            *place = address;
+        }
         header.active.store(1, Ordering::Relaxed);
         Ok(Rings { file, image_offset, slots })
     }

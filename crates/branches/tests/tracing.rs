@@ -115,3 +115,33 @@ fn listing(program: &Path) -> HashMap<u64, (String, Option<u64>)> {
     };
     text.lines().filter_map(row).collect()
 }
+
+#[test]
+fn a_handler_of_the_programs_own_gets_its_own_signals_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("own_trap", folder.path());
+    let output = folder.path().join("output");
+    let Some(traced) = trace(&program, &[], &output, &OFTEN) else { return };
+    let expected = "before: 1\nset: 1\nunexpected: 0\nraised: 1\nagain: 2\n";
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), expected);
+    assert_eq!(traced.profile.runs[0].exit, Exit::Code(0));
+    assert!(traced.statistics.branches > 100, "{:?}", traced.statistics);
+}
+
+#[test]
+fn a_program_that_cannot_be_loaded_ends_as_natively() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("own_trap", folder.path());
+    let mut launch = Launch::new(&program);
+    launch.environment = vec![("LD_PRELOAD".into(), "".into()), ("LD_BIND_NOW".into(), "1".into())];
+    launch.environment.push(("LD_DEBUG".into(), "help".into()));
+    launch.stdout = File::create(folder.path().join("output")).unwrap().into();
+    // The loader prints its help and ends the process: the program never begins.
+    match record(launch.stopped().unwrap(), &OFTEN) {
+        Ok(traced) => {
+            assert_eq!(traced.profile.runs[0].exit, Exit::Code(0));
+            assert_eq!(traced.statistics.branches, 0);
+        }
+        Err(why) => panic!("{why}"),
+    }
+}

@@ -187,7 +187,7 @@ impl Stopped {
         }
     }
 
-    /// Lets the child run, free of `ptrace`.
+    /// Lets the child run, free of `ptrace`; one that has ended meanwhile is only to be waited for.
     ///
     /// # Errors
     /// The system's, if the child is gone or another thread launched it.
@@ -197,7 +197,10 @@ impl Stopped {
         let started = Instant::now();
         // SAFETY: detaching passes no memory.
         if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
-            return Err(io::Error::last_os_error());
+            let refused = io::Error::last_os_error();
+            if !seize::ended(self.pid, self.pid, true)? {
+                return Err(refused);
+            }
         }
         Ok(Running { pid: self.pid, end: descriptor(self.pid), started, started_unix_ns })
     }

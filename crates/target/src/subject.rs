@@ -36,6 +36,19 @@ impl Subject {
     }
 }
 
+/// Where process `pid`'s program begins, once its loader has done its work.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden from us, or does not say.
+pub fn entry_point(pid: i32) -> io::Result<u64> {
+    const ENTRY: u64 = 9;
+    let vector = fs::read(format!("/proc/{pid}/auxv"))?;
+    let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
+    let pairs = vector.chunks_exact(16).filter_map(|pair| Some((word(&pair[..8])?, word(&pair[8..])?)));
+    let entry = pairs.into_iter().find(|&(key, _)| key == ENTRY);
+    entry.map(|(_, address)| address).ok_or_else(|| io::Error::other("its auxiliary vector has no entry"))
+}
+
 fn zero_ended(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes
         .split_inclusive(|&byte| byte == 0)

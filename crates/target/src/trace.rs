@@ -131,6 +131,53 @@ impl Tracee {
         }
     }
 
+    /// Lets it run, with the signals that come to it, until it reaches `address`, before whose instruction it
+    /// then stands: false if the process ended before. Nobody may have waited for it.
+    ///
+    /// # Errors
+    /// Those of `ptrace`, and if it became another program before.
+    pub fn run_to(self, address: u64) -> io::Result<bool> {
+        const BREAKPOINT: u64 = 0xcc;
+        let code = self.peek(address)?;
+        self.poke(address, code & !0xff | BREAKPOINT)?;
+        let mut signal = 0;
+        loop {
+            // SAFETY: passes no memory.
+            check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, signal) })?;
+            let Some(stopped_by) = self.next_stop()? else { return Ok(false) };
+            let registers = self.registers()?;
+            if stopped_by == libc::SIGTRAP && registers.rip == address + 1 {
+                self.poke(address, code)?;
+                self.set_registers(&Registers { rip: address, orig_rax: u64::MAX, ..registers })?;
+                return Ok(true);
+            }
+            if stopped_by == libc::SIGTRAP && self.peek(address).ok() != Some(code & !0xff | BREAKPOINT) {
+                return Err(io::Error::other("it became another program before its first instruction"));
+            }
+            signal = stopped_by;
+        }
+    }
+
+    /// Waits until it stops: by which signal, or none if it ended, which is left for others to notice.
+    fn next_stop(self) -> io::Result<Option<i32>> {
+        let mut information = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let which = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
+        // SAFETY: the kernel fills the structure, for which all zeros are valid too.
+        let code = unsafe {
+            check(libc::waitid(libc::P_PID, self.tid as u32, information.as_mut_ptr(), which).into())?;
+            information.assume_init().si_code
+        };
+        if matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED) {
+            return Ok(None);
+        }
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Some(libc::WSTOPSIG(status)))
+    }
+
     /// Runs code in its name from `entry` on until it stops itself with a trap instruction, with `argument` in
     /// `rdi` and `stack` as its stack pointer, and leaves registers as they were. Other signals wait until then.
     ///

@@ -1,6 +1,6 @@
 //! Where the kernel and the host come in, in assembly.
 
-use crate::handler::{handle, open};
+use crate::handler::{SIGTRAP, handle, open};
 use crate::slot::{find, header, set_header};
 use core::arch::naked_asm;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
@@ -38,12 +38,21 @@ pub unsafe extern "C" fn enter_handler() {
         "2:",
         "and rsp, -16",
         "call {handle}",
+        "mov rsi, [rbp - 8]",
+        "mov rdx, [rbp - 16]",
         "mov rsp, rbp",
         "pop rbp",
+        "test rax, rax",
+        "jz 3f",
+        // The program's own handler, as if the kernel had called it.
+        "mov edi, {signal}",
+        "jmp rax",
+        "3:",
         "ret",
         find = sym find_slot,
         handle = sym handle,
         stack = const STACK_END,
+        signal = const SIGTRAP,
     )
 }
 

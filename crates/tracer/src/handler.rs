@@ -2,17 +2,17 @@
 
 use crate::ahead::{Next, look_ahead};
 use crate::events;
+use crate::guard;
 use crate::peek::OwnMemory;
-use crate::slot::{header, raise};
+use crate::slot::header;
 use crate::trace::Trace;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::{End, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
-use timewise_runtime::sys::{call, number};
 
 /// The signal of all our events.
-pub const SIGTRAP: u64 = 5;
+pub const SIGTRAP: u32 = 5;
 
 /// Ticks of the inherited event, one in ten milliseconds of CPU time, that a breakpoint is waited for, or that
 /// samples may stay away, before something is done about it.
@@ -39,22 +39,38 @@ pub struct SignalInfo {
 pub struct Context {
     before: [u64; 5],
     registers: Registers,
+    /// Segments, the error, the vector, blocked signals and more, down to the signal mask at the end.
+    between: [u64; MASK_WORD - 5 - size_of::<Registers>() / 8],
+    mask: u64,
 }
 
-/// Handles `SIGTRAP` for the thread whose slot this is.
+/// Which word of a `ucontext_t` of the kernel the signal mask is.
+const MASK_WORD: usize = 37;
+
+/// Handles `SIGTRAP` for the thread whose slot this is: the address of the program's own handler, if the signal
+/// is for that, else 0.
 ///
 /// # Safety
 /// All three are what the entry found: the kernel's, and the thread's own slot or null.
-pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *const Context, slot: *mut TraceSlot) {
+pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
     const TRAP_PERF: i32 = 6;
     // SAFETY: as promised; nobody else uses them while this handler runs.
-    let (info, registers) = unsafe { (&*info, &(*context).registers) };
+    let (info, context) = unsafe { (&*info, &mut *context) };
     if info.code != TRAP_PERF {
-        return end_as_natively();
+        return guard::own_handler(header(), info.code, context.mask);
     }
     // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
-    let Some(slot) = (unsafe { slot.as_mut() }) else { return };
+    let slot = unsafe { slot.as_mut() };
+    handle_event(info, &mut context.registers, slot);
+    0
+}
+
+fn handle_event(info: &SignalInfo, registers: &mut Registers, slot: Option<&mut TraceSlot>) {
     let header = header();
+    if info.data == signal_data::GUARD {
+        return guard::keep_handler(header, registers);
+    }
+    let Some(slot) = slot else { return };
     if header.active.load(Ordering::Relaxed) == 0 {
         return close(slot);
     }
@@ -150,6 +166,10 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers) {
     let mut trace = Trace::of(slot, header.length);
     match look_ahead(registers.rip, &state_of(registers), &mut memory, &mut trace) {
         Next::Wait { address, stack } => {
+            // Of two signals for one instruction the kernel keeps one.
+            if header.guarded.contains(&address) {
+                return finish(header, slot, End::NotFollowed);
+            }
             slot.expected_stack = stack.unwrap_or_default();
             if slot.armed == address {
                 return;
@@ -206,16 +226,6 @@ fn next_random(state: &mut u64) -> u64 {
 fn time_stamp() -> u64 {
     // SAFETY: reads a counter of the processor.
     unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-/// A trap of the program's own: without a handler of its own it ends the program.
-fn end_as_natively() {
-    header().own_traps.fetch_add(1, Ordering::Relaxed);
-    let default = [0_u64; 4];
-    // SAFETY: the program set no handler for this signal, or it would be here instead of ours.
-    let _ = unsafe { call(number::RT_SIGACTION, [SIGTRAP, default.as_ptr() as u64, 0, 8, 0, 0]) };
-    // Blocked until this handler returns.
-    raise(SIGTRAP);
 }
 
 /// Registers in the order of their numbers.

@@ -12,6 +12,7 @@
 pub mod ahead;
 pub mod entry;
 pub mod events;
+mod guard;
 pub mod handler;
 pub mod peek;
 pub mod slot;

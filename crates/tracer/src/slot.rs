@@ -68,11 +68,11 @@ fn has_ended(tid: u32) -> bool {
 }
 
 /// Sends a signal to the calling thread.
-pub fn raise(signal: u64) {
+pub fn raise(signal: u32) {
     // SAFETY: what the signal brings about is what the caller wants.
     unsafe {
         let process = call(number::GETPID, [0; 6]).unwrap_or_default();
         let thread = call(GETTID, [0; 6]).unwrap_or_default();
-        let _ = call(TGKILL, [process, thread, signal, 0, 0, 0]);
+        let _ = call(TGKILL, [process, thread, signal.into(), 0, 0, 0]);
     }
 }

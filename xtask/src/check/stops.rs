@@ -48,7 +48,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let mut bad = Vec::new();
     if !options.agreement {
         for case in torture::load(root)?.iter().filter(|case| is_meant(case, &options.names)) {
-            if let Some(fault) = changed(case, &timewise, &scratch, options)? {
+            let frequency = options.frequency.to_string();
+            let command = ["sample", "--sampler", "ptrace", "-F", &frequency];
+            if let Some(fault) = changed(case, &command, &timewise, &scratch, options.limit)? {
                 println!("{:24} {fault}", case.name);
                 bad.push(case.name.clone());
             }
@@ -78,21 +80,31 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn is_meant(case: &Case, names: &[String]) -> bool {
+/// Whether a case is named, or its program, or nothing is.
+pub fn is_meant(case: &Case, names: &[String]) -> bool {
     names.is_empty()
         || names.iter().any(|name| case.name == *name || case.name.split(':').next() == Some(name))
 }
 
-/// What is different under sampling, if anything is.
-fn changed(case: &Case, timewise: &Path, scratch: &Path, options: &Options) -> Result<Option<String>> {
+/// What is different under a command of `timewise`, if anything is.
+///
+/// # Errors
+/// If the program cannot be built or run.
+pub fn changed(
+    case: &Case,
+    command: &[&str],
+    timewise: &Path,
+    scratch: &Path,
+    limit_s: u32,
+) -> Result<Option<String>> {
     let program = case.build(scratch)?;
-    let limit = Duration::from_secs(options.limit.into());
+    let limit = Duration::from_secs(limit_s.into());
     let native = case.run(&program, &["env".to_string()], scratch, limit)?;
     let file = scratch.join("stops.tw");
-    let (tool, frequency) = (timewise.to_string_lossy(), options.frequency.to_string());
-    let place = file.to_string_lossy();
-    let words = [&*tool, "sample", "--sampler", "ptrace", "-F", &frequency, "-o", &place, "--"];
-    let sampled = case.run(&program, &words.map(String::from), scratch, limit)?;
+    let [tool, place] = [timewise, &file].map(|path| path.to_string_lossy());
+    let words = [&[&*tool], command, &["-o", &*place, "--"]].concat();
+    let words: Vec<String> = words.into_iter().map(String::from).collect();
+    let sampled = case.run(&program, &words, scratch, limit)?;
     // Standard error holds what we say of the run as well.
     if native.ended == sampled.ended && native.output == sampled.output {
         return Ok(None);
@@ -100,7 +112,7 @@ fn changed(case: &Case, timewise: &Path, scratch: &Path, options: &Options) -> R
     let [expected, found, said] =
         [&native.output, &sampled.output, &sampled.errors].map(|bytes| String::from_utf8_lossy(bytes));
     Ok(Some(format!(
-        "natively {} with {expected:?}\n    sampled {} with {found:?}\n    {said}",
+        "natively {} with {expected:?}\n    under timewise {} with {found:?}\n    {said}",
         native.ended, sampled.ended
     )))
 }

@@ -6,6 +6,7 @@ mod overlap;
 
 use self::edges::Edges;
 use self::overlap::Agreement;
+use super::{stops, torture};
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
@@ -20,11 +21,18 @@ const CHECKED: [&str; 3] = ["bzip2-g", "lua-g", "gnugo-g"];
 /// Branches that only one of two runs takes are no fault while they are this rare: time and addresses differ.
 const RARE: f64 = 1e-4;
 
+/// Torture programs that notice, for reasons that docs/branches.md gives: they count their descriptors, limit
+/// their addresses, or forbid system calls.
+const NOTICE: [&str; 3] = ["descriptors", "memory_limit", "seccomp_signals"];
+
 /// What to check, and how.
 #[derive(Args)]
 pub struct Options {
     /// Workloads of the suite
     names: Vec<String>,
+    /// Only whether the torture programs do as natively; names are theirs then
+    #[arg(long)]
+    torture: bool,
     /// Traces per second
     #[arg(short = 'F', long, default_value_t = 1000)]
     frequency: u32,
@@ -54,6 +62,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         true => CHECKED.map(String::from).to_vec(),
         false => options.names.clone(),
     };
+    if options.torture {
+        return torture(root, &timewise, &scratch, options);
+    }
     println!("{:12} {}", "workload", Agreement::TITLES);
     let mut bad = Vec::new();
     for workload in suite::select(root, &names)? {
@@ -77,6 +88,26 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
+    Ok(())
+}
+
+/// Whether the torture programs do as natively while they are traced.
+fn torture(root: &Path, timewise: &Path, scratch: &Path, options: &Options) -> Result<()> {
+    let frequency = options.frequency.to_string();
+    let command = ["branches", "-F", &frequency];
+    let mut bad = Vec::new();
+    for case in torture::load(root)?.iter().filter(|case| stops::is_meant(case, &options.names)) {
+        let known = NOTICE.iter().any(|name| case.name.split(':').next() == Some(name));
+        if known {
+            continue;
+        }
+        if let Some(fault) = stops::changed(case, &command, timewise, scratch, options.limit)? {
+            println!("{:24} {fault}", case.name);
+            bad.push(case.name.clone());
+        }
+    }
+    println!("torture programs changed by tracing: {}; left out: {}", bad.len(), NOTICE.join(" "));
+    ensure!(bad.is_empty(), "branch tracing changed: {}", bad.join(" "));
     Ok(())
 }
 

@@ -1,0 +1,53 @@
+//! Where the program could take `SIGTRAP` from the tracer: the system call that sets handlers is watched by
+//! breakpoints, so that the tracer keeps the program's handler for it instead.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use timewise_abi::tracing::{GUARDS, signal_data};
+use timewise_target::maps;
+use timewise_target::perf::{Event, Watched, sys};
+
+/// `mov eax, 13` and `syscall`: how C libraries make `rt_sigaction`, and Go's runtime too.
+const CALL: [u8; 7] = [0xb8, 13, 0, 0, 0, 0x0f, 0x05];
+
+/// Bytes of it before the system call itself.
+const BEFORE: u64 = 5;
+
+/// The addresses of the system call in what process `pid` has mapped now; at most as many as can be watched.
+///
+/// # Errors
+/// The system's, if its memory cannot be read.
+pub fn places(pid: i32) -> io::Result<Vec<u64>> {
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem"))?;
+    let mut places = Vec::new();
+    for mapped in maps::executable(pid)?.iter().filter(|mapped| mapped.inode != 0) {
+        let mut code = vec![0; (mapped.end - mapped.start) as usize];
+        // A file may be shorter than what is mapped of it.
+        let read = memory.read_at(&mut code, mapped.start).unwrap_or_default();
+        let found = code[..read].windows(CALL.len()).enumerate().filter(|(_, bytes)| *bytes == CALL);
+        places.extend(found.map(|(at, _)| mapped.start + at as u64 + BEFORE));
+    }
+    places.truncate(GUARDS);
+    Ok(places)
+}
+
+/// Watches one of them, in the process's first thread and all that it will make.
+///
+/// # Errors
+/// The kernel's.
+pub fn open(pid: i32, place: u64) -> io::Result<Event> {
+    let mut attributes = sys::perf_event_attr::default();
+    attributes.type_ = sys::PERF_TYPE_BREAKPOINT;
+    attributes.__bindgen_anon_1.sample_period = 1;
+    attributes.bp_type = sys::HW_BREAKPOINT_X;
+    attributes.__bindgen_anon_3.bp_addr = place;
+    attributes.__bindgen_anon_4.bp_len = size_of::<u64>() as u64;
+    attributes.sig_data = signal_data::GUARD;
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    attributes.set_inherit(1);
+    attributes.set_inherit_thread(1);
+    attributes.set_remove_on_exec(1);
+    attributes.set_sigtrap(1);
+    Event::open(&attributes, Watched::Thread(pid), None)
+}

@@ -1,0 +1,90 @@
+//! The program's own handler of `SIGTRAP`, which it sets and asks for as if it were in force.
+
+use crate::handler::SIGTRAP;
+use crate::slot::raise;
+use core::sync::atomic::Ordering;
+use timewise_abi::thread::Registers;
+use timewise_abi::tracing::TraceHeader;
+use timewise_runtime::sys::{call, number};
+
+const PROCESS_VM_READV: u64 = 310;
+const PROCESS_VM_WRITEV: u64 = 311;
+
+/// Bytes of the `syscall` instruction.
+const LENGTH: u64 = 2;
+
+/// Values of a handler.
+const DEFAULT: u64 = 0;
+const IGNORE: u64 = 1;
+
+/// `SA_` flags.
+const NO_DEFER: u64 = 0x4000_0000;
+const RESET: u64 = 0x8000_0000;
+
+/// What the program believes to be in force: handler, flags, restorer, mask.
+fn action(header: &TraceHeader) -> [u64; 4] {
+    header.action.each_ref().map(|word| word.load(Ordering::Relaxed))
+}
+
+/// The program's own handler, for a signal that is none of ours, with the signals blocked that it asked for on
+/// top of `mask`; 0 if there is nothing to be called. What ends the program does so once the tracer's handler
+/// returns.
+pub fn own_handler(header: &TraceHeader, code: i32, mask: u64) -> u64 {
+    let [handler, flags, _, blocked] = action(header);
+    // The kernel does not let a program ignore a trap that it ran into itself.
+    let sent = code <= 0;
+    if handler == DEFAULT || (handler == IGNORE && !sent) {
+        set_default();
+        // Blocked until the tracer's handler returns.
+        raise(SIGTRAP);
+        return 0;
+    }
+    if handler == IGNORE {
+        return 0;
+    }
+    if flags & RESET != 0 {
+        header.action[0].store(DEFAULT, Ordering::Relaxed);
+    }
+    let own = if flags & NO_DEFER == 0 { 1 << (SIGTRAP - 1) } else { 0 };
+    timewise_runtime::sys::signal::set_mask(mask | blocked | own);
+    handler
+}
+
+fn set_default() {
+    let default = [DEFAULT, 0, 0, 0];
+    // SAFETY: the program did not ask for anything else.
+    let _ = unsafe { call(number::RT_SIGACTION, [SIGTRAP.into(), default.as_ptr() as u64, 0, 8, 0, 0]) };
+}
+
+/// The thread stands before `rt_sigaction`. If it is about our signal, it is done here instead, and passed over.
+pub fn keep_handler(header: &TraceHeader, registers: &mut Registers) {
+    let (signal, new, old) = (registers.rdi, registers.rsi, registers.rdx);
+    if signal != u64::from(SIGTRAP) {
+        return;
+    }
+    const BAD_ADDRESS: u64 = -14_i64 as u64;
+    let before = action(header);
+    let mut wanted = before;
+    let read = new == 0 || copy(PROCESS_VM_READV, &mut wanted, new);
+    if read {
+        for (place, word) in header.action.iter().zip(wanted) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+    let mut shown = before;
+    let written = old == 0 || copy(PROCESS_VM_WRITEV, &mut shown, old);
+    registers.rax = if read && written { 0 } else { BAD_ADDRESS };
+    registers.rip += LENGTH;
+}
+
+/// Copies an action between here and the program's memory, through the kernel: false if that is not there.
+fn copy(direction: u64, action: &mut [u64; 4], address: u64) -> bool {
+    let size = size_of_val(action) as u64;
+    let (local, remote) = ([action.as_mut_ptr() as u64, size], [address, size]);
+    // SAFETY: asks for a number.
+    let process = unsafe { call(number::GETPID, [0; 6]) }.unwrap_or_default();
+    let arguments = [process, local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+    // SAFETY: the kernel reads or writes the action, and where the program asked for it.
+    let copied = unsafe { call(direction, arguments) };
+    copied == Ok(size)
+}
