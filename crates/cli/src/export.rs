@@ -5,9 +5,10 @@ use crate::reading::{self, Charging};
 use crate::screen;
 use anyhow::{Context, bail};
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_flow::Analysis;
+use timewise_profile::Profile;
 
 /// Write a profile in a format that other tools read
 #[derive(clap::Args)]
@@ -52,6 +53,8 @@ enum Format {
     /// The same table as Apache Parquet
     #[cfg(feature = "parquet")]
     Parquet,
+    /// For `perf2bolt -pa`: branches of the executable, from timewise branches
+    BoltPreaggregated,
 }
 
 impl Format {
@@ -77,7 +80,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if output.is_none() && !format.is_text() && io::stdout().is_terminal() {
         bail!("this format is not for a terminal; name a file: --output FILE");
     }
-    let profile = reading::load(&arguments.file)?;
+    let profile = match format {
+        Format::BoltPreaggregated => branches(&arguments.file)?,
+        _ => reading::load(&arguments.file)?,
+    };
     if format.needs_samples() && profile.samples.is_empty() {
         bail!(
             "'{}' holds counts but no samples, which this format consists of; export it --to callgrind, csv or \
@@ -95,6 +101,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
         #[cfg(feature = "parquet")]
         Format::Parquet => export::parquet::export(&analysis)?,
+        Format::BoltPreaggregated => export::bolt::export(&profile).into_bytes(),
     };
     match output {
         Some(path) => {
@@ -102,4 +109,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         None => screen::write(&bytes),
     }
+}
+
+/// A profile with traces of branches, whatever else it holds.
+fn branches(file: &Path) -> anyhow::Result<Profile> {
+    let profile = Profile::load(file)?;
+    if profile.taken_branches.is_empty() {
+        bail!("'{}' holds no branches; trace them: timewise branches -- PROGRAM", file.display());
+    }
+    Ok(profile)
 }

@@ -4,11 +4,12 @@
 //! Two kinds of formats tell two kinds of things. Those made of stacks ([`folded`], [`speedscope`],
 //! [`firefox`]) hold the samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
 //! `parquet`) hold exact counts of executed instructions as well, and charge samples to instructions as
-//! reports do; [`pprof`] has both. `docs/exchange.md` says what each carries.
+//! reports do; [`pprof`] has both. [`bolt`] holds branches of traces. `docs/exchange.md` says what each carries.
 //!
 //! What this crate does not do: write files, or judge what the numbers say.
 #![forbid(unsafe_code)]
 
+pub mod bolt;
 pub mod callgrind;
 mod calls;
 mod costs;
