@@ -21,6 +21,7 @@ mod stress;
 mod torture;
 mod transparency;
 mod unprivileged;
+mod upstream;
 
 use anyhow::{Result, ensure};
 use clap::Subcommand;
@@ -51,6 +52,8 @@ pub enum Command {
     Stress(stress::Options),
     /// Sampling by stops changes no program and sees what performance events see
     Stops(stops::Options),
+    /// The test suites of perl, of a C++ library and of a JIT compiler end under count as natively
+    Upstream(upstream::Options),
     /// The main job works for a user without rights in a container
     Unprivileged(unprivileged::Options),
     /// The page of `report --format html` in a browser: clicks, search, keys, and a hundred thousand rows
@@ -74,6 +77,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Import(options) => imports::run(root, &options),
         Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
+        Command::Upstream(options) => upstream::run(root, &options),
         Command::Unprivileged(options) => unprivileged::run(root, &options),
         Command::Html(options) => html::run(root, &options),
     }
