@@ -1,6 +1,5 @@
 /* Fault handlers that change the context: skip the instruction, set its result in general and vector
- * registers, set flags, repair an address, and go elsewhere.
- * open: the call of a leaf that a handler sends elsewhere costs too much */
+ * registers, set flags, repair an address, and go elsewhere. */
 #include "torture.h"
 #include <signal.h>
 #include <ucontext.h>

@@ -21,9 +21,7 @@ pub fn take_back(process: &Process, from: u32, target: u64, registers: &mut Regi
 /// address of the branch. None if it is of a kind that cannot be made again.
 pub fn undo(process: &Process, from: u32, registers: &mut Registers) -> Option<u64> {
     let block = &process.blocks[from as usize];
-    let length = usize::from(block.length);
-    // SAFETY: the block's code in the log, which stays.
-    let code = unsafe { core::slice::from_raw_parts(block.copy as *const u8, length) };
+    let code = block.code();
     let mut at = 0;
     let mut last = None;
     while let Ok(instruction) = decode(&code[at..], block.address + at as u64) {

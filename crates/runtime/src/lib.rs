@@ -34,4 +34,5 @@ pub mod sys;
 mod system_call;
 pub mod translate;
 pub mod unit;
+mod unlink;
 pub mod vsyscall;

@@ -6,8 +6,8 @@
 //! otherwise the code is translated anew and has the next version.
 
 use crate::cache;
-use crate::link;
 use crate::state::{Block, Fragment, Process};
+use crate::unlink;
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_abi::thread::ThreadArea;
@@ -88,7 +88,7 @@ fn leave(process: &mut Process, number: u32) {
         if process.by_address.get(&address) == Some(&block) {
             process.by_address.remove(&address);
         }
-        link::undo(process, block);
+        unlink::undo(process, block);
         let retired = process.retired.entry(address).or_default();
         if retired.len() == REMEMBERED {
             retired.remove(0);

@@ -2,7 +2,8 @@
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
-use crate::calls::{Call, Calls};
+use crate::calls::Calls;
+use crate::calls::call::Call;
 use crate::emit::Toll;
 use crate::forest::Vertex;
 use crate::marks::Marks;
@@ -55,6 +56,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// Its code in the program, as it was when it was translated.
+    pub fn code(&self) -> &'static [u8] {
+        // SAFETY: the copy in the log stays, and is as long as the block.
+        unsafe { core::slice::from_raw_parts(self.copy as *const u8, self.length.into()) }
+    }
+
     /// The point at which control leaves block number `number`, this one, after so many instructions, and how
     /// many further than that point it is then.
     pub fn point(&self, number: u32, executed: u16) -> (Vertex, i64) {

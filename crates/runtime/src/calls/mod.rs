@@ -12,15 +12,20 @@
 //! wanted only of a function that waits is not noted for one that makes no calls. A direct call of one that can
 //! only return to its caller is *brief*: it needs no frame at all.
 
+pub mod call;
+pub mod choose;
+pub mod enter;
+mod events;
 mod frames;
 mod functions;
+pub mod leave;
 mod recursion;
 mod relink;
 pub mod sequence;
 mod step;
 mod strands;
 
-pub use frames::{
+pub use events::{
     close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
 pub use recursion::Way;
@@ -33,12 +38,14 @@ use crate::emit::Code;
 use crate::state::{AddressHasher, Edge};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
+use call::{Call, Callee, Jump, Returning, Site, place, recurring};
 use core::hash::BuildHasherDefault;
+use enter::Pass;
 use functions::Functions;
 use hashbrown::HashMap;
+use leave::Tail;
 use recursion::Recursion;
-use sequence::{Function, Pass, Sequence, Tail};
-use timewise_abi::log::BRIEF;
+use sequence::{Function, Sequence};
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
@@ -117,6 +124,12 @@ impl Calls {
         self.direct.get(&(u64::from_le_bytes(returns_to), start)).copied()
     }
 
+    /// Whether a thread at `address` is in the leaf that calls with a counter for their cost call.
+    pub fn is_in_callee(&mut self, space: &AddressSpace, cost: u32, address: u64) -> bool {
+        let callee = self.sites.get(&cost).and_then(|site| site.callee);
+        callee.is_some() && self.starts.leaf(space, address) == callee
+    }
+
     /// The counters for a call by `block`, whose code begins at an address, that returns to another if it is direct, of
     /// the code at a third, which begins with `code`; `take` gives a fresh one by its number.
     pub fn add(
@@ -141,7 +154,8 @@ impl Calls {
         };
         let callee = match callee {
             Callee::Function(start) => Some(start),
-            Callee::Leaf | Callee::Brief | Callee::Stub(_) => None,
+            Callee::Leaf | Callee::Brief => Some(address),
+            Callee::Stub(_) => None,
         };
         self.sites.insert(call.cost, Site { block, caller, callee });
         call
@@ -328,89 +342,5 @@ impl Calls {
     /// By its number.
     pub fn sequence(&self, number: u32) -> &Sequence {
         &self.all[number as usize]
-    }
-}
-
-/// What is known of a function that returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Returning {
-    /// Its call has no frame.
-    Brief {
-        /// The counter for the cost of the call.
-        cost: u32,
-    },
-    /// It has one.
-    Framed {
-        /// The counter for the cost of the call, if it is always the same.
-        cost: Option<u32>,
-        /// The function.
-        callee: Function,
-    },
-}
-
-/// A jump from the end of a block to another; both with their address and code.
-#[derive(Clone, Copy, Debug)]
-pub struct Jump<'a> {
-    /// The block that jumps.
-    pub from: (u64, &'a [u8]),
-    /// Where to.
-    pub to: (u64, &'a [u8]),
-    /// Instructions of the block that jumps.
-    pub instructions: u16,
-    /// How far the thread is ahead of its clock.
-    pub ahead: i32,
-}
-
-/// The counters of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Call {
-    /// For its cost, in bytes from counter 0.
-    pub cost: u32,
-    /// What is called.
-    pub callee: Callee,
-    /// Where the function begins that calls, if it is known.
-    pub caller: Option<u64>,
-}
-
-/// What is called or jumped to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Callee {
-    /// A function, by where it begins.
-    Function(u64),
-    /// A function that makes no calls: no activation of it ever waits.
-    Leaf,
-    /// The same, called straight: its return can be of no other call, so this one needs no frame.
-    Brief,
-    /// Code that only jumps on to a function, as linkers make it, by its address.
-    Stub(u64),
-}
-
-/// Where a call is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Site {
-    /// The block that it ends.
-    block: u32,
-    /// Where the function begins that calls, if it is known.
-    caller: Option<u64>,
-    /// Where the one begins that is called, if it is not passed on.
-    callee: Option<u64>,
-}
-
-/// Without room for a counter nothing can be noted of a function.
-fn recurring(function: u32) -> Function {
-    if function == 0 { Function::Once } else { Function::Recurring(function) }
-}
-
-/// Where counter `number` lies, in bytes from counter 0: 0 stands for nobody's if there was no room.
-fn place(number: u32) -> u32 {
-    if number == timewise_abi::NONE { 0 } else { 8 * number }
-}
-
-/// What an edge record says of a call's cost.
-pub fn recorded(call: Call) -> u32 {
-    match call.cost / 8 {
-        0 => timewise_abi::NONE,
-        number if call.callee == Callee::Brief => number | BRIEF,
-        number => number,
     }
 }

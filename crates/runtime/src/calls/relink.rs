@@ -5,8 +5,8 @@
 use super::frames::Frames;
 use super::recursion::Way;
 use super::strands;
-use crate::link;
 use crate::state::Process;
+use crate::unlink;
 use alloc::collections::BTreeMap;
 use timewise_abi::thread::ThreadArea;
 
@@ -30,8 +30,8 @@ pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
     let latest = begins.and_then(|begins| calls.starts.start(space, begins));
     for way in ways {
         match way {
-            Way::Exit(number) => link::renew_exit(process, number),
-            Way::Target(number) => link::renew_target(process, number),
+            Way::Exit(number) => unlink::renew_exit(process, number),
+            Way::Target(number) => unlink::renew_target(process, number),
         }
     }
     let now = area.clock;

@@ -1,0 +1,196 @@
+//! What is added at returns, and at jumps from one function to another.
+
+use super::sequence::{Function, GIVE_BACK, at, borrow, length, now, unmatched};
+use super::step::{FRAME, Step};
+use crate::emit::Borrowed::{Rax, Rcx, Rdx};
+use crate::emit::{gs, spill_slot};
+use alloc::vec::Vec;
+use timewise_abi::thread::COUNTERS;
+
+/// Spill slot of the third register that is borrowed; the others are an indirect branch's.
+const RAX_SLOT: u32 = 4;
+
+/// Spill slot of a cost, while another register than it was in is wanted.
+const COST_SLOT: u32 = 5;
+
+/// Adds what is in `rcx` to the cost of the call whose frame `rdx` holds, without a flag changed.
+const ADD_TO_COST: [Step; 4] = [
+    Step::FollowHalf(Rax, Rdx, at!(cost)),
+    Step::LoadCounter(Rdx, Rax),
+    Step::Sum(Rdx, Rdx, Rcx, 0),
+    Step::SaveCounter(Rax, Rdx),
+];
+
+/// Takes what is in `rcx` from the site at which an older activation waits of the function that the latest frame
+/// is of, if that may recur, and notes that it waits there again; without a flag changed.
+fn take_from_older() -> Vec<Step> {
+    let rest = [
+        Step::FollowHalf(Rax, Rdx, at!(older)),
+        Step::SaveCounterHalf(Rcx, Rax),
+        Step::Load(Rcx, spill_slot(COST_SLOT)),
+        Step::LoadCounter(Rdx, Rax),
+        Step::Not(Rcx),
+        Step::Sum(Rdx, Rdx, Rcx, 1),
+        Step::SaveCounter(Rax, Rdx),
+    ];
+    let mut steps = Vec::from([
+        Step::Save(spill_slot(COST_SLOT), Rcx),
+        Step::Load(Rdx, gs!(frame_top)),
+        Step::FollowHalf(Rcx, Rdx, at!(function)),
+        Step::SkipIfZero(length(&rest)),
+    ]);
+    steps.extend(rest);
+    steps
+}
+
+/// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
+/// are borrowed already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leave {
+    /// By how much more than 8 bytes the return moves the stack pointer.
+    pub discard: u16,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+    /// The exit to leave by if another call is the latest.
+    pub exit: u32,
+    /// Where [`Sequence::Unmatched`] stands for that.
+    pub unmatched: u64,
+    /// Whether no flag is read before it is written.
+    pub is_free: bool,
+    /// The counter for the cost of the call, if it is always the same.
+    pub cost: Option<u32>,
+    /// The function that returns.
+    pub callee: Function,
+}
+
+/// At a jump to another function: the present activation becomes one of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// The function that is jumped to; never unknown.
+    pub callee: Function,
+    /// How far the thread is ahead of its clock.
+    pub ahead: i32,
+    /// Whether `rcx` and `rdx` are borrowed already.
+    pub borrowed: bool,
+}
+
+impl Leave {
+    /// What it does.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = self.check();
+        if self.is_free {
+            self.charge(&mut steps);
+        } else {
+            self.charge_without_flags(&mut steps);
+        }
+        steps.extend(GIVE_BACK);
+        steps
+    }
+
+    /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
+    fn check(&self) -> Vec<Step> {
+        let mut steps = Vec::from([Step::Load(Rdx, gs!(frame_top))]);
+        let discard = i32::from(self.discard);
+        if self.is_free {
+            steps.extend([
+                Step::Stack(Rcx, -8 - discard),
+                Step::LeaveUnlessEqual(Rdx, at!(slot), Rcx, self.unmatched),
+            ]);
+            return steps;
+        }
+        let leave = unmatched(self.exit);
+        steps.extend([
+            Step::Follow(Rcx, Rdx, at!(slot)),
+            // `not` subtracts without a flag, but one too many.
+            Step::Not(Rcx),
+            Step::StackSum(Rcx, Rcx, -7 - discard),
+            Step::SkipIfZero(length(&leave)),
+        ]);
+        steps.extend(leave);
+        steps
+    }
+
+    fn charge(&self, steps: &mut Vec<Step>) {
+        steps.extend(now(Rcx, self.ahead));
+        steps.push(Step::Subtract(Rcx, Rdx, at!(clock)));
+        match self.cost {
+            Some(cost) => steps.push(Step::AddTo(COUNTERS + cost, Rcx)),
+            None => {
+                steps.extend([Step::FollowHalf(Rdx, Rdx, at!(cost)), Step::AddToCounter(Rdx, Rcx)]);
+                if self.callee != Function::Once {
+                    steps.push(Step::Load(Rdx, gs!(frame_top)));
+                }
+            }
+        }
+        // Where an older activation of the function waits, this one was charged too.
+        match self.callee {
+            Function::Once => {}
+            Function::Recurring(function) => steps.extend([
+                Step::FollowHalf(Rdx, Rdx, at!(older)),
+                Step::SubtractFromCounter(Rdx, Rcx),
+                Step::SaveHalf(COUNTERS + function, Rdx),
+            ]),
+            Function::Unknown => {
+                let rest = [
+                    Step::FollowHalf(Rdx, Rdx, at!(older)),
+                    Step::SaveCounterHalf(Rcx, Rdx),
+                    Step::Load(Rcx, spill_slot(COST_SLOT)),
+                    Step::SubtractFromCounter(Rdx, Rcx),
+                ];
+                steps.extend([
+                    Step::Save(spill_slot(COST_SLOT), Rcx),
+                    Step::FollowHalf(Rcx, Rdx, at!(function)),
+                    Step::SkipIfZero(length(&rest)),
+                ]);
+                steps.extend(rest);
+            }
+        }
+        steps.push(Step::Pop);
+    }
+
+    fn charge_without_flags(&self, steps: &mut Vec<Step>) {
+        steps.push(Step::Save(spill_slot(RAX_SLOT), Rax));
+        steps.extend(now(Rcx, self.ahead));
+        steps.extend([Step::Follow(Rax, Rdx, at!(clock)), Step::Not(Rax), Step::Sum(Rcx, Rcx, Rax, 1)]);
+        steps.extend(ADD_TO_COST);
+        if self.callee != Function::Once {
+            steps.extend(take_from_older());
+        }
+        steps.extend([
+            Step::Load(Rcx, gs!(frame_top)),
+            Step::Ahead(Rcx, Rcx, -i32::from(FRAME)),
+            Step::Save(gs!(frame_top), Rcx),
+            Step::Load(Rax, spill_slot(RAX_SLOT)),
+        ]);
+    }
+}
+
+impl Tail {
+    /// What it does.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = borrow(self.borrowed);
+        steps.extend([Step::Save(spill_slot(RAX_SLOT), Rax), Step::Load(Rdx, gs!(frame_top))]);
+        // What the activation cost so far is charged as the present function's.
+        steps.extend(now(Rcx, self.ahead));
+        steps.extend([
+            Step::Follow(Rax, Rdx, at!(clock)),
+            Step::Put(Rdx, at!(clock), Rcx),
+            Step::Not(Rax),
+            Step::Sum(Rcx, Rcx, Rax, 1),
+        ]);
+        steps.extend(ADD_TO_COST);
+        steps.extend(take_from_older());
+        steps.push(Step::Load(Rdx, gs!(frame_top)));
+        match self.callee {
+            Function::Recurring(function) => steps.extend([
+                Step::LoadHalf(Rcx, COUNTERS + function),
+                Step::PutHalf(Rdx, at!(older), Rcx),
+                Step::PutNumber(Rdx, at!(function), function),
+            ]),
+            Function::Once | Function::Unknown => steps.push(Step::PutNumber(Rdx, at!(function), 0)),
+        }
+        steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
+        steps.extend(GIVE_BACK);
+        steps
+    }
+}

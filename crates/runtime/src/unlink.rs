@@ -1,0 +1,118 @@
+//! Undoing what leads to translated code, and having it made anew.
+
+use crate::cache;
+use crate::entry;
+use crate::state::{Exit, Process, Target};
+use timewise_abi::NONE;
+
+/// Has the way of an exit made anew when a thread next takes it.
+pub fn renew_exit(process: &mut Process, number: u32) {
+    let Exit { place, stub, to, linked, next, .. } = process.exits[number as usize];
+    if linked {
+        // The stub lies in the region of its exit, so it is in reach.
+        let _ = place == 0 || cache::link(place, stub);
+        // Out of the list of what leads to the block.
+        let first = process.blocks[to as usize].exits;
+        if first == number {
+            process.blocks[to as usize].exits = next;
+        } else {
+            let mut at = first;
+            while let Some(exit) = process.exits.get_mut(at as usize) {
+                at = exit.next;
+                if at == number {
+                    exit.next = next;
+                    break;
+                }
+            }
+        }
+    }
+    let exit = &mut process.exits[number as usize];
+    (exit.linked, exit.to, exit.next) = (false, NONE, NONE);
+}
+
+/// Likewise the stub of an indirect branch's target.
+pub fn renew_target(process: &mut Process, number: u32) {
+    let target = &mut process.targets[number as usize];
+    let Target { place, to, edge, switch, .. } = *target;
+    target.outdated = true;
+    if core::mem::replace(&mut target.live, false) {
+        cache::write(switch, &[0]);
+        shorten(process, place);
+    }
+    if let Some(calls) = &mut process.calls {
+        calls.keep(place, to, edge);
+    }
+}
+
+/// Lets the stub of a target that was taken out do its work again, if it can.
+pub fn enter_again(process: &mut Process, number: u32) -> bool {
+    let Target { place, code, switch, on, after, .. } = process.targets[number as usize];
+    let head = process.heads.get(&place).copied().unwrap_or(NONE);
+    let in_chain = chain(process, place).any(|n| n == number);
+    if !in_chain && head != after {
+        return false;
+    }
+    cache::write(switch, &[on]);
+    process.targets[number as usize].live = true;
+    if !in_chain {
+        cache::set_entry(place, code);
+        process.heads.insert(place, number);
+    }
+    true
+}
+
+/// The targets whose stubs a table's entry leads to, one after the other.
+pub fn chain(process: &Process, place: u64) -> impl Iterator<Item = u32> + '_ {
+    let mut next = process.heads.get(&place).copied().unwrap_or(NONE);
+    core::iter::from_fn(move || {
+        let number = next;
+        next = process.targets.get(number as usize)?.after;
+        Some(number)
+    })
+}
+
+/// Undoes everything that leads to a block from outside its fragment. Threads that are on their way
+/// still arrive.
+pub fn undo(process: &mut Process, block: u32) {
+    let mut number = core::mem::replace(&mut process.blocks[block as usize].exits, NONE);
+    while let Some(exit) = process.exits.get_mut(number as usize) {
+        exit.linked = false;
+        if exit.place != 0 {
+            // The stub lies in the region of its exit, so it is in reach.
+            let _ = cache::link(exit.place, exit.stub);
+        }
+        number = core::mem::replace(&mut exit.next, NONE);
+    }
+    let mut number = process.blocks[block as usize].targets;
+    while let Some(target) = process.targets.get_mut(number as usize) {
+        let Target { place, next, .. } = *target;
+        if core::mem::replace(&mut target.live, false) {
+            cache::write(target.switch, &[0]);
+            process.withdrawn.insert((place, block), number);
+            shorten(process, place);
+        }
+        number = next;
+    }
+}
+
+/// Takes targets that are no longer live from the head of a table's entry.
+fn shorten(process: &mut Process, place: u64) {
+    let Some(&first) = process.heads.get(&place) else { return };
+    let mut head = first;
+    while let Some(target) = process.targets.get(head as usize).filter(|target| !target.live) {
+        head = target.after;
+    }
+    if head == first {
+        return;
+    }
+    match process.targets.get(head as usize) {
+        Some(target) => {
+            cache::set_entry(place, target.code);
+            process.heads.insert(place, head);
+        }
+        None => {
+            cache::set_entry(place, entry::miss_routine_of_entry(place));
+            process.heads.remove(&place);
+        }
+    }
+}
