@@ -24,6 +24,6 @@ pub use registers::{moves_stack, unused_registers};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
 pub use stack::depths;
-pub use stack_change::stack_change;
+pub use stack_change::{does_nothing, stack_change};
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

@@ -1,7 +1,7 @@
 //! Looking ahead: from a state of a thread to the next instruction whose way out is not known.
 
 use timewise_abi::tracing::End;
-use timewise_isa::{Control, DecodeError, State, decode, destination, stack_change};
+use timewise_isa::{Control, DecodeError, State, decode, destination, does_nothing, stack_change};
 
 /// How many instructions are looked at without one that has to be waited for. Straight code this long is not
 /// met; a loop of jumps alone is, and would never end.
@@ -44,8 +44,10 @@ pub enum Next {
 struct Known {
     /// Its registers are those of the state.
     registers: bool,
-    /// Its memory is as it is now.
+    /// Its memory is as it is now, but for what was pushed.
     memory: bool,
+    /// The lowest and the highest address of what calls pushed, which is not in memory yet.
+    pushed: Option<(u64, u64)>,
     /// Its stack pointer.
     stack: Option<u64>,
 }
@@ -54,7 +56,7 @@ struct Known {
 pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches: &mut impl Branches) -> Next {
     let mut state = *state;
     let mut at = start;
-    let mut known = Known { registers: true, memory: true, stack: Some(state.general[4]) };
+    let mut known = Known { registers: true, memory: true, pushed: None, stack: Some(state.general[4]) };
     for step in 0..PATIENCE {
         let instruction = match decode(memory.code(at), at) {
             Ok(instruction) => instruction,
@@ -63,6 +65,10 @@ pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches:
         };
         let wait = Next::Wait { address: at, stack: known.stack };
         let to = match instruction.control {
+            Control::Next if does_nothing(memory.code(at)) => {
+                at = instruction.next();
+                continue;
+            }
             Control::Next => {
                 let change = stack_change(memory.code(at));
                 known.stack = known.stack.zip(change).map(|(stack, by)| stack.wrapping_add_signed(by));
@@ -86,9 +92,17 @@ pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches:
                 let code = memory.code(at);
                 let length = code.len().min(bytes.len());
                 bytes[..length].copy_from_slice(&code[..length]);
-                let Some(way) = destination(&bytes[..length], at, &state, |word| memory.word(word)) else {
-                    return Next::End(End::Unreadable);
+                let mut is_pushed = false;
+                let read = |word: u64| {
+                    is_pushed =
+                        known.pushed.is_some_and(|(low, high)| word.saturating_add(8) > low && word < high);
+                    if is_pushed { None } else { memory.word(word) }
                 };
+                let way = destination(&bytes[..length], at, &state, read);
+                if is_pushed {
+                    return wait;
+                }
+                let Some(way) = way else { return Next::End(End::Unreadable) };
                 if !way.taken {
                     branches.decided();
                     known.registers &= !matches!(instruction.control, Control::CountBranch { .. });
@@ -107,8 +121,11 @@ pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches:
         };
         known.stack = known.stack.map(|stack| stack.wrapping_add_signed(by));
         state.general[4] = state.general[4].wrapping_add_signed(by);
-        // What a call pushes is not in memory yet.
-        known.memory &= by >= 0;
+        if by < 0 {
+            let slot = state.general[4];
+            let (low, high) = known.pushed.unwrap_or((slot, slot.wrapping_add(8)));
+            known.pushed = Some((low.min(slot), high.max(slot.wrapping_add(8))));
+        }
         known.registers &= !matches!(instruction.control, Control::CountBranch { .. });
         if branches.full() {
             // The branch at the start is executed whatever happens; of another that is to be seen.

@@ -74,7 +74,7 @@ fn a_branch_is_decided_where_the_thread_stands_and_waited_for_where_it_does_not(
 fn the_last_branch_is_sure_only_where_the_thread_stands() {
     let jump = &[0xeb, 0xfe];
     assert_eq!(ahead(jump, 0, 1), (Next::End(End::Full), Vec::from([(0x1000, 0x1000)])));
-    let later = &[0x90, 0xeb, 0xfd];
+    let later = &[0x91, 0xeb, 0xfd];
     assert_eq!(ahead(later, 0, 1), (wait(0x1000, 0x8000), Vec::from([(0x1001, 0x1000)])));
 }
 
@@ -83,6 +83,16 @@ fn what_a_call_pushed_is_not_read_before_it_is_there() {
     // call 5; ret: the return address is not in memory yet
     let code = &[0xe8, 0, 0, 0, 0, 0xc3];
     assert_eq!(ahead(code, 0, 16), (wait(0x1005, 0x7ff8), Vec::from([(0x1000, 0x1005)])));
+}
+
+#[test]
+fn linkage_stubs_need_no_breakpoint() {
+    // call 8; 8: endbr64; jmp [rip+2]: reads 0x1014, where this code has a return
+    let code = &[
+        0xe8, 3, 0, 0, 0, 0xcc, 0xcc, 0xcc, 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc, 0xc3,
+    ];
+    let branches = Vec::from([(0x1000, 0x1008), (0x100c, 0x1014)]);
+    assert_eq!(ahead(code, 0, 16), (wait(0x1014, 0x7ff8), branches));
 }
 
 #[test]
