@@ -31,11 +31,22 @@ pub fn report(
     };
     let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
+    if all == 0 {
+        out += &style.wrap(Tone::Faint, none(by));
+    }
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
         out += &style.wrap(Tone::Faint, &rest);
     }
     out
+}
+
+/// What stands below a table without rows.
+fn none(by: By) -> &'static str {
+    match by {
+        By::Waiting => "no thread was seen to wait; that others took its processor is no waiting",
+        _ => "none in this profile",
+    }
 }
 
 fn functions(

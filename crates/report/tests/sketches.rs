@@ -278,6 +278,16 @@ fn counts_without_samples_show_shares_of_instructions() {
 }
 
 #[test]
+fn a_table_without_rows_says_so() {
+    let profile = figure_1();
+    let analysis = Analysis::new(&profile, None);
+    let last = |by| listing::report(&analysis, by, None, style()).lines().last().unwrap().to_string();
+    assert_eq!(last(By::Waiting), "no thread was seen to wait; that others took its processor is no waiting");
+    assert_eq!(last(By::Call), "none in this profile");
+    assert!(!last(By::Loop).contains("none"));
+}
+
+#[test]
 fn waiting_is_shown_where_it_is_notable() {
     let profile = sketch(
         "clock cpu-clock:u 3e9 3e9 3e9 250000
