@@ -7,7 +7,6 @@
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, spill_slot};
 use alloc::vec::Vec;
 use core::ops::Range;
-use timewise_isa::FlagSet;
 
 /// Bytes that are compared by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,48 +36,22 @@ fn pieces(source: u64, length: usize, free: &[Range<usize>]) -> Vec<Piece> {
 }
 
 /// Emits the comparison of the code at `source` with `bytes`, but for those of `free`. Returns the
-/// displacements of the jumps that are taken if they differ, and whether `rcx` is borrowed there.
-pub fn emit(
-    code: &mut Code,
-    source: u64,
-    bytes: &[u8],
-    free: &[Range<usize>],
-    live: FlagSet,
-) -> (Vec<usize>, bool) {
-    let borrows = !live.is_empty() || !code.reaches(source);
-    if borrows {
-        code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rcx);
-    }
+/// displacements of the jumps that are taken if they differ; `rcx` is borrowed there. No flag is changed: which
+/// are alive is up to the code that stands there now.
+pub fn emit(code: &mut Code, source: u64, bytes: &[u8], free: &[Range<usize>]) -> Vec<usize> {
+    code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rcx);
     let mut failures = Vec::new();
     for Piece { at, size } in pieces(source, bytes.len(), free) {
         let mut value = [0; 4];
         value[..size].copy_from_slice(&bytes[at..at + size]);
-        let place = source + at as u64;
-        failures.push(match borrows {
-            true => compare_aside(code, place, size, u32::from_le_bytes(value)),
-            false => compare(code, place, size, value),
-        });
+        failures.push(compare(code, source + at as u64, size, u32::from_le_bytes(value)));
     }
-    if borrows {
-        code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
-    }
-    (failures, borrows)
+    code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
+    failures
 }
 
-/// `cmp [place], value` and a jump.
-fn compare(code: &mut Code, place: u64, size: usize, value: [u8; 4]) -> usize {
-    const EQUAL_NOT: u8 = 5;
-    let opcode: &[u8] = match size {
-        4 => &[0x81, 0x3d],
-        2 => &[0x66, 0x81, 0x3d],
-        _ => &[0x80, 0x3d],
-    };
-    code.relative(opcode, place, &value[..size]);
-    code.branch_here(EQUAL_NOT)
-}
-
-/// The same without a flag changed, in `rcx`.
-fn compare_aside(code: &mut Code, place: u64, size: usize, value: u32) -> usize {
+/// Compares in `rcx`, and jumps if it differs.
+fn compare(code: &mut Code, place: u64, size: usize, value: u32) -> usize {
     let load: &[u8] = match size {
         4 => &[0x8b],       // mov ecx, [place]
         2 => &[0x0f, 0xb7], // movzx ecx, word [place]

@@ -122,7 +122,6 @@ struct Translation<'a> {
 struct Failed {
     block: u32,
     places: Vec<usize>,
-    borrowed: bool,
 }
 
 /// The displacement at position `place` of the code is to lead to block `to`.
@@ -252,20 +251,17 @@ impl Translation<'_> {
     fn check(&mut self, block: usize) {
         let source = self.unit.instructions[0].address;
         let free = self.free.as_deref().unwrap_or_default();
-        let live = self.unit.blocks[block].live;
-        let (places, borrowed) = check::emit(&mut self.code, source, &self.unit.bytes, free, live);
-        self.failures.push(Failed { block: self.first + block as u32, places, borrowed });
+        let places = check::emit(&mut self.code, source, &self.unit.bytes, free);
+        self.failures.push(Failed { block: self.first + block as u32, places });
     }
 
     fn failures(&mut self) {
-        for Failed { block, places, borrowed } in core::mem::take(&mut self.failures) {
+        for Failed { block, places } in core::mem::take(&mut self.failures) {
             for place in places {
                 let here = self.code.bytes.len();
                 self.code.fix(place, here);
             }
-            if borrowed {
-                self.code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
-            }
+            self.code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
             let stub = self.way_out(block);
             let place = self.code.plain_jump_here();
             self.code.fix_to(place, stub);

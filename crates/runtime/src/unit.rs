@@ -207,6 +207,11 @@ fn live_before(instruction: &Instruction, after: FlagSet) -> FlagSet {
 }
 
 fn find_live_flags(world: &mut impl World, unit: &mut Unit) {
+    // Other code may stand there by the time that control comes, and read any of them.
+    if world.may_change(unit.instructions[0].address) {
+        unit.blocks.iter_mut().for_each(|block| block.live = FlagSet::ALL);
+        return;
+    }
     // From the blocks without flags alive upwards: the least solution is the true one.
     for block in &mut unit.blocks {
         block.live = FlagSet::NONE;
