@@ -189,6 +189,19 @@ fn coroutines_cost_each_other_nothing() {
 }
 
 #[test]
+fn stacks_may_lie_side_by_side_and_be_switched_in_place() {
+    assert_totals("near_stacks.c", &[]);
+    assert_totals("switch_in_place.c", &[]);
+}
+
+#[test]
+fn functions_are_entered_otherwise_than_by_calls() {
+    for program in ["fall_through.c", "middle_entry.c", "cold_landing.c", "pushed_return.c", "retpoline.c"] {
+        assert_counted(program, &profiled(program, "count"));
+    }
+}
+
+#[test]
 fn handlers_cost_whom_they_interrupt_nothing() {
     assert_totals("signal_stack.c", &["signals", "work"]);
 }

@@ -10,9 +10,11 @@
 //! mapped privately.
 
 use crate::range_map::RangeMap;
+use crate::state::AddressHasher;
 use crate::sys::filter::is_confined;
 use crate::sys::maps::{self, Line};
 use alloc::vec::Vec;
+use core::hash::Hasher;
 use core::ops::Range;
 use timewise_abi::Failure;
 use timewise_abi::log::{Log, MappingRecord};
@@ -85,6 +87,15 @@ impl AddressSpace {
         let [a, b] = [one, other].map(|Mapping(n)| &self.records[n as usize]);
         let base = |r: &MappingRecord| r.start.wrapping_sub(r.file_offset);
         one == other || (a.inode != 0 && (a.inode, a.device, base(a)) == (b.inode, b.device, base(b)))
+    }
+
+    /// What tells a mapping of a file from another at the same address: the same for [`AddressSpace::same`] ones.
+    pub fn identity(&self, address: u64) -> u64 {
+        let Some(Mapping(number)) = self.mapping(address) else { return 0 };
+        let MappingRecord { inode, device, start, file_offset, .. } = self.records[number as usize];
+        let mut hasher = AddressHasher::default();
+        [inode, device, start.wrapping_sub(file_offset)].into_iter().for_each(|part| hasher.write_u64(part));
+        if inode == 0 { 0 } else { hasher.finish() }
     }
 
     fn has_file(&self, Mapping(number): Mapping) -> bool {

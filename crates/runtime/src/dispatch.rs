@@ -96,6 +96,7 @@ fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure>
 pub fn enter(process: &mut Process, area: &mut ThreadArea, address: u64) -> Result<Option<u64>, Failure> {
     let Some(to) = block_at(process, address)? else { return Ok(None) };
     external(process, area, NONE, 0, to)?;
+    calls::relink(process, area, NONE);
     Ok(Some(process.blocks[to as usize].entry))
 }
 

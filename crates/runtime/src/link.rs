@@ -156,10 +156,15 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let toll = placing::toll(passage, process.shared, process.record)?;
     let address = process.blocks[to as usize].address;
     let code = process.blocks[to as usize].code();
-    let Block { address: begins, length, .. } = process.blocks[from as usize];
-    let returns_to = (kind == edge_kind::CALL).then(|| begins + u64::from(length));
-    let caller = (from, begins, returns_to);
+    let end = process.blocks[from as usize].end();
+    let returns_to = (kind == edge_kind::CALL).then_some(end + 1);
+    let caller = (from, end, returns_to);
     let Process { calls, space, shared, record, .. } = &mut *process;
+    // Calls are noted with their costs, returns where they lead to where no call was made.
+    let is_other = !matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL | edge_kind::RETURN);
+    if let Some(calls) = calls.as_mut().filter(|_| is_other) {
+        calls.leads(space, end, address);
+    }
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let call = call.map(|calls| calls.add(space, caller, (address, code), || shared.take_counter(record)));
     let cost = call.map_or(NONE, call::recorded);
@@ -214,8 +219,9 @@ fn arrive(
         };
         exits.push(Exit { stub, ..Exit::new(from, edge_kind::UNMATCHED, last.instructions, address) });
     }
-    if let Some(calls) = calls.as_mut().filter(|_| moves_stack) {
-        calls.moves_to(space, exit, (last.address, address), || shared.take_counter(record));
+    let lands = moves_stack || (kind == edge_kind::RETURN && sequence.is_none());
+    if let Some(calls) = calls.as_mut().filter(|_| lands) {
+        calls.moves_to(space, exit, (last.end(), address), || shared.take_counter(record));
     }
     Ok((found, may_leave.then_some(exit)))
 }

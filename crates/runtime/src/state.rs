@@ -62,6 +62,11 @@ impl Block {
         unsafe { core::slice::from_raw_parts(self.copy as *const u8, self.length.into()) }
     }
 
+    /// Address of the last byte of its code, which is of the same function as what control leaves it by.
+    pub fn end(&self) -> u64 {
+        self.address + u64::from(self.length) - 1
+    }
+
     /// The point at which control leaves block number `number`, this one, after so many instructions, and how
     /// many further than that point it is then.
     pub fn point(&self, number: u32, executed: u16) -> (Vertex, i64) {

@@ -80,7 +80,28 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
+    note_functions(process, &unit);
     Ok(Some(first))
+}
+
+/// Notes where a unit leads from one function to another within itself.
+fn note_functions(process: &mut Process, unit: &Unit) {
+    let Process { calls: Some(calls), space, .. } = process else { return };
+    let starts = |block: usize| unit.instructions[unit.blocks[block].instructions.start].address;
+    let ends = |block: usize| unit.last(block).next() - 1;
+    let last = unit.blocks.len() - 1;
+    if calls.is_one_function(space, starts(0), ends(last)) {
+        return;
+    }
+    for block in 0..=last {
+        calls.leads(space, starts(block), ends(block));
+        if block > 0 && unit.falls_through(block - 1) {
+            calls.leads(space, ends(block - 1), starts(block));
+        }
+        if let Some(inside) = unit.blocks[block].inside {
+            calls.leads(space, ends(block), starts(inside));
+        }
+    }
 }
 
 /// Writes the stub for an exit into cold room: its address.
@@ -208,7 +229,7 @@ impl Translation<'_> {
                 Control::Call { target } if self.process.space.is_settled(start) => Some(target),
                 _ => None,
             };
-            calls.add_site(unit.last(block).next(), target);
+            calls.add_site(&self.process.space, unit.last(block).next(), target);
         }
         if self.free.is_some() {
             self.check(block);

@@ -42,10 +42,10 @@ pub fn leave(
     let Process { calls: Some(calls), space, cache, shared, record, .. } = &mut *process else {
         return Ok(None);
     };
-    if !calls.is_site(to) {
+    if !calls.is_site(space, to) {
         return Ok(None);
     }
-    Ok(Some(match calls.returning(space, (to, block.address), || shared.take_counter(record)) {
+    Ok(Some(match calls.returning(space, (to, block.end()), || shared.take_counter(record)) {
         Returning::Brief { cost } => Sequence::Brief(Brief { cost, ahead, is_free, returns: true }),
         Returning::Framed { cost, callee } => {
             let unmatched = calls.put_unmatched(cache.region(region), exit);

@@ -13,6 +13,9 @@ use timewise_abi::thread::{Frame, Registers, ThreadArea, state};
 /// Bytes at the end of a thread area that are made inaccessible.
 const GUARD: u64 = 0x1000;
 
+/// How far below its latest call a function that left the stack is taken to have had its own part of it.
+const OWN: u64 = 1 << 10;
+
 /// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
 /// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer, maybe
 /// into another function.
@@ -39,7 +42,10 @@ fn matched(
     if frames.end_down_to(ends) {
         return;
     }
-    if frames.is_near(stack) {
+    let back = strands::find(&*frames.area, |open| open.iter().rev().any(|frame| ends(&frames, frame)));
+    // Where a function begins that does not return to one of these calls, it is the first on another stack.
+    let begins = function.is_some() && !frames.spans(stack);
+    if back.is_none() && !begins && frames.is_near(stack) {
         // Landed in a function further up, by an exception or a long jump.
         frames.drop_below(stack);
         if let Some(function) = function {
@@ -47,9 +53,7 @@ fn matched(
         }
         return;
     }
-    let found = strands::find(&*frames.area, |open| {
-        open.iter().rev().any(|frame| ends(&frames, frame)) || frames.holds(open, stack)
-    });
+    let found = back.or_else(|| strands::find(&*frames.area, |open| frames.holds(open, stack, OWN)));
     strands::switch(&mut frames, found);
     if found.is_some() && !frames.end_down_to(ends) {
         frames.drop_below(stack);

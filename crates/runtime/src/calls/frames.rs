@@ -230,10 +230,16 @@ impl Frames<'_> {
         (lowest..=highest).contains(&stack)
     }
 
-    /// Whether a stack pointer lies on the stack of these calls.
-    pub fn holds(&self, open: &[Frame], stack: u64) -> bool {
+    /// Whether a stack pointer lies between the open calls.
+    pub fn spans(&mut self, stack: u64) -> bool {
+        let open = self.open().to_vec();
+        self.holds(&open, stack, 0)
+    }
+
+    /// Whether a stack pointer lies on the stack of these calls, up to so many bytes below the latest.
+    pub fn holds(&self, open: &[Frame], stack: u64, below: u64) -> bool {
         let ends = open.last().zip(open.first());
-        ends.is_some_and(|(low, high)| (low.slot..=high.slot).contains(&stack))
+        ends.is_some_and(|(low, high)| (low.slot.saturating_sub(below)..=high.slot).contains(&stack))
     }
 
     /// Ends calls whose part of the stack is gone.

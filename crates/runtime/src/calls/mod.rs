@@ -47,15 +47,18 @@ use leave::Tail;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
 
+/// Where a call returns to, and what is mapped there.
+type Return = (u64, u64);
+
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// Calls, by the counter for their cost.
     sites: HashMap<u32, Site, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
-    returns: HashMap<u64, Option<u64>, BuildHasherDefault<AddressHasher>>,
+    returns: HashMap<Return, Option<u64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
-    direct: HashMap<(u64, u64), u32, BuildHasherDefault<AddressHasher>>,
+    direct: HashMap<(Return, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
     /// The counters of functions that may recur, by where they begin, or where a call or jump led to if nothing
@@ -78,15 +81,15 @@ pub struct Calls {
 
 impl Calls {
     /// Notes that a call returns to an address, and what it calls if that is always the same.
-    pub fn add_site(&mut self, returns_to: u64, target: Option<u64>) {
-        let known = self.returns.entry(returns_to).or_default();
+    pub fn add_site(&mut self, space: &AddressSpace, returns_to: u64, target: Option<u64>) {
+        let known = self.returns.entry(place_of(space, returns_to)).or_default();
         // What was once noted without a frame must go on so, whatever else is decoded there.
         *known = target.or(*known);
     }
 
     /// Whether a call returns to an address.
-    pub fn is_site(&self, returns_to: u64) -> bool {
-        self.returns.contains_key(&returns_to)
+    pub fn is_site(&self, space: &AddressSpace, returns_to: u64) -> bool {
+        self.returns.contains_key(&place_of(space, returns_to))
     }
 
     /// What is known of a function whose block at `within` returns to an address; `take` gives a fresh counter by its
@@ -97,6 +100,7 @@ impl Calls {
         (returns_to, within): (u64, u64),
         take: impl FnMut() -> u32,
     ) -> Returning {
+        let returns_to = place_of(space, returns_to);
         let target = self.returns.get(&returns_to).copied().flatten();
         let cost = target.and_then(|target| self.direct.get(&(returns_to, target)).copied());
         let start = self.starts.start(space, within);
@@ -121,7 +125,7 @@ impl Calls {
         let mut returns_to = [0; 8];
         let slot = stack.wrapping_add(depth.into());
         (read(slot, &mut returns_to) == returns_to.len()).then_some(())?;
-        self.direct.get(&(u64::from_le_bytes(returns_to), start)).copied()
+        self.direct.get(&(place_of(space, u64::from_le_bytes(returns_to)), start)).copied()
     }
 
     /// Whether a thread at `address` is in the leaf that calls with a counter for their cost call.
@@ -130,21 +134,22 @@ impl Calls {
         callee.is_some() && self.starts.leaf(space, address) == callee
     }
 
-    /// The counters for a call by `block`, whose code begins at an address, that returns to another if it is direct, of
+    /// The counters for a call by `block`, whose code ends at an address, that returns to another if it is direct, of
     /// the code at a third, which begins with `code`; `take` gives a fresh one by its number.
     pub fn add(
         &mut self,
         space: &AddressSpace,
-        (block, begins, returns_to): (u32, u64, Option<u64>),
+        (block, end, returns_to): (u32, u64, Option<u64>),
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
     ) -> Call {
         let callee = self.callee(space, (address, code));
-        let caller = self.starts.start(space, begins);
+        let caller = self.starts.start(space, end);
         if let Some(to) = self.node(space, callee) {
             self.recursion.leads(caller, to);
         }
-        let is_known = |to: &u64| self.returns.get(to).copied().flatten() == Some(address);
+        let returns_to = returns_to.map(|returns_to| place_of(space, returns_to));
+        let is_known = |to: &Return| self.returns.get(to).copied().flatten() == Some(address);
         let call = if let Some(returns_to) = returns_to.filter(is_known) {
             let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
             let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
@@ -196,12 +201,11 @@ impl Calls {
         mut take: impl FnMut() -> u32,
     ) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
-        let (before, after) = (self.starts.start(space, from), self.starts.start(space, to));
+        let end = from + code.len() as u64 - 1;
+        let (before, after) = (self.starts.start(space, end), self.starts.start(space, to));
         let callee = self.callee(space, (to, goal));
         let is_stub = self.starts.is_stub(space, from, code);
-        // From code that nothing is told of, a function is entered at its beginning.
-        let enters = before.is_some() || after == Some(to);
-        let is_another = matches!(callee, Callee::Stub(_)) || (after.is_some() && before != after && enters);
+        let is_another = matches!(callee, Callee::Stub(_)) || (after.is_some() && before != after);
         if !is_stub && !is_another {
             return None;
         }
@@ -235,12 +239,26 @@ impl Calls {
         (from, to): (u64, u64),
         take: impl FnMut() -> u32,
     ) {
+        self.leads(space, from, to);
         if self.starts.start(space, to) == Some(to) {
-            let from = self.starts.start(space, from);
-            self.recursion.leads(from, to);
             // There must be a counter once it recurs.
             self.function(to, take);
             self.moved_to.insert(exit, to);
+        }
+    }
+
+    /// Whether two addresses are known to be of one function.
+    pub fn is_one_function(&mut self, space: &AddressSpace, one: u64, other: u64) -> bool {
+        let start = self.starts.start(space, one);
+        start.is_some() && start == self.starts.start(space, other)
+    }
+
+    /// Notes that control may come from a block at `from` to one at `to` other than by a call: it may be in another
+    /// function then.
+    pub fn leads(&mut self, space: &AddressSpace, from: u64, to: u64) {
+        let [from, to] = [from, to].map(|address| self.starts.start(space, address));
+        if from != to {
+            self.recursion.leads(from, to.unwrap_or(recursion::ELSEWHERE));
         }
     }
 
@@ -343,4 +361,9 @@ impl Calls {
     pub fn sequence(&self, number: u32) -> &Sequence {
         &self.all[number as usize]
     }
+}
+
+fn place_of(space: &AddressSpace, returns_to: u64) -> Return {
+    // Past a call that is the last of its mapping there may be another.
+    (returns_to, space.identity(returns_to.wrapping_sub(1)))
 }

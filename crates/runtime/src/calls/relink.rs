@@ -10,7 +10,8 @@ use crate::unlink;
 use alloc::collections::BTreeMap;
 use timewise_abi::thread::ThreadArea;
 
-/// Does so for those found by what was just linked, with the thread at the end of block `from`.
+/// Does so for those found by what was just translated and linked, with the thread at the end of block `from`, or
+/// outside.
 pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
     let Process { calls: Some(calls), blocks, space, shared, record, .. } = &mut *process else { return };
     let found = calls.recursion.take_found();
@@ -26,8 +27,7 @@ pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
         }
         ways.extend(relying);
     }
-    let begins = blocks.get(from as usize).map(|block| block.address);
-    let latest = begins.and_then(|begins| calls.starts.start(space, begins));
+    let latest = blocks.get(from as usize).and_then(|block| calls.starts.start(space, block.end()));
     for way in ways {
         match way {
             Way::Exit(number) => unlink::renew_exit(process, number),
