@@ -202,6 +202,11 @@ fn functions_are_entered_otherwise_than_by_calls() {
 }
 
 #[test]
+fn cold_parts_are_of_their_functions() {
+    assert_counted("cold_part.c", &profiled("cold_part.c", "count"));
+}
+
+#[test]
 fn handlers_cost_whom_they_interrupt_nothing() {
     assert_totals("signal_stack.c", &["signals", "work"]);
 }

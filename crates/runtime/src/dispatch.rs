@@ -145,6 +145,7 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
     let Exit { from, kind, target, executed, goal, .. } = process.exits[number as usize];
     if kind == edge_kind::UNMATCHED {
         let stack = area.registers.rsp;
+        calls::land(process, area, target, stack);
         calls::left(process, area, number, stack);
         return Ok(Some(goal));
     }

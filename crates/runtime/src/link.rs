@@ -1,5 +1,5 @@
 //! Joining translated code: direct exits are patched to lead straight to the block that they are for, and
-//! targets of indirect branches enter their table. Both are undone in [`crate::unlink`].
+//! targets of indirect branches enter their table. Both are undone in `unlink.rs`.
 
 use crate::cache::{self, Kind};
 use crate::calls::call::{self, Call};
@@ -159,9 +159,13 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let end = process.blocks[from as usize].end();
     let returns_to = (kind == edge_kind::CALL).then_some(end + 1);
     let caller = (from, end, returns_to);
+    // Calls are noted with their costs; and where a thread lands that moved its stack pointer when it leaves.
+    let is_other = match kind {
+        edge_kind::CALL | edge_kind::INDIRECT_CALL | edge_kind::RETURN => false,
+        edge_kind::INDIRECT_JUMP => !timewise_isa::moves_stack(process.blocks[from as usize].code()),
+        _ => true,
+    };
     let Process { calls, space, shared, record, .. } = &mut *process;
-    // Calls are noted with their costs, returns where they lead to where no call was made.
-    let is_other = !matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL | edge_kind::RETURN);
     if let Some(calls) = calls.as_mut().filter(|_| is_other) {
         calls.leads(space, end, address);
     }

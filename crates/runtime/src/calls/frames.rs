@@ -178,7 +178,8 @@ impl Frames<'_> {
         }
     }
 
-    fn caller_at(&self, index: usize) -> Option<u64> {
+    /// Where the function begins that made an open call, if it is known.
+    pub fn caller_at(&self, index: usize) -> Option<u64> {
         self.site(index)?.caller
     }
 

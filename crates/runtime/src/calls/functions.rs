@@ -47,12 +47,27 @@ struct Image {
 
 /// The functions of each mapping that was asked about.
 #[derive(Debug, Default)]
-pub struct Functions(Vec<Image>);
+pub struct Functions {
+    images: Vec<Image>,
+    /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
+    /// by where the part does.
+    parts: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
+}
 
 impl Functions {
     /// Where the function begins that holds `address`; none if nothing says so.
     pub fn start(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
-        self.image(space, address)?.told(address).map(|told| told.start)
+        let told = self.image(space, address)?.told(address)?;
+        Some(self.parts.get(&told.start).copied().unwrap_or(told.start))
+    }
+
+    /// The function that begins at `whole` leads on to `address`, not by a call: if what is told of that place is
+    /// only a part of a function, it is a part of this one.
+    pub fn join(&mut self, space: &AddressSpace, whole: u64, address: u64) {
+        let Some(told) = self.image(space, address).and_then(|image| image.told(address)) else { return };
+        if told.start != whole && !self.parts.contains_key(&told.start) && told.is_part() {
+            self.parts.insert(told.start, whole);
+        }
     }
 
     /// Whether `code`, at `address`, is all of a function or of a linker's entry for one, and only jumps on.
@@ -90,14 +105,14 @@ impl Functions {
 
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
         let mapping = space.mapping(address)?;
-        let known = self.0.iter().position(|image| image.mapping == mapping);
+        let known = self.images.iter().position(|image| image.mapping == mapping);
         let known = known.unwrap_or_else(|| {
             let told = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
             let told = told.unwrap_or_default();
-            self.0.push(Image { mapping, told, leaves: HashMap::default(), depths: HashMap::default() });
-            self.0.len() - 1
+            self.images.push(Image { mapping, told, leaves: HashMap::default(), depths: HashMap::default() });
+            self.images.len() - 1
         });
-        Some(&mut self.0[known])
+        Some(&mut self.images[known])
     }
 }
 
@@ -125,6 +140,17 @@ impl Told {
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let start = (self.entry + 8).wrapping_add_signed((number(8) as i32).into());
         (start == self.start).then(|| number(12).into())
+    }
+
+    /// Whether it begins with more on the stack than a function does that was called: what is told of it says so
+    /// before its first instruction.
+    fn is_part(self) -> bool {
+        let mut bytes = [0; 32];
+        let known = read(self.entry, &mut bytes);
+        // As compilers write it: the lengths of what follows, two addresses of 4 bytes, and more data by its length.
+        let Some(&more) = bytes[..known].get(16) else { return false };
+        let rules = bytes[..known].get(17 + usize::from(more)..).unwrap_or_default();
+        matches!(rules.first(), Some(0x0c..=0x0e)) // DW_CFA_def_cfa, _register, _offset
     }
 
     /// Whether it is all the entries that a linker made for functions of other files.

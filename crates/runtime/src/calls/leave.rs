@@ -53,7 +53,7 @@ pub struct Leave {
     pub ahead: i32,
     /// The exit to leave by if another call is the latest.
     pub exit: u32,
-    /// Where [`Sequence::Unmatched`] stands for that.
+    /// Where [`super::sequence::Sequence::Unmatched`] stands for that.
     pub unmatched: u64,
     /// Whether no flag is read before it is written.
     pub is_free: bool,

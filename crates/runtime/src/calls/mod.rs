@@ -5,7 +5,7 @@
 //! and callee. Where the function that was called waits further up the stack, at a call of its own, the same is
 //! taken off there: so an instruction is charged to the most recent activation of each function only, and
 //! recursion is counted once. Of functions that cannot recur, by all that was seen to be called yet
-//! ([`recursion`]), nothing of that is noted.
+//! (`recursion.rs`), nothing of that is noted.
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
 //! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
@@ -29,7 +29,7 @@ pub use events::{
     close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
 pub use recursion::Way;
-pub use relink::{relink, share};
+pub use relink::{land, relink, share};
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
@@ -239,7 +239,7 @@ impl Calls {
         (from, to): (u64, u64),
         take: impl FnMut() -> u32,
     ) {
-        self.leads(space, from, to);
+        self.lands(space, from, to);
         if self.starts.start(space, to) == Some(to) {
             // There must be a counter once it recurs.
             self.function(to, take);
@@ -256,6 +256,14 @@ impl Calls {
     /// Notes that control may come from a block at `from` to one at `to` other than by a call: it may be in another
     /// function then.
     pub fn leads(&mut self, space: &AddressSpace, from: u64, to: u64) {
+        if let Some(whole) = self.starts.start(space, from) {
+            self.starts.join(space, whole, to);
+        }
+        self.lands(space, from, to);
+    }
+
+    /// The same where the stack pointer moved, by an exception or a long jump.
+    fn lands(&mut self, space: &AddressSpace, from: u64, to: u64) {
         let [from, to] = [from, to].map(|address| self.starts.start(space, address));
         if from != to {
             self.recursion.leads(from, to.unwrap_or(recursion::ELSEWHERE));

@@ -48,3 +48,13 @@ pub fn share(process: &mut Process, area: &mut ThreadArea, from: u32) {
         relink(process, area, from);
     }
 }
+
+/// A thread that moved its stack pointer to `stack` lands at `address`: in the function that made the outermost of
+/// the calls that are over by that, maybe in a part of it that lies elsewhere.
+pub fn land(process: &mut Process, area: &mut ThreadArea, address: u64, stack: u64) {
+    let mut frames = Frames { process, area, now: 0 };
+    let Some(over) = frames.open().iter().position(|frame| frame.slot < stack) else { return };
+    let Some(whole) = frames.caller_at(over) else { return };
+    let Process { calls: Some(calls), space, .. } = process else { return };
+    calls.starts.join(space, whole, address);
+}
