@@ -50,8 +50,7 @@ enum Format {
     Speedscope,
     /// A table of all instructions
     Csv,
-    /// The same table as Apache Parquet
-    #[cfg(feature = "parquet")]
+    /// The same table as Apache Parquet, if timewise was built with it
     Parquet,
     /// For `perf2bolt -pa`: branches of the executable, from timewise branches
     BoltPreaggregated,
@@ -65,9 +64,7 @@ impl Format {
 
     fn is_text(self) -> bool {
         match self {
-            Format::Pprof => false,
-            #[cfg(feature = "parquet")]
-            Format::Parquet => false,
+            Format::Pprof | Format::Parquet => false,
             _ => true,
         }
     }
@@ -99,8 +96,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Firefox => export::firefox::export(&analysis)?.into_bytes(),
         Format::Speedscope => export::speedscope::export(&analysis)?.into_bytes(),
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => export::parquet::export(&analysis)?,
+        Format::Parquet => parquet(&analysis)?,
         Format::BoltPreaggregated => export::bolt::export(&profile).into_bytes(),
     };
     match output {
@@ -109,6 +105,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         None => screen::write(&bytes),
     }
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(analysis: &Analysis) -> anyhow::Result<Vec<u8>> {
+    Ok(export::parquet::export(analysis)?)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Analysis) -> anyhow::Result<Vec<u8>> {
+    bail!("this timewise was built without Parquet: cargo build --release -p timewise --features parquet")
 }
 
 /// A profile with traces of branches, whatever else it holds.

@@ -59,8 +59,8 @@ pub struct Gate {
 pub enum GateError {
     /// It does not follow the grammar.
     #[error(
-        "'{0}' is no condition: write time>2%, time-by-count>1% or instructions>0.5%, for one function with \
-         function:NAME before it"
+        "'{0}' is no condition: write time>2%, time-by-count>1% or instructions>0.5%, for one function \
+         'function:NAME time>2%'"
     )]
     Grammar(String),
     /// Neither profile holds the function.
