@@ -50,10 +50,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let scratch = target_folder(root).join("upstream");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     super::fix_addresses()?;
-    let mut tests = tests(&suite::work_folder(root)?.join("build"))?;
+    let sources = suite::work_folder(root)?.join("build");
+    let mut tests = tests(&sources)?;
     let is_meant = |test: &Test| options.names.iter().any(|name| test.name.contains(name.as_str()));
     tests.retain(|test| options.names.is_empty() || is_meant(test));
-    ensure!(!tests.is_empty(), "no such test; ls suite/work/build/perl-5.36.0/t/op names some");
+    ensure!(!tests.is_empty(), "no such test; ls {} names some", sources.join("perl-5.36.0/t/op").display());
     let (mut same, mut left_out, mut bad) = (0, 0, 0);
     for test in &tests {
         match test.compare(&counter, &scratch.join("counts"))? {
