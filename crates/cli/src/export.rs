@@ -63,10 +63,7 @@ impl Format {
     }
 
     fn is_text(self) -> bool {
-        match self {
-            Format::Pprof | Format::Parquet => false,
-            _ => true,
-        }
+        !matches!(self, Format::Pprof | Format::Parquet)
     }
 }
 
