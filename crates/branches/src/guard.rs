@@ -1,6 +1,7 @@
 //! Where the program could take `SIGTRAP` from the tracer: the system call that sets handlers is watched by
 //! breakpoints, so that the tracer keeps the program's handler for it instead.
 
+use crate::inherited;
 use std::io;
 use std::os::unix::fs::FileExt;
 use timewise_abi::tracing::{GUARDS, signal_data};
@@ -36,18 +37,11 @@ pub fn places(pid: i32) -> io::Result<Vec<u64>> {
 /// # Errors
 /// The kernel's.
 pub fn open(pid: i32, place: u64) -> io::Result<Event> {
-    let mut attributes = sys::perf_event_attr::default();
+    let mut attributes = inherited::attributes(signal_data::GUARD);
     attributes.type_ = sys::PERF_TYPE_BREAKPOINT;
     attributes.__bindgen_anon_1.sample_period = 1;
     attributes.bp_type = sys::HW_BREAKPOINT_X;
     attributes.__bindgen_anon_3.bp_addr = place;
     attributes.__bindgen_anon_4.bp_len = size_of::<u64>() as u64;
-    attributes.sig_data = signal_data::GUARD;
-    attributes.set_exclude_kernel(1);
-    attributes.set_exclude_hv(1);
-    attributes.set_inherit(1);
-    attributes.set_inherit_thread(1);
-    attributes.set_remove_on_exec(1);
-    attributes.set_sigtrap(1);
     Event::open(&attributes, Watched::Thread(pid), None)
 }

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod guard;
+mod inherited;
 mod inject;
 mod modules;
 mod pick_up;

@@ -1,5 +1,6 @@
 //! The event by which threads are picked up as the program makes them.
 
+use crate::inherited;
 use std::io;
 use timewise_abi::tracing::signal_data;
 use timewise_target::perf::{Event, Watched, sys};
@@ -13,17 +14,10 @@ const PERIOD_NS: u64 = 10_000_000;
 /// # Errors
 /// The kernel's: `EINVAL` before Linux 5.13.
 pub fn open(pid: i32) -> io::Result<Event> {
-    let mut attributes = sys::perf_event_attr::default();
+    let mut attributes = inherited::attributes(signal_data::PICK_UP);
     attributes.type_ = sys::PERF_TYPE_SOFTWARE;
     attributes.config = sys::PERF_COUNT_SW_CPU_CLOCK as u64;
     attributes.__bindgen_anon_1.sample_period = PERIOD_NS;
-    attributes.sig_data = signal_data::PICK_UP;
     attributes.set_disabled(1);
-    attributes.set_exclude_kernel(1);
-    attributes.set_exclude_hv(1);
-    attributes.set_inherit(1);
-    attributes.set_inherit_thread(1);
-    attributes.set_remove_on_exec(1);
-    attributes.set_sigtrap(1);
     Event::open(&attributes, Watched::Thread(pid), None)
 }

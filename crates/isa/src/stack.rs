@@ -3,6 +3,7 @@
 extern crate alloc;
 
 use crate::decode::{Control, control};
+use crate::stack_change::change;
 use alloc::collections::BTreeMap;
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -33,7 +34,7 @@ pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
             |target: u64| u32::try_from(target).ok().filter(|&target| (target as usize) < code.len());
         match control(&instruction) {
             Control::Next if !overwrites(&instruction, &mut factory, depth) => {
-                open.push((next, depth_after(&instruction, &mut factory, depth)?));
+                open.push((next, depth_after(&instruction, depth)?));
             }
             Control::Jump { target } => open.push((inside(target)?, depth)),
             Control::Branch { target, .. } | Control::CountBranch { target } => {
@@ -63,32 +64,9 @@ fn overwrites(instruction: &Instruction, factory: &mut InstructionInfoFactory, d
 }
 
 /// The depth after an instruction that goes on to the next; none if it cannot be told.
-fn depth_after(instruction: &Instruction, factory: &mut InstructionInfoFactory, depth: u32) -> Option<u32> {
-    let is_stack = |operand: u32| {
-        instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand) == Register::RSP
-    };
-    let deeper = match instruction.mnemonic() {
-        Mnemonic::Push | Mnemonic::Pop if !is_stack(0) => -i64::from(instruction.stack_pointer_increment()),
-        Mnemonic::Sub | Mnemonic::Add if is_stack(0) => {
-            let by = (instruction.op_kind(1) != OpKind::Register && instruction.op_kind(1) != OpKind::Memory)
-                .then(|| instruction.immediate(1) as i64)?;
-            if instruction.mnemonic() == Mnemonic::Sub { by } else { by.checked_neg()? }
-        }
-        Mnemonic::Lea if is_stack(0) => {
-            let is_own =
-                instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
-            is_own.then(|| (instruction.memory_displacement64() as i64).checked_neg())??
-        }
-        _ => {
-            let writes = factory.info(instruction).used_registers().iter().any(|used| {
-                used.register().full_register() == Register::RSP
-                    && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
-            });
-            return (!writes).then_some(depth);
-        }
-    };
+fn depth_after(instruction: &Instruction, depth: u32) -> Option<u32> {
     // Above its own part lies what belongs to others.
-    u32::try_from(i64::from(depth).checked_add(deeper)?).ok()
+    u32::try_from(i64::from(depth).checked_sub(change(instruction)?)?).ok()
 }
 
 #[cfg(test)]

@@ -5,25 +5,32 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register}
 /// What the instruction at the start of `bytes` adds to the stack pointer when control goes on behind it;
 /// `None` if that depends on anything but the instruction.
 pub fn stack_change(bytes: &[u8]) -> Option<i64> {
-    let decoded = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+    change(&Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode())
+}
+
+/// The same of one that is decoded.
+pub fn change(decoded: &Instruction) -> Option<i64> {
     match decoded.mnemonic() {
         Mnemonic::Push | Mnemonic::Pushfq => Some(decoded.stack_pointer_increment().into()),
-        Mnemonic::Pop | Mnemonic::Popfq if !is_stack(&decoded, 0) => {
+        Mnemonic::Pop | Mnemonic::Popfq if !is_stack(decoded, 0) => {
             Some(decoded.stack_pointer_increment().into())
         }
-        Mnemonic::Add if is_stack(&decoded, 0) => immediate(&decoded),
-        Mnemonic::Sub if is_stack(&decoded, 0) => immediate(&decoded)?.checked_neg(),
-        Mnemonic::Lea if is_stack(&decoded, 0) => {
+        Mnemonic::Add if is_stack(decoded, 0) => immediate(decoded),
+        Mnemonic::Sub if is_stack(decoded, 0) => immediate(decoded)?.checked_neg(),
+        Mnemonic::Lea if is_stack(decoded, 0) => {
             let own = decoded.memory_base() == Register::RSP && decoded.memory_index() == Register::None;
             own.then(|| decoded.memory_displacement64() as i64)
         }
         Mnemonic::Cmp | Mnemonic::Test => Some(0),
         Mnemonic::Enter | Mnemonic::Leave => None,
         _ if decoded.is_stack_instruction() => None,
-        _ if (0..decoded.op_count()).any(|operand| is_stack(&decoded, operand)) => {
-            // Only its first operand is written by an instruction that is not an exchange.
-            let exchanges = matches!(decoded.mnemonic(), Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg);
-            (!is_stack(&decoded, 0) && !exchanges).then_some(0)
+        _ if (0..decoded.op_count()).any(|operand| is_stack(decoded, operand)) => {
+            // All but a few instructions write no operand but their first.
+            let more = matches!(
+                decoded.mnemonic(),
+                Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg | Mnemonic::Mulx
+            );
+            (!is_stack(decoded, 0) && !more).then_some(0)
         }
         _ => Some(0),
     }
@@ -63,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_is_known_of_the_stack_pointer_is_exact() {
-        let cases: [(&[u8], Option<i64>); 16] = [
+        let cases: [(&[u8], Option<i64>); 17] = [
+            (&[0xc4, 0xe2, 0xdb, 0xf6, 0xc1], None),       // mulx rax,rsp,rcx
             (&[0x55], Some(-8)),                           // push rbp
             (&[0x41, 0x5f], Some(8)),                      // pop r15
             (&[0x5c], None),                               // pop rsp

@@ -49,7 +49,9 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let Edge { toll, call } = noted;
     let sequence = match (exit.kind, call) {
         (edge_kind::CALL, Some(call)) => Some(choose::enter(process, exit.from, to, call)?),
-        (edge_kind::JUMP | edge_kind::BRANCH, _) => choose::onward(process, exit.from, to)?,
+        (edge_kind::JUMP | edge_kind::BRANCH | edge_kind::FALLTHROUGH, _) => {
+            choose::onward(process, exit.from, to)?
+        }
         _ => None,
     };
     if let Some(calls) = &mut process.calls
@@ -159,16 +161,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let end = process.blocks[from as usize].end();
     let returns_to = (kind == edge_kind::CALL).then_some(end + 1);
     let caller = (from, end, returns_to);
-    // Calls are noted with their costs; and where a thread lands that moved its stack pointer when it leaves.
-    let is_other = match kind {
-        edge_kind::CALL | edge_kind::INDIRECT_CALL | edge_kind::RETURN => false,
-        edge_kind::INDIRECT_JUMP => !timewise_isa::moves_stack(process.blocks[from as usize].code()),
-        _ => true,
-    };
     let Process { calls, space, shared, record, .. } = &mut *process;
-    if let Some(calls) = calls.as_mut().filter(|_| is_other) {
-        calls.leads(space, end, address);
-    }
     let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let call = call.map(|calls| calls.add(space, caller, (address, code), || shared.take_counter(record)));
     let cost = call.map_or(NONE, call::recorded);

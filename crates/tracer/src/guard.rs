@@ -5,10 +5,7 @@ use crate::slot::raise;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::TraceHeader;
-use timewise_runtime::sys::{call, number};
-
-const PROCESS_VM_READV: u64 = 310;
-const PROCESS_VM_WRITEV: u64 = 311;
+use timewise_runtime::sys::{call, memory, number};
 
 /// Bytes of the `syscall` instruction.
 const LENGTH: u64 = 2;
@@ -65,26 +62,31 @@ pub fn keep_handler(header: &TraceHeader, registers: &mut Registers) {
     const BAD_ADDRESS: u64 = -14_i64 as u64;
     let before = action(header);
     let mut wanted = before;
-    let read = new == 0 || copy(PROCESS_VM_READV, &mut wanted, new);
+    let read = new == 0 || read_action(new, &mut wanted);
     if read {
         for (place, word) in header.action.iter().zip(wanted) {
             place.store(word, Ordering::Relaxed);
         }
     }
-    let mut shown = before;
-    let written = old == 0 || copy(PROCESS_VM_WRITEV, &mut shown, old);
+    let written = old == 0 || memory::write(old, &bytes_of(before));
     registers.rax = if read && written { 0 } else { BAD_ADDRESS };
     registers.rip += LENGTH;
 }
 
-/// Copies an action between here and the program's memory, through the kernel: false if that is not there.
-fn copy(direction: u64, action: &mut [u64; 4], address: u64) -> bool {
-    let size = size_of_val(action) as u64;
-    let (local, remote) = ([action.as_mut_ptr() as u64, size], [address, size]);
-    // SAFETY: asks for a number.
-    let process = unsafe { call(number::GETPID, [0; 6]) }.unwrap_or_default();
-    let arguments = [process, local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
-    // SAFETY: the kernel reads or writes the action, and where the program asked for it.
-    let copied = unsafe { call(direction, arguments) };
-    copied == Ok(size)
+/// Reads an action that the program hands over: false if it is not there.
+fn read_action(address: u64, action: &mut [u64; 4]) -> bool {
+    let mut bytes = [0; size_of::<[u64; 4]>()];
+    let read = memory::read(address, &mut bytes) == bytes.len();
+    for (word, bytes) in action.iter_mut().zip(bytes.chunks_exact(8)).filter(|_| read) {
+        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    read
+}
+
+fn bytes_of(action: [u64; 4]) -> [u8; size_of::<[u64; 4]>()] {
+    let mut bytes = [0; size_of::<[u64; 4]>()];
+    for (to, word) in bytes.chunks_exact_mut(8).zip(action) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
 }

@@ -4,7 +4,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{Errno, call, number};
 
-const GETTID: u64 = 186;
 const TGKILL: u64 = 234;
 
 /// Where the shared memory lies, once the host said so.
@@ -32,7 +31,7 @@ fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
 pub fn find() -> *mut TraceSlot {
     let header = header();
     // SAFETY: asks for a number.
-    let tid = unsafe { call(GETTID, [0; 6]) }.unwrap_or_default() as u32;
+    let tid = unsafe { call(number::GETTID, [0; 6]) }.unwrap_or_default() as u32;
     let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
     let positions = || (0..SLOTS).map(|step| slot_at(header, (first + step) % SLOTS));
     // Slots are never given back, so the thread's own lies before the first free one.
@@ -72,7 +71,7 @@ pub fn raise(signal: u32) {
     // SAFETY: what the signal brings about is what the caller wants.
     unsafe {
         let process = call(number::GETPID, [0; 6]).unwrap_or_default();
-        let thread = call(GETTID, [0; 6]).unwrap_or_default();
+        let thread = call(number::GETTID, [0; 6]).unwrap_or_default();
         let _ = call(TGKILL, [process, thread, signal.into(), 0, 0, 0]);
     }
 }

@@ -8,7 +8,7 @@
 //! (`recursion.rs`), nothing of that is noted.
 //!
 //! All that is done inline ([`sequence`]). A return finds the latest call's frame by the place on the stack of
-//! its return address; whatever else happens to a stack (`frames.rs`) is seen when that fails. What could be
+//! its return address; whatever else happens to a stack (`events.rs`) is seen when that fails. What could be
 //! wanted only of a function that waits is not noted for one that makes no calls. A direct call of one that can
 //! only return to its caller is *brief*: it needs no frame at all.
 
@@ -202,15 +202,18 @@ impl Calls {
     ) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
         let end = from + code.len() as u64 - 1;
-        let (before, after) = (self.starts.start(space, end), self.starts.start(space, to));
         let callee = self.callee(space, (to, goal));
         let is_stub = self.starts.is_stub(space, from, code);
-        let is_another = matches!(callee, Callee::Stub(_)) || (after.is_some() && before != after);
+        let to_stub = matches!(callee, Callee::Stub(_));
+        if !is_stub && !to_stub {
+            self.leads(space, end, to);
+        } else if let Some(node) = self.node(space, callee) {
+            self.recursion.leads(if is_stub { Some(from) } else { self.starts.start(space, end) }, node);
+        }
+        let (before, after) = (self.starts.start(space, end), self.starts.start(space, to));
+        let is_another = to_stub || (after.is_some() && before != after);
         if !is_stub && !is_another {
             return None;
-        }
-        if let Some(node) = self.node(space, callee) {
-            self.recursion.leads(if is_stub { Some(from) } else { before }, node);
         }
         let entered = match callee {
             Callee::Function(start) => self.entered(space, start, &mut take),
