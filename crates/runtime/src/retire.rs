@@ -90,6 +90,10 @@ fn leave(process: &mut Process, number: u32) {
         }
         unlink::undo(process, block);
         let retired = process.retired.entry(address).or_default();
+        if retired.last() == Some(&number) {
+            // Of a loop that stands there several times.
+            continue;
+        }
         if retired.len() == REMEMBERED {
             retired.remove(0);
         }

@@ -11,12 +11,13 @@ use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
+use crate::live;
 use crate::marks::Mark;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::segment;
 use crate::state::{Block, Exit, Fragment, Loop, Process, Site, SystemCall};
-use crate::unit::{self, Unit};
+use crate::unit::{self, PlannedBlock, Unit};
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
@@ -95,11 +96,8 @@ fn note_functions(process: &mut Process, unit: &Unit) {
     }
     for block in 0..=last {
         calls.leads(space, starts(block), ends(block));
-        if block > 0 && unit.falls_through(block - 1) {
-            calls.leads(space, ends(block - 1), starts(block));
-        }
-        if let Some(inside) = unit.blocks[block].inside {
-            calls.leads(space, ends(block), starts(inside));
+        for to in [unit.blocks[block].next, unit.blocks[block].inside].into_iter().flatten() {
+            calls.leads(space, ends(block), starts(to));
         }
     }
 }
@@ -163,26 +161,28 @@ struct Detour {
 impl Translation<'_> {
     fn blocks(&mut self) -> Result<(), Failure> {
         for block in 0..self.unit.blocks.len() {
-            let plan = &self.unit.blocks[block];
-            if block > 0 && self.unit.falls_through(block - 1) {
-                let toll = self.toll(plan.entry)?;
-                let kind = match self.unit.last(block - 1).control {
-                    Control::SystemCall => edge_kind::SYSTEM_CALL,
-                    _ => edge_kind::FALLTHROUGH,
-                };
-                self.edge(block - 1, block, kind, toll)?;
-                self.code.toll(toll, plan.live);
-            }
             self.block(block)?;
-        }
-        let last = self.unit.blocks.len() - 1;
-        if self.unit.falls_through(last) {
-            let kind = match self.unit.last(last).control {
+            let kind = match self.unit.last(block).control {
                 Control::SystemCall => edge_kind::SYSTEM_CALL,
                 _ => edge_kind::FALLTHROUGH,
             };
-            self.leave(last, kind, self.unit.last(last).next(), None);
+            let PlannedBlock { next, next_way, inside_way, .. } = self.unit.blocks[block];
+            if self.unit.is_turned(block) {
+                self.run_on(block, edge_kind::BRANCH, inside_way)?;
+            } else if next.is_some() {
+                self.run_on(block, kind, next_way)?;
+            } else if self.unit.falls_through(block) {
+                self.leave(block, kind, self.unit.last(block).next(), None);
+            }
         }
+        Ok(())
+    }
+
+    /// From the end of a block into the one translated after it.
+    fn run_on(&mut self, block: usize, kind: u16, way: Passage) -> Result<(), Failure> {
+        let toll = self.toll(way)?;
+        self.edge(block, block + 1, kind, toll)?;
+        self.code.toll(toll, self.unit.blocks[block + 1].live);
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Translation<'_> {
         let mut done_before = self.process.blocks[self.first as usize + block].entry;
         for at in range.clone() {
             if plan.counter_at == Some(at) {
-                self.code.toll(own, unit::live_at(unit, block, at));
+                self.code.toll(own, live::live_at(unit, block, at));
             }
             let instruction = unit.instructions[at];
             let done = if instruction.control == Control::Next {
@@ -415,11 +415,16 @@ impl Translation<'_> {
     }
 
     fn branch(&mut self, block: usize, target: u64, condition: u8) -> Result<usize, Failure> {
-        match self.unit.blocks[block].inside {
-            None => self.leave(block, edge_kind::BRANCH, target, Some(condition)),
-            Some(inside) => {
+        let PlannedBlock { next, next_way, inside, inside_way, .. } = self.unit.blocks[block];
+        let (kind, to, way, target, condition) = match self.unit.is_turned(block) {
+            true => (edge_kind::FALLTHROUGH, next, next_way, self.unit.last(block).next(), condition ^ 1),
+            false => (edge_kind::BRANCH, inside, inside_way, target, condition),
+        };
+        match to {
+            None => self.leave(block, kind, target, Some(condition)),
+            Some(to) => {
                 let place = self.code.branch_here(condition);
-                self.inner_branch(block, inside, place)?;
+                self.inner_branch(block, (kind, to, way), place)?;
             }
         }
         Ok(self.code.bytes.len())
@@ -436,7 +441,8 @@ impl Translation<'_> {
             None => self.leave(block, edge_kind::BRANCH, target, None),
             Some(inside) => {
                 let place = self.code.jump_here();
-                self.inner_branch(block, inside, place)?;
+                let way = self.unit.blocks[block].inside_way;
+                self.inner_branch(block, (edge_kind::BRANCH, inside, way), place)?;
             }
         }
         let here = self.code.bytes.len();
@@ -444,13 +450,18 @@ impl Translation<'_> {
         Ok(done)
     }
 
-    /// Records that the displacement at `place` is to lead from `block` to block `inside` of the unit.
-    fn inner_branch(&mut self, block: usize, inside: usize, place: usize) -> Result<(), Failure> {
-        let toll = self.toll(self.unit.blocks[block].inside_way)?;
-        self.edge(block, inside, edge_kind::BRANCH, toll)?;
+    /// Records that the displacement at `place` is to lead from `block` to block `to` of the unit.
+    fn inner_branch(
+        &mut self,
+        block: usize,
+        (kind, to, way): (u16, usize, Passage),
+        place: usize,
+    ) -> Result<(), Failure> {
+        let toll = self.toll(way)?;
+        self.edge(block, to, kind, toll)?;
         match toll {
-            Toll::NONE => self.fixups.push(Fixup { place, to: inside, back: inside <= block }),
-            _ => self.detours.push(Detour { place, toll, to: inside, back: inside <= block }),
+            Toll::NONE => self.fixups.push(Fixup { place, to, back: to <= block }),
+            _ => self.detours.push(Detour { place, toll, to, back: to <= block }),
         }
         Ok(())
     }

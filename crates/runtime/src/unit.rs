@@ -4,7 +4,9 @@
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
 use crate::forest::Vertex;
+use crate::live;
 use crate::placing::{Passage, Placing};
+use crate::unroll;
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_isa::{Control, FlagSet, Instruction, MAX_LENGTH, decode, gs_use, stores};
@@ -14,9 +16,6 @@ pub const MAX_INSTRUCTIONS: usize = 96;
 
 /// Most blocks of a unit.
 pub const MAX_BLOCKS: usize = 24;
-
-/// Instructions looked at beyond a unit to see whether flags are dead there.
-const PEEK: usize = 8;
 
 /// Straight code with one way in, of a unit.
 #[derive(Debug)]
@@ -29,8 +28,10 @@ pub struct PlannedBlock {
     pub counter_at: Option<usize>,
     /// By how much the clock moves with that counter.
     pub step: i64,
-    /// What is noted of falling into it from the block before.
-    pub entry: Passage,
+    /// The block of the unit that control runs on to from its end.
+    pub next: Option<usize>,
+    /// What is noted of the way to `next`.
+    pub next_way: Passage,
     /// The block of the unit that its jump or branch leads to.
     pub inside: Option<usize>,
     /// What is noted of the way to `inside`.
@@ -42,7 +43,7 @@ pub struct PlannedBlock {
 pub struct Unit {
     /// Its instructions, one after the other in memory.
     pub instructions: Vec<Instruction>,
-    /// Its blocks, likewise.
+    /// Its blocks in the order of translation: that of memory, but that loops may stand there several times.
     pub blocks: Vec<PlannedBlock>,
     /// The code itself.
     pub bytes: Vec<u8>,
@@ -68,6 +69,13 @@ impl Unit {
             Control::Next | Control::Branch { .. } | Control::CountBranch { .. } | Control::SystemCall
         )
     }
+
+    /// Whether a block ends in a branch that leads to the block translated after it, while what follows in the
+    /// program is elsewhere: it is translated to a branch on the opposite condition.
+    pub fn is_turned(&self, block: usize) -> bool {
+        let PlannedBlock { next, inside, .. } = self.blocks[block];
+        inside == Some(block + 1) && next != inside && self.falls_through(block)
+    }
 }
 
 /// What planning needs to know of the world.
@@ -87,8 +95,11 @@ pub trait World {
 pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     let (instructions, bytes) = decode_from(world, start, limit)?;
     let mut unit = Unit { blocks: split(&instructions), instructions, bytes };
-    find_inner_targets(&mut unit);
-    find_live_flags(world, &mut unit);
+    find_inner_ways(&mut unit);
+    live::find(world, &mut unit);
+    if !world.may_change(start) {
+        unroll::unroll(&mut unit, limit);
+    }
     Some(unit)
 }
 
@@ -111,9 +122,14 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
     let mut address = start;
     let mut may_change = false;
     let mut blocks = 1;
+    // What is known is not translated again before this address.
+    let mut again = start + 1;
     while instructions.len() < limit {
-        if address != start && world.known(address).is_some() {
-            break;
+        if address >= again && world.known(address).is_some() {
+            match unroll::closing(world, &instructions, address).filter(|_| !may_change) {
+                Some(end) => again = end,
+                None => break,
+            }
         }
         let mut buffer = [0; MAX_LENGTH];
         let readable = world.read(address, &mut buffer);
@@ -156,7 +172,7 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
 }
 
 /// Where a direct jump or branch leads, but for calls.
-fn jump_target(instruction: &Instruction) -> Option<u64> {
+pub fn jump_target(instruction: &Instruction) -> Option<u64> {
     match instruction.control {
         Control::Jump { target } | Control::Branch { target, .. } | Control::CountBranch { target } => {
             Some(target)
@@ -165,7 +181,8 @@ fn jump_target(instruction: &Instruction) -> Option<u64> {
     }
 }
 
-fn position(instructions: &[Instruction], address: u64) -> Option<usize> {
+/// The number of the instruction at `address`, if it is one of these, which follow each other in memory.
+pub fn position(instructions: &[Instruction], address: u64) -> Option<usize> {
     instructions.binary_search_by_key(&address, |i| i.address).ok()
 }
 
@@ -185,165 +202,59 @@ fn split(instructions: &[Instruction]) -> Vec<PlannedBlock> {
         live: FlagSet::ALL,
         counter_at: None,
         step: 0,
-        entry: Passage::default(),
+        next: None,
+        next_way: Passage::default(),
         inside: None,
         inside_way: Passage::default(),
     };
     starts.iter().copied().zip(ends).map(block).collect()
 }
 
-fn find_inner_targets(unit: &mut Unit) {
+fn find_inner_ways(unit: &mut Unit) {
     for block in 0..unit.blocks.len() {
         let inside = jump_target(unit.last(block))
             .and_then(|target| position(&unit.instructions, target))
             .and_then(|at| unit.blocks.binary_search_by_key(&at, |b| b.instructions.start).ok());
+        let goes_on = unit.falls_through(block) && block + 1 < unit.blocks.len();
         unit.blocks[block].inside = inside;
+        unit.blocks[block].next = goes_on.then_some(block + 1);
     }
-}
-
-/// Flags live before an instruction, given those live after it.
-fn live_before(instruction: &Instruction, after: FlagSet) -> FlagSet {
-    after.without(instruction.flags_written).union(instruction.flags_read)
-}
-
-fn find_live_flags(world: &mut impl World, unit: &mut Unit) {
-    // Other code may stand there by the time that control comes, and read any of them.
-    if world.may_change(unit.instructions[0].address) {
-        unit.blocks.iter_mut().for_each(|block| block.live = FlagSet::ALL);
-        return;
-    }
-    // From the blocks without flags alive upwards: the least solution is the true one.
-    for block in &mut unit.blocks {
-        block.live = FlagSet::NONE;
-    }
-    let beyond: Vec<FlagSet> =
-        (0..unit.blocks.len()).map(|block| live_beyond(&mut *world, unit, block)).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for block in (0..unit.blocks.len()).rev() {
-            let after = live_at_end(unit, block, beyond[block]);
-            let range = unit.blocks[block].instructions.clone();
-            let live = unit.instructions[range].iter().rev().fold(after, |live, i| live_before(i, live));
-            changed |= live != unit.blocks[block].live;
-            unit.blocks[block].live = live;
-        }
-    }
-}
-
-/// Flags live after the last instruction of a block; `beyond` for ways that leave the unit.
-fn live_at_end(unit: &Unit, block: usize, beyond: FlagSet) -> FlagSet {
-    let mut live = beyond;
-    if let Some(inside) = unit.blocks[block].inside {
-        live = live.union(unit.blocks[inside].live);
-    }
-    if unit.falls_through(block) && block + 1 < unit.blocks.len() {
-        live = live.union(unit.blocks[block + 1].live);
-    }
-    live
-}
-
-/// Flags live on the ways by which a block leaves the unit.
-fn live_beyond(world: &mut impl World, unit: &Unit, block: usize) -> FlagSet {
-    let last = unit.last(block);
-    let mut live = FlagSet::NONE;
-    match last.control {
-        Control::Call { target } => live = live.union(peek(world, target)),
-        Control::IndirectCall | Control::IndirectJump | Control::Return { .. } => return FlagSet::ALL,
-        _ => {
-            if let Some(target) = jump_target(last).filter(|_| unit.blocks[block].inside.is_none()) {
-                live = live.union(peek(world, target));
-            }
-        }
-    }
-    if unit.falls_through(block) && block + 1 == unit.blocks.len() {
-        live = live.union(peek(world, last.next()));
-    }
-    live
-}
-
-/// Flags that code at `address` may read before writing them, as far as a few instructions tell.
-fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
-    let mut undecided = FlagSet::ALL;
-    let mut read = FlagSet::NONE;
-    for _ in 0..PEEK {
-        if let Some(live) = world.known(address) {
-            return read.union(undecided.intersection(live));
-        }
-        let mut buffer = [0; MAX_LENGTH];
-        let readable = world.read(address, &mut buffer);
-        if !world.is_settled(address) {
-            break;
-        }
-        let Ok(instruction) = decode(&buffer[..readable], address) else { break };
-        read = read.union(instruction.flags_read.intersection(undecided));
-        undecided = undecided.without(instruction.flags_written);
-        if undecided.is_empty() {
-            return read;
-        }
-        address = match instruction.control {
-            Control::Next => instruction.next(),
-            Control::Jump { target } | Control::Call { target } => target,
-            _ => break,
-        };
-    }
-    read.union(undecided)
 }
 
 /// Decides what of the unit is counted. Its blocks join those of `placing`, the first as number
 /// `first_block`.
 pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32) {
     let number = |block: usize| first_block + block as u32;
+    let (start, end) = (|block| Vertex::start(number(block)), |block| Vertex::end(number(block)));
     for block in 0..unit.blocks.len() {
         let instructions = unit.blocks[block].instructions.len();
         // A block that jumps to itself is the whole cycle: count the block, at a place of our choice,
         // rather than the jump, which would need a detour.
         if unit.blocks[block].inside == Some(block) {
-            unit.blocks[block].counter_at = Some(best_place(unit, block));
+            unit.blocks[block].counter_at = Some(live::best_place(unit, block));
             unit.blocks[block].step = placing.add_loop(number(block), instructions);
         } else {
             placing.add_block(number(block), instructions);
         }
     }
     // Jumps before falling through, because a counter costs a detour on a jump and none otherwise; and
-    // backward jumps first, because they are the hot ones.
+    // backward jumps first, because they are the hot ones. Where a loop stands several times, falling into the
+    // next round is as hot, but one of these ways has to be counted, and here it costs no detour.
     for backward in [true, false] {
         for block in 0..unit.blocks.len() {
-            let Some(inside) = unit.blocks[block].inside.filter(|&inside| (inside <= block) == backward)
-            else {
-                continue;
-            };
-            unit.blocks[block].inside_way =
-                placing.way(Vertex::end(number(block)), Vertex::start(number(inside)), 0);
+            let jumps = |&inside: &usize| (inside <= block) == backward && !unit.is_turned(block);
+            let Some(inside) = unit.blocks[block].inside.filter(jumps) else { continue };
+            unit.blocks[block].inside_way = placing.way(end(block), start(inside), 0);
         }
     }
-    for block in 1..unit.blocks.len() {
-        if unit.falls_through(block - 1) {
-            unit.blocks[block].entry =
-                placing.way(Vertex::end(number(block - 1)), Vertex::start(number(block)), 0);
+    for block in 0..unit.blocks.len() {
+        if unit.is_turned(block) {
+            unit.blocks[block].inside_way = placing.way(end(block), start(block + 1), 0);
         }
     }
-}
-
-/// The position in a block before which a counter disturbs no live flag, if there is one.
-fn best_place(unit: &Unit, block: usize) -> usize {
-    let range = unit.blocks[block].instructions.clone();
-    // Beyond the last instruction lies more than this unit shows: that it reads is assumed.
-    let mut live = FlagSet::ALL;
-    let mut best = range.start;
-    for at in range.rev() {
-        live = live_before(&unit.instructions[at], live);
-        if !live.intersects(FlagSet::WRITTEN_BY_INC) {
-            best = at;
+    for block in 0..unit.blocks.len() {
+        if let Some(next) = unit.blocks[block].next {
+            unit.blocks[block].next_way = placing.way(end(block), start(next), 0);
         }
     }
-    best
-}
-
-/// Flags live before instruction `at` of `block`.
-pub fn live_at(unit: &Unit, block: usize, at: usize) -> FlagSet {
-    let end = unit.blocks[block].instructions.end;
-    // The counter's own block ends in a jump to itself or elsewhere; taking all flags as live after it
-    // is safe, and writes in between make it precise.
-    unit.instructions[at..end].iter().rev().fold(FlagSet::ALL, |live, i| live_before(i, live))
 }

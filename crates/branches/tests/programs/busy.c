@@ -39,11 +39,11 @@ static void *thread(void *seed) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTRAP);
-    unsigned sum = work((unsigned)(size_t)seed, 200);
+    unsigned sum = work((unsigned)(size_t)seed, 1000);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sum += work(sum, 50);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    return (void *)(size_t)(sum + work(sum, 200));
+    return (void *)(size_t)(sum + work(sum, 1000));
 }
 
 static sigjmp_buf back;

@@ -27,7 +27,13 @@ pub struct Converter {
     pub balance: Balance,
     /// Each image's own blocks, by record.
     translated: HashMap<u64, Translated>,
+    /// About how much all images executed: not less, and not more than [`MOST_EXECUTED`].
+    executed: u128,
 }
+
+/// More than any program executes, and half of what a profile may say. Counters that a program wrote over may add up
+/// to more.
+const MOST_EXECUTED: u128 = 1 << 60;
 
 /// How well the flow of control adds up, over all images.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +55,7 @@ impl Converter {
             rows: Rows::new(process_limit),
             balance: Balance::default(),
             translated: HashMap::new(),
+            executed: 0,
         }
     }
 
@@ -67,7 +74,13 @@ impl Converter {
             let edges = ancestor.edges[range].iter().copied();
             code.edges.extend(edges.filter(|edge| known(edge.from) && known(edge.to)));
         }
-        let flow = code.flow(&self.pieces, record, areas);
+        let mut flow = code.flow(&self.pieces, record, areas);
+        let executed = flow.executed(&self.pieces);
+        if self.executed.saturating_add(executed) > MOST_EXECUTED {
+            flow.disown();
+        } else {
+            self.executed += executed;
+        }
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);
         self.balance.imbalance = self.balance.imbalance.saturating_add(flow.imbalance);

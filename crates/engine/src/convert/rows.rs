@@ -3,6 +3,7 @@
 
 use super::calls::{self, Cost};
 use super::flow::{self, Flow};
+use super::pieces::{PieceId, Pieces};
 use crate::harvest::Image;
 use std::collections::HashMap;
 
@@ -23,6 +24,25 @@ pub struct ImageFlow {
     pub unknown_ends: u32,
     /// By how much the flow fails to balance beyond that: 0 unless something went wrong.
     pub imbalance: u64,
+}
+
+impl ImageFlow {
+    /// Instructions that it executed, at most.
+    pub fn executed(&self, pieces: &Pieces) -> u128 {
+        // An instruction takes a byte at least.
+        let bytes = |to: PieceId| u128::from(pieces.get(to).length);
+        let flowed = self.flows.iter().map(|flow| u128::from(flow.count) * flow.to.map_or(1, bytes));
+        let told = self.threads.iter().map(|thread| u128::from(thread.1));
+        flowed.sum::<u128>().max(told.sum())
+    }
+
+    /// Forgets all of it, because it cannot be true.
+    pub fn disown(&mut self) {
+        self.flows.clear();
+        self.costs.clear();
+        self.threads.iter_mut().for_each(|thread| thread.1 = 0);
+        self.imbalance = self.imbalance.max(1);
+    }
 }
 
 /// A process, or several.
