@@ -8,6 +8,7 @@
 pub mod branch;
 pub mod decode;
 pub mod flags;
+pub mod memory;
 mod operands;
 pub mod registers;
 pub mod segment;
