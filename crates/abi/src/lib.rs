@@ -13,6 +13,7 @@ pub mod log;
 pub mod process;
 mod register;
 pub mod signal;
+pub mod stream;
 pub mod thread;
 pub mod tracing;
 pub mod view;
@@ -71,6 +72,14 @@ pub struct SharedHeader {
     /// Where in a thread area the [`thread::Frame`]s lie, after its counters, if the costs of calls are asked
     /// for, else 0; host, once.
     pub frames: u64,
+    /// What is asked for beside counts; host, once.
+    pub plan: stream::Plan,
+    /// Latest registered [`stream::Ring`], 0 for none; runtime, linked through `previous`.
+    pub latest_ring: AtomicU64,
+    /// Advances when a chunk of a ring is full, and wakes the host; runtime (futex).
+    pub chunks: AtomicU32,
+    /// Advances several times a second as long as the host reads rings; host.
+    pub beat: AtomicU32,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.

@@ -100,6 +100,8 @@ pub mod edge_kind {
     pub const REPLACED: u16 = 9;
     /// A return that does not end the latest call, or a jump that moves the stack: never recorded.
     pub const UNMATCHED: u16 = 10;
+    /// To the runtime, because the thread's budget does not cover the block: never recorded.
+    pub const PACED: u16 = 11;
 }
 
 /// A change of the address space, followed by `path_length` bytes, padded to 8.

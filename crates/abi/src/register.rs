@@ -39,6 +39,13 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Registers a ring at `offset`, whose `previous` is given.
+    pub fn register_ring(self, offset: u64, previous: &AtomicU64) {
+        push(&self.header().latest_ring, previous, offset);
+    }
+}
+
 /// Puts `offset` at the head of a list whose next-pointer, for it, is `link`.
 fn push(head: &AtomicU64, link: &AtomicU64, offset: u64) {
     let mut previous = head.load(Ordering::Acquire);

@@ -59,7 +59,7 @@ pub struct ThreadArea {
     /// Top of the stack that the runtime uses on this thread.
     pub stack_top: u64,
     /// Where translated code puts registers that it borrows.
-    pub spill: [u64; 6],
+    pub spill: [u64; 8],
     /// Number of the exit that translated code leaves by.
     pub exit: u64,
     /// Index into the table of indirect branches, and target, of one that was not found.
@@ -80,6 +80,21 @@ pub struct ThreadArea {
     pub settled: u64,
     /// Calls whose frames were dropped: there were too many at once.
     pub lost_calls: u64,
+    /// Instructions that the thread may execute until it asks the runtime again; at most 2³¹, and below 0 for
+    /// moments. Translated code that has to ask moves it.
+    pub budget: i64,
+    /// Instructions beyond those until the next change of what is recorded.
+    pub due: u64,
+    /// Instructions that were granted so far: less the budget, those that the thread has executed.
+    pub granted: u64,
+    /// Address in the ring where the next word goes.
+    pub ring_at: u64,
+    /// Address of the [`crate::stream::Ring`], 0 for none.
+    pub ring: u64,
+    /// A [`mode`].
+    pub mode: u32,
+    /// Windows that have ended.
+    pub windows: u32,
     /// What is to be done when the system call returns: one of [`returned`].
     pub returned: u32,
     /// Number of the mailbox by which the host was asked to follow an `execve`.
@@ -145,6 +160,16 @@ pub struct Frame {
     pub older: u32,
     /// Of a handler: the counter for the cost of the call without a frame that it interrupted, or 0.
     pub interrupted: u32,
+}
+
+/// Values of [`ThreadArea::mode`]: what a thread's code does beside counting edges.
+pub mod mode {
+    /// Nothing.
+    pub const COUNT: u32 = 0;
+    /// It asks the runtime when its budget is used up, and counts blocks if intervals are asked for.
+    pub const PACE: u32 = 1;
+    /// It asks likewise, and records what it executes.
+    pub const STREAM: u32 = 2;
 }
 
 /// Values of [`ThreadArea::returned`].

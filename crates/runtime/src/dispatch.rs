@@ -6,6 +6,7 @@ use crate::emit::Toll;
 use crate::entry::{HIGH, reason};
 use crate::forest::Vertex;
 use crate::indirect;
+use crate::kinds::{self, Mode, window};
 use crate::link;
 use crate::placing::{self, Passage};
 use crate::retire;
@@ -36,6 +37,9 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
         system_call::returned(area);
         return;
     }
+    if reason == reason::EXIT && Mode::of(area) != Mode::Count && window::ask(area) {
+        return;
+    }
     if reason == reason::CHILD {
         system_call::begin(area);
     }
@@ -47,6 +51,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
     }
     let (address, result) = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before translated code ran");
+        process.mode = Mode::of(area);
         match reason {
             reason::EXIT => {
                 let exit = area.exit as u32;
@@ -83,7 +88,7 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure) -> u64 {
 
 /// The block at `address`, translated if need be. `None` if there is no instruction.
 fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure> {
-    if let Some(&block) = process.by_address.get(&address) {
+    if let Some(&block) = process.by_address.get(&process.mode.key(address)) {
         return Ok(Some(block));
     }
     if let Some(block) = retire::revive(process, address) {
@@ -94,6 +99,7 @@ fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure>
 
 /// Control comes to `address` from outside: where it goes on.
 pub fn enter(process: &mut Process, area: &mut ThreadArea, address: u64) -> Result<Option<u64>, Failure> {
+    process.mode = Mode::of(area);
     let Some(to) = block_at(process, address)? else { return Ok(None) };
     external(process, area, NONE, 0, to)?;
     calls::relink(process, area, NONE);
@@ -181,6 +187,8 @@ fn follow_indirect(
             return outside(process, area, from, executed);
         };
         outside(process, area, from, executed - 1)?;
+        let registers = area.registers;
+        kinds::cut(process, area, from, executed - 1, &registers);
         return Ok(Some(branch));
     };
     let goal = link::indirect(process, table, index, target, to)?;
@@ -199,6 +207,7 @@ fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
         let process = process.insert(Process::new(shared, shared.process(area.process)));
         system_call::limit::set_up(process);
         calls::limit(process, area);
+        window::start(process, area);
     });
     signal::set_up(area);
     Ok(())

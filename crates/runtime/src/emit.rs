@@ -178,17 +178,27 @@ impl Code {
 
     /// Moves the clock.
     fn advance(&mut self, step: i32, live: FlagSet) {
+        self.add(gs!(clock), step, live);
+    }
+
+    /// Gives the thread's budget so many instructions more.
+    pub fn grant(&mut self, instructions: i32, live: FlagSet) {
+        self.add(gs!(budget), instructions, live);
+    }
+
+    /// Adds to a field of the thread area without changing a flag of `live`.
+    fn add(&mut self, place: u32, step: i32, live: FlagSet) {
         if !live.intersects(FlagSet::ALL) {
-            self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]); // add qword gs:[clock], step
-            self.raw32(gs!(clock));
+            self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]); // add qword gs:[place], step
+            self.raw32(place);
             self.raw32(step as u32);
             return;
         }
         self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
-        self.load(Borrowed::Rcx, gs!(clock));
+        self.load(Borrowed::Rcx, place);
         self.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx+step]
         self.raw32(step as u32);
-        self.store(gs!(clock), Borrowed::Rcx);
+        self.store(place, Borrowed::Rcx);
         self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 

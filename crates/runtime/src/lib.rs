@@ -22,6 +22,7 @@ pub mod entry;
 pub mod forest;
 pub mod heap;
 pub mod indirect;
+pub mod kinds;
 pub mod link;
 mod live;
 pub mod marks;

@@ -46,6 +46,15 @@ impl Placing {
         }
     }
 
+    /// Adds the next block, of so many instructions, that has a counter of its own.
+    pub fn add_counted(&mut self, instructions: usize, block: u32) {
+        self.forest.add_block();
+        if let Some(clock) = &mut self.clock {
+            clock.add_block();
+            clock.pass(Some(Vertex::start(block)), Some(Vertex::end(block)), instructions as i64);
+        }
+    }
+
     /// Adds the next block, of so many instructions, that jumps to itself and has a counter of its own: by
     /// how much the clock moves there.
     pub fn add_loop(&mut self, block: u32, instructions: usize) -> i64 {

@@ -34,13 +34,19 @@ pub fn version(process: &Process, start: u64, end: u64) -> u32 {
     pages(start..end).map(version).max().unwrap_or(0)
 }
 
+/// The name of a block in the tables by address.
+fn key(process: &Process, block: u32) -> u64 {
+    let Block { mode, address, .. } = process.blocks[block as usize];
+    mode.key(address)
+}
+
 /// Lets control come to a fragment.
 pub fn enter(process: &mut Process, number: u32) {
     let Fragment { blocks, source, .. } = &process.fragments[number as usize];
     let (blocks, source) = (blocks.clone(), source.clone());
     for block in blocks {
-        let at = process.blocks[block as usize].address;
-        process.by_address.entry(at).or_insert(block);
+        let key = key(process, block);
+        process.by_address.entry(key).or_insert(block);
     }
     for page in pages(source) {
         process.pages.entry(page).or_default().fragments.push(number);
@@ -84,12 +90,12 @@ fn leave(process: &mut Process, number: u32) {
         let _ = cache::link(back.place, back.stub);
     }
     for block in blocks {
-        let address = process.blocks[block as usize].address;
-        if process.by_address.get(&address) == Some(&block) {
-            process.by_address.remove(&address);
+        let key = key(process, block);
+        if process.by_address.get(&key) == Some(&block) {
+            process.by_address.remove(&key);
         }
         unlink::undo(process, block);
-        let retired = process.retired.entry(address).or_default();
+        let retired = process.retired.entry(key).or_default();
         if retired.last() == Some(&number) {
             // Of a loop that stands there several times.
             continue;
@@ -123,7 +129,7 @@ fn redirect(area: *mut ThreadArea, fragment: &Fragment, code: &Range<u64>) {
 
 /// The block at `address` of a retired fragment, if what it was translated from is there again.
 pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
-    let candidates = process.retired.get(&address)?.clone();
+    let candidates = process.retired.get(&process.mode.key(address))?.clone();
     let number = candidates.into_iter().rev().find(|&number| is_back(process, number))?;
     let fragment = &mut process.fragments[number as usize];
     fragment.live = true;
@@ -132,8 +138,8 @@ pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
     }
     let blocks = fragment.blocks.clone();
     for block in blocks.clone() {
-        let address = process.blocks[block as usize].address;
-        if let Some(retired) = process.retired.get_mut(&address) {
+        let key = key(process, block);
+        if let Some(retired) = process.retired.get_mut(&key) {
             retired.retain(|&n| n != number);
         }
     }

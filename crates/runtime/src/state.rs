@@ -6,6 +6,7 @@ use crate::calls::Calls;
 use crate::calls::call::Call;
 use crate::emit::Toll;
 use crate::forest::Vertex;
+use crate::kinds::{Kinds, Mode};
 use crate::marks::Marks;
 use crate::placing::Placing;
 use crate::retire::CodePage;
@@ -37,6 +38,8 @@ pub struct Block {
     pub instructions: u16,
     /// Bytes of its code.
     pub length: u16,
+    /// What it does beside counting.
+    pub mode: Mode,
     /// Its fragment.
     pub fragment: u32,
     /// What is noted by its own counter, if that stands before its first instruction.
@@ -212,6 +215,10 @@ pub struct Process {
     pub placing: Placing,
     /// Its calls, if their costs are asked for.
     pub calls: Option<Calls>,
+    /// What else is recorded.
+    pub kinds: Kinds,
+    /// The mode of the thread that the runtime works for.
+    pub mode: Mode,
     /// Ways out by number.
     pub exits: Vec<Exit>,
     /// Indirect branches by number.
@@ -228,11 +235,11 @@ pub struct Process {
     pub fragments: Vec<Fragment>,
     /// Pages that code was translated from.
     pub pages: HashMap<u64, CodePage, BuildHasherDefault<AddressHasher>>,
-    /// Fragments that are not live, by the address of each of their blocks.
+    /// Fragments that are not live, by the [`Mode::key`] of each of their blocks.
     pub retired: HashMap<u64, Vec<u32>, BuildHasherDefault<AddressHasher>>,
     /// What is executable.
     pub space: AddressSpace,
-    /// Block by address.
+    /// Block by [`Mode::key`].
     pub by_address: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
@@ -286,6 +293,8 @@ impl Process {
             blocks: Vec::new(),
             placing: Placing::new(with_calls),
             calls: with_calls.then(Calls::default),
+            kinds: Kinds::new(shared.header().plan),
+            mode: Mode::Count,
             exits: Vec::new(),
             sites: Vec::new(),
             targets: Vec::new(),
@@ -366,10 +375,14 @@ impl World for Process {
     }
 
     fn known(&self, address: u64) -> Option<FlagSet> {
-        let &block = self.by_address.get(&address)?;
+        let &block = self.by_address.get(&self.mode.key(address))?;
         // Code that may change under the same address must not be relied on by what jumps there.
         let settled = self.space.is_settled(address);
         Some(if settled { self.blocks[block as usize].live } else { FlagSet::ALL })
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode
     }
 
     fn is_settled(&self, address: u64) -> bool {

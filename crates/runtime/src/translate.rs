@@ -11,6 +11,7 @@ use crate::check;
 use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
+use crate::kinds::{Adding, Mode, pace};
 use crate::live;
 use crate::marks::Mark;
 use crate::placing::{self, Passage};
@@ -43,7 +44,8 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
     };
     let first = process.blocks.len() as u32;
-    unit::place_counters(&mut unit, &mut process.placing, first);
+    let count_blocks = process.kinds.counts_blocks(process.mode);
+    unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
     let marks = process.marks.end();
@@ -212,6 +214,7 @@ impl Translation<'_> {
             live: plan.live,
             instructions: range.len() as u16,
             length: length as u16,
+            mode: self.process.mode,
             fragment: self.process.fragments.len() as u32,
             first: if record.counter_at == 0 { own } else { Toll::NONE },
             counter_at: (own.counter != NONE).then_some(record.counter_at),
@@ -235,22 +238,54 @@ impl Translation<'_> {
             self.check(block);
             self.process.blocks[self.first as usize + block].checked = self.code.here();
         }
+        if own.counter != NONE && self.process.kinds.counts_blocks(self.process.mode) {
+            self.process.kinds.counts(self.first + block as u32, own.counter);
+        }
+        let mut adding = self.adding(block);
         let mut done_before = self.process.blocks[self.first as usize + block].entry;
         for at in range.clone() {
             if plan.counter_at == Some(at) {
                 self.code.toll(own, live::live_at(unit, block, at));
             }
             let instruction = unit.instructions[at];
+            if let Some(adding) = &mut adding {
+                adding.before(&mut self.process.kinds, &mut self.code, unit, at);
+            }
             let done = if instruction.control == Control::Next {
-                self.plain(at)?
+                let done = self.plain(at)?;
+                if let Some(adding) = &mut adding {
+                    adding.after(&mut self.process.kinds, &mut self.code);
+                }
+                done
             } else {
+                if let Some(adding) = &mut adding {
+                    adding.leave(&mut self.code);
+                }
                 self.transfer(block, &instruction, at)?
             };
             let done = self.code.address + done as u64;
             self.process.marks.add(Mark { length: instruction.length, size: (done - done_before) as u16 });
             done_before = done;
         }
+        if let Some(mut adding) = adding {
+            adding.leave(&mut self.code);
+            adding.finish(&mut self.process.kinds);
+        }
         Ok(())
+    }
+
+    /// What is added to a block beside counters, with the first of it.
+    fn adding(&mut self, block: usize) -> Option<Adding> {
+        let mode = self.process.mode;
+        if mode == Mode::Count {
+            return None;
+        }
+        let number = self.first + block as u32;
+        let Block { address, instructions, live, .. } = self.process.blocks[number as usize];
+        let way = (number, address, instructions.into());
+        let out = pace::way_out(self.process, self.region, way, live);
+        let kinds = &self.process.kinds;
+        Some(Adding::enter(kinds, mode, &mut self.code, (self.unit, block), (number, out)))
     }
 
     /// If the code may change unseen: finds what of it may be any.

@@ -4,6 +4,7 @@
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
 use crate::forest::Vertex;
+use crate::kinds::{Mode, record};
 use crate::live;
 use crate::placing::{Passage, Placing};
 use crate::unroll;
@@ -84,6 +85,8 @@ pub trait World {
     fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize;
     /// If a block starts at `address` already: the flags that are live there.
     fn known(&self, address: u64) -> Option<FlagSet>;
+    /// What the code is to do beside counting.
+    fn mode(&self) -> Mode;
     /// Whether the code at `address` is there to stay, so that other code may rely on what it does.
     fn is_settled(&self, address: u64) -> bool;
     /// Whether the code at `address` may change unseen, so that it has to be checked before it is executed.
@@ -94,10 +97,14 @@ pub trait World {
 /// if there is no instruction there.
 pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     let (instructions, bytes) = decode_from(world, start, limit)?;
-    let mut unit = Unit { blocks: split(&instructions), instructions, bytes };
+    let cuts = match world.mode() {
+        Mode::Stream => record::cuts(&instructions, &bytes),
+        Mode::Count | Mode::Pace => Vec::new(),
+    };
+    let mut unit = Unit { blocks: split(&instructions, cuts), instructions, bytes };
     find_inner_ways(&mut unit);
     live::find(world, &mut unit);
-    if !world.may_change(start) {
+    if world.mode() == Mode::Count && !world.may_change(start) {
         unroll::unroll(&mut unit, limit);
     }
     Some(unit)
@@ -186,8 +193,8 @@ pub fn position(instructions: &[Instruction], address: u64) -> Option<usize> {
     instructions.binary_search_by_key(&address, |i| i.address).ok()
 }
 
-fn split(instructions: &[Instruction]) -> Vec<PlannedBlock> {
-    let mut starts: Vec<usize> = alloc::vec![0];
+fn split(instructions: &[Instruction], mut starts: Vec<usize>) -> Vec<PlannedBlock> {
+    starts.push(0);
     for (at, instruction) in instructions.iter().enumerate() {
         if instruction.ends_block() && at + 1 < instructions.len() {
             starts.push(at + 1);
@@ -222,8 +229,8 @@ fn find_inner_ways(unit: &mut Unit) {
 }
 
 /// Decides what of the unit is counted. Its blocks join those of `placing`, the first as number
-/// `first_block`.
-pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32) {
+/// `first_block`; if asked for, each has a counter of its own.
+pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32, count_blocks: bool) {
     let number = |block: usize| first_block + block as u32;
     let (start, end) = (|block| Vertex::start(number(block)), |block| Vertex::end(number(block)));
     for block in 0..unit.blocks.len() {
@@ -233,6 +240,9 @@ pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32) 
         if unit.blocks[block].inside == Some(block) {
             unit.blocks[block].counter_at = Some(live::best_place(unit, block));
             unit.blocks[block].step = placing.add_loop(number(block), instructions);
+        } else if count_blocks {
+            unit.blocks[block].counter_at = Some(live::best_place(unit, block));
+            placing.add_counted(instructions, number(block));
         } else {
             placing.add_block(number(block), instructions);
         }

@@ -120,6 +120,7 @@ fn innermost(unit: &Unit, last: usize) -> Option<RangeInclusive<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Mode;
     use crate::placing::Placing;
     use crate::unit::{World, place_counters, plan};
     use timewise_isa::{FlagSet, MAX_LENGTH};
@@ -137,6 +138,10 @@ mod tests {
 
         fn known(&self, address: u64) -> Option<FlagSet> {
             self.1.filter(|&known| known == address).map(|_| FlagSet::ALL)
+        }
+
+        fn mode(&self) -> Mode {
+            Mode::Count
         }
 
         fn is_settled(&self, _: u64) -> bool {
@@ -188,7 +193,7 @@ mod tests {
     fn one_round_in_a_row_is_counted_and_needs_no_detour() {
         // 0: inc eax; cmp eax, edi; jne 0; ret
         let mut unit = plan(&mut Code(&[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfa, 0xc3], None), 0, 96).unwrap();
-        place_counters(&mut unit, &mut Placing::default(), 0);
+        place_counters(&mut unit, &mut Placing::default(), 0, false);
         assert_eq!(unit.blocks.len(), 8 + 1);
         let counted = |block: usize| unit.blocks[block].inside_way.counted;
         let rounds: Vec<usize> = (0..8).filter(|&block| counted(block)).collect();

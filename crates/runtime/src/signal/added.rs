@@ -4,6 +4,7 @@
 use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, gs, spill_slot};
 use crate::entry::vector;
 use crate::indirect::{RCX_SLOT, RDX_SLOT};
+use crate::kinds::record::SLOTS;
 use timewise_abi::thread::COUNTERS;
 
 /// A piece of added code.
@@ -15,6 +16,12 @@ pub enum Form {
     Counter(u32),
     /// The clock moves, likewise.
     Step(i32),
+    /// The thread's budget grows, likewise.
+    Grant(i32),
+    /// What is recorded around an instruction.
+    Recorded,
+    /// A register, by its slot and number, is given back that a whole block borrowed.
+    Restore(u32, u8),
     /// What is added at a call or a return, by its number.
     Calls(u32),
     /// A jump to this distance from its end.
@@ -45,6 +52,9 @@ pub const LONGEST: usize = 44;
 /// Where the clock stands.
 const CLOCK: u32 = gs!(clock);
 
+/// Where the budget stands.
+const BUDGET: u32 = gs!(budget);
+
 /// The low byte of the first slot's position.
 const RCX_SLOT_BYTE: u8 = spill_slot(RCX_SLOT) as u8;
 
@@ -63,8 +73,10 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
         [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
         [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == CLOCK => (Form::Step(number(9)? as i32), 13),
+        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == BUDGET => (Form::Grant(number(9)? as i32), 13),
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => match number(14)? {
             CLOCK => (Form::Step(number(21)? as i32), LONG_STEP),
+            BUDGET => (Form::Grant(number(21)? as i32), LONG_STEP),
             _ => (Form::Counter(counter(14)?), BORROWING),
         },
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
@@ -74,6 +86,12 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
         {
             let register = register >> 3;
             (if *opcode == 0x89 { Form::Lend(register) } else { Form::GiveBack(register) }, 9)
+        }
+        [0x65, prefix @ (0x48 | 0x4c), 0x8b, register, 0x25, ..]
+            if register & 0xc7 == 0x04 && SLOTS.map(spill_slot).contains(&number(5)?) =>
+        {
+            let slot = (number(5)? - spill_slot(0)) / 8;
+            (Form::Restore(slot, (prefix & 4) << 1 | register >> 3), 9)
         }
         [0x65, 0x48, 0xc7, 0x04, 0x25, ..] if number(5)? == gs!(exit) => (Form::StoreExit(number(9)?), 13),
         [0xe9, ..] => (Form::Jump(number(1)? as i32), 5),

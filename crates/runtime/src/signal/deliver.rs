@@ -6,6 +6,7 @@ use super::recover::Origin;
 use super::{actions, bit, stop};
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
+use crate::kinds;
 use crate::state::Process;
 use crate::sys::filter::is_confined;
 use crate::sys::{call, memory, number};
@@ -13,7 +14,7 @@ use core::sync::atomic::Ordering;
 use timewise_abi::NONE;
 use timewise_abi::process::state::ENDED;
 use timewise_abi::signal::{Action, Stack};
-use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::thread::{Registers, ThreadArea, state};
 use timewise_abi::view::Shared;
 
 const SEGMENTATION_FAULT: usize = 11;
@@ -28,7 +29,7 @@ pub fn deliver(
     origin: Origin,
     mask: u64,
 ) -> Option<usize> {
-    leave(process, area, origin);
+    leave(process, area, origin, &frame.registers);
     let signal = frame.info.signal();
     let action = actions(area).get(signal);
     match action.handler {
@@ -43,11 +44,14 @@ pub fn deliver(
     None
 }
 
-/// Counts that the thread leaves the program.
-pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin) {
+/// Counts that the thread leaves the program, with these registers.
+pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin, registers: &Registers) {
     if origin.from != NONE {
         // Out of room for a record is noted where it happens.
         let _ = external(process, area, origin.from, origin.executed, NONE);
+        if origin.begun {
+            kinds::cut(process, area, origin.from, origin.executed, registers);
+        }
     }
 }
 
@@ -88,6 +92,7 @@ fn handle(
     registers.rip = action.handler;
     let own = if action.flags & NODEFER == 0 { bit(signal) } else { 0 };
     frame.mask = mask | action.mask | own;
+    kinds::handler(area, signal);
     // SAFETY: the kernel's frame.
     unsafe { frame.reset_vectors() };
     go_on(process, area, frame);

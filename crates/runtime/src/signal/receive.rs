@@ -128,7 +128,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
             None => recover(process, area, &mut frame.registers),
         };
         if stops {
-            deliver::leave(process, area, origin);
+            deliver::leave(process, area, origin, &frame.registers);
             calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
             area.state.store(state::STOPPED, Ordering::Release);
             return None;
@@ -175,12 +175,12 @@ fn in_call(process: &Process, area: &ThreadArea, frame: &mut Frame, place: Own) 
     let after = entry::system_call as *const () as u64 + SYSCALL_LENGTH;
     if place == Own::AfterCall {
         (registers.rip, registers.rcx) = (next, next);
-        return Origin { from, executed: block.instructions };
+        return Origin { from, executed: block.instructions, begun: true };
     }
     registers.rip = next - SYSCALL_LENGTH;
     // The kernel is about to make the call once more.
     if registers.rcx == after {
         registers.rcx = next;
     }
-    Origin { from, executed: block.instructions - 1 }
+    Origin { from, executed: block.instructions - 1, begun: true }
 }

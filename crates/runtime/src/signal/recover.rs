@@ -12,6 +12,8 @@ use crate::calls;
 use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
 use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
+use crate::kinds::record::SLOTS;
+use crate::kinds::{Added, Lent, pace};
 use crate::state::Process;
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
@@ -25,10 +27,12 @@ pub struct Origin {
     pub from: u32,
     /// Instructions of that block that were executed.
     pub executed: u16,
+    /// Whether it took its instructions from the thread's budget, if it does that.
+    pub begun: bool,
 }
 
 /// Not in counted code.
-pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0 };
+pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0, begun: false };
 
 /// More steps through added code than there can be between two instructions of the program: counters,
 /// jumps and stubs follow each other a few times at most.
@@ -51,7 +55,7 @@ pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registe
 
 /// Blocks that indirect branches leave are executed to their end.
 fn all_of(process: &Process, from: u32) -> Origin {
-    Origin { from, executed: process.blocks[from as usize].instructions }
+    Origin { from, executed: process.blocks[from as usize].instructions, begun: true }
 }
 
 fn site_block(process: &Process, site: u32) -> u32 {
@@ -71,7 +75,22 @@ fn branched(process: &Process, area: &ThreadArea, registers: &mut Registers, fro
 fn before(process: &Process, registers: &mut Registers, from: u32) -> Option<Origin> {
     process.calls.as_ref()?;
     registers.rip = astray::undo(process, from, registers)?;
-    Some(Origin { from, executed: process.blocks[from as usize].instructions - 1 })
+    Some(Origin { from, executed: process.blocks[from as usize].instructions - 1, begun: true })
+}
+
+/// A general register by its number.
+fn general(r: &mut Registers, number: u8) -> &mut u64 {
+    match number {
+        0 => &mut r.rax,
+        1 => &mut r.rcx,
+        2 => &mut r.rdx,
+        3 => &mut r.rbx,
+        4 => &mut r.rsp,
+        5 => &mut r.rbp,
+        6 => &mut r.rsi,
+        7 => &mut r.rdi,
+        _ => &mut r.r8_to_r15[usize::from(number & 7)],
+    }
 }
 
 struct Recovery<'a> {
@@ -117,7 +136,13 @@ impl Recovery<'_> {
         if (block.entry..block.checked).contains(&self.registers.rip) {
             return Some(self.in_check(place.block));
         }
-        let mut at = if place.executed == 0 { block.checked } else { place.done };
+        let added = self.process.kinds.added(place.block).copied();
+        if let Some(added) = added.filter(|added| place.executed == 0 && self.registers.rip < added.body) {
+            return Some(self.before_body(place.block, &added));
+        }
+        let pc = self.registers.rip;
+        let begins = added.map_or(block.checked, |added| added.body);
+        let mut at = if place.executed == 0 { begins } else { place.done };
         let mut spilled = false;
         let mut lent = None;
         while let Some((form, length)) = self.form(at).filter(|&(_, length)| at + length as u64 <= next) {
@@ -142,8 +167,9 @@ impl Recovery<'_> {
         if let Some(register) = lent {
             self.give_back(register);
         }
+        self.take_back(added.and_then(|added| added.lent), pc);
         self.registers.rip = place.address;
-        Some(Origin { from: place.block, executed: place.executed })
+        Some(Origin { from: place.block, executed: place.executed, begun: true })
     }
 
     /// Finds the last instruction that is done.
@@ -186,11 +212,41 @@ impl Recovery<'_> {
         {
             self.give_back(register);
         }
-        let Toll { counter, step } = block.first;
+        self.registers.rip = block.address;
+        self.not_begun(number)
+    }
+
+    /// Before all of a block, but for what stands before its first instruction.
+    fn not_begun(&mut self, number: u32) -> Origin {
+        let Toll { counter, step } = self.process.blocks[number as usize].first;
         self.count(counter);
         self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step));
+        Origin { from: number, executed: 0, begun: false }
+    }
+
+    /// In what was added before the first instruction of a block and its counter.
+    fn before_body(&mut self, number: u32, added: &Added) -> Origin {
+        let pc = self.registers.rip;
+        let block = &self.process.blocks[number as usize];
+        let (taken, borrowed) = pace::inside(added.borrows, pc - added.check);
+        if borrowed {
+            self.registers.rcx = self.area.spill[COUNT_SPILL as usize];
+        }
+        self.take_back(added.lent, pc);
         self.registers.rip = block.address;
-        Origin { from: number, executed: 0 }
+        let begun = pc >= added.begun;
+        if taken && !begun {
+            self.area.budget += i64::from(block.instructions);
+        }
+        Origin { begun, ..self.not_begun(number) }
+    }
+
+    /// Gives back what a block has borrowed, if a thread at `pc` is where it is.
+    fn take_back(&mut self, lent: Option<Lent>, pc: u64) {
+        let Some(lent) = lent.filter(|lent| (lent.from..lent.to).contains(&pc)) else { return };
+        for (slot, register) in SLOTS.into_iter().zip(lent.registers) {
+            *general(self.registers, register) = self.area.spill[slot as usize];
+        }
     }
 
     /// In what stands in a unit after a block, from `tail` on.
@@ -243,7 +299,7 @@ impl Recovery<'_> {
                 continue;
             }
             self.registers.rip = match form {
-                Form::Counter(_) | Form::Step(_) => {
+                Form::Counter(_) | Form::Step(_) | Form::Grant(_) => {
                     self.finish(form, at, length);
                     return None;
                 }
@@ -260,7 +316,12 @@ impl Recovery<'_> {
                     self.give_back(register);
                     end
                 }
+                Form::Restore(slot, register) => {
+                    *general(self.registers, register) = self.area.spill[slot as usize];
+                    end
+                }
                 Form::Lend(_)
+                | Form::Recorded
                 | Form::Nop
                 | Form::Discard(_)
                 | Form::LookUp
@@ -278,6 +339,10 @@ impl Recovery<'_> {
     /// The thread is on its way out by an exit.
     fn left(&mut self, number: u32) -> Origin {
         let exit = &self.process.exits[number as usize];
+        if exit.kind == edge_kind::PACED {
+            self.registers.rip = exit.target;
+            return self.not_begun(exit.from);
+        }
         if matches!(exit.kind, edge_kind::CALL | edge_kind::JUMP | edge_kind::BRANCH)
             && let Some(origin) = before(self.process, self.registers, exit.from)
         {
@@ -285,7 +350,7 @@ impl Recovery<'_> {
         }
         calls::left(self.process, self.area, number, self.registers.rsp);
         self.registers.rip = exit.target;
-        Origin { from: exit.from, executed: exit.executed }
+        Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }
     }
 
     /// Brings a counter or step to its end.
@@ -294,6 +359,7 @@ impl Recovery<'_> {
         match form {
             _ if done => {}
             Form::Counter(counter) => self.count(counter),
+            Form::Grant(instructions) => self.area.budget += i64::from(instructions),
             Form::Step(step) => self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step)),
             _ => {}
         }
@@ -304,16 +370,7 @@ impl Recovery<'_> {
     }
 
     fn give_back(&mut self, register: u8) {
-        let value = self.area.spill[SCRATCH_SPILL as usize];
-        let r = &mut *self.registers;
-        *match register {
-            0 => &mut r.rax,
-            1 => &mut r.rcx,
-            2 => &mut r.rdx,
-            3 => &mut r.rbx,
-            6 => &mut r.rsi,
-            _ => &mut r.rdi,
-        } = value;
+        *general(self.registers, register) = self.area.spill[SCRATCH_SPILL as usize];
     }
 
     fn count(&mut self, counter: u32) {
@@ -325,6 +382,10 @@ impl Recovery<'_> {
         let calls = self.process.calls.as_ref();
         if let Some((calls, number)) = calls.and_then(|calls| Some((calls, calls.sequence_at(at)?))) {
             return Some((Form::Calls(number), calls.sequence(number).length()));
+        }
+        let recorded = self.process.kinds.piece_at(at);
+        if recorded > 0 {
+            return Some((Form::Recorded, recorded));
         }
         added::parse(self.process.cache.bytes_at(at, LONGEST))
     }

@@ -57,8 +57,8 @@ pub fn write(address: u64, bytes: &[u8]) -> bool {
 unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> usize {
     let local = [buffer as u64, count as u64];
     let remote = [address, count as u64];
-    let arguments = [pid(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
-    if !filter::allows(number, &arguments) || !filter::allows(number::GETPID, &[0; 6]) {
+    let arguments = [thread(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+    if !filter::allows(number, &arguments) || !filter::allows(number::GETTID, &[0; 6]) {
         // The kernel cannot be asked: the program's pointers are taken as good.
         let (from, to) = match number {
             number::PROCESS_VM_READV => (address as *const u8, buffer),
@@ -77,9 +77,10 @@ unsafe fn transfer(number: u64, buffer: *mut u8, address: u64, count: usize) -> 
     }
 }
 
-fn pid() -> u64 {
+/// The thread rather than the process: by a first thread that has ended, the kernel finds no memory.
+fn thread() -> u64 {
     // SAFETY: changes nothing.
-    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or(0)
+    unsafe { call(number::GETTID, [0; 6]) }.unwrap_or(0)
 }
 
 const NOT_PERMITTED: i32 = 1;

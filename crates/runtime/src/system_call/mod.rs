@@ -11,7 +11,7 @@ mod process;
 mod segment;
 mod signal;
 
-pub use process::{again, begin};
+pub use process::{again, begin, expect};
 pub use signal::return_by;
 
 use crate::entry;

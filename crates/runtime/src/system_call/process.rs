@@ -8,6 +8,7 @@
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::entry::{self, SYSCALL_LENGTH};
+use crate::kinds::{self, window};
 use crate::signal as signals;
 use crate::state::{PROCESS, Process};
 use crate::sys::memory;
@@ -174,6 +175,8 @@ pub fn again(area: &mut ThreadArea) {
         let process = expect(process);
         let executed = process.blocks[from as usize].instructions - 1;
         external(process, area, from, executed, NONE)?;
+        let registers = area.registers;
+        kinds::cut(process, area, from, executed, &registers);
         enter(process, area, address)
     });
     area.resume = match result {
@@ -202,6 +205,7 @@ pub fn begin(area: &mut ThreadArea) {
         let process = expect(process);
         calls::start(process, area);
         calls::limit(process, area);
+        window::start(process, area);
     });
     signals::begin(area);
     // As the kernel leaves it.
