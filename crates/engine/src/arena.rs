@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::process::ProcessRecord;
+use timewise_abi::stream::{Plan, RING, Ring};
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
@@ -53,11 +54,11 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     /// Makes the shared file, with the runtime's image in it; with room for open calls if their costs are
-    /// asked for.
+    /// asked for. `plan` says what else is.
     ///
     /// # Errors
     /// [`CountError::System`].
-    pub fn new(payload: &Payload, calls: bool) -> Result<Arena, CountError> {
+    pub fn new(payload: &Payload, calls: bool, plan: Plan) -> Result<Arena, CountError> {
         let system = |what| move |cause| CountError::System { what, cause };
         // The program has been launched with the limit that it is to see: this one is ours alone.
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
@@ -83,6 +84,7 @@ impl Arena {
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
         header.user_gs = u32::from(user_gs());
         header.frames = if calls { counters } else { 0 };
+        header.plan = plan;
         let log_limit = header.log_limit;
         let image_end = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         header.next_free.store(image_end, Ordering::Relaxed);
@@ -146,6 +148,12 @@ impl Arena {
     /// A thread area, likewise.
     pub fn thread(&self, offset: u64) -> Option<*mut ThreadArea> {
         self.shared.holds(offset, self.thread_area_size).then(|| self.shared.thread(offset))
+    }
+
+    /// A ring, likewise.
+    pub fn ring(&self, offset: u64) -> Option<&Ring> {
+        // SAFETY: within the file, aligned; what changes is atomic.
+        self.shared.holds(offset, RING).then(|| unsafe { &*self.mapping.add(offset as usize).cast::<Ring>() })
     }
 
     /// Copies a part that lies in the file. A program may be writing it: what is read may make no sense.

@@ -4,14 +4,14 @@ use crate::arena::Arena;
 use crate::follow::{Uncounted, follow};
 use crate::harvest::Harvest;
 use crate::inject::inject;
+use crate::streams::{self, Beat, Chunk, Places, Recording, Windows};
 use crate::warnings;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use timewise_abi::Failure;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
-use timewise_target::run;
 use timewise_target::subject::Subject;
 
 /// Why a program could not be counted.
@@ -77,6 +77,8 @@ pub struct Counted {
     /// By how much the flow of control fails to balance in all processes together: 0 if every count is
     /// exact to within its process's uncertainty.
     pub imbalance: u64,
+    /// Of a run with streams: what the blocks are that they name.
+    pub places: Places,
     /// Bytes of memory that counters and records held at the end, of the processes that had not ended long
     /// before.
     pub shared_bytes: u64,
@@ -98,11 +100,36 @@ pub fn count(launch: Launch, options: &Options) -> Result<Counted, CountError> {
 /// # Errors
 /// See [`CountError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError> {
+    let (counted, _) = run(stopped, options, Recording::Nothing, |_| {})?;
+    Ok(counted)
+}
+
+/// Lets a launched program run to its end under count, as [`record`] does, and gives every chunk of its
+/// threads' streams to `take`, on a thread of its own. The program waits for it. Also tells whether the streams
+/// are whole: nothing is missing, unless a host that stood still for half a minute was taken for gone.
+///
+/// # Errors
+/// See [`CountError`].
+pub fn stream(
+    stopped: Stopped,
+    options: &Options,
+    windows: Windows,
+    take: impl FnMut(&Chunk) + Send,
+) -> Result<(Counted, bool), CountError> {
+    run(stopped, options, Recording::Windows(windows), take)
+}
+
+fn run(
+    stopped: Stopped,
+    options: &Options,
+    recording: Recording,
+    take: impl FnMut(&Chunk) + Send,
+) -> Result<(Counted, bool), CountError> {
     let system = |what| move |cause| CountError::System { what, cause };
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
-        let arena = Arena::new(&payload, options.calls)?;
+        let arena = Arena::new(&payload, options.calls, recording.plan())?;
         inject(&arena, &payload, stopped.pid(), 0)?;
         Ok((subject, payload, arena))
     };
@@ -114,11 +141,25 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError
         }
     };
     let running = stopped.release().map_err(system("release the program"))?;
-    let mut harvest = Harvest::new(&arena, options.process_limit);
-    let uncounted = follow(&arena, &payload, &running, &mut harvest);
+    let mut harvest = Harvest::new(&arena, options.process_limit, recording != Recording::Nothing);
+    let (ended, beat) = (AtomicBool::new(false), Beat::new(&arena));
+    let (uncounted, is_whole) = std::thread::scope(|scope| {
+        if recording == Recording::Nothing {
+            return (follow(&arena, &payload, &running, Some(&mut harvest)), true);
+        }
+        let beating = scope.spawn(|| beat.go_on());
+        let drained = scope.spawn(|| streams::drain(&arena, &ended, take));
+        // Blocks of processes that have ended are still to be told.
+        let uncounted = follow(&arena, &payload, &running, None);
+        ended.store(true, Ordering::Release);
+        let is_whole = drained.join().unwrap_or(false);
+        beat.end();
+        beating.thread().unpark();
+        (uncounted, is_whole)
+    });
     let ended = running.wait().map_err(system("wait for the program"))?;
-    let run = run::row(RunKind::Counting, subject, &ended);
-    Ok(conclude(&arena, harvest, &uncounted, ended, run))
+    let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
+    Ok((conclude(&arena, harvest, &uncounted, ended, run), is_whole))
 }
 
 /// What was counted, once the program has ended.
@@ -133,11 +174,11 @@ fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: End
     let failed = failure.map(|failure| (failure, address));
     let warnings = warnings::of(failed, &converter, damage, uncounted, unfollowed);
     let lost_calls = arena.has_frames().then(|| converter.lost_calls());
-    let mut profile = converter.into_profile();
+    let (mut profile, places) = converter.into_profile();
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
     profile.runs.push(Run { counts_complete, lost_calls, warnings, ..run });
-    Counted { ended, profile, failure, imbalance, shared_bytes }
+    Counted { ended, profile, failure, imbalance, shared_bytes, places }
 }

@@ -36,9 +36,14 @@ pub struct Uncounted {
     pub times: u64,
 }
 
-/// Follows `running` and its descendants until it ends, and harvests those that end before. Programs that
+/// Follows `running` and its descendants until it ends, and harvests those that end before, if asked to. Programs that
 /// could not be followed ran natively.
-pub fn follow(arena: &Arena, payload: &Payload, running: &Running, harvest: &mut Harvest) -> Vec<Uncounted> {
+pub fn follow(
+    arena: &Arena,
+    payload: &Payload,
+    running: &Running,
+    mut harvest: Option<&mut Harvest>,
+) -> Vec<Uncounted> {
     let header = arena.shared().header();
     let own_child = running.pid();
     let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
@@ -46,7 +51,9 @@ pub fn follow(arena: &Arena, payload: &Payload, running: &Running, harvest: &mut
     std::thread::scope(|scope| {
         let collector = scope.spawn(|| {
             while !ended.load(Ordering::Acquire) {
-                harvest.collect();
+                if let Some(harvest) = &mut harvest {
+                    harvest.collect();
+                }
                 std::thread::park_timeout(COLLECTION);
             }
         });
@@ -256,13 +263,14 @@ fn waits_at(tid: i32, word: u64) -> bool {
     false
 }
 
-fn wake(word: &AtomicU32) {
+/// Wakes all that sleep on a word.
+pub fn wake(word: &AtomicU32) {
     // SAFETY: wakes waiters; the word stays.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
 /// Sleeps until the word is no longer `seen` or time is up.
-fn sleep(word: &AtomicU32, seen: u32, time: Duration) {
+pub fn sleep(word: &AtomicU32, seen: u32, time: Duration) {
     let time = libc::timespec {
         tv_sec: time.as_secs() as libc::time_t,
         tv_nsec: libc::c_long::from(time.subsec_nanos()),

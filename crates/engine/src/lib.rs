@@ -14,7 +14,8 @@ mod follow;
 mod harvest;
 mod inject;
 mod solve;
+pub mod streams;
 mod unseen;
 mod warnings;
 
-pub use count::{CountError, Counted, Options, count, record};
+pub use count::{CountError, Counted, Options, count, record, stream};

@@ -29,6 +29,8 @@ pub struct Converter {
     translated: HashMap<u64, Translated>,
     /// About how much all images executed: not less, and not more than [`MOST_EXECUTED`].
     executed: u128,
+    /// If it was asked to keep that: what each image's blocks are, inherited ones first, by record.
+    pub kept: Option<HashMap<u64, Vec<PieceId>>>,
 }
 
 /// More than any program executes, and half of what a profile may say. Counters that a program wrote over may add up
@@ -47,8 +49,9 @@ pub struct Balance {
 }
 
 impl Converter {
-    /// Nothing counted yet. At most `process_limit` processes get rows of their own.
-    pub fn new(process_limit: usize) -> Converter {
+    /// Nothing counted yet. At most `process_limit` processes get rows of their own. `keep` says whether it is
+    /// to be known in the end what each translated block was.
+    pub fn new(process_limit: usize, keep: bool) -> Converter {
         Converter {
             modules: Modules::default(),
             pieces: Pieces::default(),
@@ -56,6 +59,7 @@ impl Converter {
             balance: Balance::default(),
             translated: HashMap::new(),
             executed: 0,
+            kept: keep.then(HashMap::new),
         }
     }
 
@@ -80,6 +84,9 @@ impl Converter {
             flow.disown();
         } else {
             self.executed += executed;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.insert(record, code.pieces);
         }
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);

@@ -3,17 +3,19 @@
 use super::calls;
 use super::flow::Flow;
 use super::partition::Partition;
-use super::pieces::Pieces;
+use super::pieces::{PieceId, Pieces};
 use super::process::Converter;
 use super::traffic::Traffic;
+use crate::streams::Places;
 use timewise_profile::{
-    Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, ModuleId, Process, ProcessId, Profile, RunId,
-    Thread,
+    Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, ModuleId, Place, Process, ProcessId, Profile,
+    RunId, Thread,
 };
 
 impl Converter {
     /// A profile of one run, whose row the caller gives; its first process is the program itself.
-    pub fn into_profile(mut self) -> Profile {
+    /// Also what the blocks of each image are, if that was kept.
+    pub fn into_profile(mut self) -> (Profile, Places) {
         self.rows.all.iter_mut().for_each(|row| calls::merge(&mut row.costs));
         let rows = &self.rows.all;
         let partition = Partition::new(&self.pieces, rows.iter().map(|row| row.flows.as_slice()));
@@ -52,13 +54,21 @@ impl Converter {
             })
             .collect();
         profile.modules = self.modules.into_vec();
-        keep_executed_modules(&mut profile);
-        profile
+        let modules = keep_executed_modules(&mut profile);
+        let places = self.kept.take().unwrap_or_default().into_iter().map(|(record, pieces)| {
+            let place = |piece: PieceId| {
+                let place = self.pieces.get(piece).place;
+                modules[place.module.index()].map(|module| Place { module, ..place })
+            };
+            (record, pieces.into_iter().map(place).collect())
+        });
+        let places = Places::new(places.collect());
+        (profile, places)
     }
 }
 
-/// Leaves out the modules of which nothing was executed.
-fn keep_executed_modules(profile: &mut Profile) {
+/// Leaves out the modules of which nothing was executed: what is left of each.
+fn keep_executed_modules(profile: &mut Profile) -> Vec<Option<ModuleId>> {
     let mut ids: Vec<Option<ModuleId>> = vec![None; profile.modules.len()];
     let all = std::mem::take(&mut profile.modules);
     for block in &mut profile.blocks {
@@ -68,6 +78,7 @@ fn keep_executed_modules(profile: &mut Profile) {
             ModuleId(profile.modules.len() as u32 - 1)
         });
     }
+    ids
 }
 
 /// Counts blocks and edges, one process after the other.

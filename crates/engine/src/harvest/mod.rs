@@ -41,13 +41,14 @@ pub struct Harvest<'a> {
 }
 
 impl<'a> Harvest<'a> {
-    /// Nothing read yet. At most `process_limit` processes get rows of their own.
-    pub fn new(arena: &'a Arena, process_limit: usize) -> Harvest<'a> {
+    /// Nothing read yet. At most `process_limit` processes get rows of their own. `keep` says whether it is to be
+    /// known in the end what each translated block was.
+    pub fn new(arena: &'a Arena, process_limit: usize, keep: bool) -> Harvest<'a> {
         Harvest {
             arena,
             claims: Claims::new(arena),
             images: Images::default(),
-            converter: Converter::new(process_limit),
+            converter: Converter::new(process_limit, keep),
             ended: Ended::default(),
             latest: 0,
             unborn: Vec::new(),

@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::inject::inject;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use timewise_abi::stream::Plan;
 use timewise_abi::{GRANULE, MAGIC};
 use timewise_injection::payload;
 use timewise_profile::{Run, RunKind};
@@ -66,7 +67,7 @@ fn recorded() -> (Arena, Run) {
     let built = Command::new("cc").args(["-nostdlib", "-static", "-o"]).args([&program, &source]).status();
     assert!(built.expect("cc runs").success());
     let payload = payload::load().unwrap();
-    let arena = Arena::new(&payload, true).unwrap();
+    let arena = Arena::new(&payload, true, Plan::default()).unwrap();
     let stopped = Launch::new(&program).stopped().unwrap();
     inject(&arena, &payload, stopped.pid(), 0).unwrap();
     let subject = Subject::of(stopped.pid() as u32).unwrap();
@@ -130,7 +131,7 @@ fn resident() -> u64 {
 fn whatever_is_scribbled_over_the_counts_the_host_survives() {
     let (arena, run) = recorded();
     assert_eq!(arena.shared().header().magic, MAGIC);
-    let (converter, damage) = Harvest::new(&arena, 256).finish();
+    let (converter, damage) = Harvest::new(&arena, 256, false).finish();
     assert_eq!((converter.balance.images, converter.balance.imbalance, damage), (3, 0, 0));
 
     let places = words(&arena);
@@ -146,13 +147,13 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
             arena.write_word(at, random.scribble(&arena, words, now));
         }
         let begun = Instant::now();
-        let mut harvest = Harvest::new(&arena, 256);
+        let mut harvest = Harvest::new(&arena, 256, false);
         harvest.discover();
         let (converter, damage) = harvest.finish();
         let wrong = damage > 0 || converter.balance.imbalance > 0 || converter.balance.images < 3;
         noticed += usize::from(wrong);
         let lost_calls = Some(converter.lost_calls());
-        let mut profile = converter.into_profile();
+        let (mut profile, _) = converter.into_profile();
         profile.runs.push(Run { lost_calls, ..run.clone() });
         counted += usize::from(!profile.block_counts.is_empty());
         assert!(begun.elapsed() < LONGEST_CASE, "case {case} took {:?}: {before:x?}", begun.elapsed());
@@ -169,7 +170,7 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
 
 #[test]
 fn a_program_cannot_make_the_file_shorter() {
-    let arena = Arena::new(&payload::load().unwrap(), true).unwrap();
+    let arena = Arena::new(&payload::load().unwrap(), true, Plan::default()).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(arena.file().path()).unwrap();
     assert_eq!(file.set_len(0).unwrap_err().raw_os_error(), Some(libc::EPERM));
 }
@@ -178,14 +179,14 @@ fn a_program_cannot_make_the_file_shorter() {
 fn memory_of_processes_that_ended_is_given_back() {
     let (arena, _) = recorded();
     let before = arena.used();
-    let mut harvest = Harvest::new(&arena, 256);
+    let mut harvest = Harvest::new(&arena, 256, false);
     let begun = Instant::now();
     while !(harvest.open.is_empty() && harvest.latest != 0) {
         harvest.collect();
         assert!(begun.elapsed() < Duration::from_secs(10), "{} left", harvest.open.len());
         std::thread::sleep(Duration::from_millis(50));
     }
-    let empty = Arena::new(&payload::load().unwrap(), true).unwrap().used();
+    let empty = Arena::new(&payload::load().unwrap(), true, Plan::default()).unwrap().used();
     let [before, left] = [before, arena.used()].map(|used| used.saturating_sub(empty));
     assert!(left <= before / 20, "{left} of {before} bytes");
     let (converter, damage) = harvest.finish();

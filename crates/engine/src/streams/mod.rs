@@ -1,0 +1,122 @@
+//! Streams: what threads executed, in order, taken out of their rings while the program runs.
+//!
+//! The program waits while a ring is full, so whoever takes chunks decides how fast it runs.
+
+mod drain;
+
+pub(crate) use drain::{Beat, drain};
+
+use crate::harvest::Images;
+use std::collections::HashMap;
+use timewise_abi::stream::{Plan, kind};
+use timewise_profile::Place;
+
+/// What is recorded beside counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recording {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What each thread executes, in windows.
+    Windows(Windows),
+}
+
+/// The parts of each thread's execution that are streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// Instructions before each window, exactly.
+    pub skip: u64,
+    /// Instructions of each window, exactly, unless the thread ends in it.
+    pub length: u64,
+    /// Windows of each thread.
+    pub windows: u32,
+    /// Whether addresses of memory accesses are streamed.
+    pub memory: bool,
+}
+
+impl Windows {
+    /// Everything that is executed.
+    pub const ALL: Windows = Windows { skip: 0, length: u64::MAX, windows: 1, memory: true };
+}
+
+impl Recording {
+    pub(crate) fn plan(self) -> Plan {
+        match self {
+            Recording::Nothing => Plan::default(),
+            Recording::Windows(Windows { skip, length, windows, memory }) => Plan {
+                kind: kind::STREAM,
+                memory: memory.into(),
+                skip,
+                length: length.max(1),
+                windows: windows.into(),
+            },
+        }
+    }
+}
+
+/// A part of a thread's stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// Numbers the streams of a run. A stream may be of several threads, one after the other.
+    pub stream: usize,
+    /// Names the process image that the thread belongs to: a new one after each `fork` and `execve`.
+    pub image: u64,
+    /// Its process id.
+    pub pid: u32,
+    /// Words and what is recorded between them; `timewise_abi::stream` says how.
+    pub bytes: &'a [u8],
+    /// Whether nothing follows.
+    pub is_last: bool,
+    /// Whether the latest block may have been left at any of its instructions: somebody else ended the thread.
+    pub is_cut: bool,
+    images: &'a Images,
+}
+
+/// A block of translated code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamedBlock<'a> {
+    /// Address of its first instruction.
+    pub address: u64,
+    /// Its instructions.
+    pub instructions: u16,
+    /// Its code, as it was when it was executed.
+    pub code: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// A block of the process image, by number. It stays what it is.
+    pub fn block(&self, number: u32) -> Option<StreamedBlock<'a>> {
+        let mut first = 0;
+        for (image, range) in self.images.parts(self.image, 0) {
+            let at = (number as usize).checked_sub(first)? + range.start;
+            if range.contains(&at) {
+                let record = &image.blocks[at];
+                return Some(StreamedBlock {
+                    address: record.address,
+                    instructions: record.instructions,
+                    code: image.code(at),
+                });
+            }
+            first += range.len();
+        }
+        None
+    }
+}
+
+/// What the blocks are that streams name, in terms of the profile of the same run.
+#[derive(Debug, Default)]
+pub struct Places {
+    by_image: HashMap<u64, Vec<Option<Place>>>,
+}
+
+impl Places {
+    pub(crate) fn new(by_image: HashMap<u64, Vec<Option<Place>>>) -> Places {
+        Places { by_image }
+    }
+
+    /// Module, code version and offset of the first instruction of a block of a process image, as
+    /// [`Chunk::image`] names it; `None` if nothing of its module was executed.
+    pub fn place(&self, image: u64, block: u32) -> Option<Place> {
+        *self.by_image.get(&image)?.get(block as usize)?
+    }
+}
