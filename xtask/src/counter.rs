@@ -29,12 +29,20 @@ impl Counter {
 /// # Errors
 /// If it does not build.
 pub fn build_example(root: &Path, name: &str) -> Result<PathBuf> {
+    build_example_of(root, "timewise-engine", name)
+}
+
+/// Builds an example of a package, optimised: its path.
+///
+/// # Errors
+/// If it does not build.
+pub fn build_example_of(root: &Path, package: &str, name: &str) -> Result<PathBuf> {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "-p", "timewise-engine", "--example", name])
+        .args(["build", "--quiet", "--release", "-p", package, "--example", name])
         .current_dir(root)
         .status()
         .context("cargo")?;
-    ensure!(built.success(), "the engine's example {name} does not build");
+    ensure!(built.success(), "the example {name} of {package} does not build");
     Ok(target_folder(root).join("release/examples").join(name))
 }
 

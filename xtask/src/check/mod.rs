@@ -17,6 +17,7 @@ mod segments;
 mod singlestep;
 mod stepper;
 mod stops;
+mod streams;
 mod stress;
 mod torture;
 mod transparency;
@@ -48,6 +49,8 @@ pub enum Command {
     Exports(exports::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
     Import(imports::Options),
+    /// What is replayed from streams was counted as often, and no program is changed by streaming
+    Streams(streams::Options),
     /// The stressors of stress-ng find no fault in what the system does for them under count
     Stress(stress::Options),
     /// Sampling by stops changes no program and sees what performance events see
@@ -75,6 +78,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Cases(options) => cases::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
+        Command::Streams(options) => streams::run(root, &options),
         Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Upstream(options) => upstream::run(root, &options),

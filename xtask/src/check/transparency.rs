@@ -53,7 +53,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let tools = Tools { counter: Counter::build(root)?, profiler: Profiler::build(root)? };
     let scratch = target_folder(root).join("torture");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
-    let (cases, workloads) = select(root, options)?;
+    let (cases, workloads) = select(root, &options.names, options.torture)?;
     let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
     println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
     let mut bad = Vec::new();
@@ -75,17 +75,17 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 /// The cases and workloads meant; without names, workloads only where the suite is built.
-fn select(root: &Path, options: &Options) -> Result<(Vec<Case>, Vec<Workload>)> {
+pub fn select(root: &Path, names: &[String], only_torture: bool) -> Result<(Vec<Case>, Vec<Workload>)> {
     let mut cases = torture::load(root)?;
     let mut workloads = suite::select(root, &[])?;
-    if options.names.is_empty() {
-        if options.torture || suite::work_folder(root).is_err() {
+    if names.is_empty() {
+        if only_torture || suite::work_folder(root).is_err() {
             workloads.clear();
         }
         return Ok((cases, workloads));
     }
     let program = |case: &Case| case.name.split(':').next().unwrap_or_default().to_string();
-    for name in &options.names {
+    for name in names {
         if !cases.iter().any(|c| c.name == *name || program(c) == *name)
             && !workloads.iter().any(|w| w.name == *name)
         {
@@ -94,8 +94,8 @@ fn select(root: &Path, options: &Options) -> Result<(Vec<Case>, Vec<Workload>)> 
             );
         }
     }
-    cases.retain(|c| options.names.contains(&c.name) || options.names.contains(&program(c)));
-    workloads.retain(|w| options.names.contains(&w.name));
+    cases.retain(|c| names.contains(&c.name) || names.contains(&program(c)));
+    workloads.retain(|w| names.contains(&w.name));
     Ok((cases, workloads))
 }
 
@@ -134,18 +134,7 @@ fn check_workload(
     scratch: &Path,
     options: &Options,
 ) -> Result<bool> {
-    let outcome_of = |prefix: &[String]| -> Result<Outcome> {
-        let done = suite::execute(workload, Size::Test, work, prefix, options.limit)?;
-        let ended = match done.status.code() {
-            Some(124 | 137) => format!("hung {} s", options.limit),
-            _ => torture::describe(done.status),
-        };
-        Ok(Outcome {
-            ended,
-            output: done.output.into_bytes(),
-            errors: without_numbers(&done.errors).into_bytes(),
-        })
-    };
+    let outcome_of = |prefix: &[String]| execute(workload, work, prefix, options.limit);
     let native = outcome_of(&[])?;
     let file = scratch.join("counts");
     let prefix = tools.counter.prefix(&file);
@@ -156,6 +145,17 @@ fn check_workload(
     let ended = &changed.as_ref().unwrap_or(&native).ended;
     let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
     Ok(row(&workload.name, [&native.ended, ended], &file, verdict, &faults))
+}
+
+/// Runs a workload behind `prefix`.
+pub fn execute(workload: &Workload, work: &Path, prefix: &[String], limit: u32) -> Result<Outcome> {
+    let done = suite::execute(workload, Size::Test, work, prefix, limit)?;
+    let ended = match done.status.code() {
+        Some(124 | 137) => format!("hung {limit} s"),
+        _ => torture::describe(done.status),
+    };
+    let errors = without_numbers(&done.errors).into_bytes();
+    Ok(Outcome { ended, output: done.output.into_bytes(), errors })
 }
 
 /// The first of `repeat` runs under count that went another way than the native one, or left no counts.
@@ -199,7 +199,7 @@ fn without_numbers(text: &str) -> String {
     words
 }
 
-fn both(native: &Outcome, counted: &Outcome) -> String {
+pub fn both(native: &Outcome, counted: &Outcome) -> String {
     format!("natively {}\n    counted {}", outcome(native), outcome(counted))
 }
 
