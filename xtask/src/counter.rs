@@ -20,7 +20,13 @@ impl Counter {
 
     /// What to put before a program so that its counts go to `file`.
     pub fn prefix(&self, file: &Path) -> Vec<String> {
-        [self.program.as_path(), file].iter().map(|p| p.to_string_lossy().into_owned()).collect()
+        self.prefix_with(&[], file)
+    }
+
+    /// Likewise, with options of the command.
+    pub fn prefix_with(&self, options: &[&str], file: &Path) -> Vec<String> {
+        let [program, file] = [self.program.as_path(), file].map(|path| path.to_string_lossy());
+        [&[&*program], options, &[&*file]].concat().into_iter().map(str::to_string).collect()
     }
 }
 

@@ -62,6 +62,26 @@ impl Profiler {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
+    /// Instructions that were counted in the function of this name.
+    ///
+    /// # Errors
+    /// If the report fails, or there is not one such function.
+    pub fn instructions(&self, profile: &Path, function: &str) -> Result<u64> {
+        let output = Command::new(&self.program)
+            .args(["report", "--by", "function", "--format", "json"])
+            .arg(profile)
+            .output()
+            .context("timewise")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout)?;
+        let rows = report["rows"].as_array().context("a report without rows")?;
+        let mut found = rows.iter().filter(|row| row["function"] == function);
+        match (found.next(), found.next()) {
+            (Some(row), None) => row["instructions"].as_u64().context("a row without instructions"),
+            _ => anyhow::bail!("no function {function}, or several"),
+        }
+    }
+
     /// What contradicts what in a profile, as `timewise verify` says it; nothing if the profile itself says that its
     /// counts are not complete.
     ///

@@ -32,6 +32,9 @@ pub const GRANULE: u64 = 64 << 10;
 /// No counter, no block, no thread: the value of an index that refers to nothing.
 pub const NONE: u32 = u32::MAX;
 
+/// How many thread areas that nobody uses any more wait to be used again at once.
+pub const SPARE_AREAS: usize = 256;
+
 /// Number of requests to the host that can be under way at once.
 pub const MAILBOXES: usize = 64;
 
@@ -67,8 +70,8 @@ pub struct SharedHeader {
     pub unfollowed: AtomicU32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
     pub user_gs: u32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// 1 if the runtime is to note how long it takes over new code; host, once.
+    pub times_translation: AtomicU32,
     /// Where in a thread area the [`thread::Frame`]s lie, after its counters, if the costs of calls are asked
     /// for, else 0; host, once.
     pub frames: u64,
@@ -80,6 +83,9 @@ pub struct SharedHeader {
     pub chunks: AtomicU32,
     /// Advances several times a second as long as the host reads rings; host.
     pub beat: AtomicU32,
+    /// Offsets of [`thread::ThreadArea`]s that were given back and read as zero, 0 for none; host puts them there,
+    /// whoever registers a thread takes one.
+    pub spare_areas: [AtomicU64; SPARE_AREAS],
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.

@@ -30,6 +30,8 @@ pub struct ProcessRecord {
     pub latest_thread: AtomicU64,
     /// What the program asked to be done about signals; runtime.
     pub actions: Actions,
+    /// Ticks of the processor's time stamp counter that it took to translate and join code, if that is noted; runtime.
+    pub translation_ticks: AtomicU64,
     /// The limits on its address space, soft and hard, as the program knows them: the kernel's are higher
     /// by what the runtime takes; host at the start, then runtime.
     pub address_limits: [AtomicU64; 2],

@@ -25,7 +25,11 @@ impl Shared {
     /// # Errors
     /// [`Failure::SharedFull`].
     pub fn register_thread(self, process: u64) -> Result<u64, Failure> {
-        let offset = self.allocate(self.header().thread_area_size)?;
+        let size = self.header().thread_area_size;
+        let offset = match self.take_spare_area(size) {
+            Some(spare) => spare,
+            None => self.allocate(size)?,
+        };
         let this = self.header().base + offset;
         // SAFETY: just handed out, zero, which is a valid area; nobody else knows of it yet.
         let area = unsafe { &mut *self.thread(offset) };
@@ -43,6 +47,25 @@ impl Shared {
     /// Registers a ring at `offset`, whose `previous` is given.
     pub fn register_ring(self, offset: u64, previous: &AtomicU64) {
         push(&self.header().latest_ring, previous, offset);
+    }
+
+    /// Offers a thread area, all of which reads as zero, to whoever next registers a thread; false if enough of them
+    /// are offered.
+    pub fn offer_area(self, offset: u64) -> bool {
+        let offer = |place: &AtomicU64| {
+            place.compare_exchange(0, offset, Ordering::Release, Ordering::Relaxed).is_ok()
+        };
+        self.header().spare_areas.iter().any(offer)
+    }
+
+    fn take_spare_area(self, size: u64) -> Option<u64> {
+        // A program can have written there: what cannot be an area is dropped.
+        let take = |place: &AtomicU64| {
+            let is_there = place.load(Ordering::Relaxed) != 0;
+            let offset = if is_there { place.swap(0, Ordering::Acquire) } else { 0 };
+            self.holds(offset, size).then_some(offset)
+        };
+        self.header().spare_areas.iter().find_map(take)
     }
 }
 

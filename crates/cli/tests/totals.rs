@@ -219,6 +219,7 @@ fn functions_without_calls_are_interrupted_anywhere() {
 #[test]
 fn threads_have_calls_of_their_own() {
     assert_totals("threads.c", &["smallest"]);
+    assert_totals("hammer.c", &["step"]);
 }
 
 #[test]

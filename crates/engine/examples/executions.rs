@@ -1,4 +1,5 @@
-//! Counts a program and writes executions of every instruction: `executions FILE PROGRAM ARGUMENTS…`.
+//! Counts a program and writes executions of every instruction: `executions FILE PROGRAM ARGUMENTS…`; with
+//! `--no-calls` before FILE without the costs of calls.
 //!
 //! For the checks of `cargo xtask check`: it prints nothing of its own and ends as the program ended. The
 //! first line of FILE says by how much flow into and out of blocks differs; warnings follow, a line each that
@@ -13,11 +14,17 @@ use timewise_profile::Profile;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let (Some(file), Some(program)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: executions FILE PROGRAM ARGUMENTS…");
+    let mut file = arguments.next();
+    let calls = file.as_ref().is_none_or(|word| word != "--no-calls");
+    if !calls {
+        file = arguments.next();
+    }
+    let (Some(file), Some(program)) = (file, arguments.next()) else {
+        eprintln!("usage: executions [--no-calls] FILE PROGRAM ARGUMENTS…");
         return ExitCode::from(125);
     };
-    match run(&file, program, arguments.collect()) {
+    let options = timewise_engine::Options { calls, ..Default::default() };
+    match run(&file, program, arguments.collect(), &options) {
         Ok(wait_status) => end_likewise(wait_status),
         Err(error) => {
             eprintln!("executions: {error}");
@@ -30,10 +37,11 @@ fn run(
     file: &OsString,
     program: OsString,
     arguments: Vec<OsString>,
+    options: &timewise_engine::Options,
 ) -> Result<i32, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
-    let counted = timewise_engine::count(launch, &timewise_engine::Options::default())?;
+    let counted = timewise_engine::count(launch, options)?;
     let mut saved = file.clone();
     saved.push(".tw");
     counted.profile.save(saved.as_ref())?;

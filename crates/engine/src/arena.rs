@@ -17,10 +17,10 @@ use timewise_injection::{Payload, SharedFile};
 pub const BASE: u64 = 0x2000_0000_0000;
 
 /// Addresses reserved for it; memory is used only where something is written.
-const SIZE: u64 = 6 << 40;
+const SIZE: u64 = 7 << 40;
 
-/// Addresses reserved for a thread's counters: two million.
-const COUNTERS_SIZE: u64 = 16 << 20;
+/// Addresses reserved for a thread's counters: sixteen million, of code that fills gigabytes.
+const COUNTERS_SIZE: u64 = 128 << 20;
 
 /// Addresses reserved for a thread's open calls, if their costs are asked for: a million, as many as find
 /// room on a stack of the usual 8 MiB.

@@ -5,6 +5,7 @@ use crate::follow::{Uncounted, follow};
 use crate::harvest::Harvest;
 use crate::inject::inject;
 use crate::streams::{self, Beat, Chunk, Places, Recording, Windows};
+use crate::translation::{Ticks, Translation};
 use crate::warnings;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,11 +57,13 @@ pub struct Options {
     pub process_limit: usize,
     /// Find out what calls cost. It takes time of its own.
     pub calls: bool,
+    /// Find out how long translation takes. The program must not forbid itself to read the time stamp counter.
+    pub time_translation: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { process_limit: 256, calls: true }
+        Options { process_limit: 256, calls: true, time_translation: false }
     }
 }
 
@@ -82,6 +85,8 @@ pub struct Counted {
     /// Bytes of memory that counters and records held at the end, of the processes that had not ended long
     /// before.
     pub shared_bytes: u64,
+    /// How much code was translated, and how long that took if it was asked for.
+    pub translation: Translation,
 }
 
 /// Launches a program and counts it.
@@ -130,6 +135,8 @@ fn run(
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
         let arena = Arena::new(&payload, options.calls, recording.plan())?;
+        let times = &arena.shared().header().times_translation;
+        times.store(options.time_translation.into(), Ordering::Relaxed);
         inject(&arena, &payload, stopped.pid(), 0)?;
         Ok((subject, payload, arena))
     };
@@ -140,6 +147,7 @@ fn run(
             return Err(error);
         }
     };
+    let ticks = Ticks::begin();
     let running = stopped.release().map_err(system("release the program"))?;
     let mut harvest = Harvest::new(&arena, options.process_limit, recording != Recording::Nothing);
     let (ended, beat) = (AtomicBool::new(false), Beat::new(&arena));
@@ -159,16 +167,25 @@ fn run(
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
-    Ok((conclude(&arena, harvest, &uncounted, ended, run), is_whole))
+    Ok((conclude(&arena, harvest, &ticks, &uncounted, ended, run), is_whole))
 }
 
 /// What was counted, once the program has ended.
-fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: Ended, run: Run) -> Counted {
+fn conclude(
+    arena: &Arena,
+    harvest: Harvest,
+    ticks: &Ticks,
+    uncounted: &[Uncounted],
+    ended: Ended,
+    run: Run,
+) -> Counted {
     let shared = arena.shared();
     let shared_bytes = arena.used();
     let (converter, damage) = harvest.finish();
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
+    let (blocks, taken) = converter.translated_in;
+    let translation = Translation { blocks, elapsed: ticks.duration(taken) };
     let address = shared.header().failure_address.load(Ordering::Relaxed);
     let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
     let failed = failure.map(|failure| (failure, address));
@@ -180,5 +197,5 @@ fn conclude(arena: &Arena, harvest: Harvest, uncounted: &[Uncounted], ended: End
     }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
     profile.runs.push(Run { counts_complete, lost_calls, warnings, ..run });
-    Counted { ended, profile, failure, imbalance, shared_bytes, places }
+    Counted { ended, profile, failure, imbalance, shared_bytes, translation, places }
 }

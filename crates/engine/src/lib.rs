@@ -15,7 +15,9 @@ mod harvest;
 mod inject;
 mod solve;
 pub mod streams;
+mod translation;
 mod unseen;
 mod warnings;
 
 pub use count::{CountError, Counted, Options, count, record, stream};
+pub use translation::Translation;

@@ -12,6 +12,7 @@ use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
 use crate::state::{Exit, PROCESS, Process};
+use crate::stopwatch::timed;
 use crate::sys::memory;
 use crate::system_call;
 use crate::translate::translate;
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
     let (address, result) = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before translated code ran");
         process.mode = Mode::of(area);
-        match reason {
+        timed(process, |process| match reason {
             reason::EXIT => {
                 let exit = area.exit as u32;
                 (process.exits[exit as usize].target, follow_exit(process, area, exit))
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
                 area.state.store(state::RUNNING, Ordering::Relaxed);
                 (area.registers.rip, enter(process, area, area.registers.rip))
             }
-        }
+        })
     });
     area.resume = match result {
         Ok(Some(resume)) => resume,

@@ -32,6 +32,7 @@ pub mod retire;
 pub mod segment;
 mod signal;
 pub mod state;
+mod stopwatch;
 pub mod sys;
 mod system_call;
 pub mod translate;

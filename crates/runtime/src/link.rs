@@ -92,7 +92,7 @@ pub fn indirect(
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let withdrawn = process.withdrawn.remove(&(place, to));
     let is_of_it = |target: &Target| target.to == to && !target.outdated;
-    let known = chain(process, place).find(|&n| is_of_it(&process.targets[n as usize]));
+    let known = known_target(process, place, to);
     let known = known.or(withdrawn.filter(|&n| is_of_it(&process.targets[n as usize])));
     let noted = match (known, process.calls.as_ref().and_then(|calls| calls.kept(place, to))) {
         (Some(known), _) => {
@@ -149,6 +149,24 @@ pub fn indirect(
         calls.rely(Way::Target(number));
     }
     Ok(found)
+}
+
+/// The target by which an entry leads to a block, unless it is to be made anew. Many targets may share the entry and
+/// many may lead to the block: it is looked for among both at once, which takes as long as with the fewer.
+fn known_target(process: &Process, place: u64, to: u32) -> Option<u32> {
+    let is_it = |&number: &u32| {
+        let target = &process.targets[number as usize];
+        target.place == place && target.to == to && !target.outdated
+    };
+    let mut of_block = process.blocks[to as usize].targets;
+    for of_entry in chain(process, place) {
+        let target = process.targets.get(of_block as usize)?;
+        if let Some(found) = [of_entry, of_block].into_iter().find(is_it) {
+            return Some(found);
+        }
+        of_block = target.next;
+    }
+    None
 }
 
 /// What is noted of an edge between blocks, which is recorded.

@@ -15,7 +15,7 @@ fn live_before(instruction: &Instruction, after: FlagSet) -> FlagSet {
 /// Finds the flags that are live at the start of each block of a unit.
 pub fn find(world: &mut impl World, unit: &mut Unit) {
     // Other code may stand there by the time that control comes, and read any of them.
-    if world.may_change(unit.instructions[0].address) {
+    if unit.may_change {
         unit.blocks.iter_mut().for_each(|block| block.live = FlagSet::ALL);
         return;
     }

@@ -150,11 +150,17 @@ pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
 /// Whether a retired fragment is what its source would be translated to.
 fn is_back(process: &mut Process, number: u32) -> bool {
     let fragment = &process.fragments[number as usize];
-    let (source, blocks, old) = (fragment.source.clone(), fragment.blocks.clone(), fragment.mapping);
+    let (source, blocks) = (fragment.source.clone(), fragment.blocks.clone());
+    let (old, is_checked) = (fragment.mapping, fragment.is_checked);
     for page in pages(source.clone()) {
         if process.probe(page << 12).is_err() || !process.readable.contains(&page) {
             return false;
         }
+    }
+    // Without checks it would go on after the program has written there once more.
+    let may_change = pages(source.clone()).any(|page| process.space.may_change(page << 12));
+    if may_change != is_checked {
+        return false;
     }
     let same = match (old, process.space.mapping(source.start)) {
         (Some(old), Some(new)) => process.space.same(old, new),

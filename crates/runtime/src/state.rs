@@ -96,6 +96,8 @@ pub struct Fragment {
     pub mapping: Option<Mapping>,
     /// Whether control may come to it: its source is what it was.
     pub live: bool,
+    /// Whether its source is compared with what it was whenever it is entered, because it could change unseen.
+    pub is_checked: bool,
     /// Jumps back within it, which alone could keep a thread in it for ever.
     pub loops: Vec<Loop>,
     /// System calls that it goes on after.

@@ -77,6 +77,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         marks,
         mapping: process.space.mapping(address),
         live: true,
+        is_checked: unit.may_change,
         loops,
         system_calls,
         free: free.unwrap_or_default(),
@@ -291,7 +292,7 @@ impl Translation<'_> {
     /// If the code may change unseen: finds what of it may be any.
     fn find_free(&mut self) {
         let start = self.unit.instructions[0].address;
-        if !self.process.space.may_change(start) {
+        if !self.unit.may_change {
             return;
         }
         let constant = |at: usize| {

@@ -48,6 +48,8 @@ pub struct Unit {
     pub blocks: Vec<PlannedBlock>,
     /// The code itself.
     pub bytes: Vec<u8>,
+    /// Whether it may change unseen, so that it has to be checked before it is executed.
+    pub may_change: bool,
 }
 
 impl Unit {
@@ -96,15 +98,15 @@ pub trait World {
 /// Plans the unit that starts at `start`, of at most `limit` instructions, but for its counters. `None`
 /// if there is no instruction there.
 pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
-    let (instructions, bytes) = decode_from(world, start, limit)?;
+    let (instructions, bytes, may_change) = decode_from(world, start, limit)?;
     let cuts = match world.mode() {
         Mode::Stream => record::cuts(&instructions, &bytes),
         Mode::Count | Mode::Pace => Vec::new(),
     };
-    let mut unit = Unit { blocks: split(&instructions, cuts), instructions, bytes };
+    let mut unit = Unit { blocks: split(&instructions, cuts), instructions, bytes, may_change };
     find_inner_ways(&mut unit);
     live::find(world, &mut unit);
-    if world.mode() == Mode::Count && !world.may_change(start) {
+    if world.mode() == Mode::Count && !may_change {
         unroll::unroll(&mut unit, limit);
     }
     Some(unit)
@@ -123,7 +125,17 @@ pub fn is_unsupported(world: &mut impl World, address: u64) -> bool {
     decode(&buffer[..readable], address).is_ok_and(|i| !is_followed(&i, &buffer[..readable]))
 }
 
-fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<Instruction>, Vec<u8>)> {
+/// Whether some of an instruction may change unseen: it may reach into another page.
+fn some_may_change(world: &impl World, instruction: &Instruction) -> bool {
+    world.may_change(instruction.address) || world.may_change(instruction.next() - 1)
+}
+
+/// Instructions from `start` on, their code, and whether it may change unseen: all of it or none.
+fn decode_from(
+    world: &mut impl World,
+    start: u64,
+    limit: usize,
+) -> Option<(Vec<Instruction>, Vec<u8>, bool)> {
     let mut instructions: Vec<Instruction> = Vec::new();
     let mut bytes = Vec::new();
     let mut address = start;
@@ -143,11 +155,11 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
         let Ok(instruction) = decode(&buffer[..readable], address) else { break };
         if address == start {
             // Only what was read is known.
-            may_change = world.may_change(start);
+            may_change = some_may_change(world, &instruction);
         }
-        let other_page = (address ^ start) >> 12 != 0;
+        let other_page = ((instruction.next() - 1) ^ start) >> 12 != 0;
         if !is_followed(&instruction, &buffer[..readable])
-            || (other_page && world.may_change(address) != may_change)
+            || (other_page && some_may_change(world, &instruction) != may_change)
         {
             break;
         }
@@ -175,7 +187,7 @@ fn decode_from(world: &mut impl World, start: u64, limit: usize) -> Option<(Vec<
             }
         }
     }
-    (!instructions.is_empty()).then_some((instructions, bytes))
+    (!instructions.is_empty()).then_some((instructions, bytes, may_change))
 }
 
 /// Where a direct jump or branch leads, but for calls.

@@ -1,9 +1,12 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
+mod memory;
 mod overhead;
 mod report;
+mod startup;
 mod statistics;
 mod symbolise;
+mod threads;
 
 pub use statistics::{median, median_interval};
 
@@ -16,6 +19,12 @@ use std::path::Path;
 pub enum Command {
     /// CPU time of sampling and counting against native, and the time from Enter to the report
     Overhead(overhead::Options),
+    /// Peak resident memory of programs under count against native
+    Memory(memory::Options),
+    /// Time until a program that does nothing has ended, and CPU time of short runs of much code
+    Startup(startup::Options),
+    /// CPU time of a thread among many against one alone, and whether its counts are exact
+    Threads(threads::Options),
     /// Time and memory to find functions, lines and inlined calls of a million addresses
     Symbolise(symbolise::Options),
     /// Time until a report of a large profile begins
@@ -29,6 +38,9 @@ pub enum Command {
 pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Overhead(options) => overhead::run(root, &options),
+        Command::Memory(options) => memory::run(root, &options),
+        Command::Startup(options) => startup::run(root, &options),
+        Command::Threads(options) => threads::run(root, &options),
         Command::Symbolise(options) => symbolise::run(root, &options),
         Command::Report(options) => report::run(root, &options),
     }

@@ -24,7 +24,7 @@ mod transparency;
 mod unprivileged;
 mod upstream;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use std::path::Path;
 
@@ -89,8 +89,17 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
 
 /// Fixes the addresses of all programs that are started from here on.
 fn fix_addresses() -> Result<()> {
+    set_personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong).context("cannot fix addresses")
+}
+
+/// Has the system choose the addresses of all programs that are started from here on.
+fn randomise_addresses() -> Result<()> {
+    set_personality(0).context("cannot let addresses be random")
+}
+
+fn set_personality(flags: libc::c_ulong) -> Result<()> {
     // SAFETY: takes no memory.
-    let before = unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
-    ensure!(before >= 0, "cannot fix addresses: {}", std::io::Error::last_os_error());
+    let before = unsafe { libc::personality(flags) };
+    ensure!(before >= 0, std::io::Error::last_os_error());
     Ok(())
 }

@@ -25,12 +25,53 @@ pub struct Options {
     /// How often each runs under count: some faults show once in a hundred runs
     #[arg(long, default_value_t = 1)]
     repeat: u32,
+    /// What is counted; all kinds in turn if it is `all`
+    #[arg(long, value_enum, default_value_t = Kind::Calls)]
+    kind: Kind,
+    /// Where programs lie: where the system puts them, or always in the same place; in turn if it is `both`
+    #[arg(long, value_enum, default_value_t = Addresses::Random)]
+    addresses: Addresses,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    Calls,
+    Edges,
+    All,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Addresses {
+    Random,
+    Fixed,
+    Both,
+}
+
+impl Kind {
+    /// Each that is meant, with the options of the command that counts.
+    fn each(self) -> Vec<(&'static str, &'static [&'static str])> {
+        const KINDS: [(Kind, &str, &[&str]); 2] =
+            [(Kind::Calls, "edges and calls", &[]), (Kind::Edges, "edges", &["--no-calls"])];
+        let meant = KINDS.iter().filter(|(kind, ..)| self == Kind::All || self == *kind);
+        meant.map(|&(_, name, options)| (name, options)).collect()
+    }
+}
+
+impl Addresses {
+    /// Each that is meant, with whether addresses are fixed.
+    fn each(self) -> Vec<(&'static str, bool)> {
+        let random = (self != Addresses::Fixed).then_some(("random", false));
+        random.into_iter().chain((self != Addresses::Random).then_some(("fixed", true))).collect()
+    }
 }
 
 /// What counts, and what judges counts.
 struct Tools {
     counter: Counter,
     profiler: Profiler,
+    /// Options of the command that counts.
+    options: &'static [&'static str],
 }
 
 impl Tools {
@@ -50,26 +91,41 @@ impl Tools {
 /// # Errors
 /// If anything differs, or a program does not even run natively.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let tools = Tools { counter: Counter::build(root)?, profiler: Profiler::build(root)? };
+    let mut tools = Tools { counter: Counter::build(root)?, profiler: Profiler::build(root)?, options: &[] };
     let scratch = target_folder(root).join("torture");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let (cases, workloads) = select(root, &options.names, options.torture)?;
     let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
-    println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
     let mut bad = Vec::new();
-    for case in &cases {
-        if !check_case(case, &tools, &scratch, options)? && case.open.is_none() {
-            bad.push(case.name.as_str());
+    let ways: Vec<_> = options
+        .kind
+        .each()
+        .into_iter()
+        .flat_map(|k| options.addresses.each().into_iter().map(move |a| (k, a)))
+        .collect();
+    for &((kind, what), (addresses, are_fixed)) in &ways {
+        tools.options = what;
+        if are_fixed {
+            super::fix_addresses()?
+        } else {
+            super::randomise_addresses()?
+        }
+        println!("counting {kind}, at {addresses} addresses:");
+        println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
+        for case in &cases {
+            if !check_case(case, &tools, &scratch, options)? && case.open.is_none() {
+                bad.push(case.name.as_str());
+            }
+        }
+        for workload in &workloads {
+            if !check_workload(workload, &tools, &work, &scratch, options)? {
+                bad.push(&workload.name);
+            }
         }
     }
-    for workload in &workloads {
-        if !check_workload(workload, &tools, &work, &scratch, options)? {
-            bad.push(&workload.name);
-        }
-    }
-    let checked = cases.len() + workloads.len();
+    let checked = ways.len() * (cases.len() + workloads.len());
     ensure!(bad.is_empty(), "{} of {checked} programs are changed by counting: {}", bad.len(), bad.join(" "));
-    let open = cases.iter().filter(|case| case.open.is_some()).count();
+    let open = ways.len() * cases.iter().filter(|case| case.open.is_some()).count();
     println!("{} programs, none changed by counting; {open} more are open", checked - open);
     Ok(())
 }
@@ -110,7 +166,7 @@ fn check_case(case: &Case, tools: &Tools, scratch: &Path, options: &Options) -> 
         faults.push(format!("natively: expected {}, found {}", case.ends, outcome(&native)));
     }
     let file = scratch.join("counts");
-    let prefix = tools.counter.prefix(&file);
+    let prefix = tools.counter.prefix_with(tools.options, &file);
     let changed = first_changed(&native, &file, options.repeat, || run(&prefix))?;
     faults.extend(changed.iter().map(|counted| both(&native, counted)));
     let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -137,7 +193,7 @@ fn check_workload(
     let outcome_of = |prefix: &[String]| execute(workload, work, prefix, options.limit);
     let native = outcome_of(&[])?;
     let file = scratch.join("counts");
-    let prefix = tools.counter.prefix(&file);
+    let prefix = tools.counter.prefix_with(tools.options, &file);
     let mut faults = Vec::new();
     let changed = first_changed(&native, &file, options.repeat, || outcome_of(&prefix))?;
     faults.extend(changed.iter().map(|counted| both(&native, counted)));

@@ -31,6 +31,9 @@ const BATCH: u64 = 512;
 /// Batches that one process runs: enough to make its start cheap, and few enough for its records.
 const BATCHES: u64 = 40;
 
+/// Lines of a batch in detail: one for each sequence, and its own.
+const LINES: u64 = BATCH + 1;
+
 /// Seconds after which a process counts as hung.
 const LIMIT: &str = "120";
 
@@ -117,21 +120,22 @@ impl Fuzzer {
         // What was printed before a process died ends where its batch began.
         let at = first_difference(&native.stdout, &counted.stdout) as u64;
         println!("batch {} differs ({}): {said}", first + at, counted.status);
-        self.explain(first + at)
+        self.explain(first, first + at)
     }
 
-    /// Names the sequence of a batch that differs, with its code and what it left.
-    fn explain(&self, batch: u64) -> Result<()> {
+    /// Names the sequence of a batch that differs, with its code and what it left. What the process did from batch
+    /// `first` on belongs to it: the code of one batch is written over that of another.
+    fn explain(&self, first: u64, batch: u64) -> Result<()> {
         let outputs = |more: &[&str]| -> Result<[Vec<u8>; 2]> {
-            Ok([self.output(false, batch, 1, more)?.stdout, self.output(true, batch, 1, more)?.stdout])
+            let [native, counted] =
+                [false, true].map(|is_counted| self.output(is_counted, first, batch - first + 1, more));
+            Ok([native?.stdout, counted?.stdout])
         };
         let [native, counted] = outputs(&["detail"])?;
-        let sequence = first_difference(&native, &counted);
+        let sequence = first_difference(&native, &counted) as u64 % LINES;
         let [native, counted] = outputs(&["detail", &sequence.to_string()])?;
         for (name, output) in [("natively", native), ("counted", counted)] {
-            let text = String::from_utf8_lossy(&output);
-            let shown = text.lines().filter(|line| line.starts_with(char::is_lowercase) && !is_hash(line));
-            println!("{name}:\n{}", shown.collect::<Vec<_>>().join("\n"));
+            println!("{name}:\n{}", last_shown(&String::from_utf8_lossy(&output)));
         }
         bail!("sequence {} of batch {batch} of seed {} differs, or one before it", sequence, self.seed)
     }
@@ -140,6 +144,14 @@ impl Fuzzer {
 /// A line of a batch or a sequence: two numbers.
 fn is_hash(line: &str) -> bool {
     line.split(' ').count() == 2 && line.split(' ').all(|word| word.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The code and the states that were printed last.
+fn last_shown(text: &str) -> String {
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.starts_with(char::is_lowercase) && !is_hash(line)).collect();
+    let last = lines.iter().rposition(|line| line.starts_with("code ")).unwrap_or(0);
+    lines[last..].join("\n")
 }
 
 /// The first line in which two texts differ.
@@ -164,5 +176,7 @@ mod tests {
         assert!(is_hash("0a1 6ab48cdc0f6bbf4c"));
         assert!(!is_hash("code 49f7e1"));
         assert!(!is_hash("state 00 01 02"));
+        let text = "code 90\nstate 1 2 3\n001 aa\ncode c3\nstate 4 5 6\n001 bb\n00000007 cc\n";
+        assert_eq!(last_shown(text), "code c3\nstate 4 5 6");
     }
 }

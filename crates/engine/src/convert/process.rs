@@ -25,6 +25,8 @@ pub struct Converter {
     pub rows: Rows,
     /// Whether it adds up.
     pub balance: Balance,
+    /// Blocks that were translated, and ticks of the time stamp counter that it took.
+    pub translated_in: (u64, u64),
     /// Each image's own blocks, by record.
     translated: HashMap<u64, Translated>,
     /// About how much all images executed: not less, and not more than [`MOST_EXECUTED`].
@@ -57,6 +59,7 @@ impl Converter {
             pieces: Pieces::default(),
             rows: Rows::new(process_limit),
             balance: Balance::default(),
+            translated_in: (0, 0),
             translated: HashMap::new(),
             executed: 0,
             kept: keep.then(HashMap::new),

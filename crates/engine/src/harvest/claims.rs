@@ -67,6 +67,11 @@ impl Claims {
         self.owned.remove(&process).unwrap_or_default()
     }
 
+    /// Notes that a thread area was given back, so that another process may use it.
+    pub fn release_area(&mut self, offset: u64) {
+        self.ends.remove(&offset);
+    }
+
     /// Notes that segments were given back: their bytes.
     pub fn released(&mut self, segments: &[u64]) -> u64 {
         let bytes = segments.len() as u64 * SEGMENT_SIZE;

@@ -38,6 +38,8 @@ pub struct Harvest<'a> {
     unborn: Vec<u64>,
     /// Process images whose counts are still to be read, in order.
     open: Vec<u64>,
+    /// Thread areas that were given back and are not offered yet.
+    spare: Vec<u64>,
 }
 
 impl<'a> Harvest<'a> {
@@ -53,6 +55,7 @@ impl<'a> Harvest<'a> {
             latest: 0,
             unborn: Vec::new(),
             open: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -69,6 +72,11 @@ impl<'a> Harvest<'a> {
                 self.take_in(record);
                 self.release(record);
             }
+        }
+        while let Some(&area) = self.spare.last()
+            && self.arena.shared().offer_area(area)
+        {
+            self.spare.pop();
         }
     }
 
@@ -118,6 +126,9 @@ impl<'a> Harvest<'a> {
         match self.arena.process(record).filter(|_| self.images.refresh(self.arena, &mut self.claims, record))
         {
             Some(process) => {
+                let (blocks, ticks) = &mut self.converter.translated_in;
+                *blocks += u64::from(process.blocks.count.load(Ordering::Relaxed));
+                *ticks = ticks.saturating_add(process.translation_ticks.load(Ordering::Relaxed));
                 let areas = area::all(self.arena, &mut self.claims, record, process);
                 self.converter.add(&self.images, record, &areas);
             }
@@ -133,7 +144,9 @@ impl<'a> Harvest<'a> {
         let (areas, segments) = self.claims.of(record);
         for &area in &areas {
             self.arena.release(area..area + self.arena.thread_area_size());
+            self.claims.release_area(area);
         }
+        self.spare.extend(areas);
         for &segment in &segments {
             self.arena.release(segment..segment + SEGMENT_SIZE);
         }

@@ -4,6 +4,7 @@ use super::Harvest;
 use crate::arena::Arena;
 use crate::inject::inject;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use timewise_abi::stream::Plan;
 use timewise_abi::{GRANULE, MAGIC};
@@ -189,6 +190,9 @@ fn memory_of_processes_that_ended_is_given_back() {
     let empty = Arena::new(&payload::load().unwrap(), true, Plan::default()).unwrap().used();
     let [before, left] = [before, arena.used()].map(|used| used.saturating_sub(empty));
     assert!(left <= before / 20, "{left} of {before} bytes");
+    let handed_out = arena.shared().header().next_free.load(Ordering::Relaxed);
+    let (_, thread) = arena.register(1, 0).unwrap();
+    assert!(thread < handed_out, "an area of theirs is used again");
     let (converter, damage) = harvest.finish();
     assert_eq!((converter.balance.images, converter.balance.imbalance, damage), (3, 0, 0));
 }
