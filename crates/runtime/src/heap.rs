@@ -88,6 +88,17 @@ impl State {
         // SAFETY: maps fresh memory where nothing is.
         unsafe { call(number::MMAP, arguments) }.map_or(core::ptr::null_mut(), |address| address as *mut u8)
     }
+
+    /// Moves a mapping to where there is room for `size` bytes, or null if the kernel does not.
+    fn move_mapping(&mut self, block: *mut u8, old: usize, size: usize) -> *mut u8 {
+        const MAY_MOVE_TO_FIXED: u64 = 3;
+        let place = self.place;
+        self.place += (size as u64).next_multiple_of(CHUNK as u64);
+        let arguments = [block as u64, old as u64, size as u64, MAY_MOVE_TO_FIXED, place, 0];
+        // SAFETY: the mapping is the block's own. These addresses are the runtime's, which lets no program map
+        // anything there, and none of them was handed out before.
+        unsafe { call(number::MREMAP, arguments) }.map_or(core::ptr::null_mut(), |address| address as *mut u8)
+    }
 }
 
 // SAFETY: blocks are disjoint: each comes from a mapping of its own, a chunk's unused end, or the list of
@@ -119,6 +130,33 @@ unsafe impl GlobalAlloc for Heap {
         }
         state.next = aligned.wrapping_add(size);
         aligned
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller promises a size that makes a layout.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let [old, new] = [layout, wanted].map(|layout| 1usize << class(layout));
+        if old == new {
+            return block;
+        }
+        // SAFETY: as in `alloc`.
+        let state = unsafe { &mut *self.0.get() };
+        if old >= LARGE && new >= LARGE && !state.closed {
+            // Pages move without being copied, and without both being there at once.
+            let moved = state.move_mapping(block, old, new);
+            if !moved.is_null() {
+                return moved;
+            }
+        }
+        // SAFETY: a fresh block, and the old one, are as large as what is copied at least.
+        unsafe {
+            let fresh = self.alloc(wanted);
+            if !fresh.is_null() {
+                core::ptr::copy_nonoverlapping(block, fresh, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+            fresh
+        }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {

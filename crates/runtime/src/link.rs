@@ -29,7 +29,7 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
         return Ok(exit.goal);
     }
     let goal = if exit.to == to { exit.goal } else { way(process, number, to)? };
-    if exit.place != 0 && !cache::link(exit.place, goal) {
+    if exit.place().is_some_and(|place| !cache::link(place, goal)) {
         return Err(Failure::Internal);
     }
     let next = core::mem::replace(&mut process.blocks[to as usize].exits, number);
@@ -60,8 +60,8 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
         calls.keep(exit.stub, to, noted);
     }
     let entry = process.blocks[to as usize].entry;
-    let reachable = i32::try_from(entry.wrapping_sub(exit.place + 4) as i64).is_ok();
-    if toll == Toll::NONE && sequence.is_none() && (reachable || exit.place == 0) {
+    let reaches = |place: u64| i32::try_from(entry.wrapping_sub(place + 4) as i64).is_ok();
+    if toll == Toll::NONE && sequence.is_none() && exit.place().is_none_or(reaches) {
         return Ok(entry);
     }
     let live = process.blocks[to as usize].live;

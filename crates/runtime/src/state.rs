@@ -15,6 +15,7 @@ use crate::sys::lock::Lock;
 use crate::sys::memory;
 use crate::unit::World;
 use crate::vsyscall;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
@@ -46,8 +47,8 @@ pub struct Block {
     pub first: Toll,
     /// If it has a counter of its own: before which of its instructions.
     pub counter_at: Option<u16>,
-    /// Where its code goes on after the check that it is what it was.
-    pub checked: u64,
+    /// Bytes of the check that it is what it was, at its entry.
+    pub check: u16,
     /// Whether it ends in a direct jump.
     pub jumps: bool,
     /// Where its code was copied to, in the log.
@@ -63,6 +64,11 @@ impl Block {
     pub fn code(&self) -> &'static [u8] {
         // SAFETY: the copy in the log stays, and is as long as the block.
         unsafe { core::slice::from_raw_parts(self.copy as *const u8, self.length.into()) }
+    }
+
+    /// Where its code goes on after the check that it is what it was.
+    pub fn checked(&self) -> u64 {
+        self.entry + u64::from(self.check)
     }
 
     /// Address of the last byte of its code, which is of the same function as what control leaves it by.
@@ -99,11 +105,11 @@ pub struct Fragment {
     /// Whether its source is compared with what it was whenever it is entered, because it could change unseen.
     pub is_checked: bool,
     /// Jumps back within it, which alone could keep a thread in it for ever.
-    pub loops: Vec<Loop>,
+    pub loops: Box<[Loop]>,
     /// System calls that it goes on after.
-    pub system_calls: Vec<SystemCall>,
+    pub system_calls: Box<[SystemCall]>,
     /// Bytes of the source, from its start, that may be any: the code reads them when it needs them.
-    pub free: Vec<Range<usize>>,
+    pub free: Box<[Range<usize>]>,
 }
 
 /// A jump back within a fragment.
@@ -137,13 +143,14 @@ pub struct Exit {
     pub executed: u16,
     /// Where it leads in the program.
     pub target: u64,
-    /// The displacement to patch, 0 for none; or, for a system call, where the code goes on after it.
-    pub place: u64,
+    /// How far behind `stub`, in the same region, the displacement to patch lies; 0 for none.
+    pub distance: i32,
     /// Where it leads in the code cache while it is not linked.
     pub stub: u64,
     /// The block that it led to last, `NONE` before.
     pub to: u32,
-    /// Where it leads in the code cache when linked to that block, its counter included.
+    /// Where it leads in the code cache when linked to that block, its counter included; for a system call, where the
+    /// code goes on after it.
     pub goal: u64,
     /// Whether it is linked.
     pub linked: bool,
@@ -154,7 +161,13 @@ pub struct Exit {
 impl Exit {
     /// A way out that was never taken.
     pub fn new(from: u32, kind: u16, executed: u16, target: u64) -> Exit {
-        Exit { from, kind, executed, target, place: 0, stub: 0, to: NONE, goal: 0, linked: false, next: NONE }
+        let (to, next) = (NONE, NONE);
+        Exit { from, kind, executed, target, distance: 0, stub: 0, to, goal: 0, linked: false, next }
+    }
+
+    /// The displacement to patch, if there is one.
+    pub fn place(&self) -> Option<u64> {
+        (self.distance != 0).then(|| self.stub.wrapping_add_signed(self.distance.into()))
     }
 }
 

@@ -78,9 +78,9 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         mapping: process.space.mapping(address),
         live: true,
         is_checked: unit.may_change,
-        loops,
-        system_calls,
-        free: free.unwrap_or_default(),
+        loops: loops.into(),
+        system_calls: system_calls.into(),
+        free: free.unwrap_or_default().into(),
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
@@ -219,7 +219,7 @@ impl Translation<'_> {
             fragment: self.process.fragments.len() as u32,
             first: if record.counter_at == 0 { own } else { Toll::NONE },
             counter_at: (own.counter != NONE).then_some(record.counter_at),
-            checked: self.code.here(),
+            check: 0,
             jumps: matches!(unit.last(block).control, Control::Jump { .. }),
             copy,
             exits: NONE,
@@ -237,7 +237,9 @@ impl Translation<'_> {
         }
         if self.free.is_some() {
             self.check(block);
-            self.process.blocks[self.first as usize + block].checked = self.code.here();
+            let checked = self.code.here();
+            let block = &mut self.process.blocks[self.first as usize + block];
+            block.check = (checked - block.entry) as u16;
         }
         if own.counter != NONE && self.process.kinds.counts_blocks(self.process.mode) {
             self.process.kinds.counts(self.first + block as u32, own.counter);
@@ -404,7 +406,7 @@ impl Translation<'_> {
         self.code.jump_through(entry::vector::SYSTEM_CALL);
         let after = self.code.here();
         let exits = &mut self.process.exits;
-        exits.push(Exit { place: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
+        exits.push(Exit { goal: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
         // The other way on, for a thread that finds the fragment no longer live.
         exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
         let stub = exit_stub(self.process, self.region, exit + 1, Toll::NONE, FlagSet::ALL);
@@ -514,7 +516,7 @@ impl Translation<'_> {
         };
         self.code.fix_to(place, stub);
         let exit = &mut self.process.exits[exit as usize];
-        (exit.place, exit.stub) = (self.code.address + place as u64, stub);
+        (exit.distance, exit.stub) = ((self.code.address + place as u64).wrapping_sub(stub) as i32, stub);
     }
 
     fn detours(&mut self) {

@@ -5,12 +5,20 @@ use crate::entry;
 use crate::state::{Exit, Process, Target};
 use timewise_abi::NONE;
 
+/// Points an exit back to its stub.
+fn lead_out(exit: &Exit) {
+    if let Some(place) = exit.place() {
+        // The stub lies in the region of its exit, so it is in reach.
+        let _ = cache::link(place, exit.stub);
+    }
+}
+
 /// Has the way of an exit made anew when a thread next takes it.
 pub fn renew_exit(process: &mut Process, number: u32) {
-    let Exit { place, stub, to, linked, next, .. } = process.exits[number as usize];
+    let exit = process.exits[number as usize];
+    let Exit { to, linked, next, .. } = exit;
     if linked {
-        // The stub lies in the region of its exit, so it is in reach.
-        let _ = place == 0 || cache::link(place, stub);
+        lead_out(&exit);
         // Out of the list of what leads to the block.
         let first = process.blocks[to as usize].exits;
         if first == number {
@@ -77,10 +85,7 @@ pub fn undo(process: &mut Process, block: u32) {
     let mut number = core::mem::replace(&mut process.blocks[block as usize].exits, NONE);
     while let Some(exit) = process.exits.get_mut(number as usize) {
         exit.linked = false;
-        if exit.place != 0 {
-            // The stub lies in the region of its exit, so it is in reach.
-            let _ = cache::link(exit.place, exit.stub);
-        }
+        lead_out(exit);
         number = core::mem::replace(&mut exit.next, NONE);
     }
     let mut number = process.blocks[block as usize].targets;

@@ -53,7 +53,7 @@ impl Image {
             code_ends: Vec::new(),
             edges: Vec::new(),
             mappings: Vec::new(),
-            readers: Default::default(),
+            readers: [Reader::default(), Reader::that_consumes(), Reader::default()],
             heirs: 0,
             is_heir: false,
             taken_in: false,

@@ -21,6 +21,8 @@ unsafe impl Record for MappingRecord {}
 /// How far a log was read.
 #[derive(Debug, Default)]
 pub struct Reader {
+    /// Whether what was read is given back to the system.
+    consumes: bool,
     /// The segment that is being read, 0 before the first.
     segment: u64,
     /// Where in it the next record stands.
@@ -32,6 +34,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Of a log that nobody but the host reads: what was read is given back to the system.
+    pub fn that_consumes() -> Reader {
+        Reader { consumes: true, ..Reader::default() }
+    }
+
     /// Calls `each` with every further record and the bytes after it. `each` says how many of those belong
     /// to the record, or `None` if the record makes no sense: then the rest of the log is left out.
     pub fn read<T: Record>(
@@ -77,7 +84,10 @@ impl Reader {
     /// Goes on to the next segment.
     fn go_on(&mut self, arena: &Arena, claims: &mut Claims, process: u64, log: &Log) -> bool {
         let link = arena.shared().segment(self.segment).map_or(&log.first, |segment| &segment.next);
-        self.segment = link.load(Ordering::Acquire);
+        let read = std::mem::replace(&mut self.segment, link.load(Ordering::Acquire));
+        if self.consumes && read != 0 {
+            arena.release(read..read + SEGMENT_SIZE);
+        }
         self.at = size_of::<Segment>();
         claims.take_segment(arena, process, self.segment)
     }

@@ -73,6 +73,10 @@ impl<'a> Harvest<'a> {
                 self.release(record);
             }
         }
+        // What was logged is read as it comes, so that little of it lies in memory that the program is charged with.
+        for &record in &self.open {
+            self.images.refresh(self.arena, &mut self.claims, record);
+        }
         while let Some(&area) = self.spare.last()
             && self.arena.shared().offer_area(area)
         {

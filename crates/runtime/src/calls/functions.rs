@@ -23,12 +23,15 @@ struct Told {
     start: u64,
     /// Address of what the table tells of it.
     entry: u64,
-    /// Its length in bytes, if it was asked for.
-    length: Option<Length>,
+    /// Its length in bytes, if it was asked for, or one of the two below.
+    length: u32,
 }
 
-/// What is known of a function's length: nothing if it is encoded in another way than nearly all compilers do.
-type Length = Option<u64>;
+/// A length that was not asked for.
+const UNASKED: u32 = u32::MAX;
+
+/// A length that is encoded in another way than nearly all compilers do.
+const UNKNOWN: u32 = u32::MAX - 1;
 
 /// Longest code of a function that is looked through.
 const LOOKED_THROUGH: u64 = 4096;
@@ -121,17 +124,20 @@ impl Image {
     fn told(&mut self, address: u64) -> Option<Told> {
         let after = self.told.partition_point(|told| told.start <= address);
         let told = self.told[..after].last_mut()?;
-        told.length = Some(told.length());
+        if told.length == UNASKED {
+            told.length = told.read_length().unwrap_or(UNKNOWN);
+        }
         // What lies between two functions is of neither: assembly often goes without an entry.
         told.length().is_none_or(|length| address - told.start < length).then_some(*told)
     }
 }
 
 impl Told {
-    fn length(self) -> Length {
-        if let Some(known) = self.length {
-            return known;
-        }
+    fn length(self) -> Option<u64> {
+        (self.length < UNKNOWN).then_some(self.length.into())
+    }
+
+    fn read_length(self) -> Option<u32> {
         // The entry's own length, its reference to what many share, where the code begins, and its length.
         let mut bytes = [0; 16];
         if read(self.entry, &mut bytes) != bytes.len() {
@@ -139,7 +145,7 @@ impl Told {
         }
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let start = (self.entry + 8).wrapping_add_signed((number(8) as i32).into());
-        (start == self.start).then(|| number(12).into())
+        (start == self.start).then(|| number(12)).filter(|&length| length < UNKNOWN)
     }
 
     /// Whether it begins with more on the stack than a function does that was called: what is told of it says so
@@ -210,7 +216,7 @@ fn starts(start: u64, offset: u64) -> Option<Vec<Told>> {
             let distance = i32::from_le_bytes([pair[n], pair[n + 1], pair[n + 2], pair[n + 3]]);
             header.wrapping_add_signed(distance.into())
         };
-        Told { start: at(0), entry: at(4), length: None }
+        Told { start: at(0), entry: at(4), length: UNASKED }
     });
     Some(starts.collect())
 }

@@ -133,7 +133,7 @@ impl Recovery<'_> {
             let tail = if block.jumps { place.done - 1 } else { place.done };
             return self.after_block(tail, place.block);
         };
-        if (block.entry..block.checked).contains(&self.registers.rip) {
+        if (block.entry..block.checked()).contains(&self.registers.rip) {
             return Some(self.in_check(place.block));
         }
         let added = self.process.kinds.added(place.block).copied();
@@ -141,7 +141,7 @@ impl Recovery<'_> {
             return Some(self.before_body(place.block, &added));
         }
         let pc = self.registers.rip;
-        let begins = added.map_or(block.checked, |added| added.body);
+        let begins = added.map_or(block.checked(), |added| added.body);
         let mut at = if place.executed == 0 { begins } else { place.done };
         let mut spilled = false;
         let mut lent = None;

@@ -28,7 +28,7 @@ pub fn handle(area: &mut ThreadArea) {
         let exit = process.as_ref().expect("set up before translated code ran").exits[area.exit as usize];
         area.registers.rip = exit.target;
         // Under the lock: who retires the code to come back to redirects the thread.
-        area.after = exit.place;
+        area.after = exit.goal;
         area.position.store(exit.from, Ordering::Relaxed);
     });
     match area.registers.rax {
