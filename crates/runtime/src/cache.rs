@@ -61,7 +61,8 @@ pub struct Region {
     end: u64,
     hot: u64,
     cold: u64,
-    pieces: Vec<Piece>,
+    /// By how far behind `start` they begin.
+    pieces: Vec<(u32, Kind)>,
     /// Set when the program took part of the room: nothing more is put here.
     closed: bool,
 }
@@ -117,8 +118,10 @@ impl Cache {
         if address >= region.hot {
             return None;
         }
-        let after = region.pieces.partition_point(|p| p.address <= address);
-        after.checked_sub(1).map(|at| region.pieces[at])
+        let distance = (address - region.start) as u32;
+        let after = region.pieces.partition_point(|&(start, _)| start <= distance);
+        let (start, kind) = *region.pieces.get(after.checked_sub(1)?)?;
+        Some(Piece { address: region.start + u64::from(start), kind })
     }
 
     /// Up to `count` bytes of translated code at `address`; none outside the cache.
@@ -229,14 +232,15 @@ impl Region {
 
     /// Puts hot code at [`Region::hot`].
     pub fn place(&mut self, bytes: &[u8], kind: Kind) {
-        self.pieces.push(Piece { address: self.hot, kind });
+        self.pieces.push(((self.hot - self.start) as u32, kind));
         write(self.hot, bytes);
         self.hot = (self.hot + bytes.len() as u64).next_multiple_of(16);
     }
 
-    /// Takes `size` bytes of cold room, aligned to 8.
+    /// Takes `size` bytes of cold room, aligned to 4, or to 8 for 8 bytes.
     pub fn take_cold(&mut self, size: u64) -> u64 {
-        self.cold -= size.next_multiple_of(8);
+        let alignment = if size == 8 { 8 } else { 4 };
+        self.cold = (self.cold - size) & !(alignment - 1);
         self.cold
     }
 }

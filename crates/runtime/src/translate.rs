@@ -32,7 +32,7 @@ const ROOM: u64 = 32 << 10;
 const TOLL: u64 = 96;
 
 /// Bytes of the stub by which translated code leaves for the dispatcher.
-const EXIT_STUB: u64 = 24;
+const EXIT_STUB: u64 = 20;
 
 /// Translates what starts at `address`. `None` if there is no instruction: executing there natively
 /// gives the program the fault that it is due.

@@ -21,9 +21,9 @@ const MOST: usize = 1 << 22;
 struct Told {
     /// Its first address.
     start: u64,
-    /// Address of what the table tells of it.
-    entry: u64,
-    /// Its length in bytes, if it was asked for, or one of the two below.
+    /// Address of the table, and of the function's row in it.
+    table: (u64, u64),
+    /// Its length in bytes, or one of the two below.
     length: u32,
 }
 
@@ -40,8 +40,10 @@ const LOOKED_THROUGH: u64 = 4096;
 #[derive(Debug)]
 struct Image {
     mapping: Mapping,
-    /// In order.
-    told: Vec<Told>,
+    /// Address of the table.
+    table: u64,
+    /// How far from there they begin, in order, and their lengths as in [`Told`].
+    told: Vec<(i32, u32)>,
     /// Whether those at these addresses are leaves, as far as it was asked.
     leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
     /// What is known of the leaves in which a thread was found.
@@ -110,9 +112,10 @@ impl Functions {
         let mapping = space.mapping(address)?;
         let known = self.images.iter().position(|image| image.mapping == mapping);
         let known = known.unwrap_or_else(|| {
-            let told = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
-            let told = told.unwrap_or_default();
-            self.images.push(Image { mapping, told, leaves: HashMap::default(), depths: HashMap::default() });
+            let found = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
+            let (table, told) = found.unwrap_or_default();
+            let (leaves, depths) = (HashMap::default(), HashMap::default());
+            self.images.push(Image { mapping, table, told, leaves, depths });
             self.images.len() - 1
         });
         Some(&mut self.images[known])
@@ -122,13 +125,19 @@ impl Functions {
 impl Image {
     /// The function that holds `address`.
     fn told(&mut self, address: u64) -> Option<Told> {
-        let after = self.told.partition_point(|told| told.start <= address);
-        let told = self.told[..after].last_mut()?;
+        let table = self.table;
+        let place = |start: i32| table.wrapping_add_signed(start.into());
+        let after = self.told.partition_point(|&(start, _)| place(start) <= address);
+        let number = after.checked_sub(1)?;
+        let (start, length) = &mut self.told[number];
+        let row = table + ROWS + ROW * number as u64;
+        let mut told = Told { start: place(*start), table: (table, row), length: *length };
         if told.length == UNASKED {
             told.length = told.read_length().unwrap_or(UNKNOWN);
+            *length = told.length;
         }
         // What lies between two functions is of neither: assembly often goes without an entry.
-        told.length().is_none_or(|length| address - told.start < length).then_some(*told)
+        told.length().is_none_or(|length| address - told.start < length).then_some(told)
     }
 }
 
@@ -137,14 +146,21 @@ impl Told {
         (self.length < UNKNOWN).then_some(self.length.into())
     }
 
+    /// Address of what the table tells of it.
+    fn entry(self) -> Option<u64> {
+        let (table, row) = self.table;
+        Some(table.wrapping_add_signed((field(row + 4, 4)? as u32 as i32).into()))
+    }
+
     fn read_length(self) -> Option<u32> {
         // The entry's own length, its reference to what many share, where the code begins, and its length.
         let mut bytes = [0; 16];
-        if read(self.entry, &mut bytes) != bytes.len() {
+        let entry = self.entry()?;
+        if read(entry, &mut bytes) != bytes.len() {
             return None;
         }
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let start = (self.entry + 8).wrapping_add_signed((number(8) as i32).into());
+        let start = (entry + 8).wrapping_add_signed((number(8) as i32).into());
         (start == self.start).then(|| number(12)).filter(|&length| length < UNKNOWN)
     }
 
@@ -152,7 +168,7 @@ impl Told {
     /// before its first instruction.
     fn is_part(self) -> bool {
         let mut bytes = [0; 32];
-        let known = read(self.entry, &mut bytes);
+        let known = self.entry().map_or(0, |entry| read(entry, &mut bytes));
         // As compilers write it: the lengths of what follows, two addresses of 4 bytes, and more data by its length.
         let Some(&more) = bytes[..known].get(16) else { return false };
         let rules = bytes[..known].get(17 + usize::from(more)..).unwrap_or_default();
@@ -186,8 +202,13 @@ fn field(at: u64, bytes: usize) -> Option<u64> {
     (read(at, &mut buffer[..bytes]) == bytes).then(|| u64::from_le_bytes(buffer))
 }
 
-/// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on.
-fn starts(start: u64, offset: u64) -> Option<Vec<Told>> {
+/// Where the rows of a table begin, and the bytes of one: how far from the table a function and what is told of it lie.
+const ROWS: u64 = 12;
+const ROW: u64 = 8;
+
+/// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on: its address,
+/// and how far from there functions begin, with lengths that were not asked for.
+fn starts(start: u64, offset: u64) -> Option<(u64, Vec<(i32, u32)>)> {
     const HEADER: u32 = 0x6474_e550;
     // With most linkers the file's beginning lies as far below as its offset says, with some further.
     let first = start.checked_sub(offset)?;
@@ -207,16 +228,11 @@ fn starts(start: u64, offset: u64) -> Option<Vec<Told>> {
         return None;
     }
     let entries = field(header + 8, 4)? as usize;
-    let mut bytes = vec![0; entries.min(MOST) * 8];
-    if read(header + 12, &mut bytes) != bytes.len() {
+    let mut bytes = vec![0; entries.min(MOST) * ROW as usize];
+    if read(header + ROWS, &mut bytes) != bytes.len() {
         return None;
     }
-    let starts = bytes.chunks_exact(8).map(|pair| {
-        let at = |n: usize| {
-            let distance = i32::from_le_bytes([pair[n], pair[n + 1], pair[n + 2], pair[n + 3]]);
-            header.wrapping_add_signed(distance.into())
-        };
-        Told { start: at(0), entry: at(4), length: UNASKED }
-    });
-    Some(starts.collect())
+    let rows = bytes.chunks_exact(ROW as usize);
+    let starts = rows.map(|row| (i32::from_le_bytes([row[0], row[1], row[2], row[3]]), UNASKED));
+    Some((header, starts.collect()))
 }

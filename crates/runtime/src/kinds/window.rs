@@ -121,7 +121,7 @@ fn grant(process: &Process, area: &ThreadArea) -> Option<u64> {
 /// Where a thread goes on with the check of a block's budget.
 fn again(process: &Process, from: u32) -> u64 {
     let block = &process.blocks[from as usize];
-    process.kinds.added(from).map_or(block.checked, |added| added.check)
+    process.kinds.added(from).map_or(block.checked(), |added| added.check)
 }
 
 /// The number of instructions at which something changes is reached.
