@@ -34,16 +34,29 @@ pub const SLOTS: usize = 1024;
 pub const RING_WORDS: usize = 1 << 16;
 
 /// Branches that one trace can hold: with its head it fits into half a ring.
-pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 1) as u32;
+pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 3) as u32;
 
 /// Where in a slot the stack ends that the handler runs on.
 pub const STACK_END: u32 = 0x8000;
 
+/// Where in a slot the room begins in which the tracer evaluates code ahead.
+pub const WORK: u32 = STACK_END;
+
+/// Bytes of that room.
+pub const WORK_BYTES: u32 = 0x6_8000;
+
 /// Where in a slot its ring begins.
-pub const RING: u32 = STACK_END;
+pub const RING: u32 = WORK + WORK_BYTES;
 
 /// Bytes of a slot.
 pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
+
+/// Where the host maps executable and writable memory in the program, of [`BENCH_BYTES`] for each slot: there
+/// single instructions of the program are executed away from it.
+pub const BENCHES: u64 = 0x2600_0000_0000;
+
+/// See [`BENCHES`].
+pub const BENCH_BYTES: u64 = 0x2000;
 
 /// Breakpoints of a thread that watch what sets handlers: the processor has four, and traces need one.
 pub const GUARDS: usize = 3;
@@ -76,10 +89,17 @@ pub enum End {
     Unreadable = 4,
     /// The system refused a breakpoint.
     Refused = 5,
+    /// As much was evaluated as one signal may take, or as there is room for.
+    Patience = 6,
+    /// The thread reached the breakpoint with other registers than were evaluated.
+    Otherwise = 7,
 }
 
 /// Number of [`End`]s.
-pub const ENDS: usize = 6;
+pub const ENDS: usize = 8;
+
+/// All registers in [`TraceSlot::expected`].
+pub const ALL_REGISTERS: u32 = 0xffff;
 
 /// First page of the file.
 #[repr(C)]
@@ -104,8 +124,12 @@ pub struct TraceHeader {
     pub turned_away: AtomicU64,
     /// The system's error number when a thread could not open its events, 0 for none; tracer.
     pub refusal: AtomicU32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// 1 while the process has had one thread only: what it will do follows from its memory; host.
+    pub alone: AtomicU32,
+    /// Of so many traces that need no breakpoint one is confirmed by one all the same, 0 for none; host, once.
+    pub confirm: u32,
+    /// 1 if programs may read the base of `fs`; host, once.
+    pub reads_bases: u32,
     /// Where the system call stands that sets handlers, 0 for nowhere more; host, once.
     pub guarded: [u64; GUARDS],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
@@ -126,8 +150,12 @@ pub struct TraceSlot {
     pub breakpoint: i32,
     /// Where the breakpoint is set, 0 if it is not; tracer.
     pub armed: u64,
-    /// The stack pointer expected there, 0 if it is not known; tracer.
-    pub expected_stack: u64,
+    /// The general registers expected there, by number, and which of them are known; tracer.
+    pub expected: [u64; 16],
+    /// See `expected`.
+    pub known: u32,
+    /// Why the trace ends there, if it does; tracer.
+    pub ends_there: Option<End>,
     /// State of its random numbers; tracer.
     pub random: u64,
     /// Words that were ever put into the ring; tracer.
@@ -141,6 +169,15 @@ pub struct TraceSlot {
     pub sure: u64,
     /// Where that trace began; tracer.
     pub start: u64,
+    /// How long the program took natively for a part of it and for what follows; tracer.
+    pub timing: Timing,
+    /// When the last handler ended after which the thread is timed, in ticks of the processor's clock; 0 if it is
+    /// not; tracer.
+    pub left: u64,
+    /// Instructions from there to the breakpoint; tracer.
+    pub stretch: u32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
     pub passed: u32,
     /// How often its events were opened; tracer.
@@ -155,12 +192,31 @@ pub struct TraceSlot {
     pub lost: AtomicU64,
     /// Branches decided, taken or not; tracer.
     pub decided: AtomicU64,
+    /// Those of them that algorithm 1 sets a breakpoint for: all but direct jumps and calls; tracer.
+    pub conditional: AtomicU64,
     /// Why traces ended, by [`End`]; tracer.
     pub ends: [AtomicU64; ENDS],
 }
 
-/// The first word of a trace in a ring: how many branches follow, of two words each, after the address where
-/// it began.
+/// How long the program took natively from where it was let go to breakpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Timing {
+    /// Ticks of the processor's clock, from one handler to the next.
+    pub ticks: u64,
+    /// Instructions that were executed in this time.
+    pub timed: u32,
+    /// Times that it was let go.
+    pub stretches: u32,
+    /// Instructions from the start of the trace to its last branch, whether timed or not.
+    pub instructions: u64,
+}
+
+/// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, and its
+/// [`Timing`]. Branches have two words each.
+pub const HEAD_WORDS: u64 = 5;
+
+/// The first word of a trace in a ring: how many branches follow.
 pub fn head_word(branches: u32, end: End) -> u64 {
     u64::from(branches) | (end as u64) << 32
 }

@@ -3,7 +3,7 @@
 use crate::record::TraceError;
 use crate::rings::{BASE, Rings};
 use std::io;
-use timewise_abi::tracing::{ENTRY_BYTES, entry};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, ENTRY_BYTES, SLOTS, entry};
 use timewise_injection::Payload;
 use timewise_target::trace::Tracee;
 
@@ -17,12 +17,23 @@ pub fn inject(rings: &Rings, payload: &Payload, pid: i32) -> Result<(), TraceErr
     let stack = tracee.registers().map_err(system("read registers"))?.rsp;
     timewise_injection::map(tracee, stack, rings.file(), BASE, payload, rings.image_offset())
         .map_err(system("map the tracer into the program"))?;
+    map_benches(tracee).map_err(system("map memory into the program"))?;
     let entry = |number: u64| payload.entry + number * ENTRY_BYTES;
     set_handler(rings, tracee, entry(entry::HANDLE), entry(entry::RESTORE))
         .map_err(system("set a signal handler in the program"))?;
     tracee
         .run_to_trap(entry(entry::PREPARE), BASE, rings.first_stack())
         .map_err(system("make the program's first thread ready"))
+}
+
+/// Maps where single instructions are executed: memory that is used only as far as threads need it.
+fn map_benches(tracee: Tracee) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let size = SLOTS as u64 * BENCH_BYTES;
+    let arguments = [BENCHES, size, protection as u64, flags as u64, u64::MAX, 0];
+    let got = tracee.system_call(libc::SYS_mmap, arguments)?;
+    if got == BENCHES { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
 }
 
 /// Has `SIGTRAP` handled by the tracer, with all signals blocked meanwhile.

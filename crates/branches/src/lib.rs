@@ -11,6 +11,7 @@ mod inherited;
 mod inject;
 mod modules;
 mod pick_up;
+mod rate;
 mod record;
 mod rings;
 mod statistics;

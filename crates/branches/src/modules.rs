@@ -37,6 +37,14 @@ impl Modules {
         maps::executable(self.pid).ok().filter(|mapped| !mapped.is_empty() && *mapped != self.present)
     }
 
+    /// How many threads the process has now.
+    pub fn threads(&self) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        let tasks = std::fs::metadata(format!("/proc/{}/task", self.pid)).ok()?;
+        // As a folder it has two links besides.
+        tasks.nlink().checked_sub(2)
+    }
+
     /// Takes over what is mapped now. What lies nowhere any more keeps its place until something else lies
     /// there: traces of it may still be under way.
     pub fn apply(&mut self, present: Vec<Mapped>) {

@@ -50,12 +50,15 @@ pub struct Options {
     pub length: u32,
     /// CPU time of a thread from the end of one trace to the start of the next, on average, nanoseconds.
     pub period_ns: u64,
+    /// Of so many traces that need no breakpoint, because all their branches follow from the state of a process with
+    /// one thread, one is confirmed by a breakpoint all the same; 0 for none.
+    pub confirm: u32,
 }
 
 impl Default for Options {
     /// As published: traces as long as a last-branch record, a hundred in a second.
     fn default() -> Options {
-        Options { length: 16, period_ns: 10_000_000 }
+        Options { length: 16, period_ns: 10_000_000, confirm: 16 }
     }
 }
 
@@ -166,6 +169,7 @@ impl Collector<'_> {
         let mut pause = Duration::from_micros(500);
         loop {
             let ended = running.ends_within(pause)?;
+            self.look_at_threads();
             self.drain();
             let due = looked.elapsed() >= MAPS.min(started.elapsed() / 4);
             if !ended && (due || self.aggregate.has_unplaced(&self.modules)) {
@@ -181,7 +185,15 @@ impl Collector<'_> {
 
     fn drain(&mut self) {
         let aggregate = &mut self.aggregate;
-        self.senseless += self.rings.drain(|_start, branches| aggregate.add(branches));
+        self.senseless += self.rings.drain(|timing, branches| aggregate.add(timing, branches));
+    }
+
+    /// Once there are threads, what one reads may be what another wrote meanwhile.
+    fn look_at_threads(&self) {
+        let threads = self.modules.threads();
+        if threads.is_some_and(|threads| threads > 1) {
+            self.rings.header().alone.store(0, Ordering::Relaxed);
+        }
     }
 
     fn look_at_mappings(&mut self) {
@@ -237,6 +249,13 @@ fn doubts(statistics: &Statistics, refusal: u32) -> Vec<String> {
     );
     let unreadable = statistics.ended(End::Unreadable);
     let most = u64::from(unreadable * 10 > begun) * unreadable;
+    let otherwise = statistics.ended(End::Otherwise);
+    doubt(
+        otherwise,
+        format!(
+            "{otherwise} traces ended because the program went on otherwise than what was evaluated ahead"
+        ),
+    );
     doubt(most, format!("{unreadable} of {begun} traces ended at code or memory that could not be read"));
     doubts
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
 use timewise_abi::tracing::{
-    LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot, VERSION, branches_of,
+    HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, Timing, TraceHeader, TraceSlot,
+    VERSION, branches_of,
 };
 use timewise_injection::{Payload, SharedFile};
 
@@ -50,6 +51,9 @@ impl Rings {
         for (place, &address) in header.guarded.iter_mut().zip(guarded) {
             *place = address;
         }
+        header.confirm = options.confirm;
+        header.reads_bases = u32::from(programs_read_bases());
+        header.alone.store(1, Ordering::Relaxed);
         header.active.store(1, Ordering::Relaxed);
         Ok(Rings { file, image_offset, slots })
     }
@@ -96,9 +100,9 @@ impl Rings {
         })
     }
 
-    /// Takes all finished traces out: calls `each` with where a trace began and its branches, two words each.
+    /// Takes all finished traces out: calls `each` with how long a trace took and its branches, two words each.
     /// A program may write here too: a ring that makes no sense is skipped, and counted.
-    pub fn drain(&self, mut each: impl FnMut(u64, &[[u64; 2]])) -> u64 {
+    pub fn drain(&self, mut each: impl FnMut(Timing, &[[u64; 2]])) -> u64 {
         let mut senseless = 0;
         let mut branches = Vec::new();
         for slot in self.used() {
@@ -110,7 +114,7 @@ impl Rings {
             while at != end {
                 let left = end.wrapping_sub(at);
                 let count = u64::from(branches_of(self.word(slot, at)));
-                let length = 2 + 2 * count;
+                let length = HEAD_WORDS + 2 * count;
                 if left > RING_WORDS as u64 || length > left {
                     senseless += 1;
                     at = end;
@@ -118,10 +122,13 @@ impl Rings {
                 }
                 branches.clear();
                 branches.extend((0..count).map(|number| {
-                    let place = at.wrapping_add(2 + 2 * number);
+                    let place = at.wrapping_add(HEAD_WORDS + 2 * number);
                     [self.word(slot, place), self.word(slot, place.wrapping_add(1))]
                 }));
-                each(self.word(slot, at.wrapping_add(1)), &branches);
+                let [ticks, timed, instructions] =
+                    [2, 3, 4].map(|word| self.word(slot, at.wrapping_add(word)));
+                let (timed, stretches) = (timed as u32, (timed >> 32) as u32);
+                each(Timing { ticks, timed, stretches, instructions }, &branches);
                 at = at.wrapping_add(length);
             }
             // Release: all of it is read before the thread may write there again.
@@ -151,6 +158,7 @@ impl Rings {
                 sum.hits += (*slot).hits.load(Ordering::Relaxed);
                 sum.moves += (*slot).moves.load(Ordering::Relaxed);
                 sum.decided += (*slot).decided.load(Ordering::Relaxed);
+                sum.conditional += (*slot).conditional.load(Ordering::Relaxed);
                 for (sum, end) in sum.ends.iter_mut().zip(&(*slot).ends) {
                     *sum += end.load(Ordering::Relaxed);
                 }
@@ -158,6 +166,13 @@ impl Rings {
         }
         sum
     }
+}
+
+/// Whether programs may read the bases of their segments by an instruction.
+fn programs_read_bases() -> bool {
+    const FSGSBASE: u64 = 1 << 1;
+    // SAFETY: changes nothing.
+    unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
 }
 
 /// Descriptors that threads open are numbered from here on: high, so that the program's own are numbered as

@@ -17,6 +17,8 @@ pub struct Statistics {
     pub branches: u64,
     /// Branches decided, taken or not.
     pub decided: u64,
+    /// Those of them that algorithm 1 of Break Dancing sets a breakpoint for: all but direct jumps and calls.
+    pub conditional: u64,
     /// Breakpoints reached.
     pub hits: u64,
     /// Breakpoints set or moved.

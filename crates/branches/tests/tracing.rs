@@ -34,7 +34,7 @@ fn trace(program: &Path, arguments: &[&str], output: &Path, options: &Options) -
 }
 
 /// Far more than any program would be traced in earnest.
-const OFTEN: Options = Options { length: 32, period_ns: 200_000 };
+const OFTEN: Options = Options { length: 32, period_ns: 200_000, confirm: 2 };
 
 #[test]
 fn a_program_with_threads_and_signals_does_as_natively() {

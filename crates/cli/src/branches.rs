@@ -28,6 +28,10 @@ pub struct Arguments {
     #[arg(long, value_name = "BRANCHES", default_value = "16",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(timewise_branches::LONGEST_TRACE)))]
     length: u32,
+    /// Confirm one of so many traces by a breakpoint at its end, also where nothing could have gone otherwise; 0 for
+    /// none
+    #[arg(long, value_name = "TRACES", default_value = "16")]
+    confirm: u32,
     #[command(flatten)]
     program: Program,
 }
@@ -36,7 +40,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     const SECOND_NS: u64 = 1_000_000_000;
     arguments.output.begin()?;
-    let options = Options { length: arguments.length, period_ns: SECOND_NS / u64::from(arguments.frequency) };
+    let options = Options {
+        length: arguments.length,
+        period_ns: SECOND_NS / u64::from(arguments.frequency),
+        confirm: arguments.confirm,
+    };
     let mut statistics = Statistics::default();
     let profile = recording::record(arguments.program.launch(), |stopped| {
         let traced = timewise_branches::record(stopped, &options)?;
@@ -52,12 +60,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn summary(profile: &Profile, statistics: &Statistics) -> String {
     let run = &profile.runs[0];
     let seconds = run.elapsed_ns as f64 / 1e9;
-    let per_branch = statistics.hits as f64 / statistics.branches.max(1) as f64;
+    let per_branch = |breakpoints: u64| breakpoints as f64 / statistics.branches.max(1) as f64;
     let text = format!(
-        "traced in {seconds:.2} s: {} branches in {} traces, {} breakpoints reached ({per_branch:.2} a branch)",
+        "traced in {seconds:.2} s: {} branches in {} traces, {} breakpoints reached ({:.4} a branch; without \
+         evaluation {:.2})",
         grouped(statistics.branches),
         grouped(statistics.traces),
         grouped(statistics.hits),
+        per_branch(statistics.hits),
+        per_branch(statistics.conditional),
     );
     recording::with_warnings(text, run)
 }

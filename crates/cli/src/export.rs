@@ -54,12 +54,21 @@ enum Format {
     Parquet,
     /// For `perf2bolt -pa`: branches of the executable, from timewise branches
     BoltPreaggregated,
+    /// For `llvm-profgen --unsymbolized-profile --use-offset=0`: likewise
+    LlvmProfgen,
+    /// For AutoFDO's create_llvm_prof and create_gcov with `--profiler=text`: likewise
+    Autofdo,
 }
 
 impl Format {
     /// Made of samples only: without them there is nothing to write.
     fn needs_samples(self) -> bool {
         matches!(self, Format::Folded | Format::Firefox | Format::Speedscope)
+    }
+
+    /// Made of traced branches only.
+    fn needs_branches(self) -> bool {
+        matches!(self, Format::BoltPreaggregated | Format::LlvmProfgen | Format::Autofdo)
     }
 
     fn is_text(self) -> bool {
@@ -75,7 +84,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("this format is not for a terminal; name a file: --output FILE");
     }
     let profile = match format {
-        Format::BoltPreaggregated => branches(&arguments.file)?,
+        format if format.needs_branches() => branches(&arguments.file)?,
         _ => reading::load(&arguments.file)?,
     };
     if format.needs_samples() && profile.samples.is_empty() {
@@ -95,6 +104,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
         Format::Parquet => parquet(&analysis)?,
         Format::BoltPreaggregated => export::bolt::export(&profile).into_bytes(),
+        Format::LlvmProfgen => export::llvm_profgen::export(&profile).into_bytes(),
+        Format::Autofdo => export::autofdo::export(&profile).into_bytes(),
     };
     match output {
         Some(path) => {

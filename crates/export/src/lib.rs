@@ -4,11 +4,13 @@
 //! Two kinds of formats tell two kinds of things. Those made of stacks ([`folded`], [`speedscope`],
 //! [`firefox`]) hold the samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
 //! `parquet`) hold exact counts of executed instructions as well, and charge samples to instructions as
-//! reports do; [`pprof`] has both. [`bolt`] holds branches of traces. `docs/exchange.md` says what each carries.
+//! reports do; [`pprof`] has both. [`bolt`], [`llvm_profgen`] and [`autofdo`] hold branches of traces.
+//! `docs/exchange.md` says what each carries.
 //!
 //! What this crate does not do: write files, or judge what the numbers say.
 #![forbid(unsafe_code)]
 
+pub mod autofdo;
 pub mod bolt;
 pub mod callgrind;
 mod calls;
@@ -16,6 +18,7 @@ mod costs;
 pub mod csv;
 pub mod firefox;
 pub mod folded;
+pub mod llvm_profgen;
 mod owners;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -24,4 +27,5 @@ pub mod pprof;
 mod rounding;
 pub mod speedscope;
 mod stacks;
+mod traced;
 mod weights;

@@ -205,7 +205,7 @@ fn is_hypervisor_call(mnemonic: Mnemonic) -> bool {
 }
 
 /// The condition's number in the encoding of `jcc`, `setcc` and `cmovcc`.
-fn condition_number(condition: ConditionCode) -> u8 {
+pub(crate) fn condition_number(condition: ConditionCode) -> u8 {
     match condition {
         ConditionCode::o | ConditionCode::None => 0,
         ConditionCode::no => 1,

@@ -5,9 +5,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub mod branch;
 pub mod decode;
+pub mod evaluate;
 pub mod flags;
+pub mod lone;
 pub mod memory;
 mod operands;
 pub mod registers;
@@ -18,13 +19,14 @@ mod stack_change;
 pub mod text;
 pub mod walk;
 
-pub use branch::{Destination, State, destination};
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
+pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, evaluate};
 pub use flags::FlagSet;
+pub use lone::{Lone, LoneMemory, lone};
 pub use registers::{moves_stack, unused_registers};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
 pub use stack::depths;
-pub use stack_change::{does_nothing, stack_change};
+pub use stack_change::stack_change;
 pub use text::text;
 pub use walk::{Step, Work, boundaries, stores, walk};

@@ -1,4 +1,4 @@
-//! What an instruction does to the stack pointer, and whether it does anything at all, without any allocation.
+//! What an instruction does to the stack pointer, without any allocation.
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
@@ -36,12 +36,6 @@ pub fn change(decoded: &Instruction) -> Option<i64> {
     }
 }
 
-/// Whether the instruction at the start of `bytes` changes nothing but the program counter.
-pub fn does_nothing(bytes: &[u8]) -> bool {
-    let decoded = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    matches!(decoded.mnemonic(), Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Pause)
-}
-
 /// Whether an operand is the stack pointer, whole or in part.
 fn is_stack(decoded: &Instruction, operand: u32) -> bool {
     decoded.op_kind(operand) == OpKind::Register
@@ -57,16 +51,7 @@ fn immediate(decoded: &Instruction) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{does_nothing, stack_change};
-
-    #[test]
-    fn landing_marks_and_padding_do_nothing() {
-        let nothing: [&[u8]; 4] =
-            [&[0x90], &[0xf3, 0x0f, 0x1e, 0xfa], &[0x66, 0x0f, 0x1f, 0x44, 0, 0], &[0xf3, 0x90]];
-        assert!(nothing.into_iter().all(does_nothing));
-        let something: [&[u8]; 3] = [&[0x91], &[0x89, 0xc0], &[]]; // xchg eax,ecx; mov eax,eax
-        assert!(!something.into_iter().any(does_nothing));
-    }
+    use super::stack_change;
 
     #[test]
     fn what_is_known_of_the_stack_pointer_is_exact() {

@@ -1,7 +1,20 @@
 //! Conditions of branches against the processor itself.
 #![cfg(target_arch = "x86_64")]
 
-use timewise_isa::{State, destination};
+use timewise_isa::{Decoded, Memory, State, evaluate};
+
+/// No memory at all.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&mut self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+
+    fn write(&mut self, _: u64, _: &[u8]) -> bool {
+        false
+    }
+}
 
 /// All 16 conditions under all 32 values of the flags that they read, as the processor itself decides.
 #[test]
@@ -25,9 +38,10 @@ fn conditions_agree_with_the_processor() {
         let real =
             set!(flags | 0x202, "o" "no" "b" "ae" "e" "ne" "be" "a" "s" "ns" "p" "np" "l" "ge" "le" "g");
         for (condition, real) in real.into_iter().enumerate() {
-            let state = State { flags, ..State::default() };
+            let mut state = State { flags, ..State::default() };
+            let branch = Decoded::new(&[0x70 + condition as u8, 0x10], 0x1000).unwrap();
             let expected = if real { 0x1012 } else { 0x1002 };
-            let found = destination(&[0x70 + condition as u8, 0x10], 0x1000, &state, |_| None).unwrap();
+            let found = evaluate(&branch, &mut state, &mut Nothing).unwrap();
             assert_eq!((found.address, found.taken), (expected, real), "{condition} {flags:#x}");
         }
     }

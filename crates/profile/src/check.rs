@@ -171,6 +171,8 @@ impl Profile {
         at_most("counts of edges", self.edge_counts.iter().map(|edge| edge.count.into()), MOST)?;
         let seen = self.taken_branches.iter().map(|branch| branch.count.into());
         at_most("branches that traces saw", seen, MOST)?;
+        let weights = self.taken_branches.iter().map(|branch| branch.weight.into());
+        at_most("weights of branches", weights, MOST)?;
         let costs = self.call_costs.iter().map(|cost| cost.instructions.into());
         at_most("costs of a call", costs.max().into_iter(), MOST)?;
         let lost_calls = self.runs.iter().filter_map(|run| run.lost_calls);

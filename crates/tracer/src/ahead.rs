@@ -1,26 +1,50 @@
-//! Looking ahead: from a state of a thread to the next instruction whose way out is not known.
+//! Looking ahead: from a state of a thread, through all branches that follow from it, to where the thread has to be
+//! waited for.
 
-use timewise_abi::tracing::End;
-use timewise_isa::{Control, DecodeError, State, decode, destination, does_nothing, stack_change};
+use timewise_abi::tracing::{ALL_REGISTERS, End};
+use timewise_isa::{Control, Decoded, State, Way};
 
-/// How many instructions are looked at without one that has to be waited for. Straight code this long is not
-/// met; a loop of jumps alone is, and would never end.
-const PATIENCE: u32 = 4096;
+/// The most effort that one signal may take, in instructions evaluated: some milliseconds.
+pub const PATIENCE: u32 = 1 << 16;
 
-/// What the program's memory holds.
-pub trait Memory {
-    /// The code at an address: 15 bytes, or fewer where what can be read ends.
-    fn code(&mut self, address: u64) -> &[u8];
-    /// 8 bytes of data.
-    fn word(&mut self, address: u64) -> Option<u64>;
+/// What became of an instruction.
+pub enum Step {
+    /// It was evaluated.
+    Went {
+        /// Where control goes.
+        way: Way,
+        /// What it is.
+        control: Control,
+        /// What that took.
+        effort: u32,
+    },
+    /// It cannot be evaluated: the state is as before.
+    Stuck {
+        /// The instruction.
+        decoded: Decoded,
+        /// What it does to the stack pointer, if that is known.
+        stack_change: Option<i64>,
+    },
+    /// There is no instruction that could be read, or no room, or one that was evaluated before cannot be now.
+    Ended(End),
+}
+
+/// How instructions are evaluated.
+pub trait Steps {
+    /// Evaluates the instruction at an address.
+    fn step(&mut self, at: u64, state: &mut State) -> Step;
+    /// How many instructions were evaluated.
+    fn instructions(&self) -> u32;
+    /// Whether an instruction at this address may have been evaluated since the start.
+    fn has_been(&self, address: u64) -> bool;
 }
 
 /// Where branches are noted.
 pub trait Branches {
     /// Notes a taken branch.
     fn push(&mut self, from: u64, to: u64);
-    /// Notes that a branch was decided, taken or not.
-    fn decided(&mut self);
+    /// Notes that a branch was decided, taken or not, and whether its way is known from the instruction alone.
+    fn decided(&mut self, by_itself: bool);
     /// Whether no further branch is wanted.
     fn full(&self) -> bool;
 }
@@ -28,116 +52,117 @@ pub trait Branches {
 /// What is to be done about the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is to be stopped at `address`, where its stack pointer will be `stack`, if that is known. It gets
-    /// there unless something unforeseen happens, and only then the branches noted so far are sure.
+    /// It is to be stopped at `address`, where it comes from here for the first time.
     Wait {
         /// An instruction.
         address: u64,
-        /// The stack pointer before it.
-        stack: Option<u64>,
+        /// Which of its general registers will be as in the state, by number.
+        known: u32,
+        /// Whether it gets there through the kernel, which takes its time.
+        through_kernel: bool,
     },
-    /// The trace ends here. What was noted before this call is sure, and so is the branch at the start.
-    End(End),
+    /// The trace ends here, at the address: of all that was noted nothing depends on anything but the state.
+    End {
+        /// Why.
+        end: End,
+        /// Where the thread would be.
+        address: u64,
+    },
 }
 
-/// What is known of the thread at the instruction that is looked at.
-struct Known {
-    /// Its registers are those of the state.
-    registers: bool,
-    /// Its memory is as it is now, but for what was pushed.
-    memory: bool,
-    /// The lowest and the highest address of what calls pushed, which is not in memory yet.
-    pushed: Option<(u64, u64)>,
-    /// Its stack pointer.
-    stack: Option<u64>,
-}
-
-/// Looks ahead from `start`, where the thread is in `state`.
-pub fn look_ahead(start: u64, state: &State, memory: &mut impl Memory, branches: &mut impl Branches) -> Next {
-    let mut state = *state;
+/// Looks ahead from `start`, where the thread is in `state`. Afterwards `state` is what it will be where it is waited
+/// for, or where the trace ends.
+pub fn look_ahead(
+    start: u64,
+    state: &mut State,
+    steps: &mut impl Steps,
+    branches: &mut impl Branches,
+) -> Next {
     let mut at = start;
-    let mut known = Known { registers: true, memory: true, pushed: None, stack: Some(state.general[4]) };
-    for step in 0..PATIENCE {
-        let instruction = match decode(memory.code(at), at) {
-            Ok(instruction) => instruction,
-            // Nobody knows whether control gets there.
-            Err(DecodeError::Truncated | DecodeError::Invalid) => return Next::End(End::Unreadable),
-        };
-        let wait = Next::Wait { address: at, stack: known.stack };
-        let to = match instruction.control {
-            Control::Next if does_nothing(memory.code(at)) => {
-                at = instruction.next();
-                continue;
+    let mut effort = 0;
+    while effort < PATIENCE {
+        match steps.step(at, state) {
+            Step::Went { way, control, effort: more } => {
+                effort += more;
+                if control != Control::Next {
+                    branches.decided(matches!(control, Control::Jump { .. } | Control::Call { .. }));
+                }
+                if way.taken {
+                    branches.push(at, way.address);
+                    if branches.full() {
+                        return Next::End { end: End::Full, address: way.address };
+                    }
+                }
+                at = way.address;
             }
-            Control::Next => {
-                let change = stack_change(memory.code(at));
-                known.stack = known.stack.zip(change).map(|(stack, by)| stack.wrapping_add_signed(by));
-                (known.registers, known.memory) = (false, false);
-                at = instruction.next();
-                continue;
-            }
-            // Not every system call comes back to the next instruction, or at once.
-            Control::SystemCall | Control::Unsupported | Control::Transaction { .. } => {
-                return if step == 0 { Next::End(End::NotFollowed) } else { wait };
-            }
-            Control::Jump { target } | Control::Call { target } => target,
-            Control::Branch { .. } | Control::CountBranch { .. } if !known.registers => return wait,
-            Control::IndirectJump | Control::IndirectCall | Control::Return { .. }
-                if !(known.registers && known.memory) =>
-            {
-                return wait;
-            }
-            _ => {
-                let mut bytes = [0; timewise_isa::MAX_LENGTH];
-                let code = memory.code(at);
-                let length = code.len().min(bytes.len());
-                bytes[..length].copy_from_slice(&code[..length]);
-                let mut is_pushed = false;
-                let read = |word: u64| {
-                    is_pushed =
-                        known.pushed.is_some_and(|(low, high)| word.saturating_add(8) > low && word < high);
-                    if is_pushed { None } else { memory.word(word) }
+            Step::Stuck { decoded, stack_change } => {
+                let before = *state;
+                let next = stuck(start, at, &decoded, stack_change, state);
+                return match next {
+                    // The thread comes there earlier: it can only be waited for here.
+                    Next::Wait { address, .. } if address != at && at != start && steps.has_been(address) => {
+                        *state = before;
+                        Next::Wait { address: at, known: ALL_REGISTERS, through_kernel: false }
+                    }
+                    next => next,
                 };
-                let way = destination(&bytes[..length], at, &state, read);
-                if is_pushed {
-                    return wait;
-                }
-                let Some(way) = way else { return Next::End(End::Unreadable) };
-                if !way.taken {
-                    branches.decided();
-                    known.registers &= !matches!(instruction.control, Control::CountBranch { .. });
-                    at = way.address;
-                    continue;
-                }
-                way.address
             }
-        };
-        branches.decided();
-        branches.push(at, to);
-        let by = match instruction.control {
-            Control::Call { .. } | Control::IndirectCall => -8,
-            Control::Return { discard } => 8 + i64::from(discard),
-            _ => 0,
-        };
-        known.stack = known.stack.map(|stack| stack.wrapping_add_signed(by));
-        state.general[4] = state.general[4].wrapping_add_signed(by);
-        if by < 0 {
-            let slot = state.general[4];
-            let (low, high) = known.pushed.unwrap_or((slot, slot.wrapping_add(8)));
-            known.pushed = Some((low.min(slot), high.max(slot.wrapping_add(8))));
+            Step::Ended(end) => return Next::End { end, address: at },
         }
-        known.registers &= !matches!(instruction.control, Control::CountBranch { .. });
-        if branches.full() {
-            // The branch at the start is executed whatever happens; of another that is to be seen.
-            return if step == 0 {
-                Next::End(End::Full)
-            } else {
-                Next::Wait { address: to, stack: known.stack }
-            };
-        }
-        at = to;
     }
-    Next::End(End::NotFollowed)
+    Next::End { end: End::Patience, address: at }
+}
+
+/// Looks further ahead, with nothing noted, to an address where the thread comes for the first time, after `least`
+/// instructions if possible: that, if there is one, with the state there.
+pub fn first_time(start: u64, state: &mut State, steps: &mut impl Steps, least: u32) -> Option<u64> {
+    let mut at = start;
+    let mut effort = 0;
+    while steps.has_been(at) || steps.instructions() < least {
+        match steps.step(at, state) {
+            Step::Went { way, effort: more, .. } => {
+                effort += more;
+                at = way.address;
+            }
+            // What cannot be evaluated never was.
+            Step::Stuck { .. } => return Some(at),
+            Step::Ended(_) => return None,
+        }
+        if effort > PATIENCE {
+            return None;
+        }
+    }
+    Some(at)
+}
+
+/// What is to be done at an instruction that cannot be evaluated.
+fn stuck(start: u64, at: u64, decoded: &Decoded, stack_change: Option<i64>, state: &mut State) -> Next {
+    const STACK: u32 = 1 << 4;
+    match decoded.control() {
+        Control::SystemCall if comes_back(state.general[0]) => {
+            // The kernel's answer, and two registers that the instruction takes.
+            const CHANGED: u32 = 1 | 1 << 1 | 1 << 11;
+            Next::Wait { address: decoded.next(), known: ALL_REGISTERS & !CHANGED, through_kernel: true }
+        }
+        Control::Next => {
+            state.general[4] = state.general[4].wrapping_add_signed(stack_change.unwrap_or_default());
+            let known = if stack_change.is_some() { STACK } else { 0 };
+            Next::Wait { address: decoded.next(), known, through_kernel: false }
+        }
+        // What cannot be decided where the thread stands is decided nowhere.
+        _ if at == start => Next::End { end: End::NotFollowed, address: at },
+        _ => Next::Wait { address: at, known: ALL_REGISTERS, through_kernel: false },
+    }
+}
+
+/// Whether a system call goes on behind where it is made.
+fn comes_back(number: u64) -> bool {
+    const RT_SIGRETURN: u64 = 15;
+    const EXECVE: u64 = 59;
+    const EXIT: u64 = 60;
+    const EXIT_GROUP: u64 = 231;
+    const EXECVEAT: u64 = 322;
+    !matches!(number, RT_SIGRETURN | EXECVE | EXIT | EXIT_GROUP | EXECVEAT)
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
-use crate::ahead::{Next, look_ahead};
+use crate::ahead::{Next, Steps, first_time, look_ahead};
 use crate::events;
 use crate::guard;
-use crate::peek::OwnMemory;
-use crate::slot::header;
+use crate::slot::{self, header};
 use crate::trace::Trace;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::{End, TraceHeader, TraceSlot, signal_data};
+use timewise_abi::tracing::{ALL_REGISTERS, End, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
 
 /// The signal of all our events.
@@ -17,6 +16,9 @@ pub const SIGTRAP: u32 = 5;
 /// Ticks of the inherited event, one in ten milliseconds of CPU time, that a breakpoint is waited for, or that
 /// samples may stay away, before something is done about it.
 const PATIENCE: u32 = 2;
+
+/// Instructions that a thread is timed for at least, if it is: what being stopped takes has to be little beside.
+const TIMED: u32 = 16_384;
 
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
@@ -39,10 +41,14 @@ pub struct SignalInfo {
 pub struct Context {
     before: [u64; 5],
     registers: Registers,
-    /// Segments, the error, the vector, blocked signals and more, down to the signal mask at the end.
-    between: [u64; MASK_WORD - 5 - size_of::<Registers>() / 8],
+    /// Segments, the error, the vector, the old mask, and the address of a fault.
+    between: [u64; 5],
+    vectors: *const u8,
+    reserved: [u64; 8],
     mask: u64,
 }
+
+const _: () = assert!(core::mem::offset_of!(Context, mask) == 8 * MASK_WORD);
 
 /// Which word of a `ucontext_t` of the kernel the signal mask is.
 const MASK_WORD: usize = 37;
@@ -54,21 +60,34 @@ const MASK_WORD: usize = 37;
 /// All three are what the entry found: the kernel's, and the thread's own slot or null.
 pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
     const TRAP_PERF: i32 = 6;
+    let entered = time_stamp();
     // SAFETY: as promised; nobody else uses them while this handler runs.
     let (info, context) = unsafe { (&*info, &mut *context) };
     if info.code != TRAP_PERF {
         return guard::own_handler(header(), info.code, context.mask);
     }
     // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
-    let slot = unsafe { slot.as_mut() };
-    handle_event(info, &mut context.registers, slot);
+    let mut slot = unsafe { slot.as_mut() };
+    if let Some(slot) =
+        slot.as_deref_mut().filter(|slot| slot.left > 0 && info.data == signal_data::BREAKPOINT)
+    {
+        slot.timing.ticks += entered.wrapping_sub(slot.left);
+        slot.timing.timed += slot.stretch;
+        slot.timing.stretches += 1;
+    }
+    handle_event(info, context, slot.as_deref_mut());
+    if let Some(slot) = slot {
+        let is_timed = slot.tracing == 1 && slot.stretch > 0 && info.data != signal_data::PICK_UP;
+        // Last of all, so that what is timed is the program.
+        slot.left = if is_timed { time_stamp() } else { 0 };
+    }
     0
 }
 
-fn handle_event(info: &SignalInfo, registers: &mut Registers, slot: Option<&mut TraceSlot>) {
+fn handle_event(info: &SignalInfo, context: &mut Context, slot: Option<&mut TraceSlot>) {
     let header = header();
     if info.data == signal_data::GUARD {
-        return guard::keep_handler(header, registers);
+        return guard::keep_handler(header, &mut context.registers);
     }
     let Some(slot) = slot else { return };
     if header.active.load(Ordering::Relaxed) == 0 {
@@ -76,8 +95,8 @@ fn handle_event(info: &SignalInfo, registers: &mut Registers, slot: Option<&mut 
     }
     match info.data {
         signal_data::PICK_UP => tick(header, slot),
-        signal_data::SAMPLE => sample(header, slot, registers),
-        signal_data::BREAKPOINT => breakpoint(header, slot, registers, info.flags),
+        signal_data::SAMPLE => sample(header, slot, context),
+        signal_data::BREAKPOINT => breakpoint(header, slot, context, info.flags),
         _ => {}
     }
 }
@@ -126,68 +145,106 @@ fn is_overdue(header: &TraceHeader, slot: &TraceSlot) -> bool {
 }
 
 /// A trace starts here.
-fn sample(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers) {
+fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     slot.passed = 0;
     if slot.tracing == 1 {
         return;
     }
-    if !Trace::of(slot, header.length).begin(registers.rip) {
+    if !Trace::of(slot, header.length).begin(context.registers.rip) {
         return resume_sampling(header, slot);
     }
     slot.tracing = 1;
-    go_on(header, slot, registers);
+    go_on(header, slot, context);
 }
 
-/// The thread has come to the branch that it was to be stopped at.
-fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers, flags: u32) {
+/// The thread has come to where it was to be stopped.
+fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, flags: u32) {
     const ASYNCHRONOUS: u32 = 1;
+    const STACK: usize = 4;
     if slot.tracing == 0 {
         // Sent before the trace was ended.
         return;
     }
     slot.hits.fetch_add(1, Ordering::Relaxed);
     slot.passed = 0;
-    let elsewhere = flags & ASYNCHRONOUS != 0 || registers.rip != slot.armed;
-    let other_frame = slot.expected_stack != 0 && slot.expected_stack != registers.rsp;
-    if elsewhere || other_frame {
+    if flags & ASYNCHRONOUS != 0 || context.registers.rip != slot.armed {
         return finish(header, slot, End::Elsewhere);
     }
-    Trace::of(slot, header.length).confirm();
-    let trace = Trace::of(slot, header.length);
-    if crate::ahead::Branches::full(&trace) {
-        return finish(header, slot, End::Full);
+    let found = general(&context.registers);
+    let differs = |number: usize| slot.known >> number & 1 == 1 && slot.expected[number] != found[number];
+    if differs(STACK) {
+        return finish(header, slot, End::Elsewhere);
     }
-    go_on(header, slot, registers);
+    if (0..found.len()).any(differs) {
+        return finish(header, slot, End::Otherwise);
+    }
+    Trace::of(slot, header.length).confirm();
+    match slot.ends_there {
+        Some(end) => finish(header, slot, end),
+        None => go_on(header, slot, context),
+    }
 }
 
 /// Looks ahead from where the thread is, and has it stopped at what it finds.
-fn go_on(header: &TraceHeader, slot: &mut TraceSlot, registers: &Registers) {
-    let mut memory = OwnMemory::new();
+fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
+    let mut state = state_of(header, &context.registers);
     let mut trace = Trace::of(slot, header.length);
-    match look_ahead(registers.rip, &state_of(registers), &mut memory, &mut trace) {
-        Next::Wait { address, stack } => {
-            // Of two signals for one instruction the kernel keeps one.
-            if header.guarded.contains(&address) {
-                return finish(header, slot, End::NotFollowed);
-            }
-            slot.expected_stack = stack.unwrap_or_default();
-            if slot.armed == address {
-                return;
-            }
-            slot.moves.fetch_add(1, Ordering::Relaxed);
-            match events::set_breakpoint(slot.breakpoint, address, true) {
-                Ok(()) => slot.armed = address,
-                Err(error) => {
-                    header.refusal.store(error.0 as u32, Ordering::Relaxed);
-                    finish(header, slot, End::Refused);
-                }
-            }
+    let mut evaluation = trace.evaluation(context.vectors);
+    let next = look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace);
+    let noted = evaluation.instructions();
+    slot.timing.instructions += u64::from(noted);
+    let (end, address) = match next {
+        Next::Wait { address, known, through_kernel } => {
+            slot.stretch = if through_kernel { 0 } else { noted };
+            return wait(header, slot, address, (&state.general, known), None);
         }
-        Next::End(end) => {
-            if end == End::Full {
-                trace.confirm();
-            }
-            finish(header, slot, end);
+        Next::End { end, address } => (end, address),
+    };
+    let alone = header.alone.load(Ordering::Relaxed) == 1;
+    let is_checked = !alone || is_drawn(slot, header.confirm);
+    let least = if alone { TIMED } else { 0 };
+    let stop = (is_checked && end != End::Unreadable)
+        .then(|| first_time(address, &mut state, &mut evaluation, least))
+        .flatten();
+    if let Some(address) = stop {
+        slot.stretch = evaluation.instructions();
+        return wait(header, slot, address, (&state.general, ALL_REGISTERS), Some(end));
+    }
+    if alone {
+        // Nobody else changes what was evaluated from.
+        Trace::of(slot, header.length).confirm();
+    }
+    finish(header, slot, end);
+}
+
+/// Whether this is one of so many, at random; 0 is never.
+fn is_drawn(slot: &mut TraceSlot, of: u32) -> bool {
+    of > 0 && next_random(&mut slot.random).is_multiple_of(of.into())
+}
+
+/// Has the thread stopped at an address, where its registers are to be as expected, as far as they are known; the
+/// trace ends there if `end` says why.
+fn wait(
+    header: &TraceHeader,
+    slot: &mut TraceSlot,
+    address: u64,
+    (expected, known): (&[u64; 16], u32),
+    end: Option<End>,
+) {
+    // Of two signals for one instruction the kernel keeps one.
+    if header.guarded.contains(&address) {
+        return finish(header, slot, End::NotFollowed);
+    }
+    (slot.expected, slot.known, slot.ends_there) = (*expected, known, end);
+    if slot.armed == address {
+        return;
+    }
+    slot.moves.fetch_add(1, Ordering::Relaxed);
+    match events::set_breakpoint(slot.breakpoint, address, true) {
+        Ok(()) => slot.armed = address,
+        Err(error) => {
+            header.refusal.store(error.0 as u32, Ordering::Relaxed);
+            finish(header, slot, End::Refused);
         }
     }
 }
@@ -228,10 +285,20 @@ fn time_stamp() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// What evaluation begins with.
+fn state_of(header: &TraceHeader, registers: &Registers) -> State {
+    // The base of `gs` is not asked for: hardly any program uses it.
+    let fs = (header.reads_bases == 1).then(slot::fs_base);
+    State {
+        general: general(registers),
+        flags: registers.rflags,
+        undefined_flags: 0,
+        segment_bases: [fs, None],
+    }
+}
+
 /// Registers in the order of their numbers.
-fn state_of(r: &Registers) -> State {
+fn general(r: &Registers) -> [u64; 16] {
     let [r8, r9, r10, r11, r12, r13, r14, r15] = r.r8_to_r15;
-    let general =
-        [r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r8, r9, r10, r11, r12, r13, r14, r15];
-    State { general, flags: r.rflags }
+    [r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r8, r9, r10, r11, r12, r13, r14, r15]
 }

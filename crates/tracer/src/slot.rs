@@ -1,7 +1,8 @@
 //! Which slot of the shared memory is the calling thread's.
 
+use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{Errno, call, number};
 
 const TGKILL: u64 = 234;
@@ -54,6 +55,21 @@ pub fn find() -> *mut TraceSlot {
     }
     header.turned_away.fetch_add(1, Ordering::Relaxed);
     core::ptr::null_mut()
+}
+
+/// The bench of a thread's slot.
+pub fn bench_page(slot: &TraceSlot) -> *mut u8 {
+    let header = header();
+    let position = (core::ptr::from_ref(slot) as u64 - header.base - header.slots) / SLOT_BYTES;
+    (BENCHES + BENCH_BYTES * position) as *mut u8
+}
+
+/// The base of the calling thread's `fs` segment.
+pub fn fs_base() -> u64 {
+    let base;
+    // SAFETY: reads a register; the host said that programs may.
+    unsafe { asm!("rdfsbase {}", out(reg) base, options(nomem, nostack, preserves_flags)) };
+    base
 }
 
 /// Whether a thread of this process has ended.

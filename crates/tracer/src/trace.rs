@@ -1,11 +1,22 @@
 //! The trace under way, as it is written into a thread's ring.
 
 use crate::ahead::Branches;
+use crate::bench::Bench;
+use crate::evaluation::{Evaluation, Work};
+use crate::shadow::{LINE, Source};
+use crate::slot::bench_page;
 use core::sync::atomic::Ordering;
-use timewise_abi::tracing::{End, RING, RING_WORDS, TraceSlot, head_word};
+use timewise_abi::tracing::{End, HEAD_WORDS, RING, RING_WORDS, Timing, TraceSlot, WORK, head_word};
+use timewise_runtime::sys::memory;
 
-/// Words of a trace before its branches.
-const HEAD_WORDS: u64 = 2;
+/// Memory of the calling process.
+pub struct OwnMemory;
+
+impl Source for OwnMemory {
+    fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
+        memory::read(address, line) == line.len()
+    }
+}
 
 /// The trace of one thread: it stands in the ring beyond what the host may read, until it is published.
 pub struct Trace<'a> {
@@ -30,12 +41,26 @@ impl<'a> Trace<'a> {
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
         (slot.written, slot.sure, slot.start) = (0, 0, start);
+        (slot.timing, slot.left) = (Timing::default(), 0);
         true
     }
 
     /// All that was noted has been executed.
     pub fn confirm(&mut self) {
         self.slot.sure = self.slot.written;
+    }
+
+    /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers.
+    pub fn evaluation(&self, vectors: *const u8) -> Evaluation<'static, OwnMemory> {
+        let slot: *const TraceSlot = self.slot;
+        let vectors = (!vectors.is_null()).then_some(vectors);
+        // SAFETY: behind the slot's head there is room for it within the slot, and the bench's pages are mapped by
+        // the host; both are this thread's alone, and used during one signal at a time.
+        unsafe {
+            let work = slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Work>();
+            let bench = Bench::new(bench_page(self.slot), vectors);
+            Evaluation::new(&mut *work, OwnMemory, Some(bench))
+        }
     }
 
     /// Ends the trace: the host gets what is sure of it.
@@ -45,7 +70,13 @@ impl<'a> Trace<'a> {
         let head = self.slot.head.load(Ordering::Relaxed);
         if branches > 0 {
             self.put(0, head_word(branches as u32, end));
-            self.put(1, self.slot.start);
+            let timing = self.slot.timing;
+            let timed = u64::from(timing.timed) | u64::from(timing.stretches) << 32;
+            for (at, word) in
+                [self.slot.start, timing.ticks, timed, timing.instructions].into_iter().enumerate()
+            {
+                self.put(1 + at as u64, word);
+            }
             // Release: what was put there is complete before the host may look.
             self.slot.head.store(head + HEAD_WORDS + 2 * branches, Ordering::Release);
         }
@@ -70,8 +101,11 @@ impl Branches for Trace<'_> {
         self.slot.written += 1;
     }
 
-    fn decided(&mut self) {
+    fn decided(&mut self, by_itself: bool) {
         self.slot.decided.fetch_add(1, Ordering::Relaxed);
+        if !by_itself {
+            self.slot.conditional.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn full(&self) -> bool {

@@ -64,7 +64,7 @@ impl Profile {
             from: ids.place(branch.from),
             to: ids.place(branch.to),
             next: branch.next.map(|place| ids.place(place)),
-            count: branch.count,
+            ..branch
         }));
     }
 }

@@ -17,4 +17,12 @@ pub struct TakenBranch {
     pub next: Option<Place>,
     /// How often.
     pub count: u64,
+    /// The same, with traces weighted so that code counts as often as it runs rather than as long as it takes:
+    /// [`Self::WEIGHT_OF_ONE`] each on average.
+    pub weight: u64,
+}
+
+impl TakenBranch {
+    /// The weight that a branch has on average each time that it was seen.
+    pub const WEIGHT_OF_ONE: u64 = 1000;
 }

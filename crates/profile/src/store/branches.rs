@@ -20,6 +20,7 @@ pub const TAKEN_BRANCHES: Table = Table {
         "next_code_version",
         "next_offset",
         "times_seen",
+        "weight",
     ],
 };
 
@@ -41,6 +42,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             next.map(|(_, version, _)| version),
             next.map(|(_, _, offset)| offset),
             branch.count as i64,
+            branch.weight as i64,
         ])?;
     }
     Ok(())
@@ -55,6 +57,7 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
             to: columns.take_place()?,
             next: columns.take_optional_place()?,
             count: columns.take_u64()?,
+            weight: columns.take_u64()?,
         })
     })?;
     Ok(())

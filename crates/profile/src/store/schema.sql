@@ -203,5 +203,6 @@ CREATE TABLE taken_branches (                   -- as traces saw them
     next_module_id INTEGER REFERENCES modules,  -- NULL, like the next two, where the trace ended
     next_code_version INTEGER,
     next_offset INTEGER,                        -- of the next branch that was taken
-    times_seen INTEGER NOT NULL
+    times_seen INTEGER NOT NULL,
+    weight INTEGER NOT NULL                     -- a thousand each time on average; less where code is slow
 ) STRICT;

@@ -170,6 +170,7 @@ fn add_branches(profile: &mut Profile) {
         to: pair[1],
         next: (row % 2 == 0).then_some(pair[0]),
         count: row as u64,
+        weight: 900 * row as u64,
     });
     profile.taken_branches = branches.collect();
 }

@@ -3,24 +3,29 @@
 extern crate alloc;
 
 use super::*;
+use crate::evaluation::{Evaluation, Work};
+use crate::shadow::{LINE, Source};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Code at 0x1000, and data that reads as its address.
+/// Code at 0x1000, and a stack up to 0x8000 of zeros.
 struct Piece(&'static [u8]);
 
-impl Memory for Piece {
-    fn code(&mut self, address: u64) -> &[u8] {
-        address.checked_sub(0x1000).and_then(|at| self.0.get(at as usize..)).unwrap_or_default()
-    }
-
-    fn word(&mut self, address: u64) -> Option<u64> {
-        Some(address)
+impl Source for Piece {
+    fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
+        line.fill(0);
+        if (0x1000..0x1100).contains(&address) {
+            line[..self.0.len()].copy_from_slice(self.0);
+            return true;
+        }
+        (0x7000..0x8000).contains(&address)
     }
 }
 
 struct Noted {
     branches: Vec<(u64, u64)>,
     decided: u32,
+    conditional: u32,
     length: usize,
 }
 
@@ -29,8 +34,9 @@ impl Branches for Noted {
         self.branches.push((from, to));
     }
 
-    fn decided(&mut self) {
+    fn decided(&mut self, by_itself: bool) {
         self.decided += 1;
+        self.conditional += u32::from(!by_itself);
     }
 
     fn full(&self) -> bool {
@@ -38,80 +44,89 @@ impl Branches for Noted {
     }
 }
 
-const ZERO: u64 = 1 << 6;
-
-/// What is found from the start of `code` with a stack at 0x8000: what to do, and the branches.
-fn ahead(code: &'static [u8], flags: u64, length: usize) -> (Next, Vec<(u64, u64)>) {
-    let mut state = State { flags, ..State::default() };
-    state.general[4] = 0x8000;
-    let mut noted = Noted { branches: Vec::new(), decided: 0, length };
-    let next = look_ahead(0x1000, &state, &mut Piece(code), &mut noted);
-    (next, noted.branches)
-}
-
-fn wait(address: u64, stack: u64) -> Next {
-    Next::Wait { address, stack: Some(stack) }
+/// What is found from the start of `code` with a stack at 0x7ff0: what to do, the branches, and the state there.
+fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
+    let mut state = State::default();
+    state.general[4] = 0x7ff0;
+    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length };
+    // SAFETY: all zeros is a value of it.
+    let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted);
+    (next, noted, state)
 }
 
 #[test]
-fn direct_jumps_and_calls_need_no_breakpoint() {
-    // 0: jmp 4; 4: push rbp; call 0xc; c: nop; ret
-    let code = &[0xeb, 2, 0xcc, 0xcc, 0x55, 0xe8, 2, 0, 0, 0, 0xcc, 0xcc, 0x90, 0xc3];
-    assert_eq!(ahead(code, 0, 16), (wait(0x100d, 0x7ff0), Vec::from([(0x1000, 0x1004), (0x1005, 0x100c)])));
+fn loops_calls_and_returns_are_followed_through_registers_and_memory() {
+    // 0: mov ecx,3; 5: call 0x11; a: dec ecx; c: jne 5; e: syscall; 11: push rcx; 12: pop rax; 13: ret
+    let code =
+        &[0xb9, 3, 0, 0, 0, 0xe8, 7, 0, 0, 0, 0xff, 0xc9, 0x75, 0xf7, 0x0f, 0x05, 0xcc, 0x51, 0x58, 0xc3];
+    let (next, noted, state) = ahead(code, 100);
+    // The system call takes rcx and r11, and answers in rax.
+    assert_eq!(next, Next::Wait { address: 0x1010, known: 0xf7fc, through_kernel: true });
+    let turn = [(0x1005, 0x1011), (0x1013, 0x100a), (0x100c, 0x1005)];
+    assert_eq!(noted.branches, turn.iter().cycle().take(8).copied().collect::<Vec<_>>());
+    assert_eq!((noted.decided, noted.conditional), (9, 6));
+    assert_eq!((state.general[0], state.general[4]), (1, 0x7ff0));
 }
 
 #[test]
-fn a_branch_is_decided_where_the_thread_stands_and_waited_for_where_it_does_not() {
-    // 0: je 4; 2: test eax,eax; 4: je 0
-    let code = &[0x74, 2, 0x85, 0xc0, 0x74, 0xfa];
-    assert_eq!(ahead(code, 0, 16), (wait(0x1004, 0x8000), Vec::new()));
-    // Taken, it leads to the second, whose flags are still the same, and that back: until nothing more is wanted.
-    let turns = Vec::from([(0x1000, 0x1004), (0x1004, 0x1000), (0x1000, 0x1004)]);
-    assert_eq!(ahead(code, ZERO, 3), (wait(0x1004, 0x8000), turns));
+fn a_full_trace_ends_where_its_last_branch_leads() {
+    // 0: add eax,1; 3: jmp 0
+    let (next, noted, state) = ahead(&[0x83, 0xc0, 1, 0xeb, 0xfb], 5);
+    assert_eq!(next, Next::End { end: End::Full, address: 0x1000 });
+    assert_eq!((noted.branches.len(), state.general[0]), (5, 5));
 }
 
 #[test]
-fn the_last_branch_is_sure_only_where_the_thread_stands() {
-    let jump = &[0xeb, 0xfe];
-    assert_eq!(ahead(jump, 0, 1), (Next::End(End::Full), Vec::from([(0x1000, 0x1000)])));
-    let later = &[0x91, 0xeb, 0xfd];
-    assert_eq!(ahead(later, 0, 1), (wait(0x1000, 0x8000), Vec::from([(0x1001, 0x1000)])));
+fn what_is_not_known_is_waited_for_behind() {
+    // 0: xor eax,eax; 2: rdtsc; 4: ret
+    let (next, ..) = ahead(&[0x31, 0xc0, 0x0f, 0x31, 0xc3], 5);
+    assert_eq!(next, Next::Wait { address: 0x1004, known: 1 << 4, through_kernel: false });
+    // 0: jmp 4; 2: rdtsc; 4: jmp 2: the thread comes by there before
+    let (next, noted, _) = ahead(&[0xeb, 2, 0x0f, 0x31, 0xeb, 0xfc], 5);
+    assert_eq!(next, Next::Wait { address: 0x1002, known: ALL_REGISTERS, through_kernel: false });
+    assert_eq!(noted.branches, [(0x1000, 0x1004), (0x1004, 0x1002)]);
 }
 
 #[test]
-fn what_a_call_pushed_is_not_read_before_it_is_there() {
-    // call 5; ret: the return address is not in memory yet
-    let code = &[0xe8, 0, 0, 0, 0, 0xc3];
-    assert_eq!(ahead(code, 0, 16), (wait(0x1005, 0x7ff8), Vec::from([(0x1000, 0x1005)])));
+fn system_calls_that_do_not_come_back_end_the_trace() {
+    // mov eax,60; syscall
+    let code = &[0xb8, 60, 0, 0, 0, 0x0f, 0x05];
+    assert_eq!(ahead(code, 5).0, Next::Wait { address: 0x1005, known: ALL_REGISTERS, through_kernel: false });
+    // iretq, where the thread stands
+    assert_eq!(ahead(&[0x48, 0xcf], 5).0, Next::End { end: End::NotFollowed, address: 0x1000 });
 }
 
 #[test]
-fn linkage_stubs_need_no_breakpoint() {
-    // call 8; 8: endbr64; jmp [rip+2]: reads 0x1014, where this code has a return
-    let code = &[
-        0xe8, 3, 0, 0, 0, 0xcc, 0xcc, 0xcc, 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 2, 0, 0, 0, 0xcc, 0xcc, 0xc3,
-    ];
-    let branches = Vec::from([(0x1000, 0x1008), (0x100c, 0x1014)]);
-    assert_eq!(ahead(code, 0, 16), (wait(0x1014, 0x7ff8), branches));
+fn loops_without_end_and_memory_that_is_not_there_end_the_trace() {
+    let (next, noted, _) = ahead(&[0xeb, 0xfe], usize::MAX);
+    assert!(matches!(next, Next::End { end: End::Patience, .. }));
+    assert!(noted.branches.len() <= PATIENCE as usize);
+    // ret, to address 0
+    let (next, noted, _) = ahead(&[0xc3], 5);
+    assert_eq!(next, Next::End { end: End::Unreadable, address: 0 });
+    assert_eq!(noted.branches, [(0x1000, 0)]);
 }
 
 #[test]
-fn returns_are_followed_where_the_thread_stands() {
-    // The word on the stack is 0x8000, where nothing can be read.
-    assert_eq!(ahead(&[0xc3], 0, 16), (Next::End(End::Unreadable), Vec::from([(0x1000, 0x8000)])));
+fn code_that_writes_code_is_evaluated_as_written() {
+    // 0: mov byte [rip+1], 0x31; 7: ud2 becomes rdtsc
+    let (next, ..) = ahead(&[0xc6, 0x05, 1, 0, 0, 0, 0x31, 0x0f, 0x0b, 0xc3], 5);
+    assert_eq!(next, Next::Wait { address: 0x1009, known: 1 << 4, through_kernel: false });
 }
 
 #[test]
-fn system_calls_are_waited_for_and_not_followed() {
-    let code = &[0x0f, 0x05];
-    assert_eq!(ahead(code, 0, 16), (Next::End(End::NotFollowed), Vec::new()));
-    assert_eq!(ahead(&[0x90, 0x0f, 0x05], 0, 16), (wait(0x1001, 0x8000), Vec::new()));
-}
-
-#[test]
-fn loops_of_jumps_and_endless_code_end() {
-    assert_eq!(ahead(&[0xeb, 0xfe], 0, usize::MAX).0, Next::End(End::NotFollowed));
-    assert_eq!(ahead(&[0x90; 5000], 0, 16), (Next::End(End::NotFollowed), Vec::new()));
-    assert_eq!(ahead(&[0x90; 20], 0, 16), (Next::End(End::Unreadable), Vec::new()));
-    assert_eq!(ahead(&[0x06], 0, 16), (Next::End(End::Unreadable), Vec::new()));
+fn a_first_time_is_found_behind_a_loop() {
+    // 0: mov ecx,3; 5: dec ecx; 7: jne 5; 9: nop
+    let code = &[0xb9, 3, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0x90, 0x0f, 0x05];
+    let mut state = State::default();
+    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 1 };
+    // SAFETY: all zeros is a value of it.
+    let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted);
+    assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
+    assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0), Some(0x1009));
+    assert_eq!((state.general[1], noted.branches.len()), (0, 1));
 }

@@ -55,11 +55,12 @@ impl Edges {
         edges
     }
 
-    /// From traces.
-    pub fn traced(profile: &Profile) -> Edges {
+    /// From traces, as often as branches were seen (`false`) or by weight.
+    pub fn traced(profile: &Profile, is_weighted: bool) -> Edges {
         let mut edges = Edges::in_functions_of(profile);
         for branch in &profile.taken_branches {
-            edges.add(profile, branch.from, branch.to, branch.count);
+            let times = if is_weighted { branch.weight } else { branch.count };
+            edges.add(profile, branch.from, branch.to, times);
         }
         edges
     }

@@ -1,9 +1,11 @@
 //! Branch tracing against exact counts of the same program: a branch that was traced but never taken is a fault,
 //! and the shares of branches must agree, as far as so few of them can.
 
+mod breakpoints;
 mod edges;
 mod overlap;
 
+use self::breakpoints::{Breakpoints, Sums};
 use self::edges::Edges;
 use self::overlap::Agreement;
 use super::{stops, torture};
@@ -39,6 +41,9 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 1000)]
     length: u32,
+    /// Of so many traces one is confirmed by a breakpoint, and timed
+    #[arg(long, default_value_t = 4)]
+    confirm: u32,
     /// Lowest share of branches within functions that must agree
     #[arg(long, default_value_t = 0.8)]
     within: f64,
@@ -65,28 +70,33 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }
-    println!("{:12} {}", "workload", Agreement::TITLES);
-    let mut bad = Vec::new();
+    println!("{:12} {} {}", "workload", Agreement::TITLES, Breakpoints::TITLES);
+    let (mut bad, mut sums) = (Vec::new(), Sums::default());
+    let confirm = options.confirm.to_string();
     for workload in suite::select(root, &names)? {
         let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
         let execute = |words: &[&str], name: &str| {
             let file = scratch.join(name);
-            let profile = profile(&workload, words, &file, root, &timewise, options)?;
+            let recorded = profile(&workload, words, &file, root, &timewise, options)?;
             std::fs::remove_file(&file)?;
-            anyhow::Ok(profile)
+            anyhow::Ok(recorded)
         };
-        let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?);
-        let traced =
-            Edges::traced(&execute(&["branches", "-F", &frequency, "--length", &length], "traced.tw")?);
-        let agreement = Agreement::between(&exact, &traced);
-        println!("{:12} {agreement}", workload.name);
+        let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?.0);
+        let words = ["branches", "-F", &frequency, "--length", &length, "--confirm", &confirm];
+        let (traced, said) = execute(&words, "traced.tw")?;
+        let agreement =
+            Agreement::between(&exact, [&Edges::traced(&traced, false), &Edges::traced(&traced, true)]);
+        let breakpoints = Breakpoints::said(&said);
+        println!("{:12} {agreement} {breakpoints}", workload.name);
         for (edge, times) in agreement.never_taken.iter().take(5) {
             println!("             never taken: {edge}, traced {times} times");
         }
-        if agreement.share_never_taken() > RARE || agreement.within_functions < options.within {
-            bad.push(workload.name);
+        if agreement.share_never_taken() > RARE || agreement.within_functions[1] < options.within {
+            bad.push(workload.name.clone());
         }
+        sums.add(&agreement, &breakpoints);
     }
+    println!("{sums}");
     ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
     Ok(())
 }
@@ -111,7 +121,7 @@ fn torture(root: &Path, timewise: &Path, scratch: &Path, options: &Options) -> R
     Ok(())
 }
 
-/// What a command of `timewise` records of a workload, whose output must be its own.
+/// What a command of `timewise` records of a workload, whose output must be its own, and what it says.
 fn profile(
     workload: &Workload,
     command: &[&str],
@@ -119,7 +129,7 @@ fn profile(
     root: &Path,
     timewise: &Path,
     options: &Options,
-) -> Result<Profile> {
+) -> Result<(Profile, String)> {
     let work = suite::work_folder(root)?;
     let [tool, place] = [timewise, file].map(|path| path.to_string_lossy());
     let words = [&[&*tool], command, &["-o", &*place, "--"]].concat();
@@ -128,5 +138,5 @@ fn profile(
     let as_natively =
         workload.is_success(done.status.code().unwrap_or(-1)) && done.output == workload.output(options.size);
     ensure!(as_natively, "{}: {} or another output\n{}", workload.name, done.status, done.last_words());
-    Ok(Profile::load(file)?)
+    Ok((Profile::load(file)?, done.errors))
 }

@@ -11,22 +11,25 @@ pub struct Agreement {
     traced: u64,
     /// Different branches that were taken.
     taken: usize,
-    /// Overlap of the shares: 1 if they are the same, 0 if no branch is in both.
-    whole_program: f64,
+    /// Overlap of the shares, as branches were seen and by weight: 1 if they are the same, 0 if no branch is in both.
+    pub whole_program: [f64; 2],
     /// As much overlap as so many independent draws would have on average.
-    floor: f64,
-    /// Overlap of the shares within each function, weighted by how many branches are taken in it.
-    pub within_functions: f64,
+    pub floor: f64,
+    /// Overlap of the shares within each function, weighted by how many branches are taken in it; as seen and by
+    /// weight.
+    pub within_functions: [f64; 2],
     /// Traced, but in truth never taken; the most frequent first.
     pub never_taken: Vec<(Edge, u64)>,
 }
 
 impl Agreement {
     /// Titles of the columns.
-    pub const TITLES: &str = "   traced    edges   whole   floor  within  never taken";
+    pub const TITLES: &str =
+        "   traced    edges    whole  by weight    floor   within  by weight  never taken";
 
-    /// Compares traces with exact counts.
-    pub fn between(exact: &Edges, traced: &Edges) -> Agreement {
+    /// Compares traces, as branches were seen and by weight, with exact counts.
+    pub fn between(exact: &Edges, both: [&Edges; 2]) -> Agreement {
+        let traced = both[0];
         let mut never_taken: Vec<(Edge, u64)> = traced
             .times
             .iter()
@@ -38,9 +41,9 @@ impl Agreement {
         Agreement {
             traced: total,
             taken: exact.times.len(),
-            whole_program: overlap(&whole(exact), &whole(traced)),
+            whole_program: both.map(|traced| overlap(&whole(exact), &whole(traced))),
             floor: floor(exact, total),
-            within_functions: within_functions(exact, traced),
+            within_functions: both.map(|traced| within_functions(exact, traced)),
             never_taken,
         }
     }
@@ -54,15 +57,15 @@ impl Agreement {
 
 impl fmt::Display for Agreement {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let percent = |share: f64| format!("{:5.1} %", 100.0 * share);
+        let percent = |share: f64| format!("{:6.1} %", 100.0 * share);
+        let [whole, within] = [self.whole_program, self.within_functions]
+            .map(|[seen, weighted]| percent(seen) + "   " + &percent(weighted));
         write!(
             formatter,
-            "{:9} {:8} {} {} {}  {} ({:.4} %)",
+            "{:9} {:8} {whole} {} {within}  {} ({:.4} %)",
             self.traced,
             self.taken,
-            percent(self.whole_program),
             percent(self.floor),
-            percent(self.within_functions),
             self.never_taken.len(),
             100.0 * self.share_never_taken()
         )
@@ -150,18 +153,20 @@ mod tests {
     #[test]
     fn equal_shares_agree_and_disjoint_ones_do_not() {
         let exact = edges(&[(1, 30), (2, 10), (101, 40)]);
-        let scaled = Agreement::between(&exact, &edges(&[(1, 3), (2, 1), (101, 4)]));
-        assert!((scaled.whole_program - 1.0).abs() < 1e-9 && (scaled.within_functions - 1.0).abs() < 1e-9);
-        let other = Agreement::between(&exact, &edges(&[(3, 5)]));
-        assert_eq!((other.whole_program, other.within_functions, other.share_never_taken()), (0.0, 0.0, 1.0));
+        let (scaled, other) = (edges(&[(1, 3), (2, 1), (101, 4)]), edges(&[(3, 5)]));
+        let agreement = Agreement::between(&exact, [&other, &scaled]);
+        let is = |found: [f64; 2]| found[0] == 0.0 && (found[1] - 1.0).abs() < 1e-9;
+        assert!(is(agreement.whole_program) && is(agreement.within_functions), "{agreement:?}");
+        assert_eq!(agreement.share_never_taken(), 1.0);
     }
 
     #[test]
     fn shares_of_functions_do_not_matter_within_them() {
         let exact = edges(&[(1, 30), (2, 10), (101, 40)]);
-        let traced = Agreement::between(&exact, &edges(&[(1, 3), (2, 1), (101, 12)]));
-        assert!((traced.within_functions - 1.0).abs() < 1e-9);
-        assert!((traced.whole_program - 0.75).abs() < 1e-9, "{}", traced.whole_program);
+        let traced = edges(&[(1, 3), (2, 1), (101, 12)]);
+        let agreement = Agreement::between(&exact, [&traced, &traced]);
+        assert!((agreement.within_functions[0] - 1.0).abs() < 1e-9);
+        assert!((agreement.whole_program[0] - 0.75).abs() < 1e-9, "{agreement:?}");
     }
 
     #[test]

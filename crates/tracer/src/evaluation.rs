@@ -1,0 +1,93 @@
+//! Evaluating the program's code in a copy of a thread's registers and memory, instruction by instruction.
+
+use crate::ahead::{Step, Steps};
+use crate::been::Been;
+use crate::bench::Bench;
+use crate::shadow::{Lines, Shadow, Source};
+use crate::shelf::Shelf;
+use timewise_abi::tracing::{End, WORK_BYTES};
+use timewise_isa::{Control, State, evaluate, lone};
+
+/// What evaluation works with, in a thread's slot; all zeros is a valid start.
+#[repr(C)]
+pub struct Work {
+    lines: Lines,
+    shelf: Shelf,
+    been: Been,
+}
+
+const _: () = assert!(size_of::<Work>() <= WORK_BYTES as usize, "there is room in a slot");
+
+/// What it takes to ask the kernel for a line of memory, to execute an instruction on the bench, and one with
+/// vectors there, in instructions evaluated.
+const FETCH_EFFORT: u32 = 8;
+const BENCH_EFFORT: u32 = 4;
+const VECTORS_EFFORT: u32 = 8;
+
+/// Evaluation during one signal.
+pub struct Evaluation<'a, S> {
+    shadow: Shadow<'a, S>,
+    shelf: &'a mut Shelf,
+    been: &'a mut Been,
+    bench: Option<Bench>,
+    instructions: u32,
+}
+
+impl<'a, S: Source> Evaluation<'a, S> {
+    /// Begins with memory as it is now.
+    pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>) -> Evaluation<'a, S> {
+        work.lines.forget();
+        work.been.forget();
+        let shadow = Shadow { lines: &mut work.lines, source, fetched: 0, is_full: false };
+        Evaluation { shadow, shelf: &mut work.shelf, been: &mut work.been, bench, instructions: 0 }
+    }
+}
+
+impl<S> Evaluation<'_, S> {
+    /// Why there is nothing more to be evaluated.
+    fn ended(&self) -> Step {
+        Step::Ended(if self.shadow.is_full { End::Patience } else { End::Unreadable })
+    }
+}
+
+impl<S: Source> Steps for Evaluation<'_, S> {
+    fn step(&mut self, at: u64, state: &mut State) -> Step {
+        let mut bytes = [0; 16];
+        let length = self.shadow.code(at, &mut bytes);
+        let Some(decoded) = self.shelf.decoded(at, &bytes, length) else { return self.ended() };
+        let mut effort = 1;
+        let before = self.shadow.fetched;
+        let way = match evaluate(decoded, state, &mut self.shadow) {
+            Some(way) => Some(way),
+            None if decoded.control() == Control::Next => {
+                match (&mut self.bench, lone(decoded, &bytes, state)) {
+                    (Some(bench), Some(lone)) => {
+                        effort += if lone.vectors { VECTORS_EFFORT } else { BENCH_EFFORT };
+                        let is_done = bench.execute(&lone, state, &mut self.shadow);
+                        is_done.then(|| timewise_isa::Way { address: decoded.next(), taken: false })
+                    }
+                    _ => None,
+                }
+            }
+            None => None,
+        };
+        effort += FETCH_EFFORT * (self.shadow.fetched - before);
+        match way {
+            Some(way) => {
+                self.been.mark(at);
+                self.instructions += 1;
+                Step::Went { way, control: decoded.control(), effort }
+            }
+            None if self.shadow.is_full || self.been.at(at) => self.ended(),
+            None => Step::Stuck { decoded: *decoded, stack_change: timewise_isa::stack_change(&bytes) },
+        }
+    }
+
+    fn instructions(&self) -> u32 {
+        self.instructions
+    }
+
+    fn has_been(&self, address: u64) -> bool {
+        self.been.at(address)
+    }
+}
