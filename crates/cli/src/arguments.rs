@@ -92,12 +92,20 @@ pub struct Counting {
     /// Do not find out what calls cost; counting takes less time then
     #[arg(long)]
     no_calls: bool,
+    /// Also keep how much of each block was executed in every N instructions of each thread (basic block
+    /// vectors)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    intervals: Option<u64>,
 }
 
 impl Counting {
     /// What the engine is told.
     pub fn options(&self) -> timewise_engine::Options {
-        timewise_engine::Options { calls: !self.no_calls, ..timewise_engine::Options::default() }
+        timewise_engine::Options {
+            calls: !self.no_calls,
+            intervals: self.intervals,
+            ..timewise_engine::Options::default()
+        }
     }
 }
 

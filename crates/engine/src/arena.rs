@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::stream::{Plan, RING, Ring};
-use timewise_abi::thread::ThreadArea;
+use timewise_abi::thread::{COUNTERS, ThreadArea};
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 use timewise_injection::{Payload, SharedFile};
@@ -154,6 +154,18 @@ impl Arena {
     pub fn ring(&self, offset: u64) -> Option<&Ring> {
         // SAFETY: within the file, aligned; what changes is atomic.
         self.shared.holds(offset, RING).then(|| unsafe { &*self.mapping.add(offset as usize).cast::<Ring>() })
+    }
+
+    /// What a counter of the thread area at `area` holds; 0 if there is none such.
+    pub fn counter(&self, area: u64, counter: u32) -> u64 {
+        let at = u64::from(COUNTERS) + 8 * u64::from(counter);
+        match self.thread(area) {
+            // SAFETY: within the area, aligned. Volatile: a thread may be writing it.
+            Some(area) if at < self.counters_end => unsafe {
+                area.cast::<u8>().add(at as usize).cast::<u64>().read_volatile()
+            },
+            _ => 0,
+        }
     }
 
     /// Copies a part that lies in the file. A program may be writing it: what is read may make no sense.

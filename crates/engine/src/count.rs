@@ -4,11 +4,12 @@ use crate::arena::Arena;
 use crate::follow::{Uncounted, follow};
 use crate::harvest::Harvest;
 use crate::inject::inject;
-use crate::streams::{self, Beat, Chunk, Places, Recording, Windows};
+use crate::streams::{self, Beat, Chunk, Places, Recording, Stream, Vectors, Windows};
 use crate::translation::{Ticks, Translation};
 use crate::warnings;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use timewise_abi::Failure;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
@@ -59,11 +60,13 @@ pub struct Options {
     pub calls: bool,
     /// Find out how long translation takes. The program must not forbid itself to read the time stamp counter.
     pub time_translation: bool,
+    /// Keep how much of each block was executed in every so many instructions of each thread.
+    pub intervals: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { process_limit: 256, calls: true, time_translation: false }
+        Options { process_limit: 256, calls: true, time_translation: false, intervals: None }
     }
 }
 
@@ -105,7 +108,19 @@ pub fn count(launch: Launch, options: &Options) -> Result<Counted, CountError> {
 /// # Errors
 /// See [`CountError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Counted, CountError> {
-    let (counted, _) = run(stopped, options, Recording::Nothing, |_| {})?;
+    let Some(length) = options.intervals else {
+        let (counted, _) = run(stopped, options, Recording::Nothing, |_| {}, Vec::new)?;
+        return Ok(counted);
+    };
+    let vectors = Mutex::new(Vectors::default());
+    let locked = || vectors.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made_sense = true;
+    let take = |chunk: &Chunk| made_sense &= locked().take(chunk);
+    let intervals = || std::mem::take(&mut *locked()).into_streams();
+    let (mut counted, is_whole) = run(stopped, options, Recording::Intervals(length), take, intervals)?;
+    if let Some(run) = counted.profile.runs.first_mut().filter(|_| !is_whole || !made_sense) {
+        run.warnings.push("some of the intervals are missing or incomplete".to_string());
+    }
     Ok(counted)
 }
 
@@ -121,7 +136,7 @@ pub fn stream(
     windows: Windows,
     take: impl FnMut(&Chunk) + Send,
 ) -> Result<(Counted, bool), CountError> {
-    run(stopped, options, Recording::Windows(windows), take)
+    run(stopped, options, Recording::Windows(windows), take, Vec::new)
 }
 
 fn run(
@@ -129,6 +144,7 @@ fn run(
     options: &Options,
     recording: Recording,
     take: impl FnMut(&Chunk) + Send,
+    intervals: impl FnOnce() -> Vec<Stream>,
 ) -> Result<(Counted, bool), CountError> {
     let system = |what| move |cause| CountError::System { what, cause };
     let prepare = || {
@@ -167,13 +183,13 @@ fn run(
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
-    Ok((conclude(&arena, harvest, &ticks, &uncounted, ended, run), is_whole))
+    Ok((conclude(&arena, (harvest, intervals()), &ticks, &uncounted, ended, run), is_whole))
 }
 
 /// What was counted, once the program has ended.
 fn conclude(
     arena: &Arena,
-    harvest: Harvest,
+    (harvest, intervals): (Harvest, Vec<Stream>),
     ticks: &Ticks,
     uncounted: &[Uncounted],
     ended: Ended,
@@ -191,7 +207,7 @@ fn conclude(
     let failed = failure.map(|failure| (failure, address));
     let warnings = warnings::of(failed, &converter, damage, uncounted, unfollowed);
     let lost_calls = arena.has_frames().then(|| converter.lost_calls());
-    let (mut profile, places) = converter.into_profile();
+    let (mut profile, places) = converter.into_profile(intervals);
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }

@@ -151,6 +151,15 @@ impl Profile {
             blocks.has("call_costs", row, cost.callee.0)?;
             processes.has("call_costs", row, cost.process.0)?;
         }
+        let threads = Target::new("threads", self.threads.len());
+        for (row, interval) in self.intervals.iter().enumerate() {
+            threads.has("intervals", row, interval.thread.0)?;
+        }
+        let intervals = Target::new("intervals", self.intervals.len());
+        for (row, part) in self.interval_blocks.iter().enumerate() {
+            intervals.has("interval_blocks", row, part.interval.0)?;
+            blocks.has("interval_blocks", row, part.block.0)?;
+        }
         let modules = Target::new("modules", self.modules.len());
         for (row, branch) in self.taken_branches.iter().enumerate() {
             processes.has("taken_branches", row, branch.process.0)?;
@@ -175,6 +184,10 @@ impl Profile {
         at_most("weights of branches", weights, MOST)?;
         let costs = self.call_costs.iter().map(|cost| cost.instructions.into());
         at_most("costs of a call", costs.max().into_iter(), MOST)?;
+        let of_intervals = self.intervals.iter().map(|interval| interval.instructions.into());
+        at_most("instructions of intervals", of_intervals, MOST)?;
+        let of_blocks = self.interval_blocks.iter().map(|part| part.instructions.into());
+        at_most("instructions of intervals in blocks", of_blocks, MOST)?;
         let lost_calls = self.runs.iter().filter_map(|run| run.lost_calls);
         at_most("lost calls", lost_calls.map(u128::from), MOST)?;
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);

@@ -7,6 +7,7 @@
 
 mod calls;
 mod flow;
+mod intervals;
 mod partition;
 mod pieces;
 mod process;

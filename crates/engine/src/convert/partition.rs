@@ -167,7 +167,7 @@ impl Stream {
 
     /// Marks where a flow arrives, and what stands behind an early departure, unless control just went on.
     fn mark_leaders(&mut self, pieces: &Pieces, flow: &Flow) {
-        if flow.stays(pieces) {
+        if flow.stays() {
             return;
         }
         let last = flow.from.and_then(|(piece, executed)| {

@@ -33,6 +33,8 @@ pub struct Converter {
     executed: u128,
     /// If it was asked to keep that: what each image's blocks are, inherited ones first, by record.
     pub kept: Option<HashMap<u64, Vec<PieceId>>>,
+    /// Likewise, the row and thread of each thread area.
+    pub threads: HashMap<u64, (usize, usize)>,
 }
 
 /// More than any program executes, and half of what a profile may say. Counters that a program wrote over may add up
@@ -63,6 +65,7 @@ impl Converter {
             translated: HashMap::new(),
             executed: 0,
             kept: keep.then(HashMap::new),
+            threads: HashMap::new(),
         }
     }
 
@@ -94,7 +97,11 @@ impl Converter {
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);
         self.balance.imbalance = self.balance.imbalance.saturating_add(flow.imbalance);
-        self.rows.add(flow);
+        if let Some((row, first, is_one)) = self.rows.add(flow).filter(|_| self.kept.is_some()) {
+            let numbered = areas.iter().enumerate();
+            let thread = |number| if is_one { first } else { first + number };
+            self.threads.extend(numbered.map(|(number, area)| (area.offset, (row, thread(number)))));
+        }
     }
 
     /// Calls of which it is not known in full what they cost.

@@ -95,17 +95,19 @@ impl Rows {
         self.by_record.insert(image.record, (row, image.pid));
     }
 
-    /// Adds what an admitted image executed.
-    pub fn add(&mut self, mut image: ImageFlow) {
-        let Some(&(number, _)) = self.by_record.get(&image.record) else { return };
+    /// Adds what an admitted image executed: its row, and which of the row's threads its first one is, and
+    /// whether all others are the same.
+    pub fn add(&mut self, mut image: ImageFlow) -> Option<(usize, usize, bool)> {
+        let &(number, _) = self.by_record.get(&image.record)?;
         let row = &mut self.all[number];
         row.unknown_ends += image.unknown_ends;
         row.flows.append(&mut image.flows);
         row.costs.append(&mut image.costs);
         row.lost_calls = row.lost_calls.saturating_add(image.lost_calls);
         if row.pid != 0 {
+            let first = row.threads.len();
             row.threads.append(&mut image.threads);
-            return;
+            return Some((number, first, false));
         }
         let instructions = image.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.1));
         match row.threads.first_mut() {
@@ -118,6 +120,7 @@ impl Rows {
             calls::merge(&mut row.costs);
             row.merged = row.flows.len();
         }
+        Some((number, 0, true))
     }
 
     fn row_of(&mut self, parent: u64, pid: u32, executable: Option<&[u8]>) -> usize {

@@ -2,24 +2,26 @@
 
 use super::calls;
 use super::flow::Flow;
+use super::intervals::Intervals;
 use super::partition::Partition;
 use super::pieces::{PieceId, Pieces};
 use super::process::Converter;
 use super::traffic::Traffic;
-use crate::streams::Places;
+use crate::streams::{Places, Stream};
 use timewise_profile::{
     Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, ModuleId, Place, Process, ProcessId, Profile,
-    RunId, Thread,
+    RunId, Thread, ThreadId,
 };
 
 impl Converter {
     /// A profile of one run, whose row the caller gives; its first process is the program itself.
-    /// Also what the blocks of each image are, if that was kept.
-    pub fn into_profile(mut self) -> (Profile, Places) {
+    /// Also what the blocks of each image are, if that was kept. `streams` are those of intervals.
+    pub fn into_profile(mut self, streams: Vec<Stream>) -> (Profile, Places) {
         self.rows.all.iter_mut().for_each(|row| calls::merge(&mut row.costs));
         let rows = &self.rows.all;
         let partition = Partition::new(&self.pieces, rows.iter().map(|row| row.flows.as_slice()));
         let mut profile = Profile::default();
+        let mut first_threads = Vec::with_capacity(rows.len());
         let mut counter = Counter {
             pieces: &self.pieces,
             partition: &partition,
@@ -36,6 +38,7 @@ impl Converter {
                 exit: Exit::Unknown,
                 count_uncertainty: row.unknown_ends,
             });
+            first_threads.push(profile.threads.len());
             let thread = |&(tid, instructions): &(u32, u64)| Thread {
                 process: id,
                 tid,
@@ -54,6 +57,15 @@ impl Converter {
             })
             .collect();
         profile.modules = self.modules.into_vec();
+        let intervals = Intervals { pieces: &self.pieces, partition: &partition };
+        for stream in streams {
+            let pieces = self.kept.as_ref().and_then(|kept| kept.get(&stream.image));
+            let thread = self.threads.get(&stream.area);
+            let thread = thread.map(|&(row, thread)| ThreadId((first_threads[row] + thread) as u32));
+            if let Some((pieces, thread)) = pieces.zip(thread) {
+                intervals.add(&mut profile, thread, pieces, stream.intervals);
+            }
+        }
         let modules = keep_executed_modules(&mut profile);
         let places = self.kept.take().unwrap_or_default().into_iter().map(|(record, pieces)| {
             let place = |piece: PieceId| {
@@ -134,7 +146,7 @@ impl Counter<'_> {
 
     /// The edge between blocks that a flow is, unless it stays within one.
     fn edge(&self, flow: &Flow) -> Option<Edge> {
-        if flow.stays(self.pieces) {
+        if flow.stays() {
             return None;
         }
         let from = flow.from.filter(|&(_, executed)| executed > 0).and_then(|(piece, executed)| {

@@ -16,6 +16,8 @@ const MOST_LOST_CALLS: u64 = 1 << 43;
 /// What one of them says.
 #[derive(Debug)]
 pub struct Area {
+    /// Where it lies in the shared file.
+    pub offset: u64,
     /// Thread id, of the last thread that used it.
     pub tid: u32,
     /// A [`timewise_abi::thread::state`].
@@ -95,6 +97,7 @@ fn read(
     let is_possible = lost_calls < MOST_LOST_CALLS;
     claims.damage += u64::from(!is_possible);
     Area {
+        offset,
         tid: tid.load(Ordering::Relaxed),
         state: state.load(Ordering::Acquire),
         position: position.load(Ordering::Relaxed),

@@ -154,7 +154,7 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
         let wrong = damage > 0 || converter.balance.imbalance > 0 || converter.balance.images < 3;
         noticed += usize::from(wrong);
         let lost_calls = Some(converter.lost_calls());
-        let (mut profile, _) = converter.into_profile();
+        let (mut profile, _) = converter.into_profile(Vec::new());
         profile.runs.push(Run { lost_calls, ..run.clone() });
         counted += usize::from(!profile.block_counts.is_empty());
         assert!(begun.elapsed() < LONGEST_CASE, "case {case} took {:?}: {before:x?}", begun.elapsed());

@@ -179,12 +179,13 @@ impl Drain<'_> {
     }
 
     fn give(&mut self, stream: usize, used: u64, end: Option<bool>, take: &mut impl FnMut(&Chunk)) {
-        let Source { ring, image, taken, .. } = self.sources[stream];
+        let Source { ring, image, taken, area } = self.sources[stream];
         let start = ring + FIRST_CHUNK + taken % CHUNKS as u64 * CHUNK;
         let bytes = self.arena.copy(start..start + used);
         self.images.refresh(self.arena, &mut self.claims, image);
         let pid = self.images.get(image).map_or(0, |image| image.pid);
         let (is_last, is_cut) = (end.is_some(), end == Some(true));
-        take(&Chunk { stream, image, pid, bytes: &bytes, is_last, is_cut, images: &self.images });
+        let (arena, images) = (self.arena, &self.images);
+        take(&Chunk { stream, image, pid, bytes: &bytes, is_last, is_cut, area, arena, images });
     }
 }

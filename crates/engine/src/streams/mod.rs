@@ -3,11 +3,15 @@
 //! The program waits while a ring is full, so whoever takes chunks decides how fast it runs.
 
 mod drain;
+mod vectors;
 
 pub(crate) use drain::{Beat, drain};
+pub(crate) use vectors::{Stream, Vector, Vectors};
 
-use crate::harvest::Images;
+use crate::arena::Arena;
+use crate::harvest::{Image, Images};
 use std::collections::HashMap;
+use timewise_abi::log::BlockRecord;
 use timewise_abi::stream::{Plan, kind};
 use timewise_profile::Place;
 
@@ -19,6 +23,8 @@ pub enum Recording {
     Nothing,
     /// What each thread executes, in windows.
     Windows(Windows),
+    /// How often it executes each block, in every so many instructions.
+    Intervals(u64),
 }
 
 /// The parts of each thread's execution that are streamed.
@@ -43,6 +49,9 @@ impl Recording {
     pub(crate) fn plan(self) -> Plan {
         match self {
             Recording::Nothing => Plan::default(),
+            Recording::Intervals(length) => {
+                Plan { kind: kind::INTERVALS, length: length.max(1), ..Plan::default() }
+            }
             Recording::Windows(Windows { skip, length, windows, memory }) => Plan {
                 kind: kind::STREAM,
                 memory: memory.into(),
@@ -69,6 +78,9 @@ pub struct Chunk<'a> {
     pub is_last: bool,
     /// Whether the latest block may have been left at any of its instructions: somebody else ended the thread.
     pub is_cut: bool,
+    /// Where the thread area lies in the shared file.
+    area: u64,
+    arena: &'a Arena,
     images: &'a Images,
 }
 
@@ -86,20 +98,33 @@ pub struct StreamedBlock<'a> {
 impl<'a> Chunk<'a> {
     /// A block of the process image, by number. It stays what it is.
     pub fn block(&self, number: u32) -> Option<StreamedBlock<'a>> {
+        let (image, at) = self.find(number)?;
+        let BlockRecord { address, instructions, .. } = image.blocks[at];
+        Some(StreamedBlock { address, instructions, code: image.code(at) })
+    }
+
+    /// What the runtime noted of a block.
+    fn record(&self, number: u32) -> Option<BlockRecord> {
+        let (image, at) = self.find(number)?;
+        Some(image.blocks[at])
+    }
+
+    /// The image that a block is an own one of, and its position among those.
+    fn find(&self, number: u32) -> Option<(&'a Image, usize)> {
         let mut first = 0;
         for (image, range) in self.images.parts(self.image, 0) {
             let at = (number as usize).checked_sub(first)? + range.start;
             if range.contains(&at) {
-                let record = &image.blocks[at];
-                return Some(StreamedBlock {
-                    address: record.address,
-                    instructions: record.instructions,
-                    code: image.code(at),
-                });
+                return Some((image, at));
             }
             first += range.len();
         }
         None
+    }
+
+    /// What a counter of the thread area holds.
+    fn counter(&self, counter: u32) -> u64 {
+        self.arena.counter(self.area, counter)
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::Renumbering;
 use crate::model::{
-    Block, BlockCount, BlockId, CallCost, CodeVersion, EdgeCount, EdgeKind, ModuleId, Offset, Place,
-    ProcessId, Profile,
+    Block, BlockCount, BlockId, CallCost, CodeVersion, EdgeCount, EdgeKind, IntervalBlock, ModuleId, Offset,
+    Place, ProcessId, Profile,
 };
 use std::collections::HashMap;
 use timewise_isa::decode;
@@ -17,6 +17,7 @@ pub struct Counts {
     pub blocks: Vec<BlockCount>,
     pub edges: Vec<EdgeCount>,
     pub calls: Vec<CallCost>,
+    pub intervals: Vec<IntervalBlock>,
 }
 
 impl Counts {
@@ -42,6 +43,7 @@ pub fn join(profile: &mut Profile, mut other: Vec<Block>, mut other_counts: Coun
         blocks: std::mem::take(&mut profile.block_counts),
         edges: std::mem::take(&mut profile.edge_counts),
         calls: std::mem::take(&mut profile.call_costs),
+        intervals: std::mem::take(&mut profile.interval_blocks),
     };
     let mut joined = Joined { profile, known: HashMap::new() };
     let parts = joined.add_blocks(ours, &cuts);
@@ -95,6 +97,29 @@ impl Joined<'_> {
         self.profile.call_costs.extend(counts.calls.into_iter().filter_map(|cost| {
             Some(CallCost { site: last(cost.site)?, callee: first(cost.callee)?, ..cost })
         }));
+        for part in counts.intervals {
+            self.add_interval(part, &parts[part.block.index()]);
+        }
+    }
+}
+
+impl Joined<'_> {
+    /// Divides what an interval executed of a block among the block's parts, by their size. Executions that the
+    /// interval does not hold as a whole are taken to have gone from the block's start as far as they went.
+    fn add_interval(&mut self, whole: IntervalBlock, parts: &[BlockId]) {
+        let size = |block: BlockId| u64::from(self.profile.blocks[block.index()].instructions);
+        let all: u64 = parts.iter().map(|&part| size(part)).sum();
+        let (executions, mut rest) = (
+            whole.instructions.checked_div(all).unwrap_or(0),
+            whole.instructions.checked_rem(all).unwrap_or(0),
+        );
+        let divided = parts.iter().map(|&block| {
+            let partly = rest.min(size(block));
+            rest -= partly;
+            IntervalBlock { block, instructions: executions * size(block) + partly, ..whole }
+        });
+        let divided: Vec<IntervalBlock> = divided.filter(|part| part.instructions > 0).collect();
+        self.profile.interval_blocks.extend(divided);
     }
 }
 

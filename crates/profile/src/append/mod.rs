@@ -9,7 +9,7 @@ mod names;
 
 use self::blocks::Counts;
 use crate::model::{
-    FileId, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId,
+    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId,
 };
 use std::collections::HashMap;
 
@@ -34,7 +34,14 @@ impl Profile {
         names::join_functions(self, other.functions, &ids);
         names::join_lines(self, other.lines, &ids);
         names::join_inlined_calls(self, other.inlined_calls, &ids);
-        let counts = Counts { blocks: other.block_counts, edges: other.edge_counts, calls: other.call_costs };
+        let mut intervals = other.interval_blocks;
+        intervals.iter_mut().for_each(|part| part.interval.0 += self.intervals.len() as u32);
+        let counts = Counts {
+            blocks: other.block_counts,
+            edges: other.edge_counts,
+            calls: other.call_costs,
+            intervals,
+        };
         blocks::join(self, other.blocks, counts, &ids);
 
         self.runs.extend(other.runs);
@@ -59,6 +66,12 @@ impl Profile {
             wait.stack = wait.stack.map(|stack| stacks[stack.index()]);
             wait
         }));
+        self.intervals.extend(
+            other
+                .intervals
+                .into_iter()
+                .map(|interval| Interval { thread: ThreadId(interval.thread.0 + ids.threads), ..interval }),
+        );
         self.taken_branches.extend(other.taken_branches.into_iter().map(|branch| TakenBranch {
             process: ids.process(branch.process),
             from: ids.place(branch.from),

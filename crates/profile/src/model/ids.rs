@@ -34,4 +34,6 @@ ids! {
     BlockId,
     /// Index into [`crate::Profile::stacks`].
     StackId,
+    /// Index into [`crate::Profile::intervals`].
+    IntervalId,
 }

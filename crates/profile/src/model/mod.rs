@@ -4,6 +4,7 @@ mod branches;
 mod code;
 mod counts;
 mod ids;
+mod intervals;
 mod run;
 mod samples;
 mod waits;
@@ -12,6 +13,7 @@ pub use branches::*;
 pub use code::*;
 pub use counts::*;
 pub use ids::*;
+pub use intervals::*;
 pub use run::*;
 pub use samples::*;
 pub use waits::*;
@@ -51,6 +53,10 @@ pub struct Profile {
     pub edge_counts: Vec<EdgeCount>,
     /// What calls cost by call site, callee and process, where that was asked for.
     pub call_costs: Vec<CallCost>,
+    /// Stretches of threads' executions, in order for each thread, where they were asked for.
+    pub intervals: Vec<Interval>,
+    /// What of each was executed in which block.
+    pub interval_blocks: Vec<IntervalBlock>,
     /// Branches that traces saw taken, by process.
     pub taken_branches: Vec<TakenBranch>,
 }

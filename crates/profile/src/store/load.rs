@@ -2,7 +2,7 @@
 
 use super::header::{self, Header};
 use super::reader::Reader;
-use super::{branches, code, counts, runs, samples, schema};
+use super::{branches, code, counts, intervals, runs, samples, schema};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use std::fs::{File, Metadata};
@@ -113,6 +113,7 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     code::read(&mut reader, &mut profile)?;
     samples::read(&mut reader, &mut profile)?;
     counts::read(&mut reader, &mut profile)?;
+    intervals::read(&mut reader, &mut profile)?;
     branches::read(&mut reader, &mut profile)?;
     profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)

@@ -7,6 +7,7 @@ mod branches;
 mod code;
 mod counts;
 mod header;
+mod intervals;
 pub mod load;
 mod reader;
 mod replace;

@@ -1,7 +1,7 @@
 //! Saving: all or nothing, and never at the cost of the former file.
 
 use super::replace::{self, Replacement};
-use super::{branches, code, counts, runs, samples, schema};
+use super::{branches, code, counts, intervals, runs, samples, schema};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -105,6 +105,7 @@ impl Profile {
         code::write(&transaction, self)?;
         samples::write(&transaction, self)?;
         counts::write(&transaction, self)?;
+        intervals::write(&transaction, self)?;
         branches::write(&transaction, self)?;
         schema::write_row_counts(&transaction)?;
         transaction.commit()?;

@@ -1,7 +1,7 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
 use super::table::Table;
-use super::{branches, code, counts, runs, samples};
+use super::{branches, code, counts, intervals, runs, samples};
 use rusqlite::{Connection, Result, params};
 
 /// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 22] = [
+const TABLES: [&Table; 24] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -36,6 +36,8 @@ const TABLES: [&Table; 22] = [
     &counts::EDGE_KINDS,
     &counts::EDGE_COUNTS,
     &counts::CALL_COSTS,
+    &intervals::INTERVALS,
+    &intervals::INTERVAL_BLOCKS,
     &branches::TAKEN_BRANCHES,
 ];
 

@@ -192,6 +192,19 @@ CREATE TABLE call_costs (
     instructions INTEGER NOT NULL                          -- from the callee's first to its return
 ) STRICT;
 
+CREATE TABLE intervals (
+    interval_id INTEGER PRIMARY KEY,
+    thread_id INTEGER NOT NULL REFERENCES threads,
+    first_instruction INTEGER NOT NULL,         -- executed by the thread before
+    instructions INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE interval_blocks (                  -- basic block vectors
+    interval_id INTEGER NOT NULL REFERENCES intervals,
+    block_id INTEGER NOT NULL REFERENCES blocks,
+    instructions INTEGER NOT NULL               -- executed in the block
+) STRICT;
+
 CREATE TABLE taken_branches (                   -- as traces saw them
     process_id INTEGER NOT NULL REFERENCES processes,
     from_module_id INTEGER NOT NULL REFERENCES modules,

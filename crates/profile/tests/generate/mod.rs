@@ -22,10 +22,11 @@ pub fn profile() -> impl Strategy<Value = Profile> {
         vec((any::<Index>(), any::<Index>(), count()), 0..8),
         vec((opt(), opt(), edge_kind(), any::<Index>(), count()), 0..8),
         vec((any::<Index>(), any::<Index>(), any::<Index>(), count()), 0..8),
+        vec((any::<Index>(), any::<Index>(), any::<Index>(), count()), 0..8),
     );
     (owners, code, collected).prop_map(|((runs, processes, threads), code, collected)| {
         let (modules, files, functions, lines, blocks) = code;
-        let (stacks, samples, block_counts, edge_counts, call_costs) = collected;
+        let (stacks, samples, block_counts, edge_counts, call_costs, parts) = collected;
         let mut profile = Profile { runs, modules, files, ..Profile::default() };
         if !profile.runs.is_empty() {
             let runs = profile.runs.len();
@@ -76,8 +77,22 @@ pub fn profile() -> impl Strategy<Value = Profile> {
             });
             profile.edge_counts = counts.collect();
         }
+        add_intervals(&mut profile, parts);
         profile
     })
+}
+
+fn add_intervals(profile: &mut Profile, parts: Vec<(Index, Index, Index, u64)>) {
+    let (threads, blocks, all) = (profile.threads.len(), profile.blocks.len(), parts.len());
+    if threads == 0 || blocks == 0 {
+        return;
+    }
+    for (thread, block, interval, instructions) in parts {
+        let thread = ThreadId(thread.index(threads) as u32);
+        profile.intervals.push(Interval { thread, first_instruction: instructions / 2, instructions });
+        let (interval, block) = (IntervalId(interval.index(all) as u32), BlockId(block.index(blocks) as u32));
+        profile.interval_blocks.push(IntervalBlock { interval, block, instructions });
+    }
 }
 
 type RawPlace = (Index, u32, u64);

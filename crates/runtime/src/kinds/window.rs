@@ -19,8 +19,12 @@ const MOST: u64 = 1 << 31;
 const LEAST: u64 = 256;
 
 /// A thread begins.
-pub fn start(process: &Process, area: &mut ThreadArea) {
+pub fn start(process: &mut Process, area: &mut ThreadArea) {
     let plan = process.kinds.plan;
+    if plan.kind == kind::INTERVALS && area.ring != 0 {
+        // The last interval of the thread that had the area before.
+        interval::end(process, area);
+    }
     area.mode = mode::COUNT;
     (area.budget, area.due, area.granted, area.windows) = (0, 0, 0, 0);
     // Out of room is noted where it happens.
