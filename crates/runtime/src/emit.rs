@@ -267,9 +267,20 @@ impl Code {
 
     /// `jcc`, likewise patchable.
     pub fn branch_here(&mut self, condition: u8) -> usize {
-        self.pad_for_patch(2);
+        self.pad_for_patch(BRANCH_OPCODE);
+        self.plain_branch_here(condition)
+    }
+
+    /// `jcc` whose displacement is fixed before use and stays.
+    pub fn plain_branch_here(&mut self, condition: u8) -> usize {
         self.raw(&[0x0f, 0x80 | condition, 0, 0, 0, 0]);
         self.bytes.len() - 4
+    }
+
+    /// What [`Code::branch_here`] would have to put between an instruction of `length` bytes, which comes next, and
+    /// a branch after it.
+    pub fn pad_before(&mut self, length: u64) {
+        self.pad_for_patch(length + BRANCH_OPCODE);
     }
 
     /// Points the displacement at `place` to position `target` of this code.
@@ -285,16 +296,19 @@ impl Code {
         self.bytes[place..place + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
-    /// No-ops so that a displacement `opcode_bytes` further on lies within 8 aligned bytes: another core
+    /// No-ops so that a displacement `bytes` further on lies within 8 aligned bytes: another core
     /// may be fetching it while it is patched.
-    fn pad_for_patch(&mut self, opcode_bytes: u64) {
+    fn pad_for_patch(&mut self, bytes: u64) {
         const NOPS: [&[u8]; 4] = [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00]];
-        let place = (self.here() + opcode_bytes) % 8;
+        let place = (self.here() + bytes) % 8;
         if place > 4 {
             self.raw(NOPS[(8 - place) as usize]);
         }
     }
 }
+
+/// Bytes of `jcc` before its displacement.
+const BRANCH_OPCODE: u64 = 2;
 
 /// Spill slot that counting borrows a register through.
 pub const COUNT_SPILL: u32 = 2;
@@ -315,6 +329,10 @@ mod tests {
                 assert!((code.address + place as u64) % 8 <= 4);
                 let place = code.branch_here(4);
                 assert!((code.address + place as u64) % 8 <= 4);
+                code.pad_before(3);
+                code.raw(&[0x48, 0x85, 0xc0]);
+                let fused = code.bytes.len();
+                assert_eq!(code.branch_here(4), fused + 2, "nothing in between");
             }
         }
     }

@@ -255,6 +255,9 @@ impl Translation<'_> {
                 adding.before(&mut self.process.kinds, &mut self.code, unit, at);
             }
             let done = if instruction.control == Control::Next {
+                if adding.is_none() && at + 2 == range.end {
+                    self.align_branch(block, at);
+                }
                 let done = self.plain(at)?;
                 if let Some(adding) = &mut adding {
                     adding.after(&mut self.process.kinds, &mut self.code);
@@ -289,6 +292,24 @@ impl Translation<'_> {
         let out = pace::way_out(self.process, self.region, way, live);
         let kinds = &self.process.kinds;
         Some(Adding::enter(kinds, mode, &mut self.code, (self.unit, block), (number, out)))
+    }
+
+    /// Sees to it that a branch that is to be patched needs no padding after instruction `at`, the one before it:
+    /// processors take a comparison and a branch as one if nothing stands in between.
+    fn align_branch(&mut self, block: usize, at: usize) {
+        let instruction = &self.unit.instructions[at];
+        let is_copied = !instruction.uses_gs && instruction.relative_operand.is_none() && self.free.is_none();
+        let is_branch = matches!(self.unit.last(block).control, Control::Branch { .. });
+        if is_copied && is_branch && self.is_patched(block) {
+            self.code.pad_before(u64::from(instruction.length));
+        }
+    }
+
+    /// Whether the branch at the end of a block may come to lead elsewhere: out of the unit, or back.
+    fn is_patched(&self, block: usize) -> bool {
+        let PlannedBlock { next, inside, .. } = self.unit.blocks[block];
+        let to = if self.unit.is_turned(block) { next } else { inside };
+        to.is_none_or(|to| to <= block)
     }
 
     /// If the code may change unseen: finds what of it may be any.
@@ -447,8 +468,7 @@ impl Translation<'_> {
         let toll = self.toll(self.unit.blocks[block].inside_way)?;
         self.edge(block, inside, edge_kind::JUMP, toll)?;
         self.code.toll(toll, self.unit.blocks[inside].live);
-        let place = self.code.jump_here();
-        self.fixups.push(Fixup { place, to: inside, back: inside <= block });
+        self.fix_jump(inside, inside <= block);
         Ok(done)
     }
 
@@ -461,7 +481,10 @@ impl Translation<'_> {
         match to {
             None => self.leave(block, kind, target, Some(condition)),
             Some(to) => {
-                let place = self.code.branch_here(condition);
+                let place = match self.is_patched(block) {
+                    true => self.code.branch_here(condition),
+                    false => self.code.plain_branch_here(condition),
+                };
                 self.inner_branch(block, (kind, to, way), place)?;
             }
         }
@@ -525,9 +548,14 @@ impl Translation<'_> {
             self.code.fix(place, here);
             let live: FlagSet = self.unit.blocks[to].live;
             self.code.toll(toll, live);
-            let place = self.code.jump_here();
-            self.fixups.push(Fixup { place, to, back });
+            self.fix_jump(to, back);
         }
+    }
+
+    /// A jump to block `to` of the unit.
+    fn fix_jump(&mut self, to: usize, back: bool) {
+        let place = if back { self.code.jump_here() } else { self.code.plain_jump_here() };
+        self.fixups.push(Fixup { place, to, back });
     }
 
     fn fix(&mut self) {
