@@ -3,7 +3,7 @@
 
 use crate::entry;
 use crate::sys::Errno;
-use crate::sys::memory::{leave_out_of_dumps, map_at};
+use crate::sys::memory::{leave_out_of_dumps, map_at, prefer_large_pages};
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::ptr;
@@ -12,6 +12,9 @@ use timewise_abi::Failure;
 
 /// Bytes reserved for a region; memory is used only as code is put there.
 const REGION_SIZE: u64 = 128 << 20;
+
+/// Bytes of a large page.
+const LARGE_PAGE: u64 = 2 << 20;
 
 /// Addresses below are left to the program.
 const LOWEST: u64 = 0x1000_0000;
@@ -198,6 +201,10 @@ impl Region {
                 Ok(()) => {
                     let end = start + size;
                     leave_out_of_dumps(start..end);
+                    // A small program's code needs none.
+                    if size == REGION_SIZE {
+                        prefer_large_pages(start + LARGE_PAGE..end - LARGE_PAGE);
+                    }
                     return Some(Region {
                         start,
                         end,

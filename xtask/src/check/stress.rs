@@ -20,8 +20,9 @@ pub struct Options {
     seconds: u32,
 }
 
-/// What an engine can get wrong; `icache` rewrites the code that it runs.
-const STRESSORS: [&str; 32] = [
+/// What an engine can get wrong; `icache` rewrites the code that it runs, `far-branch` makes a million functions all over
+/// the address space.
+const STRESSORS: [&str; 33] = [
     "signal",
     "signest",
     "sigabrt",
@@ -54,6 +55,7 @@ const STRESSORS: [&str; 32] = [
     "context",
     "longjmp",
     "icache",
+    "far-branch",
 ];
 
 /// What a stressor may take longer than it was told to before it counts as hung: some wait for what they began.

@@ -19,6 +19,7 @@ mod events;
 mod frames;
 mod functions;
 pub mod leave;
+mod placed;
 mod recursion;
 mod relink;
 pub mod sequence;
@@ -44,6 +45,7 @@ use enter::Pass;
 use functions::Functions;
 use hashbrown::HashMap;
 use leave::Tail;
+use placed::Placed;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
 
@@ -73,10 +75,8 @@ pub struct Calls {
     relied_on: Vec<u64>,
     /// What was noted of edges whose code is made anew: by its place, and the block that it leads to.
     kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
-    /// What was added to translated code, by where it begins.
-    sequences: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
-    /// All of it.
-    all: Vec<Sequence>,
+    /// What was added to translated code.
+    sequences: Placed,
 }
 
 impl Calls {
@@ -349,28 +349,28 @@ impl Calls {
 
     /// Adds a sequence to translated code.
     pub fn emit(&mut self, code: &mut Code, sequence: Sequence) {
-        self.sequences.insert(code.here(), self.all.len() as u32);
+        self.sequences.add(code.here(), sequence);
         sequence.emit(code);
-        self.all.push(sequence);
     }
 
     /// Puts the rest of a return that may not end the latest call beside other cold code: its address.
     pub fn put_unmatched(&mut self, region: &mut Region, exit: u32) -> u64 {
         let rest = Sequence::Unmatched(exit);
         let mut code = Code::at(region.take_cold(rest.length() as u64));
-        self.emit(&mut code, rest);
+        self.sequences.add_cold(code.address, rest);
+        rest.emit(&mut code);
         cache::write(code.address, &code.bytes);
         code.address
     }
 
     /// What was added at an address, by number.
     pub fn sequence_at(&self, address: u64) -> Option<u32> {
-        self.sequences.get(&address).copied()
+        self.sequences.at(address)
     }
 
     /// By its number.
     pub fn sequence(&self, number: u32) -> &Sequence {
-        &self.all[number as usize]
+        self.sequences.get(number)
     }
 }
 

@@ -35,6 +35,14 @@ pub fn leave_out_of_dumps(range: Range<u64>) {
     let _ = unsafe { call(number::MADVISE, [range.start, range.end - range.start, DONT_DUMP, 0, 0, 0]) };
 }
 
+/// Asks for large pages in `range`, where the system gives them on request: each stands for 512 others in the
+/// processor's tables, and is made at once.
+pub fn prefer_large_pages(range: Range<u64>) {
+    const HUGE_PAGE: u64 = 14;
+    // SAFETY: changes nothing but how memory is provided.
+    let _ = unsafe { call(number::MADVISE, [range.start, range.end - range.start, HUGE_PAGE, 0, 0, 0]) };
+}
+
 /// Copies readable memory of the program; stops, without a fault, where it ends.
 pub fn read(address: u64, buffer: &mut [u8]) -> usize {
     // SAFETY: writes to `buffer` at most.
