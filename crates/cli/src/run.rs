@@ -51,7 +51,7 @@ pub struct Arguments {
 const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \
                            too high by as much as is missing";
 
-/// How many times as long as natively a program usually works under count (`docs/overhead.md`), without and with
+/// How many times as long as natively a program usually works under count (`docs/performance.md`), without and with
 /// the costs of calls.
 const USUAL_SLOWDOWN: [f64; 2] = [1.6, 2.4];
 

@@ -1,5 +1,7 @@
 //! One table of what sampling and counting cost, and how long `timewise run` takes.
 //!
+//! `--into FILE` also writes the table there, between two marks, as `docs/performance.md` has it.
+//!
 //! Each round runs a workload natively and under `timewise sample`, `--pairs` times in turn, once more natively,
 //! then under `timewise count`, and compares a sampled run with the mean of the native ones on either side, a
 //! counted run with the last of them: what the machine does besides changes from minute to minute. A program's
@@ -12,7 +14,8 @@ use crate::profiler::Profiler;
 use crate::suite::{self, Executed, Expected, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use suite::Kind;
 use timewise_profile::Profile;
 
@@ -34,7 +37,26 @@ pub struct Options {
     /// Seconds after which a workload is killed
     #[arg(long, default_value_t = 600)]
     limit: u32,
+    /// A Markdown file whose table is to be replaced
+    #[arg(long)]
+    into: Option<PathBuf>,
 }
+
+/// Between these lines stands the table in a Markdown file.
+const MARKS: [&str; 2] = ["<!-- overhead -->", "<!-- end of overhead -->"];
+
+const COLUMNS: [&str; 10] = [
+    "workload",
+    "native s",
+    "sampling",
+    "sample command",
+    "counting",
+    "with calls",
+    "calls",
+    "both runs",
+    "count command",
+    "run s",
+];
 
 /// What one workload takes; ratios are to native.
 #[derive(Default)]
@@ -47,8 +69,12 @@ struct Measured {
     sampling_command: Vec<f64>,
     /// One a round.
     counting: Vec<f64>,
-    /// With the costs of calls; one a round, against counting without.
+    /// With the costs of calls.
+    with_calls: Vec<f64>,
+    /// That against counting without.
     calls: Vec<f64>,
+    /// Sampling and counting with calls together, as `timewise run` does.
+    both: Vec<f64>,
     /// CPU time of the whole command, likewise with them.
     counting_command: Vec<f64>,
     run_elapsed_s: f64,
@@ -59,6 +85,8 @@ struct Measured {
 /// # Errors
 /// If a workload goes wrong under timewise, or cannot be run at all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
+    // Before hours of work that it would be for.
+    options.into.as_deref().map(around).transpose()?;
     let timewise = Profiler::build(root)?.program;
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
@@ -66,24 +94,24 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if options.names.is_empty() {
         workloads.retain(Workload::is_single_threaded);
     }
-    println!(
+    let caption = format!(
         "CPU time against native at size {}, {} rounds of {} pairs of native and sampling, a count without calls and one \
-         with them, whose time is against the one without: median (upper 95 % bound)",
+         with them: median (upper 95 % bound); *calls* is counting with them against counting without",
         options.size.word(),
         options.rounds,
         options.pairs
     );
-    println!(
-        "{:16} {:>8} {:>15} {:>14} {:>15} {:>15} {:>13} {:>8}",
-        "workload", "native s", "sampling", "sample command", "counting", "calls", "count command", "run s"
-    );
+    println!("{caption}");
+    let mut rows = vec![COLUMNS.map(String::from)];
+    print(&rows[0]);
     let mut all: [Vec<Measured>; 2] = [Vec::new(), Vec::new()];
     let mut wrong = Vec::new();
     for workload in &workloads {
         let bench = Bench { workload, timewise: &timewise, work: &work, options };
         match bench.measure(&mut expected) {
             Ok(measured) => {
-                println!("{}", row(&measured));
+                rows.push(row(&measured));
+                print(&rows[rows.len() - 1]);
                 all[workload.kind as usize].push(measured);
             }
             Err(error) => {
@@ -94,8 +122,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     for (kind, measured) in [Kind::Real, Kind::Kernel].into_iter().zip(&all) {
         if !measured.is_empty() {
-            println!("{}", row(&mean(&format!("geomean {}", kind.word()), measured)));
+            rows.push(row(&mean(&format!("geomean {}", kind.word()), measured)));
+            print(&rows[rows.len() - 1]);
         }
+    }
+    if let Some(file) = &options.into {
+        replace(file, &caption, &rows)?;
     }
     ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
     Ok(())
@@ -124,7 +156,9 @@ impl Bench<'_> {
             let (_, plain_s) = self.once(&["count", "--no-calls"], expected)?;
             let (command, counted_s) = self.once(&["count"], expected)?;
             measured.counting.push(plain_s / native);
+            measured.with_calls.push(counted_s / native);
             measured.calls.push(counted_s / plain_s);
+            measured.both.push(measured.sampling.last().unwrap_or(&f64::NAN) + counted_s / native);
             measured.counting_command.push(command.cpu().as_secs_f64() / native);
         }
         measured.run_elapsed_s = self.once(&["run"], expected)?.0.elapsed.as_secs_f64();
@@ -170,28 +204,55 @@ fn mean(name: &str, all: &[Measured]) -> Measured {
         sampling: over(|m| &m.sampling),
         sampling_command: over(|m| &m.sampling_command),
         counting: over(|m| &m.counting),
+        with_calls: over(|m| &m.with_calls),
         calls: over(|m| &m.calls),
+        both: over(|m| &m.both),
         counting_command: over(|m| &m.counting_command),
         run_elapsed_s: geomean(&all.iter().map(|m| m.run_elapsed_s).collect::<Vec<_>>()),
     }
 }
 
-fn row(of: &Measured) -> String {
+fn row(of: &Measured) -> [String; COLUMNS.len()] {
     let ratio = |values: &[f64]| {
-        let bound = upper_bound(values).map_or("-".to_string(), |bound| format!("{bound:.3}"));
-        format!("{:.3} ({bound})", median(values))
+        let bound = upper_bound(values).map_or(String::new(), |bound| format!(" ({bound:.3})"));
+        format!("{:.3}{bound}", median(values))
     };
-    format!(
-        "{:16} {:8.2} {:>15} {:14.2} {:>15} {:>15} {:13.2} {:8.2}",
-        of.name,
-        median(&of.native_s),
+    [
+        of.name.clone(),
+        format!("{:.2}", median(&of.native_s)),
         ratio(&of.sampling),
-        median(&of.sampling_command),
+        format!("{:.2}", median(&of.sampling_command)),
         ratio(&of.counting),
+        ratio(&of.with_calls),
         ratio(&of.calls),
-        median(&of.counting_command),
-        of.run_elapsed_s
-    )
+        ratio(&of.both),
+        format!("{:.2}", median(&of.counting_command)),
+        format!("{:.2}", of.run_elapsed_s),
+    ]
+}
+
+fn print(row: &[String; COLUMNS.len()]) {
+    let [name, rest @ ..] = row;
+    println!("{name:16}{}", rest.iter().map(|cell| format!(" {cell:>14}")).collect::<String>());
+}
+
+/// What stands before the table of a Markdown file, and after it.
+fn around(file: &Path) -> Result<[String; 2]> {
+    let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let parts = text.split_once(MARKS[0]).zip(text.split_once(MARKS[1]));
+    let ((before, _), (_, after)) =
+        parts.with_context(|| format!("{} has no table between {MARKS:?}", file.display()))?;
+    Ok([before, after].map(String::from))
+}
+
+/// Replaces what stands between the marks in a Markdown file by the table.
+fn replace(file: &Path, caption: &str, rows: &[[String; COLUMNS.len()]]) -> Result<()> {
+    let [before, after] = around(file)?;
+    let mut lines: Vec<String> = rows.iter().map(|row| format!("| {} |", row.join(" | "))).collect();
+    lines.insert(1, format!("|{}", "---|".repeat(COLUMNS.len())));
+    let table = lines.join("\n");
+    let text = format!("{before}{}\n{caption}.\n\n{table}\n{}{after}", MARKS[0], MARKS[1]);
+    fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
 #[cfg(test)]
@@ -208,5 +269,24 @@ mod tests {
         let mean = mean("geomean", &[one([2.0, 4.0]), one([8.0, 1.0])]);
         assert!((mean.counting[0] - 4.0).abs() < 1e-12 && (mean.counting[1] - 2.0).abs() < 1e-12);
         assert!(mean.sampling.is_empty());
+    }
+
+    #[test]
+    fn a_table_takes_the_place_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.md");
+        let page = format!("above\n\n{}\nold\n{}\n\nbelow\n", MARKS[0], MARKS[1]);
+        fs::write(&file, page).unwrap();
+        let rows = [COLUMNS.map(String::from), COLUMNS.map(|_| "1".to_string())];
+        for _ in 0..2 {
+            replace(&file, "caption", &rows).unwrap();
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!((lines[0], lines[2], lines[lines.len() - 1]), ("above", "caption.", "below"));
+        assert_eq!(lines.len(), 3 + 3 + 2);
+        assert_eq!(lines[5].matches('1').count(), COLUMNS.len());
+        fs::write(&file, "no table").unwrap();
+        assert!(replace(&file, "caption", &rows).is_err());
     }
 }
