@@ -17,8 +17,17 @@ pub mod stream;
 pub mod thread;
 pub mod tracing;
 pub mod view;
+pub mod visit;
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Addresses that are the runtime's in every process under count, for its vectors and tables: addresses of 32 bits
+/// reach them from everywhere.
+pub const RESERVED_LOW: Range<u64> = 0x7800_0000..0x8000_0000;
+
+/// Likewise, for what is put far from the program.
+pub const RESERVED_HIGH: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
 
 /// First word of the shared file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"timewise");

@@ -15,6 +15,11 @@ pub struct ProcessRecord {
     pub pid: AtomicU32,
     /// A [`state`].
     pub state: AtomicU32,
+    /// 1 if it ran before it was counted, so that it knows that the kernel has restartable sequences, or descends
+    /// by `fork` from such a one; whoever registers it.
+    pub attached: AtomicU32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
     /// Translated blocks; runtime.
     pub blocks: Log,
     /// Edges; runtime.

@@ -125,8 +125,8 @@ pub struct ThreadArea {
     /// 1 if the thread is a process of its own that shares this memory, as after `vfork`; whoever
     /// registers it.
     pub sharing: u32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// What came of a [`crate::visit::task`]: one of [`crate::visit::answer`]; runtime, for the host.
+    pub answer: u32,
     /// Address of the filter that the system call is to install.
     pub filter: u64,
     /// The program's base of the `gs` segment.
@@ -137,6 +137,23 @@ pub struct ThreadArea {
     pub actions: u64,
     /// Room for them if no other process or thread shares them.
     pub own_actions: Actions,
+    /// The registration of restartable sequences that the kernel does not know of while the thread is counted; host
+    /// when it takes the thread over, then runtime.
+    pub sequences: Sequences,
+    /// The registers with which the host found the thread, which it stopped to give the program back.
+    pub stopped: Registers,
+}
+
+/// What a thread registers by `rseq`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sequences {
+    /// Address of what it shares with the kernel; 0 for no registration.
+    pub address: u64,
+    /// Bytes of it.
+    pub size: u32,
+    /// What stands before each place where a sequence that is interrupted goes on.
+    pub signature: u32,
 }
 
 /// A call that has not returned, as translated code keeps it. Counters are named by their distance in

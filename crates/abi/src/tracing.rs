@@ -25,6 +25,10 @@ pub mod entry {
     pub const HANDLE: u64 = 2;
     /// What that handler returns to.
     pub const RESTORE: u64 = 3;
+    /// Of counting: a thread that the host stopped does a [`crate::visit::task`].
+    pub const VISIT: u64 = 4;
+    /// Of counting: a thread that ran already goes on under the translator.
+    pub const JOIN: u64 = 5;
 }
 
 /// Threads that can be traced at once.

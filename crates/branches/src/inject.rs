@@ -14,15 +14,14 @@ use timewise_target::trace::Tracee;
 pub fn inject(rings: &Rings, payload: &Payload, pid: i32) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let tracee = Tracee::new(pid);
-    let stack = tracee.registers().map_err(system("read registers"))?.rsp;
-    timewise_injection::map(tracee, stack, rings.file(), BASE, payload, rings.image_offset())
+    timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset())
         .map_err(system("map the tracer into the program"))?;
     map_benches(tracee).map_err(system("map memory into the program"))?;
     let entry = |number: u64| payload.entry + number * ENTRY_BYTES;
     set_handler(rings, tracee, entry(entry::HANDLE), entry(entry::RESTORE))
         .map_err(system("set a signal handler in the program"))?;
     tracee
-        .run_to_trap(entry(entry::PREPARE), BASE, rings.first_stack())
+        .run_to_trap(entry(entry::PREPARE), [BASE, 0], rings.first_stack())
         .map_err(system("make the program's first thread ready"))
 }
 

@@ -4,7 +4,10 @@
 use crate::talk::complain;
 use std::io;
 use std::process::ExitCode;
+use timewise_engine::CountError;
 use timewise_profile::Exit;
+use timewise_sampler::SampleError;
+use timewise_target::attachable::AttachError;
 use timewise_target::launch::LaunchError;
 
 /// Bad usage or bad input, where no program is run.
@@ -57,9 +60,15 @@ pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
         Err(error) => error,
     };
     complain(format_args!("{error:#}{}", advice(&error)));
-    ExitCode::from(match error.downcast_ref::<LaunchError>() {
-        Some(LaunchError::NotFound(_)) => NOT_FOUND,
-        Some(LaunchError::NotExecutable { .. }) => NOT_EXECUTABLE,
+    let attaching = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(CountError::Attach(attaching)), _) | (_, Some(SampleError::Attach(attaching))) => {
+            Some(attaching)
+        }
+        _ => None,
+    };
+    ExitCode::from(match (error.downcast_ref::<LaunchError>(), attaching) {
+        (Some(LaunchError::NotFound(_)), _) | (_, Some(AttachError::NotFound(_))) => NOT_FOUND,
+        (Some(LaunchError::NotExecutable { .. }), _) | (_, Some(_)) => NOT_EXECUTABLE,
         _ => OURS,
     })
 }

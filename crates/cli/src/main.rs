@@ -2,6 +2,7 @@
 
 mod annotate;
 mod arguments;
+mod attached;
 mod branches;
 mod call_graph;
 mod completions;

@@ -1,40 +1,61 @@
 //! `timewise sample`: the native half alone.
 
-use crate::arguments::{Output, Program, Sampling};
-use crate::recording;
+use crate::arguments::{Output, Sampling};
+use crate::attached::{Profiled, Subject, enough};
 use crate::screen::{self, Colour};
+use crate::{progress, recording, signals};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use timewise_profile::{Clock, Exit, Profile, Run};
 use timewise_report::number::grouped;
 use timewise_report::visible::command_line;
+use timewise_sampler::{Options, SampleError};
+use timewise_target::attachable;
 
-/// Run a program natively and record where its time passes
+/// Record where a program's time passes natively, from its start or while it runs
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   timewise sample -- ./app input
   timewise sample -F 10000 -o fine.tw -- ./app < data
+  timewise sample --pid 1234 --for 10s      a program that runs already
 
-The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
-127 if there is none. Errors and the summary go to standard error.")]
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed or
+attached to, 127 if there is none; 0 for one that was attached to. Errors and the summary go to standard error.")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,
     #[command(flatten)]
     sampling: Sampling,
     #[command(flatten)]
-    program: Program,
+    profiled: Profiled,
 }
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
     let options = arguments.sampling.options();
-    let profile =
-        recording::record(arguments.program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;
-    let exit = profile.runs[0].exit;
+    let (profile, exit) = match arguments.profiled.subject()? {
+        Subject::Program(launch) => {
+            let profile = recording::record(launch, |stopped| timewise_sampler::record(stopped, &options))?;
+            let exit = profile.runs[0].exit;
+            (profile, exit)
+        }
+        Subject::Process(pid, time) => (attach(pid, time, &options)?, Exit::Code(0)),
+    };
     recording::keep(profile, &arguments.output, summary)?;
     Ok(exit)
+}
+
+/// Samples a process that runs already, until we are asked to stop at the latest.
+///
+/// # Errors
+/// If it cannot be sampled.
+pub fn attach(pid: i32, time: Duration, options: &Options) -> Result<Profile, SampleError> {
+    attachable::exists(pid)?;
+    signals::observe();
+    let _shown = progress::show_until("sampling", Some(time));
+    timewise_sampler::attach(pid, time, options, enough)
 }
 
 /// What was sampled, in a few words, and what limits it.

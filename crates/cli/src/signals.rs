@@ -58,6 +58,11 @@ pub fn leave_to(pid: i32) {
     PROGRAM.store(pid, Ordering::SeqCst);
 }
 
+/// From now on these signals ask us to let go of a program that ran before we came.
+pub fn observe() {
+    outlive();
+}
+
 /// The program has ended: its process id may soon be another's.
 pub fn program_ended() {
     PROGRAM.store(0, Ordering::SeqCst);

@@ -1,7 +1,7 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::Arena;
-use crate::follow::{Uncounted, follow};
+use crate::follow::{Uncounted, follow, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
 use crate::streams::{self, Beat, Chunk, Places, Recording, Stream, Vectors, Windows};
@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use timewise_abi::Failure;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
+use timewise_target::attachable::AttachError;
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
 use timewise_target::subject::Subject;
 
@@ -45,6 +46,9 @@ pub enum CountError {
     /// Shared memory is full.
     #[error("the memory shared with the program is full; count a shorter run")]
     Full,
+    /// A program that runs already cannot be taken over.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// The runtime that goes into the program is unusable: a fault of the build.
     #[error(transparent)]
     Payload(#[from] PayloadFault),
@@ -166,15 +170,16 @@ fn run(
     let ticks = Ticks::begin();
     let running = stopped.release().map_err(system("release the program"))?;
     let mut harvest = Harvest::new(&arena, options.process_limit, recording != Recording::Nothing);
+    let child = running.pid();
     let (ended, beat) = (AtomicBool::new(false), Beat::new(&arena));
     let (uncounted, is_whole) = std::thread::scope(|scope| {
         if recording == Recording::Nothing {
-            return (follow(&arena, &payload, &running, Some(&mut harvest)), true);
+            return (follow(&arena, &payload, child, Some(&mut harvest), || wait_for(child)), true);
         }
         let beating = scope.spawn(|| beat.go_on());
         let drained = scope.spawn(|| streams::drain(&arena, &ended, take));
         // Blocks of processes that have ended are still to be told.
-        let uncounted = follow(&arena, &payload, &running, None);
+        let uncounted = follow(&arena, &payload, child, None, || wait_for(child));
         ended.store(true, Ordering::Release);
         let is_whole = drained.join().unwrap_or(false);
         beat.end();
@@ -183,35 +188,48 @@ fn run(
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
-    Ok((conclude(&arena, (harvest, intervals()), &ticks, &uncounted, ended, run), is_whole))
+    let Conclusion { profile, failure, imbalance, places, shared_bytes, translated_in } =
+        conclude(&arena, (harvest, intervals()), &uncounted, run);
+    let (blocks, taken) = translated_in;
+    let translation = Translation { blocks, elapsed: ticks.duration(taken) };
+    Ok((Counted { ended, profile, failure, imbalance, places, shared_bytes, translation }, is_whole))
 }
 
-/// What was counted, once the program has ended.
-fn conclude(
+/// What [`Counted`] says, but for the program's end.
+pub struct Conclusion {
+    /// The profile.
+    pub profile: Profile,
+    failure: Option<Failure>,
+    imbalance: u64,
+    places: Places,
+    shared_bytes: u64,
+    /// Blocks translated, and the processor's ticks that it took.
+    translated_in: (u64, u64),
+}
+
+/// What was counted, once the program has ended or was given back. `run` has the warnings that are known already.
+pub fn conclude(
     arena: &Arena,
     (harvest, intervals): (Harvest, Vec<Stream>),
-    ticks: &Ticks,
     uncounted: &[Uncounted],
-    ended: Ended,
-    run: Run,
-) -> Counted {
+    mut run: Run,
+) -> Conclusion {
     let shared = arena.shared();
     let shared_bytes = arena.used();
     let (converter, damage) = harvest.finish();
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
-    let (blocks, taken) = converter.translated_in;
-    let translation = Translation { blocks, elapsed: ticks.duration(taken) };
+    let translated_in = converter.translated_in;
     let address = shared.header().failure_address.load(Ordering::Relaxed);
     let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
     let failed = failure.map(|failure| (failure, address));
-    let warnings = warnings::of(failed, &converter, damage, uncounted, unfollowed);
+    run.warnings.extend(warnings::of(failed, &converter, damage, uncounted, unfollowed));
     let lost_calls = arena.has_frames().then(|| converter.lost_calls());
     let (mut profile, places) = converter.into_profile(intervals);
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
-    profile.runs.push(Run { counts_complete, lost_calls, warnings, ..run });
-    Counted { ended, profile, failure, imbalance, shared_bytes, translation, places }
+    profile.runs.push(Run { counts_complete, lost_calls, ..run });
+    Conclusion { profile, failure, imbalance, places, shared_bytes, translated_in }
 }

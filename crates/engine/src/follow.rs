@@ -13,7 +13,6 @@ use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::{Mailbox, SharedHeader, process::state};
 use timewise_injection::Payload;
-use timewise_target::launch::Running;
 use timewise_target::seize::{Outcome, Seized};
 use timewise_target::trace::Tracee;
 
@@ -36,16 +35,17 @@ pub struct Uncounted {
     pub times: u64,
 }
 
-/// Follows `running` and its descendants until it ends, and harvests those that end before, if asked to. Programs that
+/// Follows a program and its descendants until `wait` returns, which runs in a thread of its own, and harvests
+/// those that end before, if asked to. `own_child` is the program's process if it is a child of ours. Programs that
 /// could not be followed ran natively.
 pub fn follow(
     arena: &Arena,
     payload: &Payload,
-    running: &Running,
+    own_child: i32,
     mut harvest: Option<&mut Harvest>,
+    wait: impl FnOnce() + Send,
 ) -> Vec<Uncounted> {
     let header = arena.shared().header();
-    let own_child = running.pid();
     let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -60,7 +60,7 @@ pub fn follow(
         let collector = collector.thread().clone();
         let ended = &ended;
         scope.spawn(move || {
-            wait_for(own_child);
+            wait();
             ended.store(true, Ordering::Release);
             header.requests.fetch_add(1, Ordering::Release);
             wake(&header.requests);
@@ -91,8 +91,10 @@ struct Follower<'a> {
 /// A thread that was granted to be followed through its `execve`.
 struct Following {
     mailbox: usize,
-    /// Its thread area.
-    thread: u64,
+    /// The record of its process.
+    process: u64,
+    /// It is a process of its own that shares its parent's memory, as after `vfork`.
+    shares: bool,
     seized: Seized,
     path: PathBuf,
 }
@@ -153,8 +155,12 @@ impl Follower<'_> {
         });
         let state = match granted {
             Ok(seized) => {
-                let thread = mailbox.thread.load(Ordering::Relaxed);
-                self.following.push(Following { mailbox: number, thread, seized, path });
+                // Now, while it waits: once its call succeeds another thread may have the area.
+                // SAFETY: within the file; both fields were written before the thread asked.
+                let said = |area: *mut ThreadArea| unsafe { ((*area).process, (*area).sharing != 0) };
+                let asked = self.arena.thread(mailbox.thread.load(Ordering::Relaxed)).map(said);
+                let (process, shares) = asked.unwrap_or((0, false));
+                self.following.push(Following { mailbox: number, process, shares, seized, path });
                 GRANTED
             }
             Err(Refusal::WillFail) => REFUSED,
@@ -177,10 +183,7 @@ impl Follower<'_> {
     }
 
     fn executed(&mut self, following: &Following, tracee: Tracee, pid: i32) {
-        // SAFETY: within the file; both fields were written before the thread asked.
-        let said = |area: *mut ThreadArea| unsafe { ((*area).process, (*area).sharing) };
-        let asked = self.arena.thread(following.thread).map(said);
-        let (parent, sharing) = asked.unwrap_or((0, 0));
+        let parent = following.process;
         let image = PathBuf::from(format!("/proc/{pid}/exe"));
         let injected = match check(&image) {
             Ok(()) => inject(self.arena, self.payload, pid, parent).map_err(|e| e.to_string()),
@@ -191,7 +194,7 @@ impl Follower<'_> {
             self.note_uncounted(pid, &following.path, why);
         }
         // Last: its memory is given back from now on.
-        if let Some(process) = self.arena.process(parent).filter(|_| sharing == 0) {
+        if let Some(process) = self.arena.process(parent).filter(|_| !following.shares) {
             process.state.store(state::REPLACED, Ordering::Release);
         }
         // It may have been killed meanwhile.
@@ -226,7 +229,7 @@ impl Follower<'_> {
 }
 
 /// Waits until a child of ours has ended, and leaves it to be waited for.
-fn wait_for(child: i32) {
+pub fn wait_for(child: i32) {
     while !has_ended(child) {
         std::thread::sleep(GLANCE);
     }

@@ -30,7 +30,7 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let (process, thread) = arena.register(pid as u32, parent)?;
     address_limit::make_room(arena, process, parent, pid)?;
     record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
-    timewise_injection::map(tracee, before.rsp, arena.file(), arena::BASE, payload, arena.image_offset())
+    timewise_injection::map(tracee, arena.file(), arena::BASE, payload, arena.image_offset())
         .map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.
     unsafe { (*shared.thread(thread)).registers = saved(&before) };
@@ -47,7 +47,8 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     Ok(())
 }
 
-fn saved(r: &trace::Registers) -> Registers {
+/// The registers as they stand in a thread area.
+pub fn saved(r: &trace::Registers) -> Registers {
     Registers {
         r8_to_r15: [r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15],
         rdi: r.rdi,
@@ -63,8 +64,8 @@ fn saved(r: &trace::Registers) -> Registers {
     }
 }
 
-/// Writes what is mapped executable before the first instruction into the process's log.
-fn record_mappings(arena: &Arena, process: u64, mappings: Vec<Mapped>) -> io::Result<()> {
+/// Writes what is mapped executable before anything is counted into the process's log.
+pub fn record_mappings(arena: &Arena, process: u64, mappings: Vec<Mapped>) -> io::Result<()> {
     let shared = arena.shared();
     let log = &shared.process(process).mappings;
     for Mapped { start, end, file_offset, device, inode, path } in mappings {

@@ -3,6 +3,7 @@
 //!
 //! Start reading at [`map()`].
 
+mod hand_over;
 mod map;
 pub mod payload;
 mod shared_file;

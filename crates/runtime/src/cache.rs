@@ -74,6 +74,8 @@ pub struct Region {
 #[derive(Default, Debug)]
 pub struct Cache {
     regions: Vec<Region>,
+    /// What the program took of their room.
+    given_up: Vec<Range<u64>>,
 }
 
 impl Cache {
@@ -158,6 +160,17 @@ impl Cache {
         others
     }
 
+    /// What lies in the regions but for what the program took of their room.
+    pub fn kept(&self) -> Vec<Range<u64>> {
+        let mut kept: Vec<Range<u64>> = self.regions.iter().map(|r| r.start..r.end).collect();
+        for taken in &self.given_up {
+            let halves =
+                |own: Range<u64>| [own.start..own.end.min(taken.start), own.start.max(taken.end)..own.end];
+            kept = kept.into_iter().flat_map(halves).filter(|part| part.start < part.end).collect();
+        }
+        kept
+    }
+
     fn own(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let regions = self.regions.iter().map(|r| r.start..r.end);
         [entry::HIGH, entry::low()].into_iter().chain(regions)
@@ -174,6 +187,7 @@ impl Cache {
         for region in self.regions.iter_mut().filter(|r| overlap(r.start, r.end)) {
             region.closed = true;
         }
+        self.given_up.push(range);
         true
     }
 }

@@ -44,11 +44,18 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
     if reason == reason::CHILD {
         system_call::begin(area);
     }
-    if reason == reason::START
-        && let Err(failure) = set_up(area)
-    {
-        area.resume = go_native(area, area.registers.rip, failure);
-        return;
+    if reason == reason::START {
+        if let Err(failure) = set_up(area) {
+            area.resume = go_native(area, area.registers.rip, failure);
+            return;
+        }
+        PROCESS.with(|process| {
+            if let Some(process) = process {
+                calls::limit(process, area);
+                window::start(process, area);
+            }
+        });
+        signal::begin(area);
     }
     let (address, result) = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before translated code ran");
@@ -199,7 +206,10 @@ fn follow_indirect(
 }
 
 /// Sets up the state of this process, before anything is translated.
-fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
+///
+/// # Errors
+/// [`Failure::CacheFull`] if something lies where the runtime's tables are to be.
+pub fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     // SAFETY: the shared file is mapped where the area says, for as long as the process lives.
     let shared = unsafe { Shared::at(area.shared) };
     crate::entry::prepare()?;
@@ -207,8 +217,6 @@ fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     PROCESS.with(|process| {
         let process = process.insert(Process::new(shared, shared.process(area.process)));
         system_call::limit::set_up(process);
-        calls::limit(process, area);
-        window::start(process, area);
     });
     signal::set_up(area);
     Ok(())

@@ -8,12 +8,12 @@ use crate::sys::number;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::ops::Range;
-use timewise_abi::Failure;
 use timewise_abi::thread::{Registers, ThreadArea, state};
+use timewise_abi::{Failure, RESERVED_HIGH, RESERVED_LOW};
 
 /// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
 /// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
-pub const LOW: u32 = 0x7800_0000;
+pub const LOW: u32 = RESERVED_LOW.start as u32;
 
 /// Bytes of the `syscall` instruction.
 pub const SYSCALL_LENGTH: u64 = 2;
@@ -23,7 +23,7 @@ pub const MAX_TABLES: u32 = 64;
 
 /// Addresses reserved for what the runtime and the host put far from the program: the shared file, the
 /// runtime itself, its heap.
-pub const HIGH: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+pub const HIGH: Range<u64> = RESERVED_HIGH;
 
 /// Addresses reserved for the vectors and the tables of indirect branches.
 pub fn low() -> Range<u64> {
@@ -41,9 +41,11 @@ pub mod vector {
 }
 
 /// Where table `number` of indirect branches lies.
-pub fn table_address(number: u32) -> u32 {
+pub const fn table_address(number: u32) -> u32 {
     LOW + 0x1_0000 + number * crate::indirect::ENTRIES * 8
 }
+
+const _: () = assert!(table_address(MAX_TABLES) as u64 <= RESERVED_LOW.end);
 
 /// Where a failed look-up in table `number` goes.
 pub fn miss_routine(number: u32) -> u64 {
@@ -113,6 +115,8 @@ pub mod reason {
     pub const START: u32 = 4;
     /// A system call returned that something is to be done after.
     pub const RETURNED: u32 = 5;
+    /// A thread that ran before the program was taken over goes on.
+    pub const JOIN: u32 = 6;
 }
 
 macro_rules! leave_for {
@@ -154,6 +158,19 @@ leave_for! {
 leave_for! {
     /// The process is about to execute its first instruction.
     enter_start, reason::START
+}
+leave_for! {
+    /// A thread that ran before the program was taken over goes on.
+    enter_join, reason::JOIN
+}
+
+/// The host has a stopped thread do something: the address of its area is in `rdi`, the task in `rsi`.
+///
+/// # Safety
+/// For the host alone, which provides the stack.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_visit() {
+    naked_asm!("call {visit}", "int3", visit = sym crate::visit::visit)
 }
 
 /// An indirect branch was not found: its table's number is in `gs:[exit]`, the entry in `ecx`,

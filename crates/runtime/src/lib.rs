@@ -39,4 +39,5 @@ pub mod translate;
 pub mod unit;
 mod unlink;
 mod unroll;
+pub mod visit;
 pub mod vsyscall;

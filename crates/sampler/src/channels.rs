@@ -9,8 +9,10 @@ use crate::SampleError;
 use crate::kernel_record::{self, Layout};
 use crate::record::{Record, Stamped};
 use crate::source::Source;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
+use timewise_target::family;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Ring};
@@ -32,6 +34,8 @@ const TRACKING_RING_BYTES: [usize; 4] = [2 << 20, 512 << 10, 128 << 10, 64 << 10
 pub struct Channels {
     samples: Vec<Channel>,
     tracking: Vec<Channel>,
+    /// Events of further threads, whose records arrive in the rings of the first.
+    further: Vec<Event>,
     buffer: Vec<u8>,
     layout: Layout,
     largest_sample_bytes: u64,
@@ -56,13 +60,7 @@ impl Channels {
     /// [`SampleError::System`].
     pub fn open(source: &Source, thread: i32, ring_bytes: usize) -> Result<Channels, SampleError> {
         let tracking = tracking_attributes(source);
-        let mut attributes = source.attributes;
-        attributes.set_mmap(0);
-        attributes.set_mmap2(0);
-        attributes.set_build_id(0);
-        attributes.set_comm(0);
-        attributes.set_comm_exec(0);
-        attributes.set_task(0);
+        let attributes = sampling_attributes(source);
         // Counting what a ring lost came with Linux 6.0; before it, the ring's own records must do.
         let mut counting = attributes;
         counting.read_format = sys::PERF_FORMAT_LOST as u64;
@@ -75,6 +73,7 @@ impl Channels {
         let mut channels = Channels {
             samples: Vec::new(),
             tracking: Vec::new(),
+            further: Vec::new(),
             buffer: Vec::new(),
             layout: source.layout(),
             largest_sample_bytes: source.largest_sample_bytes(),
@@ -89,12 +88,56 @@ impl Channels {
         Ok(channels)
     }
 
+    /// Watches all other threads of process `pid` as well, which runs already; what they create is watched by
+    /// itself.
+    ///
+    /// # Errors
+    /// [`SampleError::System`].
+    pub fn add_threads(&mut self, source: &Source, pid: i32) -> Result<(), SampleError> {
+        if source.whole_processors {
+            return Ok(());
+        }
+        let mut known = BTreeSet::from([pid]);
+        loop {
+            // What was created since is watched if its creator was.
+            let fresh: Vec<i32> = family::threads(pid).into_iter().filter(|&tid| known.insert(tid)).collect();
+            if fresh.is_empty() {
+                return Ok(());
+            }
+            for tid in fresh {
+                self.add_thread(source, tid).map_err(|cause| SampleError::System {
+                    what: "open a sampling event for every thread (raise the limit: ulimit -n)",
+                    cause,
+                })?;
+            }
+        }
+    }
+
+    fn add_thread(&mut self, source: &Source, tid: i32) -> io::Result<()> {
+        let kinds =
+            [(tracking_attributes(source), &self.tracking), (sampling_attributes(source), &self.samples)];
+        for (attributes, channels) in kinds {
+            for (channel, cpu) in channels.iter().zip(machine::online_processors()) {
+                match Event::open(&attributes, source.watched(Some(tid)), Some(cpu)) {
+                    Ok(event) => {
+                        event.write_to(&channel.event)?;
+                        self.further.push(event);
+                    }
+                    // It has ended.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Starts all events.
     ///
     /// # Errors
     /// The kernel's.
     pub fn enable(&self) -> io::Result<()> {
-        self.all().try_for_each(|channel| channel.event.enable())
+        self.all().try_for_each(Event::enable)
     }
 
     /// Stops all events; what is in the rings stays.
@@ -102,11 +145,12 @@ impl Channels {
     /// # Errors
     /// The kernel's.
     pub fn disable(&self) -> io::Result<()> {
-        self.all().try_for_each(|channel| channel.event.disable())
+        self.all().try_for_each(Event::disable)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Channel> {
-        self.tracking.iter().chain(&self.samples)
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        let channels = self.tracking.iter().chain(&self.samples).map(|channel| &channel.event);
+        channels.chain(&self.further)
     }
 
     /// Takes all records out of the rings.
@@ -142,6 +186,18 @@ impl Channels {
         let samples = smallest / 2 / self.largest_sample_bytes;
         Duration::from_secs(samples) / frequency_hz.max(1)
     }
+}
+
+/// The event that samples, which tells of nothing else.
+fn sampling_attributes(source: &Source) -> perf_event_attr {
+    let mut attributes = source.attributes;
+    attributes.set_mmap(0);
+    attributes.set_mmap2(0);
+    attributes.set_build_id(0);
+    attributes.set_comm(0);
+    attributes.set_comm_exec(0);
+    attributes.set_task(0);
+    attributes
 }
 
 /// An event that never fires and tells of processes, names and mappings.

@@ -102,6 +102,9 @@ impl Collector {
         }
         collector.add_process(root.pid, None, root.executable, Arc::new(space));
         collector.add_thread(root.pid, root.pid, root.name);
+        for (tid, name) in root.others {
+            collector.add_thread(root.pid, tid, name);
+        }
         collector
     }
 
@@ -359,6 +362,7 @@ mod tests {
             pid: 10,
             executable: b"/a".into(),
             name: "a".into(),
+            others: Vec::new(),
             mappings: vec![mapping(10, 0x1000, "/a")],
         };
         let options = Options { call_graph: CallGraph::FramePointers, ..Options::default() };

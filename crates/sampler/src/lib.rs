@@ -39,7 +39,7 @@ mod waits;
 mod warnings;
 
 pub use options::{CallGraph, Means, Options, Progress, Scope};
-pub use recording::record;
+pub use recording::{attach, record};
 pub use refusal::Refusal;
 pub use source::{Source, choose};
 
@@ -65,6 +65,14 @@ pub enum SampleError {
         /// Why not by stopping.
         stops: std::io::Error,
     },
+    /// A program that runs already is only sampled by events.
+    #[error(
+        "a program that runs already is sampled with performance events only; leave out --sampler ptrace"
+    )]
+    EventsAlone,
+    /// A program that runs already cannot be attached to.
+    #[error(transparent)]
+    Attach(#[from] timewise_target::attachable::AttachError),
     /// The system refused something that sampling needs.
     #[error("cannot {what}: {cause}; {}", timewise_target::remedy::remedy(.cause))]
     System {

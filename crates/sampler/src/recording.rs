@@ -1,4 +1,4 @@
-//! Recording a launched program from its first instruction to its end.
+//! Recording a launched program from its first instruction to its end, or one that runs already for a while.
 
 use crate::SampleError;
 use crate::channels::Channels;
@@ -14,11 +14,13 @@ use crate::source::{Source, choose};
 use crate::stops;
 use crate::waiting::Waiting;
 use crate::warnings;
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
-use timewise_profile::{Clock, Profile, RunKind};
+use std::time::{Duration, Instant};
+use timewise_profile::{Clock, Profile, Run, RunKind};
+use timewise_target::attachable;
 use timewise_target::launch::{Ended, Running, Stopped};
-use timewise_target::run;
+use timewise_target::run::{self, Period};
 use timewise_target::subject::Subject;
 
 /// However large the rings are, progress is told, memory is kept small and waiting threads are looked at, at this
@@ -36,7 +38,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// [`SampleError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleError> {
     let pid = stopped.pid();
-    let Prepared { way, subject, root, probe } = match prepare(pid, options) {
+    let Prepared { way, subject, root, probe } = match prepare(pid, options, Begun::No) {
         Ok(prepared) => prepared,
         Err(error) => {
             stopped.kill();
@@ -49,12 +51,48 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
     let digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
-    let followed = way.follow(running, &digestion, options)?;
+    let (followed, ended) = way.follow(running, &digestion, options)?;
+    let run = run::row(RunKind::Sampling, subject, &ended);
+    Ok(conclude(followed, digestion, probe, (run, Begun::No)))
+}
+
+/// Samples process `pid`, which runs already, all its threads and what it starts from now on, for `time`, or until
+/// it ends or `enough` says so, and gives one run likewise. The program notices nothing.
+///
+/// # Errors
+/// [`SampleError`]; the program runs on then.
+pub fn attach(
+    pid: i32,
+    time: Duration,
+    options: &Options,
+    enough: impl Fn() -> bool,
+) -> Result<Profile, SampleError> {
+    let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::Yes)?;
+    let collector = Collector::new(root, monotonic_ns(), way.counts_cycles(), options);
+    let mut period = Period::begin(pid);
+    let deadline = Instant::now() + time;
+    let digestion =
+        Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
+    let over = |pause: Duration| {
+        std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+        Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
+    };
+    let followed = way.follow_running(over, &digestion)?;
+    period.end(pid);
+    let run = run::row_of_period(RunKind::Sampling, subject, &period);
+    Ok(conclude(followed, digestion, probe, (run, Begun::Yes)))
+}
+
+/// What was recorded, once it is over.
+fn conclude(
+    followed: Followed,
+    digestion: Digestion,
+    probe: Probe,
+    (mut run, begun): (Run, Begun),
+) -> Profile {
     let mut collector = digestion.finish();
     collector.finish_waits(followed.ended_ns);
     let core = probe.finish();
-
-    let mut run = run::row(RunKind::Sampling, subject, &followed.ended);
     run.clock = Some(Clock {
         core_hz: core.mean_hz,
         core_hz_low: core.low_hz,
@@ -63,12 +101,13 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     });
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost.max(followed.lost_samples);
-    run.warnings = warnings::of(&run, &collector, collector.alive(), followed.whole_processors);
+    let left = if begun == Begun::Yes { 0 } else { collector.alive() };
+    run.warnings = warnings::of(&run, &collector, left, followed.whole_processors);
     run.warnings.extend(followed.precision);
     run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
-    Ok(Profile {
+    Profile {
         runs: vec![run],
         processes,
         threads: collector.threads,
@@ -77,7 +116,14 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         samples: collector.samples.into_vec(),
         waits: collector.waits.into_vec(),
         ..Profile::default()
-    })
+    }
+}
+
+/// Whether the program runs already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    No,
+    Yes,
 }
 
 /// All that a recording needs before its program may run.
@@ -98,7 +144,6 @@ enum Way {
 
 /// What came of a program under sampling.
 struct Followed {
-    ended: Ended,
     /// When it had ended, on the records' clock.
     ended_ns: u64,
     clock: Clock,
@@ -110,15 +155,17 @@ struct Followed {
     looks: Option<Refusal>,
 }
 
-fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
+fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
     let unknown = "read what the program is (/proc/PID)";
     let subject = Subject::of(pid as u32).map_err(failed(unknown))?;
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
     let way = match (options.means, choose(options, Some(pid))) {
+        (Means::Stops, _) if begun == Begun::Yes => return Err(SampleError::EventsAlone),
+        (_, chosen) if begun == Begun::Yes => Way::events(chosen?.0, &root, options, begun)?,
         (Means::Stops, _) => Way::stops(&root, None)?,
         (Means::Automatic, Err(why)) => Way::stops(&root, Some(why))?,
-        (_, chosen) => Way::events(chosen?.0, &root, options)?,
+        (_, chosen) => Way::events(chosen?.0, &root, options, begun)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
     if let Way::Events { channels, waiting, .. } = &way {
@@ -128,13 +175,20 @@ fn prepare(pid: i32, options: &Options) -> Result<Prepared, SampleError> {
 }
 
 impl Way {
-    fn events(mut source: Source, root: &Root, options: &Options) -> Result<Way, SampleError> {
+    fn events(mut source: Source, root: &Root, options: &Options, begun: Begun) -> Result<Way, SampleError> {
         let pid = root.pid as i32;
         let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
         let frequency_hz = cost::affordable_hz(options, cost);
         source.set_frequency(frequency_hz);
-        let channels = Channels::open(&source, pid, options.ring_bytes)?;
-        let waiting = Box::new(Waiting::of(pid, options));
+        let mut channels = Channels::open(&source, pid, options.ring_bytes)?;
+        let waiting = match begun {
+            Begun::No => Waiting::of(pid, options),
+            Begun::Yes => Waiting::of_running(pid, options),
+        };
+        if begun == Begun::Yes {
+            channels.add_threads(&source, pid)?;
+        }
+        let waiting = Box::new(waiting);
         Ok(Way::Events { source, frequency_hz, channels, waiting })
     }
 
@@ -159,36 +213,50 @@ impl Way {
         running: Running,
         digestion: &Digestion,
         options: &Options,
-    ) -> Result<Followed, SampleError> {
+    ) -> Result<(Followed, Ended), SampleError> {
+        let failed = |what| move |cause| SampleError::System { what, cause };
         match self {
-            Way::Events { source, frequency_hz, mut channels, waiting } => {
-                let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-                let (ended, looks) = follow_events(running, &mut channels, *waiting, digestion, pause)?;
-                Ok(Followed {
-                    ended,
-                    ended_ns: monotonic_ns(),
-                    looks,
-                    clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
-                    lost_samples: channels.lost_samples(),
-                    whole_processors: source.whole_processors,
-                    precision: None,
-                })
+            Way::Events { .. } => {
+                let followed = self.follow_running(|pause| running.ends_within(pause), digestion)?;
+                let ended = running.wait().map_err(failed("learn how the program ended"))?;
+                Ok((followed, ended))
             }
             Way::Stops { prepared, why } => {
                 let (ended, stops) = stops::follow(running, prepared, digestion, options)?;
                 let ended_ns = monotonic_ns();
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
-                Ok(Followed {
-                    ended,
+                let followed = Followed {
                     ended_ns,
                     looks: None,
                     clock: clock("ptrace".into(), stops.frequency_hz, false, 0),
                     lost_samples: 0,
                     whole_processors: false,
                     precision: Some(format!("sampled with ptrace{why}: {}", stops.precision)),
-                })
+                };
+                Ok((followed, ended))
             }
         }
+    }
+
+    /// Samples the program by events until `over`, which waits no longer than it is told.
+    fn follow_running(
+        self,
+        over: impl Fn(Duration) -> io::Result<bool>,
+        digestion: &Digestion,
+    ) -> Result<Followed, SampleError> {
+        let Way::Events { source, frequency_hz, mut channels, waiting } = self else {
+            return Err(SampleError::EventsAlone);
+        };
+        let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let looks = follow_events(over, &mut channels, *waiting, digestion, pause)?;
+        Ok(Followed {
+            ended_ns: monotonic_ns(),
+            looks,
+            clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
+            lost_samples: channels.lost_samples(),
+            whole_processors: source.whole_processors,
+            precision: None,
+        })
     }
 }
 
@@ -205,19 +273,18 @@ fn clock(event: String, frequency_hz: u32, counts_cycles: bool, precise_level: u
     }
 }
 
-/// Collects until the program ends; and why waiting threads were only looked at, if so.
+/// Collects until it is over: why waiting threads were only looked at, if so.
 fn follow_events(
-    running: Running,
+    over: impl Fn(Duration) -> io::Result<bool>,
     channels: &mut Channels,
     mut waiting: Waiting,
     digestion: &Digestion,
     pause: Duration,
-) -> Result<(Ended, Option<Refusal>), SampleError> {
+) -> Result<Option<Refusal>, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
-        let over = running.ends_within(pause).map_err(failed("wait for the program"))?;
-        if over {
+        if over(pause).map_err(failed("wait for the program"))? {
             break;
         }
         let now_ns = monotonic_ns();
@@ -226,11 +293,10 @@ fn follow_events(
         digestion.take(queue.release(now_ns));
     }
     let looks = waiting.finish(monotonic_ns(), |stamped| queue.push(stamped));
-    let ended = running.wait().map_err(failed("learn how the program ended"))?;
     channels.disable().map_err(failed("stop sampling"))?;
     channels.drain(|stamped| queue.push(stamped));
     digestion.take(queue.release_all());
-    Ok((ended, looks))
+    Ok(looks)
 }
 
 /// Now, on the clock that the records carry.

@@ -1,10 +1,11 @@
-//! The process that a recording begins with, as it stands before its first instruction.
+//! The process that a recording begins with, as it stands then.
 
 use crate::modules::present_mappings;
 use crate::record::RawMapping;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use timewise_target::family;
 
 /// The process that a recording begins with.
 #[derive(Debug)]
@@ -13,23 +14,31 @@ pub struct Root {
     pub pid: u32,
     /// Path of its executable.
     pub executable: Vec<u8>,
-    /// Name of its only thread.
+    /// Name of its first thread, the only one of a program that stands before its first instruction.
     pub name: String,
+    /// Its other threads, by id, with their names.
+    pub others: Vec<(u32, String)>,
     /// What it has mapped so far.
     pub mappings: Vec<RawMapping>,
 }
 
 impl Root {
-    /// Asks the system about the stopped process `pid`.
+    /// Asks the system about the process `pid`.
     ///
     /// # Errors
     /// The system's, if the process is gone or hidden from us.
     pub fn of(pid: u32) -> io::Result<Root> {
-        let name = fs::read(format!("/proc/{pid}/comm"))?;
+        let named = |bytes: Vec<u8>| String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned();
+        let name = named(fs::read(format!("/proc/{pid}/comm"))?);
+        let others = family::threads(pid as i32).into_iter().map(|tid| tid as u32).filter(|&tid| tid != pid);
+        // One without a name ended meanwhile.
+        let others = others
+            .filter_map(|tid| Some((tid, named(fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?))));
         Ok(Root {
+            others: others.collect(),
             pid,
             executable: fs::read_link(format!("/proc/{pid}/exe"))?.into_os_string().into_vec(),
-            name: String::from_utf8_lossy(name.trim_ascii_end()).into_owned(),
+            name,
             mappings: present_mappings(pid)?,
         })
     }

@@ -33,6 +33,16 @@ impl Waiting {
         Waiting { pid, options: options.clone(), means }
     }
 
+    /// For a process that runs already: its threads are looked at, whichever there are.
+    pub fn of_running(pid: i32, options: &Options) -> Waiting {
+        let why = Refusal {
+            event: "context-switches".into(),
+            why: "they are not watched in a program that runs already".into(),
+            enable: None,
+        };
+        Waiting { pid, options: options.clone(), means: looks(pid, options, why) }
+    }
+
     /// Starts to watch.
     ///
     /// # Errors

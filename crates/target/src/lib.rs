@@ -3,8 +3,10 @@
 //! Start reading at [`launch::Launch`].
 
 pub mod address_space;
+pub mod attachable;
 pub mod cpu_time;
 pub mod family;
+pub mod group;
 pub mod halt;
 pub mod launch;
 pub mod machine;
@@ -14,7 +16,8 @@ pub mod modules;
 pub mod perf;
 pub mod program;
 pub mod remedy;
-mod restart;
+pub mod restart;
+pub mod rseq;
 pub mod run;
 pub mod seize;
 pub mod status;

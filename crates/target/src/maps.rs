@@ -1,6 +1,7 @@
 //! What a process has mapped now, as the kernel lists it.
 
 use std::io;
+use std::ops::Range;
 
 /// An executable mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,21 @@ pub struct Mapped {
 pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
     Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+}
+
+/// All ranges of addresses that process `pid` has mapped, in order.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn ranges(pid: i32) -> io::Result<Vec<Range<u64>>> {
+    // Paths may be of any bytes.
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let text = String::from_utf8_lossy(&text);
+    let range = |line: &str| {
+        let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+        Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+    };
+    Ok(text.lines().filter_map(range).collect())
 }
 
 /// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`; the path may be of any bytes.

@@ -6,8 +6,12 @@
 
 use crate::trace::{Registers, Tracee};
 
-/// The kernel's own result for "make the call again, unless a handler of a signal ran, then it is `EINTR`".
+/// The kernel's own results for "make the call again": if a handler of a signal ran, then only if it asks for that;
+/// in any case; unless a handler ran, then it is `EINTR`; and by a call that knows how much of it is done.
+const RESTART: i64 = -512;
+const RESTART_ALWAYS: i64 = -513;
 const RESTART_IF_NO_HANDLER: i64 = -514;
+const CONTINUE: i64 = -516;
 const INTERRUPTED: i64 = -(libc::EINTR as i64);
 
 /// The code segment of 64-bit programs, and the instruction by which they call the kernel.
@@ -44,10 +48,33 @@ const WAITING: [libc::c_long; 23] = [
 
 /// Has the call of a stopped thread that gave `EINTR` for our stop made again.
 pub fn undo_interruption(tracee: Tracee, registers: &Registers) {
-    if was_interrupted(registers) && is_system_call(tracee, registers) {
-        let rax = RESTART_IF_NO_HANDLER as u64;
+    let rax = result_to_restart(tracee, registers);
+    if rax != registers.rax {
         // If it was killed meanwhile, nothing has to be set right.
         let _ = tracee.set_registers(&Registers { rax, ..*registers });
+    }
+}
+
+/// The registers of a stopped thread, before the system call that it was in if that is to be made again.
+pub fn rewound(tracee: Tracee, registers: &Registers) -> Registers {
+    if !in_system_call(registers) || registers.cs != LONG_MODE {
+        return *registers;
+    }
+    let rax = match registers.rax as i64 {
+        RESTART | RESTART_ALWAYS | RESTART_IF_NO_HANDLER => registers.orig_rax,
+        CONTINUE => libc::SYS_restart_syscall as u64,
+        INTERRUPTED if was_interrupted(registers) && is_system_call(tracee, registers) => registers.orig_rax,
+        _ => return *registers,
+    };
+    Registers { rax, rip: registers.rip - SYSCALL.len() as u64, ..*registers }
+}
+
+/// The result of a stopped thread's system call with which the kernel makes it again, if it gave `EINTR` for our
+/// stop; else the one that it has.
+pub fn result_to_restart(tracee: Tracee, registers: &Registers) -> u64 {
+    match was_interrupted(registers) && is_system_call(tracee, registers) {
+        true => RESTART_IF_NO_HANDLER as u64,
+        false => registers.rax,
     }
 }
 

@@ -2,8 +2,61 @@
 
 use crate::launch::Ended;
 use crate::machine;
+use crate::status::Status;
 use crate::subject::Subject;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Exit, Machine, Run, RunKind};
+
+/// A time during which a program was observed that ran before.
+#[derive(Clone, Copy, Debug)]
+pub struct Period {
+    began: Instant,
+    started_unix_ns: i64,
+    elapsed: Duration,
+    /// CPU time, user and kernel, in the system's ticks: what it had used before, then what it used meanwhile.
+    ticks: (u64, u64),
+}
+
+impl Period {
+    /// It begins now, for process `pid`.
+    pub fn begin(pid: i32) -> Period {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Period {
+            began: Instant::now(),
+            started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
+            elapsed: Duration::ZERO,
+            ticks: ticks(pid).unwrap_or_default(),
+        }
+    }
+
+    /// It is over. Of a process that is gone nobody knows what CPU time it used.
+    pub fn end(&mut self, pid: i32) {
+        self.elapsed = self.began.elapsed();
+        let (user, kernel) = ticks(pid).unwrap_or(self.ticks);
+        self.ticks = (user.saturating_sub(self.ticks.0), kernel.saturating_sub(self.ticks.1));
+    }
+}
+
+fn ticks(pid: i32) -> Option<(u64, u64)> {
+    let status = Status::of_process(pid)?;
+    Some((status.cpu_ticks - status.kernel_ticks, status.kernel_ticks))
+}
+
+/// The row of a run of a program that was observed for a period, likewise.
+pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
+    // SAFETY: passes no memory.
+    let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+    let time = |ticks: u64| Duration::from_nanos(ticks * (1_000_000_000 / ticks_per_second));
+    let ended = Ended {
+        wait_status: 0,
+        started_unix_ns: period.started_unix_ns,
+        elapsed: period.elapsed,
+        user: time(period.ticks.0),
+        kernel: time(period.ticks.1),
+        max_resident_bytes: 0,
+    };
+    Run { exit: Exit::Unknown, ..row(kind, subject, &ended) }
+}
 
 /// The row of a run that has ended, without a clock and warnings.
 pub fn row(kind: RunKind, subject: Subject, ended: &Ended) -> Run {

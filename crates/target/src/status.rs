@@ -15,6 +15,8 @@ pub struct Status {
     pub parent: i32,
     /// CPU time used, in the system's clock ticks.
     pub cpu_ticks: u64,
+    /// What of that passed in the kernel, likewise.
+    pub kernel_ticks: u64,
     /// Bytes mapped.
     pub mapped_bytes: u64,
     /// Which program it executes.
@@ -59,6 +61,7 @@ impl Status {
             ended: matches!(state, "Z" | "X"),
             parent: field(4)?.parse().ok()?,
             cpu_ticks: number(14)? + number(15)?,
+            kernel_ticks: number(15)?,
             mapped_bytes: number(23).unwrap_or_default(),
             image: ProgramImage {
                 code: (number(26).unwrap_or_default(), number(27).unwrap_or_default()),

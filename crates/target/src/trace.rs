@@ -6,15 +6,23 @@ use std::mem::MaybeUninit;
 /// The program's registers as `ptrace` gives them.
 pub type Registers = libc::user_regs_struct;
 
+/// The vector registers, likewise.
+pub type Vectors = libc::user_fpregs_struct;
+
 /// A thread that is stopped and traced by the calling thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracee {
     tid: libc::pid_t,
+    /// Address of an instruction in its memory by which it can call the system, if one is known.
+    gate: Option<u64>,
 }
 
 /// The signals that wait while something is done in a thread's name. The trap that says it is done does not:
 /// the kernel takes the handler away from one that is blocked.
 const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
+
+/// The flags register with none of those set that a program may set; one bit always is.
+const NO_FLAGS: u64 = 2;
 
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
@@ -26,7 +34,18 @@ fn check(result: libc::c_long) -> io::Result<()> {
 impl Tracee {
     /// The thread `tid`, which must be stopped and traced by the calling thread; else all calls fail.
     pub fn new(tid: i32) -> Tracee {
-        Tracee { tid }
+        Tracee { tid, gate: None }
+    }
+
+    /// The same, with the address of a `syscall` instruction to make calls in its name by. Its code then stays
+    /// untouched, which other threads may execute.
+    pub fn with_gate(self, gate: Option<u64>) -> Tracee {
+        Tracee { gate, ..self }
+    }
+
+    /// Its number.
+    pub fn tid(self) -> i32 {
+        self.tid
     }
 
     /// Lets it run, no longer traced.
@@ -58,6 +77,28 @@ impl Tracee {
     pub fn set_registers(self, registers: &Registers) -> io::Result<()> {
         // SAFETY: the kernel reads one structure.
         check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.tid, 0, std::ptr::from_ref(registers)) })
+    }
+
+    /// Its vector registers, their first 16 bytes, and those of the x87.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn vectors(self) -> io::Result<Vectors> {
+        let mut vectors = MaybeUninit::<Vectors>::uninit();
+        // SAFETY: the kernel fills the whole structure on success.
+        unsafe {
+            check(libc::ptrace(libc::PTRACE_GETFPREGS, self.tid, 0, vectors.as_mut_ptr()))?;
+            Ok(vectors.assume_init())
+        }
+    }
+
+    /// Sets them; what they hold beyond stays.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_vectors(self, vectors: &Vectors) -> io::Result<()> {
+        // SAFETY: the kernel reads one structure.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETFPREGS, self.tid, 0, std::ptr::from_ref(vectors)) })
     }
 
     /// Reads 8 bytes of its memory, whatever their protection.
@@ -103,16 +144,22 @@ impl Tracee {
         Ok(())
     }
 
-    /// Makes a system call in its name, at its present program counter, and leaves registers and code as
-    /// they were. Signals wait until then.
+    /// Makes a system call in its name, at its present program counter if no instruction for that is known, and
+    /// leaves registers and code as they were. Signals wait until then.
     ///
     /// # Errors
     /// Those of the call itself, or of `ptrace`.
     pub fn system_call(self, number: libc::c_long, arguments: [u64; 6]) -> io::Result<u64> {
         let before = self.registers()?;
-        let code = self.peek(before.rip)?;
-        self.poke(before.rip, code & !0xffff | 0x050f)?;
+        let code = match self.gate {
+            Some(_) => None,
+            None => Some(self.peek(before.rip)?),
+        };
+        if let Some(code) = code {
+            self.poke(before.rip, code & !0xffff | 0x050f)?;
+        }
         let mut registers = before;
+        registers.rip = self.gate.unwrap_or(before.rip);
         registers.rax = number as u64;
         registers.orig_rax = u64::MAX;
         [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
@@ -122,7 +169,9 @@ impl Tracee {
         let stepped = self.step();
         self.set_signal_mask(mask)?;
         let result = self.registers().map(|r| r.rax as i64);
-        self.poke(before.rip, code)?;
+        if let Some(code) = code {
+            self.poke(before.rip, code)?;
+        }
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
         stepped?;
         match result? {
@@ -178,17 +227,16 @@ impl Tracee {
         Ok(Some(libc::WSTOPSIG(status)))
     }
 
-    /// Runs code in its name from `entry` on until it stops itself with a trap instruction, with `argument` in
-    /// `rdi` and `stack` as its stack pointer, and leaves registers as they were. Other signals wait until then.
+    /// Runs code in its name from `entry` on until it stops itself with a trap instruction, with arguments in `rdi`
+    /// and `rsi` and `stack` as its stack pointer, and leaves registers as they were. Other signals wait until then.
     ///
     /// # Errors
     /// Those of `ptrace`, and what stopped the code if it was something else.
-    pub fn run_to_trap(self, entry: u64, argument: u64, stack: u64) -> io::Result<()> {
+    pub fn run_to_trap(self, entry: u64, [rdi, rsi]: [u64; 2], stack: u64) -> io::Result<()> {
         let before = self.registers()?;
-        let mut vectors = MaybeUninit::<libc::user_fpregs_struct>::uninit();
-        // SAFETY: the kernel fills the whole structure on success.
-        check(unsafe { libc::ptrace(libc::PTRACE_GETFPREGS, self.tid, 0, vectors.as_mut_ptr()) })?;
-        let start = Registers { rip: entry, rdi: argument, rsp: stack, orig_rax: u64::MAX, ..before };
+        let vectors = self.vectors()?;
+        let start =
+            Registers { rip: entry, rdi, rsi, rsp: stack, eflags: NO_FLAGS, orig_rax: u64::MAX, ..before };
         self.set_registers(&start)?;
         let mask = self.signal_mask()?;
         self.set_signal_mask(ALL_BUT_TRAP)?;
@@ -196,8 +244,7 @@ impl Tracee {
         let ran = check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, 0) })
             .and_then(|()| self.wait_for_trap("run to its trap"));
         self.set_signal_mask(mask)?;
-        // SAFETY: the kernel reads the structure that it filled.
-        check(unsafe { libc::ptrace(libc::PTRACE_SETFPREGS, self.tid, 0, vectors.as_ptr()) })?;
+        self.set_vectors(&vectors)?;
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
         ran
     }

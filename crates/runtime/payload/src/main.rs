@@ -42,10 +42,16 @@ unsafe extern "C" fn timewise_start() {
         "jmp {handle}",
         ".balign {step}",
         "jmp {restore}",
+        ".balign {step}",
+        "jmp {visit}",
+        ".balign {step}",
+        "jmp {join}",
         count = sym timewise_runtime::entry::enter_start,
         prepare = sym timewise_tracer::entry::enter_prepare,
         handle = sym timewise_tracer::entry::enter_handler,
         restore = sym timewise_tracer::entry::restore,
+        visit = sym timewise_runtime::entry::enter_visit,
+        join = sym timewise_runtime::entry::enter_join,
         step = const timewise_abi::tracing::ENTRY_BYTES,
     )
 }

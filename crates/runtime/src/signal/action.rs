@@ -110,7 +110,7 @@ pub fn clear(actions: &Actions) {
     }
 }
 
-/// Learns what the process starts with, which is nothing but defaults and ignored signals, and takes over.
+/// Learns what is done about signals up to now, and takes over.
 pub fn set_up(area: &mut ThreadArea) {
     area.actions = PROCESS.with(|process| {
         let process = process.as_ref().expect("just set up");
@@ -120,11 +120,17 @@ pub fn set_up(area: &mut ThreadArea) {
     for signal in changeable() {
         let Ok(action) = kernel(signal, None) else { continue };
         actions.set(signal, action);
-        if action.handler == DEFAULT && ends_by_default(signal) {
+        if action.handler != IGNORE {
             let _ = install(signal, action);
         }
     }
-    super::begin(area);
+}
+
+/// Tells the kernel what the program wants done, as it would know it natively.
+pub fn give_actions_back(area: &ThreadArea) {
+    for signal in changeable() {
+        let _ = kernel(signal, Some(super::actions(area).get(signal)));
+    }
 }
 
 /// The program changes what is to be done, or asks: what was to be done before.

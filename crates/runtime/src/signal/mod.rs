@@ -9,12 +9,14 @@ mod action;
 mod added;
 mod deliver;
 mod frame;
+mod leave;
 mod receive;
 mod recover;
 pub mod stop;
 
-pub use action::{CLEARED, change, clear, renew, set_up};
+pub use action::{CLEARED, change, clear, give_actions_back, renew, set_up};
 pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
+pub use leave::{can_leave, leave};
 pub use receive::let_in;
 
 use crate::sys::{call, number, signal};
@@ -55,5 +57,24 @@ pub fn own_stack(area: &ThreadArea) -> Stack {
 pub fn begin(area: &ThreadArea) {
     let stack = own_stack(area);
     // SAFETY: the stack lies in the thread's own area and serves for nothing else.
+    let _ = unsafe { call(number::SIGALTSTACK, [(&raw const stack) as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// The stack for handlers that the kernel knows of, before [`begin`].
+pub fn stack_in_force() -> Stack {
+    let mut stack = Stack::default();
+    // SAFETY: writes the structure.
+    let asked = unsafe { call(number::SIGALTSTACK, [0, (&raw mut stack) as u64, 0, 0, 0, 0]) };
+    match asked {
+        Ok(_) if stack.flags & SS_DISABLE == 0 => Stack { flags: stack.flags & SS_AUTODISARM, ..stack },
+        _ => Stack { flags: SS_DISABLE, ..Stack::default() },
+    }
+}
+
+/// Tells the kernel of the program's stack for handlers, as it knows it natively.
+pub fn give_stack_back(area: &ThreadArea) {
+    let none = Stack { flags: SS_DISABLE, ..Stack::default() };
+    let stack = if area.handler_stack.size == 0 { none } else { area.handler_stack };
+    // SAFETY: what the program asked for; the thread stands on a stack of the host's.
     let _ = unsafe { call(number::SIGALTSTACK, [(&raw const stack) as u64, 0, 0, 0, 0, 0]) };
 }

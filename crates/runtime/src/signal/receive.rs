@@ -10,7 +10,7 @@ use crate::state::{PROCESS, Process};
 use crate::system_call::{self, return_by};
 use core::arch::asm;
 use core::sync::atomic::Ordering;
-use timewise_abi::thread::{HELD_FRAME, ThreadArea, state};
+use timewise_abi::thread::{HELD_FRAME, Registers, ThreadArea, state};
 
 /// What a system call answers that a signal interrupted.
 const INTERRUPTED: u64 = -4i64 as u64;
@@ -124,7 +124,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
     let ends = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before signals were");
         let origin = match place {
-            Some(place) => in_call(process, area, frame, place),
+            Some(place) => in_call(process, area, &mut frame.registers, place),
             None => recover(process, area, &mut frame.registers),
         };
         if stops {
@@ -167,11 +167,10 @@ fn this() -> *mut ThreadArea {
 }
 
 /// The thread is at a system call of the program's, at the end of a block.
-fn in_call(process: &Process, area: &ThreadArea, frame: &mut Frame, place: Own) -> Origin {
+pub(super) fn in_call(process: &Process, area: &ThreadArea, registers: &mut Registers, place: Own) -> Origin {
     let from = area.position.load(Ordering::Relaxed);
     let Some(block) = process.blocks.get(from as usize) else { return OUTSIDE };
     let next = area.registers.rip;
-    let registers = &mut frame.registers;
     let after = entry::system_call as *const () as u64 + SYSCALL_LENGTH;
     if place == Own::AfterCall {
         (registers.rip, registers.rcx) = (next, next);

@@ -8,6 +8,8 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
 
+const WAKE_PRIVATE: u64 = 129;
+
 /// How long is waited before looking again.
 const PATIENCE_NS: u64 = 10_000_000;
 
@@ -50,9 +52,12 @@ impl<T> Lock<T> {
         while self.state.swap(WAITED_FOR, Ordering::Acquire) != FREE {
             const WAIT_PRIVATE: u64 = 128;
             let word = self.state.as_ptr() as u64;
-            // Not for ever: a thread that gives the lock back may not be allowed to wake others by then.
+            // Once confined not for ever: a thread that gives the lock back may not be allowed to wake others by
+            // then. Else without end: interrupted, a wait with an end takes the place of what the kernel noted of
+            // a call of the program's that is to go on.
             let timeout = [0u64, PATIENCE_NS];
-            let arguments = [word, WAIT_PRIVATE, u64::from(WAITED_FOR), timeout.as_ptr() as u64, 0, 0];
+            let end = if filter::is_confined() { timeout.as_ptr() as u64 } else { 0 };
+            let arguments = [word, WAIT_PRIVATE, u64::from(WAITED_FOR), end, 0, 0];
             // A wait that is interrupted goes on by another call, which the kernel makes without being asked.
             let may_wait = filter::allows(number::RESTART_SYSCALL, &[0; 6]);
             // SAFETY: waits while the word says so; changes nothing. An error means: look again.
@@ -62,10 +67,16 @@ impl<T> Lock<T> {
         }
     }
 
+    /// Has all threads that wait look anew whether they may wait without end.
+    pub fn wake_all(&self) {
+        let arguments = [self.state.as_ptr() as u64, WAKE_PRIVATE, i32::MAX as u64, 0, 0, 0];
+        // SAFETY: wakes waiters; changes nothing.
+        let _ = unsafe { call(number::FUTEX, arguments) };
+    }
+
     /// Gives the lock back after [`Lock::with_and_keep`].
     pub fn release(&self) {
         if self.state.swap(FREE, Ordering::Release) == WAITED_FOR {
-            const WAKE_PRIVATE: u64 = 129;
             let word = self.state.as_ptr() as u64;
             // SAFETY: wakes a waiter; changes nothing.
             let _ = unsafe { call(number::FUTEX, [word, WAKE_PRIVATE, 1, 0, 0, 0]) };

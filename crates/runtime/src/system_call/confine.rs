@@ -33,6 +33,7 @@ pub fn confine(area: &mut ThreadArea) {
     if !restricts {
         return native(area);
     }
+    PROCESS.wake_all();
     area.returned = returned::FILTER;
     area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
     area.resume = entry::system_call_and_return as *const () as u64;

@@ -9,6 +9,7 @@ pub mod limit;
 mod memory;
 mod process;
 mod segment;
+mod sequences;
 mod signal;
 
 pub use process::{again, begin, expect};
@@ -20,8 +21,6 @@ use crate::sys::{Errno, number};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{ThreadArea, returned, state};
 
-const ENOSYS: i32 = 38;
-
 /// Decides what becomes of the system call that the thread is about to make.
 pub fn handle(area: &mut ThreadArea) {
     PROCESS.with(|process| {
@@ -32,9 +31,7 @@ pub fn handle(area: &mut ThreadArea) {
         area.position.store(exit.from, Ordering::Relaxed);
     });
     match area.registers.rax {
-        // Restartable sequences name addresses of the program's code, which never runs. The C library
-        // does without when the kernel does not have them.
-        number::RSEQ => answer(area, Err(Errno(ENOSYS))),
+        number::RSEQ => sequences::register(area),
         number::EXIT | number::EXIT_GROUP => process::end(area),
         number::FORK | number::VFORK | number::CLONE | number::CLONE3 => process::create(area),
         number::ARCH_PRCTL => segment::change(area),

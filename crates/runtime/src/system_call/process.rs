@@ -16,7 +16,7 @@ use crate::sys::{call, number, signal};
 use core::sync::atomic::Ordering;
 use timewise_abi::process::state::ENDED;
 use timewise_abi::signal::Stack;
-use timewise_abi::thread::{ThreadArea, returned, state};
+use timewise_abi::thread::{Sequences, ThreadArea, returned, state};
 use timewise_abi::view::Shared;
 use timewise_abi::{Failure, NONE};
 
@@ -65,6 +65,7 @@ pub fn create(area: &mut ThreadArea) {
         (*child).returned = kind;
         (*child).mask = area.mask;
         (*child).gs_base = area.gs_base;
+        (*child).sequences = if kind == returned::FORK { area.sequences } else { Sequences::default() };
         (*child).sharing =
             u32::from(kind == returned::SHARING || (kind == returned::THREAD && area.sharing == 1));
     }
@@ -111,6 +112,7 @@ fn fork(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Fai
     for (mine, inherited) in record.address_limits.iter().zip(&process.record.address_limits) {
         mine.store(inherited.load(Ordering::Relaxed), Ordering::Relaxed);
     }
+    record.attached.store(process.record.attached.load(Ordering::Relaxed), Ordering::Relaxed);
     record.counters.store(process.record.counters.load(Ordering::Relaxed), Ordering::Relaxed);
     let child = (area.shared + shared.register_thread(offset)?) as *mut ThreadArea;
     // SAFETY: just registered.

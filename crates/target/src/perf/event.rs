@@ -61,6 +61,16 @@ impl Event {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Has its records arrive in another event's ring, of the same processor.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_to(&self, other: &Event) -> io::Result<()> {
+        // SAFETY: this request takes a descriptor and no memory.
+        let result = unsafe { ioctls::SET_OUTPUT(self.fd.as_raw_fd(), other.fd.as_raw_fd()) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
     /// What the event has counted; it must have been opened without a read format.
     ///
     /// # Errors

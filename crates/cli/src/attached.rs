@@ -1,0 +1,79 @@
+//! Profiling a process that runs already: which, for how long, and when enough is enough.
+
+use crate::arguments::Program;
+use crate::signals;
+use std::time::Duration;
+use timewise_target::launch::Launch;
+
+/// What is profiled: a program that we launch, or a process that runs already.
+#[derive(clap::Args)]
+#[group(skip)]
+pub struct Profiled {
+    /// Attach to a process that runs already, with all its threads, and let it run on afterwards
+    #[arg(short = 'p', long, value_name = "PID", requires = "time", conflicts_with_all = ["command", "deterministic"])]
+    #[arg(value_parser = clap::value_parser!(i32).range(1..))]
+    pid: Option<i32>,
+    /// How long to stay attached: 30s, 500ms, 2m
+    #[arg(long = "for", id = "time", value_name = "TIME", requires = "pid", value_parser = parse_time)]
+    time: Option<Duration>,
+    #[command(flatten)]
+    program: Option<Program>,
+}
+
+/// Which of the two.
+pub enum Subject {
+    /// A program to launch.
+    Program(Launch),
+    /// A process that runs, and how long it is observed.
+    Process(i32, Duration),
+}
+
+impl Profiled {
+    /// Which of the two it is.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn subject(&self) -> anyhow::Result<Subject> {
+        match (self.pid.zip(self.time), &self.program) {
+            (Some((pid, time)), _) => Ok(Subject::Process(pid, time)),
+            (None, Some(program)) => Ok(Subject::Program(program.launch())),
+            (None, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
+        }
+    }
+}
+
+/// Whether we were asked to stop observing before the time is up.
+pub fn enough() -> bool {
+    signals::interruption().is_some()
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("its unit is none of ms, s, m, h".into()),
+    };
+    let number: f64 = number.parse().map_err(|_| "it is no number with a unit, such as 10s")?;
+    let time = Duration::try_from_secs_f64(number * seconds).map_err(|_| "it is too long")?;
+    if time.is_zero() { Err("it is no time at all".into()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, ms) in [("10s", 10_000), ("500ms", 500), ("2m", 120_000), ("0.5", 500), ("1h", 3_600_000)]
+        {
+            assert_eq!(parse_time(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "10 s", "5d", "-1s", "0s", "1e9h", "99999999999999999999h"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+}

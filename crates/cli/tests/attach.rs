@@ -1,0 +1,117 @@
+//! `--pid`: a program that runs already is profiled for a while, counts are exact, and it runs on unharmed.
+
+mod command;
+
+use command::{Outcome, Place};
+use serde_json::Value;
+
+const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
+
+/// Whatever a process under count maps.
+const TRACES: &str = "^2[0-9a-f]{11}-|^7[89a-f][0-9a-f]{6}-|memfd:timewise";
+
+/// A crowd of threads in all kinds of states (`suite/torture/crowd.c`).
+fn crowd(place: &Place) {
+    let source = format!("{}/../../suite/torture/crowd.c", env!("CARGO_MANIFEST_DIR"));
+    let built = place.shell(&format!("cc -O1 -g -pthread '{source}' -o crowd"));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+}
+
+fn assert_unharmed(outcome: &Outcome) {
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+}
+
+/// The program makes 1000 steps before, 123,456 meanwhile and 5 afterwards.
+#[test]
+fn counts_are_those_between_attaching_and_letting_go() {
+    let place = Place::new();
+    place.write("rounds.c", include_str!("programs/rounds.c"));
+    let outcome = place.shell(&format!(
+        "set -e; cc -O1 -g rounds.c -o rounds; mkfifo in; ./rounds < in > out & pid=$!; exec 3> in
+         answered() {{ until [ \"$(tail -1 out)\" = $1 ]; do sleep 0.01; done; }}
+         echo 1000 >&3; answered 1000
+         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
+         until grep -q memfd:timewise /proc/$pid/maps; do sleep 0.01; done
+         echo 123456 >&3; answered 124456
+         kill -TERM $own; wait $own
+         ! grep -E '{TRACES}' /proc/$pid/maps
+         echo 5 >&3; answered 124461
+         exec 3>&-; wait $pid; timewise verify"
+    ));
+    assert_unharmed(&outcome);
+    assert!(outcome.stderr.contains("exact"), "{}", outcome.stderr);
+    let report = place.shell("timewise report --by function --format json");
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let step = report["rows"].as_array().unwrap().iter().find(|row| row["function"] == "step").unwrap();
+    assert_eq!(step["calls"], 123_456, "{step}");
+}
+
+#[test]
+fn threads_in_all_kinds_of_states_see_nothing_of_it() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(&format!(
+        "./crowd 8 & pid=$!; sleep 0.5; failed=0
+         for i in 1 2 3; do
+           timewise count --pid $pid --for 500ms && timewise verify || failed=1
+           grep -E '{TRACES}' /proc/$pid/maps && failed=1
+         done
+         wait $pid && exit $failed"
+    ));
+    assert_unharmed(&outcome);
+}
+
+/// Killed, nobody gives the program back: it runs on as it is.
+#[test]
+fn whoever_is_killed_leaves_the_program_running() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(&format!(
+        "./crowd 4 & pid=$!; sleep 0.5
+         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
+         until grep -q memfd:timewise /proc/$pid/maps; do sleep 0.01; done
+         sleep 0.5; kill -KILL $own; wait $pid"
+    ));
+    assert_unharmed(&outcome);
+}
+
+#[test]
+fn a_program_that_ends_meanwhile_is_counted_up_to_then() {
+    let place = Place::new();
+    let outcome = place.shell(
+        "bash -c 'for ((i = 0; i < 300000; i++)); do :; done; exec sleep 0.3' & pid=$!; sleep 0.2
+         timewise count --pid $pid --for 1m && timewise verify && wait $pid",
+    );
+    assert_unharmed(&outcome);
+    let executables: Vec<_> = place.profile().processes.iter().map(|process| process.pid).collect();
+    assert!(!executables.is_empty());
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_told_in_a_line() {
+    let place = Place::new();
+    place.write("unfit.c", include_str!("programs/unfit.c"));
+    let built = place.shell("cc unfit.c -o unfit");
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let gone = place.shell("true & wait $!; timewise count --pid $! --for 1s");
+    assert_eq!(gone.status, Some(127), "{}", gone.stderr);
+    assert!(
+        gone.stderr.contains("there is no process") && gone.stderr.lines().count() == 1,
+        "{}",
+        gone.stderr
+    );
+    for (program, said) in [
+        ("./unfit gs", "segment register gs"),
+        ("./unfit seccomp", "restricted its system calls"),
+        ("./unfit traced", "traces it already"),
+    ] {
+        let outcome = place.shell(&format!(
+            "{program} > ready & pid=$!; until grep -q . ready; do sleep 0.01; done
+             timewise count --pid $pid --for 1s; status=$?; kill -9 $pid && exit $status"
+        ));
+        assert_eq!(outcome.status, Some(126), "{program}: {}", outcome.stderr);
+        let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("timewise:")).collect();
+        assert!(lines.len() == 1 && lines[0].contains(said), "{program}: {}", outcome.stderr);
+        assert!(!place.has("profile.tw"));
+    }
+}

@@ -1,0 +1,35 @@
+/* Waits in a state in which it cannot be attached to. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+    const char *state = count > 1 ? arguments[1] : "";
+    static long base;
+    if (!strcmp(state, "gs") && syscall(SYS_arch_prctl, 0x1001, &base)) return 1;
+    if (!strcmp(state, "seccomp")) {
+        struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        struct sock_fprog program = {1, &allow};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
+    }
+    int is_traced = !strcmp(state, "traced");
+    if (is_traced) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    int is_parent = is_traced && fork();
+    /* The child traces its parent, and ends with it. */
+    if (is_traced && !is_parent) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (ptrace(PTRACE_SEIZE, getppid(), 0, 0)) return 1;
+    }
+    if (!is_parent) {
+        puts("ready");
+        fflush(stdout);
+    }
+    for (;;) pause();
+}

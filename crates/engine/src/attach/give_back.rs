@@ -1,0 +1,221 @@
+//! Giving a program back: its threads leave translated code and run natively, with all that they had before.
+
+use super::visit::Visits;
+use crate::arena::{self, Arena};
+use crate::count::CountError;
+use crate::inject::saved;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use timewise_abi::RESERVED_HIGH;
+use timewise_abi::process::{ProcessRecord, UNLIMITED, state};
+use timewise_abi::thread::{Sequences, ThreadArea};
+use timewise_abi::visit::{answer, task};
+use timewise_target::attachable::{self, AttachError};
+use timewise_target::group::Group;
+use timewise_target::maps;
+use timewise_target::restart::result_to_restart;
+use timewise_target::rseq::Registration;
+use timewise_target::trace::{Registers, Tracee};
+
+/// How long it is tried to stop a process's threads outside the runtime.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a thread runs on at a time that is found at work in the runtime.
+const MOMENT: Duration = Duration::from_micros(100);
+
+/// How long it is waited for processes that were just made.
+const BIRTH: Duration = Duration::from_millis(20);
+
+/// A thread on its way out.
+pub struct Leaving {
+    /// The thread, which stands.
+    pub tracee: Tracee,
+    /// Where it was stopped.
+    pub stopped: Registers,
+    /// Its thread area; none for a thread that runs natively.
+    pub area: Option<*mut ThreadArea>,
+}
+
+/// Gives all processes under count back: a sentence for each that goes on under count.
+pub fn give_back_all(arena: &Arena, visits: &Visits) -> Vec<String> {
+    let mut done = BTreeSet::new();
+    let mut kept = Vec::new();
+    loop {
+        let open: Vec<i32> = counted(arena).into_iter().filter(|pid| !done.contains(pid)).collect();
+        if open.is_empty() {
+            std::thread::sleep(BIRTH);
+            if counted(arena).into_iter().all(|pid| done.contains(&pid)) {
+                return kept;
+            }
+        }
+        for pid in open {
+            done.insert(pid);
+            match give_back(arena, visits, pid) {
+                Ok(()) => {}
+                Err(_) if !attachable::lives(pid) => {}
+                Err(error) => kept.push(format!("process {pid} runs on under count: {error}")),
+            }
+        }
+    }
+}
+
+/// Processes that execute translated code.
+fn counted(arena: &Arena) -> Vec<i32> {
+    records(arena)
+        .filter(|record| record.state.load(Ordering::Acquire) == state::RUNNING)
+        .map(|record| record.pid.load(Ordering::Acquire) as i32)
+        .filter(|&pid| pid != 0 && is_ours(pid))
+        .collect()
+}
+
+fn records(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
+    let mut next = arena.shared().header().latest_process.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        let record = arena.process(next)?;
+        let before = record.previous.load(Ordering::Acquire);
+        // Space is handed out in order.
+        next = if before < next { before } else { 0 };
+        Some(record)
+    })
+}
+
+/// Whether the shared file is mapped in a process where it is in those under count.
+fn is_ours(pid: i32) -> bool {
+    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == arena::BASE))
+}
+
+fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError> {
+    let mut group = Group::stop(pid, PATIENCE)?;
+    let leaving = out_of_the_runtime(arena, visits, &mut group)?;
+    let system = |what| move |cause| CountError::System { what, cause };
+    let mut natives = Vec::new();
+    for thread in &leaving {
+        natives.push(native(visits, thread).map_err(system("take a thread out of translated code"))?);
+    }
+    let Some((last, area)) = leaving.iter().find_map(|thread| Some((thread.tracee, thread.area?))) else {
+        return Err(AttachError::Gone(pid).into());
+    };
+    take_away(visits, last, area).map_err(system("take the runtime out of the program"))?;
+    for (thread, native) in leaving.iter().zip(&natives) {
+        if let Some(sequence) = sequences(thread) {
+            // Without them it goes slower ways, as in a kernel that does not have them.
+            let _ = sequence.renew(thread.tracee);
+        }
+        thread.tracee.set_registers(native).map_err(system("set registers"))?;
+        group.keep_registers(thread.tracee.tid());
+    }
+    restore_limit(arena, pid);
+    if let Some(record) = records(arena).find(|record| record.pid.load(Ordering::Relaxed) == pid as u32) {
+        record.state.store(state::ENDED, Ordering::Release);
+    }
+    Ok(())
+}
+
+/// Lets threads run on that are at work in the runtime, until all stand outside.
+fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
+    let system = |cause| CountError::System { what: "look at a thread", cause };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (mut leaving, mut at_work) = (Vec::new(), Vec::new());
+        for tracee in group.tracees() {
+            if !group.stands(tracee.tid()) {
+                at_work.push(tracee.tid());
+                continue;
+            }
+            let stopped = tracee.registers().map_err(system)?;
+            let area = stopped.gs_base.checked_sub(arena::BASE).and_then(|offset| arena.thread(offset));
+            if let Some(area) = area {
+                // SAFETY: within the file; its thread stands.
+                unsafe { (*area).stopped = saved(&stopped) };
+                if visits.make(tracee, area, task::ASK).map_err(system)? != answer::DONE {
+                    at_work.push(tracee.tid());
+                    continue;
+                }
+            }
+            leaving.push(Leaving { tracee, stopped, area });
+        }
+        if at_work.is_empty() && group.all_stand()? {
+            return Ok(leaving);
+        }
+        if Instant::now() > deadline {
+            return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());
+        }
+        group.run_on(&at_work, MOMENT)?;
+    }
+}
+
+/// Takes a thread out of translated code: the registers with which it goes on natively.
+///
+/// # Errors
+/// Those of `ptrace`.
+pub fn native(visits: &Visits, thread: &Leaving) -> io::Result<Registers> {
+    let Leaving { tracee, stopped, area } = thread;
+    let rax = result_to_restart(*tracee, stopped);
+    let Some(area) = *area else { return Ok(Registers { rax, ..*stopped }) };
+    let came = visits.make(*tracee, area, task::LEAVE)?;
+    // SAFETY: within the file; its thread stands, and wrote what is read.
+    let (program, gs_base, values) = unsafe { ((*area).registers, (*area).gs_base, (*area).vectors) };
+    if came == answer::VECTORS_IN_AREA {
+        let mut vectors = tracee.vectors()?;
+        let words = values.iter().flatten().flat_map(|&value| [value as u32, (value >> 32) as u32]);
+        vectors.xmm_space.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        tracee.set_vectors(&vectors)?;
+    } else if came != answer::DONE {
+        return Err(io::Error::other("the runtime is not at home"));
+    }
+    let [r8, r9, r10, r11, r12, r13, r14, r15] = program.r8_to_r15;
+    Ok(Registers {
+        r8,
+        r9,
+        r10,
+        r11,
+        r12,
+        r13,
+        r14,
+        r15,
+        rdi: program.rdi,
+        rsi: program.rsi,
+        rbp: program.rbp,
+        rbx: program.rbx,
+        rdx: program.rdx,
+        rax: if rax == stopped.rax { program.rax } else { rax },
+        rcx: program.rcx,
+        rsp: program.rsp,
+        rip: program.rip,
+        eflags: program.rflags,
+        gs_base,
+        ..*stopped
+    })
+}
+
+/// The restartable sequences that the kernel is to know of again.
+fn sequences(thread: &Leaving) -> Option<Registration> {
+    // SAFETY: within the file; its thread stands.
+    let Sequences { address, size, signature } = unsafe { (*thread.area?).sequences };
+    (address != 0).then(|| Registration::new(address, size, signature))
+}
+
+/// Puts back what the process had, and unmaps all that is ours. No thread may be in it.
+///
+/// # Errors
+/// Those of `ptrace`.
+pub fn take_away(visits: &Visits, tracee: Tracee, area: *mut ThreadArea) -> io::Result<()> {
+    visits.make(tracee, area, task::END)?;
+    let Range { start, end } = RESERVED_HIGH;
+    let arguments = [start, end - start, 0, 0, 0, 0];
+    tracee.system_call(libc::SYS_munmap, arguments).map(drop)
+}
+
+/// The limit on the address space is what the program takes it for.
+fn restore_limit(arena: &Arena, pid: i32) {
+    let Some(record) = records(arena).find(|record| record.pid.load(Ordering::Relaxed) == pid as u32) else {
+        return;
+    };
+    let [soft, hard] = record.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed));
+    if soft != UNLIMITED {
+        crate::address_limit::put_back(pid, [soft, hard]);
+    }
+}

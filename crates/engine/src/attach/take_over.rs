@@ -1,0 +1,175 @@
+//! Taking a program over that runs: its stopped threads go on under the translator.
+
+use super::give_back::{Leaving, native, take_away};
+use super::visit::Visits;
+use crate::address_limit;
+use crate::arena::{self, Arena};
+use crate::count::CountError;
+use crate::inject::{record_mappings, saved};
+use std::io;
+use std::sync::atomic::Ordering;
+use timewise_abi::thread::{Sequences, ThreadArea, state};
+use timewise_abi::visit::{answer, task};
+use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
+use timewise_injection::Payload;
+use timewise_target::attachable::AttachError;
+use timewise_target::group::Group;
+use timewise_target::maps;
+use timewise_target::restart::rewound;
+use timewise_target::rseq::{self, Registration};
+use timewise_target::trace::{Registers, Tracee};
+
+/// The code segment of 64-bit programs.
+const LONG_MODE: u64 = 0x33;
+
+/// A thread as it was found.
+struct Found {
+    tracee: Tracee,
+    registers: Registers,
+    sequence: Option<Registration>,
+}
+
+/// Takes over the process whose threads stand, and lets them go on.
+///
+/// # Errors
+/// Why that is impossible, or what the system refused. The program runs on as before.
+pub fn take_over(
+    arena: &Arena,
+    payload: &Payload,
+    visits: &Visits,
+    mut group: Group,
+) -> Result<(), CountError> {
+    let pid = group.pid();
+    let threads = look(&group)?;
+    let mut progress = Progress::default();
+    if let Err(error) = put_in(arena, payload, visits, (pid, &threads), &mut progress) {
+        put_back(visits, &threads, &progress);
+        return Err(error);
+    }
+    threads.iter().for_each(|thread| group.keep_registers(thread.tracee.tid()));
+    Ok(())
+}
+
+/// How far it came.
+#[derive(Default)]
+struct Progress {
+    /// The area of the first thread, once the runtime is mapped.
+    begun: Option<*mut ThreadArea>,
+    /// Threads whose sequences were withdrawn.
+    withdrawn: usize,
+    /// Areas of the threads that were made ready, in order.
+    joined: Vec<*mut ThreadArea>,
+}
+
+/// Undoes what was done before it failed, as far as the system lets us.
+fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
+    let areas = progress.joined.iter().copied().map(Some).chain(std::iter::repeat(None));
+    for (Found { tracee, registers, .. }, area) in threads.iter().zip(areas) {
+        if let Some(area) = area {
+            // SAFETY: a registered area, whose thread stands.
+            unsafe { (*area).stopped = saved(registers) };
+            let _ = native(visits, &Leaving { tracee: *tracee, stopped: *registers, area: Some(area) });
+        }
+    }
+    if let Some((first, area)) = threads.first().zip(progress.begun) {
+        let _ = take_away(visits, first.tracee, area);
+    }
+    for (number, Found { tracee, registers, sequence }) in threads.iter().enumerate() {
+        if let Some(sequence) = sequence.filter(|_| number < progress.withdrawn) {
+            let _ = sequence.renew(*tracee);
+        }
+        let _ = tracee.set_registers(registers);
+    }
+}
+
+/// Looks whether the program can be taken over where it stands, without changing anything.
+fn look(group: &Group) -> Result<Vec<Found>, CountError> {
+    let system = |what| move |cause| CountError::System { what, cause };
+    let pid = group.pid();
+    let unfit = |why: &str| CountError::Attach(AttachError::Unfit { pid, why: why.into() });
+    let ranges = maps::ranges(pid).map_err(system("read memory maps"))?;
+    let overlaps = |own: &std::ops::Range<u64>| ranges.iter().any(|r| r.start < own.end && own.start < r.end);
+    if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
+        return Err(unfit("it has mapped addresses that counting needs; launch it under timewise instead"));
+    }
+    let mut threads = Vec::new();
+    for tracee in group.tracees() {
+        let registers = tracee.registers().map_err(system("read registers"))?;
+        if registers.cs != LONG_MODE {
+            return Err(unfit("it executes 32-bit code"));
+        }
+        if registers.gs_base != 0 || registers.gs != 0 {
+            return Err(unfit(
+                "it uses the segment register gs, which counting needs; launch it under timewise instead",
+            ));
+        }
+        // A kernel that does not know the question is older than sequences in the C library.
+        let sequence = rseq::registration(tracee).unwrap_or(None);
+        if sequence.is_some_and(|sequence| sequence.is_in_sequence(tracee)) {
+            return Err(unfit("it has restartable sequences of its own; launch it under timewise instead"));
+        }
+        threads.push(Found { tracee, registers, sequence });
+    }
+    Ok(threads)
+}
+
+fn put_in(
+    arena: &Arena,
+    payload: &Payload,
+    visits: &Visits,
+    (pid, threads): (i32, &[Found]),
+    progress: &mut Progress,
+) -> Result<(), CountError> {
+    let system = |what| move |cause| CountError::System { what, cause };
+    let shared = arena.shared();
+    let first = threads.first().ok_or(AttachError::Gone(pid))?;
+    let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
+    let (process, area) = arena.register(first.tracee.tid() as u32, 0)?;
+    let mut areas = vec![area];
+    for _ in &threads[1..] {
+        areas.push(shared.register_thread(process).map_err(|_| CountError::Full)?);
+    }
+    address_limit::make_room(arena, process, 0, pid)?;
+    record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
+    timewise_injection::map(first.tracee, arena.file(), arena::BASE, payload, arena.image_offset())
+        .map_err(system("map the runtime into the program"))?;
+    let areas: Vec<_> = areas.iter().map(|&area| shared.thread(area)).collect();
+    progress.begun = Some(areas[0]);
+    visit(visits, first.tracee, areas[0], task::BEGIN)?;
+    for (thread, &area) in threads.iter().zip(&areas) {
+        if let Some(sequence) = thread.sequence {
+            sequence.withdraw(thread.tracee).map_err(system("withdraw its restartable sequences"))?;
+        }
+        progress.withdrawn += 1;
+        visit(visits, thread.tracee, area, task::JOIN)?;
+        progress.joined.push(area);
+    }
+    for (thread, &area) in threads.iter().zip(&areas) {
+        let before = rewound(thread.tracee, &thread.registers);
+        // SAFETY: a registered area, whose thread stands.
+        let area = unsafe { &mut *area };
+        area.registers = saved(&before);
+        if let Some(Registration { address, size, signature, .. }) = thread.sequence {
+            area.sequences = Sequences { address, size, signature };
+        }
+        area.tid.store(thread.tracee.tid() as u32, Ordering::Relaxed);
+        area.state.store(state::RUNNING, Ordering::Relaxed);
+        let start = Registers { rip: visits.join(), gs_base: area.this, orig_rax: u64::MAX, ..before };
+        thread.tracee.set_registers(&start).map_err(system("set registers"))?;
+    }
+    shared.process(process).attached.store(1, Ordering::Relaxed);
+    // From now on the record is complete, for whoever looks at it meanwhile.
+    shared.process(process).pid.store(pid as u32, Ordering::Release);
+    Ok(())
+}
+
+fn visit(visits: &Visits, tracee: Tracee, area: *mut ThreadArea, task: u64) -> Result<(), CountError> {
+    let what = "make the program ready for counting";
+    match visits.make(tracee, area, task) {
+        Ok(answer::DONE) => Ok(()),
+        Ok(_) => {
+            Err(CountError::System { what, cause: io::Error::other("its memory has no room near its code") })
+        }
+        Err(cause) => Err(CountError::System { what, cause }),
+    }
+}

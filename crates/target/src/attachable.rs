@@ -1,0 +1,149 @@
+//! Whether a process that runs already can be taken over, and in one line why not.
+
+use crate::machine;
+use crate::status::Status;
+use std::fs;
+use std::io;
+
+/// Why a process could not be taken over. It runs on.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// There is none (exit status 127).
+    #[error("there is no process {0}; see which there are: ps -e")]
+    NotFound(i32),
+    /// It is not one that can be attached to (exit status 126).
+    #[error("process {pid} cannot be attached to: {why}")]
+    Unfit {
+        /// Its id.
+        pid: i32,
+        /// Why not, and what to do.
+        why: String,
+    },
+    /// The system refused (exit status 126).
+    #[error("process {pid} cannot be attached to: {why} ({cause})")]
+    Refused {
+        /// Its id.
+        pid: i32,
+        /// Why, and what to do.
+        why: String,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// A thread did not stop (exit status 126).
+    #[error("thread {0} does not stop: it waits in the kernel, as for a child by vfork or a disk; try again")]
+    Stuck(i32),
+    /// It ended meanwhile.
+    #[error("process {0} ended before it could be attached to")]
+    Gone(i32),
+}
+
+impl AttachError {
+    /// The system refused to let us trace process `pid`.
+    pub fn refused(pid: i32, cause: io::Error) -> AttachError {
+        if let Some(why) = unfit(pid) {
+            return why;
+        }
+        // SAFETY: takes no memory.
+        let root = unsafe { libc::geteuid() } == 0;
+        let why = match machine::yama_ptrace_scope() {
+            Some(3..) => "kernel.yama.ptrace_scope is 3, which only a reboot changes",
+            Some(2) if !root => "kernel.yama.ptrace_scope is 2; run: sudo timewise …",
+            Some(1) if !root => {
+                "kernel.yama.ptrace_scope is 1; run: sudo sysctl kernel.yama.ptrace_scope=0, or sudo timewise …"
+            }
+            _ if !root => "it is not yours to trace; run: sudo timewise …",
+            _ => "tracing is forbidden here; in a container: docker run --cap-add SYS_PTRACE …",
+        };
+        AttachError::Refused { pid, why: why.into(), cause }
+    }
+}
+
+/// Looks, without touching it, whether process `pid` can be taken over and counted.
+///
+/// # Errors
+/// Why not.
+pub fn check(pid: i32) -> Result<(), AttachError> {
+    unfit(pid).map_or(Ok(()), Err)
+}
+
+/// Whether there is a process `pid`.
+///
+/// # Errors
+/// [`AttachError::NotFound`].
+pub fn exists(pid: i32) -> Result<(), AttachError> {
+    if lives(pid) { Ok(()) } else { Err(AttachError::NotFound(pid)) }
+}
+
+/// Whether process `pid` still runs.
+pub fn lives(pid: i32) -> bool {
+    Status::of_process(pid).is_some_and(|status| !status.ended)
+}
+
+fn unfit(pid: i32) -> Option<AttachError> {
+    let Ok(status) = fs::read(format!("/proc/{pid}/status")) else {
+        return Some(AttachError::NotFound(pid));
+    };
+    // The name in it may be of any bytes.
+    let status = String::from_utf8_lossy(&status);
+    let why = why_unfit(pid, std::process::id() as i32, &status)?;
+    Some(AttachError::Unfit { pid, why })
+}
+
+fn why_unfit(pid: i32, own: i32, status: &str) -> Option<String> {
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
+    };
+    let group: i32 = field("Tgid").parse().unwrap_or(pid);
+    if group != pid {
+        return Some(format!("it is a thread of process {group}; name that"));
+    }
+    if pid == own {
+        return Some("it is timewise itself".into());
+    }
+    if field("State").starts_with(['Z', 'X']) {
+        return Some("it has ended, and waits for its parent to take note".into());
+    }
+    // A thread of the kernel's has no memory of its own.
+    if field("VmSize").is_empty() {
+        return Some("it is a thread of the kernel's".into());
+    }
+    let tracer = field("TracerPid");
+    if !matches!(tracer, "" | "0") {
+        return Some(format!("process {tracer} traces it already; end that first"));
+    }
+    if field("NSpid").split_whitespace().count() > 1 {
+        return Some("it is in another PID namespace; run timewise inside it".into());
+    }
+    if !matches!(field("Seccomp"), "" | "0") {
+        return Some(
+            "it has restricted its system calls (seccomp), and could be ended for ours; launch it under \
+             timewise instead"
+                .into(),
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_obstacle_is_told() {
+        let fit = "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\nSeccomp:\t0\n";
+        assert_eq!(why_unfit(7, 1, fit), None);
+        for (from, to, said) in [
+            ("Tgid:\t7", "Tgid:\t6", "process 6"),
+            ("S (sl", "Z (sl", "has ended"),
+            ("NSpid:\t7", "NSpid:\t7\t2", "namespace"),
+            ("TracerPid:\t0", "TracerPid:\t12", "process 12 traces"),
+            ("VmSize:\t  9 kB\n", "", "kernel's"),
+            ("Seccomp:\t0", "Seccomp:\t2", "seccomp"),
+        ] {
+            let why = why_unfit(7, 1, &fit.replace(from, to)).unwrap();
+            assert!(why.contains(said), "{why}");
+        }
+        assert!(why_unfit(7, 7, fit).unwrap().contains("itself"));
+        assert!(matches!(check(i32::MAX), Err(AttachError::NotFound(_))));
+    }
+}

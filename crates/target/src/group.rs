@@ -1,0 +1,226 @@
+//! All threads of a process that runs by itself, stopped where they are until they are let go.
+//!
+//! Signals on their way to a thread are delivered before it stands, so that what it stands in is the program's own
+//! doing; a system call that it was in is to be made again (`restart.rs`).
+
+use crate::attachable::AttachError;
+use crate::family;
+use crate::restart;
+use crate::seize::{ended, request, stop_of};
+use crate::status::Status;
+use crate::trace::Tracee;
+use std::time::{Duration, Instant};
+
+/// How often threads are looked at that have not stopped yet.
+const GLANCE: Duration = Duration::from_micros(50);
+
+/// All threads of a process. They belong to the thread of ours that stopped them. Dropped, they run on as if
+/// nothing had been.
+#[derive(Debug)]
+pub struct Group {
+    pid: i32,
+    members: Vec<Member>,
+    gate: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Member {
+    tid: i32,
+    stands: bool,
+    /// Its registers were not ours to set right: it goes on with those that it has.
+    changed: bool,
+}
+
+impl Group {
+    /// Stops all threads of process `pid`, also those that appear meanwhile.
+    ///
+    /// # Errors
+    /// [`AttachError::Refused`] with the system's reason; [`AttachError::Stuck`] if one of them does not stop in
+    /// `patience`; [`AttachError::Gone`]. All of them run on then.
+    pub fn stop(pid: i32, patience: Duration) -> Result<Group, AttachError> {
+        let mut group = Group { pid, members: Vec::new(), gate: None };
+        let deadline = Instant::now() + patience;
+        loop {
+            let found_new = group.take_up_new()?;
+            let all_stand = group.look()?;
+            if group.members.is_empty() {
+                return Err(AttachError::Gone(pid));
+            }
+            if all_stand && !found_new {
+                group.gate = gate(pid);
+                return Ok(group);
+            }
+            if Instant::now() > deadline {
+                let stuck = group.members.iter().find(|member| !member.stands).map_or(pid, |m| m.tid);
+                return Err(AttachError::Stuck(stuck));
+            }
+            if !all_stand {
+                std::thread::sleep(GLANCE);
+            }
+        }
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// The threads, the first one first.
+    pub fn tracees(&self) -> Vec<Tracee> {
+        self.members.iter().map(|member| Tracee::new(member.tid).with_gate(self.gate)).collect()
+    }
+
+    /// From now on this thread goes on with the registers that were set, whatever they are.
+    pub fn keep_registers(&mut self, tid: i32) {
+        self.members.iter_mut().filter(|member| member.tid == tid).for_each(|member| member.changed = true);
+    }
+
+    /// Lets one thread run for a moment, with its signals, and stops it again where it is then. False if it is gone.
+    ///
+    /// # Errors
+    /// As for [`Group::stop`].
+    pub fn run_on(&mut self, tids: &[i32], moment: Duration) -> Result<(), AttachError> {
+        for member in self.members.iter_mut().filter(|member| tids.contains(&member.tid)) {
+            member.stands = false;
+            // If it was killed, that is seen when it is looked at.
+            let _ = request(libc::PTRACE_CONT, member.tid, 0);
+        }
+        std::thread::sleep(moment);
+        for &tid in tids {
+            let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+        }
+        let deadline = Instant::now() + moment * 100;
+        // One that waits in the kernel for another does not stop.
+        while !self.look()? && Instant::now() < deadline {
+            std::thread::sleep(GLANCE);
+        }
+        self.take_up_new()?;
+        Ok(())
+    }
+
+    /// Whether a thread stands.
+    pub fn stands(&self, tid: i32) -> bool {
+        self.members.iter().any(|member| member.tid == tid && member.stands)
+    }
+
+    /// Whether threads are among them that are not stopped.
+    pub fn all_stand(&mut self) -> Result<bool, AttachError> {
+        let found_new = self.take_up_new()?;
+        Ok(self.look()? && !found_new)
+    }
+
+    /// Asks threads to stop that were not seen before. Whether there were any.
+    fn take_up_new(&mut self) -> Result<bool, AttachError> {
+        let mut found = false;
+        for tid in family::threads(self.pid) {
+            if self.members.iter().any(|member| member.tid == tid) || has_ended(self.pid, tid) {
+                continue;
+            }
+            match request(libc::PTRACE_SEIZE, tid, 0) {
+                Ok(()) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) || has_ended(self.pid, tid) => {
+                    continue;
+                }
+                Err(error) => return Err(AttachError::refused(self.pid, error)),
+            }
+            // A failure means that it is gone, as is seen when it is looked at.
+            let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+            self.members.push(Member { tid, stands: false, changed: false });
+            found = true;
+        }
+        Ok(found)
+    }
+
+    /// Takes note of those that stopped or ended. Whether all of them stand.
+    fn look(&mut self) -> Result<bool, AttachError> {
+        let mut at = 0;
+        while at < self.members.len() {
+            let Member { tid, stands, .. } = self.members[at];
+            if stands {
+                at += 1;
+                continue;
+            }
+            match stop_of(tid) {
+                Ok(Some(status)) => self.members[at].stands = came_to_stand(tid, status),
+                Ok(None) if ended(tid, self.pid, false).unwrap_or(true) => {
+                    self.members.remove(at);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => return Err(AttachError::refused(self.pid, error)),
+            }
+            at += 1;
+        }
+        Ok(self.members.iter().all(|member| member.stands))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while !self.members.is_empty() && Instant::now() < deadline {
+            let mut at = 0;
+            while at < self.members.len() {
+                if self.members[at].let_go(self.pid) {
+                    self.members.remove(at);
+                } else {
+                    at += 1;
+                }
+            }
+            if !self.members.is_empty() {
+                std::thread::sleep(GLANCE);
+                let _ = self.look();
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Lets it go. False if it does not stand, so that it cannot be let go yet.
+    fn let_go(&mut self, pid: i32) -> bool {
+        if !self.stands {
+            let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
+            return ended(self.tid, pid, false).unwrap_or(true);
+        }
+        let tracee = Tracee::new(self.tid);
+        if !self.changed
+            && let Ok(registers) = tracee.registers()
+        {
+            restart::undo_interruption(tracee, &registers);
+        }
+        if tracee.release().is_ok() {
+            return true;
+        }
+        // It was killed where it stood; its process does not end before we have taken note of that.
+        self.stands = false;
+        false
+    }
+}
+
+/// Whether a thread that stopped stands where it was asked to; otherwise it goes on, with its signal, to where it
+/// will.
+fn came_to_stand(tid: i32, status: i32) -> bool {
+    let (signal, event) = (status & 0xff, status >> 8);
+    if event == libc::PTRACE_EVENT_STOP {
+        return true;
+    }
+    // In this order: whatever a thread stopped for takes the place of what was asked before.
+    let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+    let _ = request(libc::PTRACE_CONT, tid, if event == 0 { signal as u64 } else { 0 });
+    false
+}
+
+fn has_ended(pid: i32, tid: i32) -> bool {
+    Status::of_thread(pid, tid).is_none_or(|status| status.ended)
+}
+
+/// Address of a `syscall` instruction in the vDSO of a process, if there is one.
+fn gate(pid: i32) -> Option<u64> {
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    let maps = crate::maps::executable(pid).ok()?;
+    let vdso = maps.into_iter().find(|mapped| mapped.path == b"[vdso]")?;
+    let mut code = vec![0; (vdso.end - vdso.start) as usize];
+    let read = crate::memory::read(pid, vdso.start, &mut code);
+    let at = code[..read].windows(2).position(|bytes| bytes == SYSCALL)?;
+    Some(vdso.start + at as u64)
+}
