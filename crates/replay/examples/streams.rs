@@ -1,6 +1,7 @@
 //! Streams a program's execution, replays it, and compares executions of every instruction with the counts of
 //! the same run: `streams [--skip S] [--length N] [--windows K] [--no-memory] [--raw] FILE PROGRAM ARGUMENTS…`.
-//! With `--raw`, chunks are thrown away unread.
+//! With `--raw`, chunks are thrown away unread; with `--list FILE`, the first stream's instructions go to FILE, a
+//! line each: address, and of each access what it does, its address and its size.
 //!
 //! For `cargo xtask check streams`: it prints nothing of its own and ends as the program ended. FILE gets lines
 //! of a name and a number each; `difference` lines name instructions whose counts differ.
@@ -12,7 +13,7 @@ use std::time::Instant;
 use timewise_engine::streams::{Chunk, Windows};
 use timewise_engine::{Counted, Options};
 use timewise_profile::{CodeVersion, ModuleId, Offset, Place};
-use timewise_replay::{Event, Replay};
+use timewise_replay::{Event, Executed, Replay};
 
 /// Differences that are shown.
 const SHOWN: usize = 20;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
     let mut windows = Windows::ALL;
     let mut raw = false;
+    let mut list = None;
     while let Some(option) = arguments.next_if(|a| a.to_string_lossy().starts_with("--")) {
         let mut number =
             || arguments.next().and_then(|n| n.to_string_lossy().parse().ok()).expect("a number");
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
             "--windows" => windows.windows = number() as u32,
             "--no-memory" => windows.memory = false,
             "--raw" => raw = true,
+            "--list" => list = arguments.next(),
             other => panic!("no option {other}"),
         }
     }
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(125);
     };
-    match run(&file, program, arguments.collect(), windows, raw) {
+    match run(&file, program, arguments.collect(), windows, raw, list) {
         Ok(wait_status) => end_likewise(wait_status),
         Err(error) => {
             eprintln!("streams: {error}");
@@ -64,6 +67,7 @@ struct Told {
     windows: Vec<(u64, u64, u64)>,
     open: BTreeMap<usize, (u64, u64)>,
     senseless: u64,
+    list: Option<std::io::BufWriter<std::fs::File>>,
 }
 
 impl Told {
@@ -74,6 +78,9 @@ impl Told {
         let mut start = 0;
         let sense = replay.chunk(chunk, |event| match event {
             Event::Executed(step) => {
+                if let Some(list) = told.list.as_mut().filter(|_| chunk.stream == 0) {
+                    write_step(list, &step);
+                }
                 told.instructions += 1;
                 told.accesses += step.accesses.len() as u64;
                 if step.position == 0 {
@@ -94,7 +101,12 @@ impl Told {
             Event::GivenUp(step) => told.accesses += step.accesses.len() as u64,
             Event::Thread { .. } => told.threads += 1,
             Event::Signal { .. } => told.signals += 1,
-            Event::Begin { executed } => _ = told.open.insert(chunk.stream, (executed, 0)),
+            Event::Begin { executed } => {
+                if let Some(list) = told.list.as_mut().filter(|_| chunk.stream == 0) {
+                    writeln!(list, "begin {executed}").expect("the list");
+                }
+                _ = told.open.insert(chunk.stream, (executed, 0));
+            }
             Event::End { executed } => {
                 if let Some((begun, streamed)) = told.open.remove(&chunk.stream) {
                     told.windows.push((begun, executed, streamed));
@@ -107,17 +119,35 @@ impl Told {
     }
 }
 
+/// Writes a line of the list.
+fn write_step(list: &mut impl Write, step: &Executed) {
+    write!(list, "{:x}", step.address).expect("the list");
+    for access in step.accesses {
+        let kind = match (access.reads, access.writes) {
+            (true, true) => 'M',
+            (true, false) => 'R',
+            _ => 'W',
+        };
+        write!(list, " {kind} {:x} {}", access.address, access.size).expect("the list");
+    }
+    writeln!(list).expect("the list");
+}
+
 fn run(
     file: &OsString,
     program: OsString,
     arguments: Vec<OsString>,
     windows: Windows,
     raw: bool,
+    list: Option<OsString>,
 ) -> Result<i32, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
     let mut replay = Replay::new(windows.memory);
     let mut told = Told::default();
+    if let Some(list) = list {
+        told.list = Some(std::io::BufWriter::new(std::fs::File::create(list)?));
+    }
     let begun = Instant::now();
     let (counted, is_whole) =
         timewise_engine::stream(launch.stopped()?, &Options::default(), windows, |chunk| match raw {

@@ -1,6 +1,7 @@
 //! `cargo xtask check`: what the engine must not change, and what it counts, against independent witnesses; what
 //! comparisons and hints find in programs whose flaws are known.
 
+mod accesses;
 mod agreement;
 mod branches;
 mod callgrind;
@@ -39,6 +40,8 @@ pub enum Command {
     Perf(perf::Options),
     /// Executions of every instruction equal those of a single-stepped run
     Singlestep(singlestep::Options),
+    /// Streamed instructions and memory accesses equal those of a single-stepped run, in windows too
+    Accesses(accesses::Options),
     /// `timewise diff` names a planted change first, and finds none between equal builds
     Diff(diff::Options),
     /// Every branch that tracing saw is one that counting saw, and their shares agree
@@ -73,6 +76,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Callgrind(options) => callgrind::run(root, &options),
         Command::Perf(options) => perf::run(root, &options),
         Command::Singlestep(options) => singlestep::run(root, &options),
+        Command::Accesses(options) => accesses::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),
         Command::Branches(options) => branches::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),

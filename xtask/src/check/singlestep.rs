@@ -38,7 +38,7 @@ const KERNELS: [Kernel; 4] = [
 ];
 
 /// The runtime refuses restartable sequences, and the C library would go another way.
-const ENVIRONMENT: [(&str, &str); 1] = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+pub const ENVIRONMENT: [(&str, &str); 1] = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
 
 /// Prints a row for each kernel, and below it the instructions whose counts differ.
 ///
@@ -125,7 +125,11 @@ fn compare(
     places.into_iter().filter(|(module, _)| wanted(module)).filter_map(one).collect()
 }
 
-fn compile(source: &Path, program: &Path, flags: &[&str]) -> Result<()> {
+/// Compiles a kernel.
+///
+/// # Errors
+/// If the compiler does not take it.
+pub fn compile(source: &Path, program: &Path, flags: &[&str]) -> Result<()> {
     let compiled =
         Command::new("gcc").args(["-O2", "-g", "-o"]).arg(program).arg(source).args(flags).status();
     ensure!(compiled.context("gcc")?.success(), "{}: does not compile", source.display());

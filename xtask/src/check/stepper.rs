@@ -23,14 +23,7 @@ pub struct Steps {
 /// # Errors
 /// If it cannot be traced, gets a signal, or fails.
 pub fn run(command: &mut Command, until: Option<u64>) -> Result<BTreeMap<Place, Steps>> {
-    // SAFETY: plain system calls, allowed between fork and exec.
-    unsafe {
-        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
-    let mut stepper = Stepper::new(command.spawn().context("start a program to be stepped")?)?;
+    let mut stepper = Stepper::new(start(command)?)?;
     let stepped = stepper.follow(until);
     if stepped.is_err() {
         // It may be gone already.
@@ -38,6 +31,21 @@ pub fn run(command: &mut Command, until: Option<u64>) -> Result<BTreeMap<Place, 
     }
     stepped?;
     stepper.places()
+}
+
+/// Starts a program that stops before its first instruction, for the calling thread to trace.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn start(command: &mut Command) -> Result<Child> {
+    // SAFETY: plain system calls, allowed between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    command.spawn().context("start a program to be stepped")
 }
 
 struct Stepper {
@@ -164,7 +172,11 @@ fn parse(line: &str) -> Option<(u64, u64, u64, &str)> {
     Some((number(start)?, number(end)?, number(offset)?, path))
 }
 
-fn wait(pid: libc::pid_t) -> Result<(libc::pid_t, libc::c_int)> {
+/// Waits for a traced process: which, and its status.
+///
+/// # Errors
+/// If there is none.
+pub fn wait(pid: libc::pid_t) -> Result<(libc::pid_t, libc::c_int)> {
     let mut status = 0;
     // SAFETY: the result goes to a live local.
     let thread = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
@@ -172,7 +184,11 @@ fn wait(pid: libc::pid_t) -> Result<(libc::pid_t, libc::c_int)> {
     Ok((thread, status))
 }
 
-fn ptrace(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
+/// Makes a request that passes no memory.
+///
+/// # Errors
+/// The system's.
+pub fn ptrace(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
     // SAFETY: the requests used here (continue, step, set options) pass no memory.
     match unsafe { libc::ptrace(request, thread, 0usize, data) } {
         -1 => Err(io::Error::last_os_error()),
@@ -181,10 +197,18 @@ fn ptrace(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result
 }
 
 fn program_counter(thread: libc::pid_t) -> Result<u64> {
+    Ok(registers(thread)?.rip)
+}
+
+/// The registers of a stopped thread.
+///
+/// # Errors
+/// If it is not stopped.
+pub fn registers(thread: libc::pid_t) -> Result<libc::user_regs_struct> {
     // SAFETY: all zeroes are a valid value of this plain structure.
     let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes into a live local of the type that it expects.
     let read = unsafe { libc::ptrace(libc::PTRACE_GETREGS, thread, 0usize, &raw mut registers) };
     ensure!(read == 0, "PTRACE_GETREGS: {}", io::Error::last_os_error());
-    Ok(registers.rip)
+    Ok(registers)
 }

@@ -78,8 +78,8 @@ impl Image {
         self.inherited != [0; 3]
     }
 
-    /// Reads what was logged since.
-    fn read(&mut self, arena: &Arena, claims: &mut Claims, process: &ProcessRecord) {
+    /// Reads what was logged since; of blocks alone if somebody else reads the rest, which is read once.
+    fn read(&mut self, arena: &Arena, claims: &mut Claims, process: &ProcessRecord, only_blocks: bool) {
         let counters = ((arena.counters_end() - u64::from(COUNTERS)) / 8) as u32;
         let mut damage = 0;
         let mut known = |counter: &mut u32, flags: u32| {
@@ -90,12 +90,14 @@ impl Image {
         };
         let [blocks, edges, mappings] = &mut self.readers;
         // Edges before blocks: an edge is logged after the blocks that it joins.
-        edges.read::<EdgeRecord>(arena, claims, self.record, &process.edges, |mut record, _| {
-            known(&mut record.counter, 0);
-            known(&mut record.cost, BRIEF);
-            self.edges.push(record);
-            Some(0)
-        });
+        if !only_blocks {
+            edges.read::<EdgeRecord>(arena, claims, self.record, &process.edges, |mut record, _| {
+                known(&mut record.counter, 0);
+                known(&mut record.cost, BRIEF);
+                self.edges.push(record);
+                Some(0)
+            });
+        }
         blocks.read::<BlockRecord>(arena, claims, self.record, &process.blocks, |mut record, tail| {
             let length = usize::from(record.length);
             let code = tail.get(..length)?;
@@ -119,10 +121,16 @@ impl Image {
 /// Process images by record.
 #[derive(Debug, Default)]
 pub struct Images {
+    only_blocks: bool,
     by_record: HashMap<u64, Image>,
 }
 
 impl Images {
+    /// Without edges: whoever reads those, reads them once for all.
+    pub fn of_blocks() -> Images {
+        Images { only_blocks: true, ..Images::default() }
+    }
+
     /// Adds an image, as far as it can be read now.
     pub fn add(
         &mut self,
@@ -137,7 +145,7 @@ impl Images {
             claims.damage += 1;
             image.parent = 0;
         }
-        image.read(arena, claims, process);
+        image.read(arena, claims, process, self.only_blocks);
         if image.inherits()
             && let Some(parent) = self.by_record.get_mut(&image.parent)
         {
@@ -154,7 +162,7 @@ impl Images {
         while let Some(image) = self.by_record.get_mut(&next) {
             // What was taken in has ended: there is no more of it, and its memory may be gone.
             if let Some(process) = arena.process(next).filter(|_| !image.taken_in) {
-                image.read(arena, claims, process);
+                image.read(arena, claims, process, self.only_blocks);
             }
             next = if image.inherits() { image.parent } else { 0 };
         }

@@ -59,7 +59,7 @@ pub fn drain(arena: &Arena, ended: &AtomicBool, mut take: impl FnMut(&Chunk)) ->
     let mut drain = Drain {
         arena,
         claims: Claims::new(arena),
-        images: Images::default(),
+        images: Images::of_blocks(),
         latest: 0,
         sources: Vec::new(),
         is_whole: true,
