@@ -54,6 +54,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let base = load(&arguments.base, &arguments.more_base)?;
     let test = load(&arguments.test, &arguments.more_test)?;
     let policy = arguments.reading.policy();
+    diff::cautions(&base, &test).iter().for_each(complain);
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
     let comparison = Comparison::new(&base, &test)?;
     let verdicts: Vec<(&Gate, _)> = arguments

@@ -8,7 +8,7 @@ mod verdict;
 
 pub use rows::{DiffRow, rows};
 pub use screen::text;
-pub use verdict::verdict;
+pub use verdict::{cautions, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;
