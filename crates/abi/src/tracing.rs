@@ -175,13 +175,8 @@ pub struct TraceSlot {
     pub start: u64,
     /// How long the program took natively for a part of it and for what follows; tracer.
     pub timing: Timing,
-    /// When the last handler ended after which the thread is timed, in ticks of the processor's clock; 0 if it is
-    /// not; tracer.
-    pub left: u64,
-    /// Instructions from there to the breakpoint; tracer.
-    pub stretch: u32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// How that is being found out; tracer.
+    pub plan: Plan,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
     pub passed: u32,
     /// How often its events were opened; tracer.
@@ -202,18 +197,51 @@ pub struct TraceSlot {
     pub ends: [AtomicU64; ENDS],
 }
 
-/// How long the program took natively from where it was let go to breakpoints.
+/// How long the program took natively for a stretch behind a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Timing {
-    /// Ticks of the processor's clock, from one handler to the next.
+    /// Ticks of the processor's clock.
     pub ticks: u64,
-    /// Instructions that were executed in this time.
-    pub timed: u32,
-    /// Times that it was let go.
-    pub stretches: u32,
-    /// Instructions from the start of the trace to its last branch, whether timed or not.
+    /// Instructions that were executed in this time, 0 if nothing was timed.
+    pub timed: u64,
+    /// Instructions of the trace itself.
     pub instructions: u64,
+}
+
+/// Where a thread is stopped to be timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Plan {
+    /// What is waited for.
+    pub stage: Stage,
+    /// Where the stretch ends.
+    pub to: u64,
+    /// The instruction that is executed next: how long it takes to get there is what it takes to be stopped.
+    pub behind: u64,
+    /// Instructions of the stretch.
+    pub instructions: u64,
+    /// Ticks that it took, with what it takes to be stopped.
+    pub ticks: u64,
+    /// When the signal that is handled arrived.
+    pub entered: u64,
+    /// When the handler before it ended; 0 if that is of no use.
+    pub left: u64,
+}
+
+/// Which breakpoint of a [`Plan`] a thread is on its way to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Stage {
+    /// None of a plan.
+    #[default]
+    Untimed = 0,
+    /// That where the stretch begins, when caches hold the program's own again.
+    Start = 1,
+    /// That where it ends.
+    End = 2,
+    /// That behind.
+    Behind = 3,
 }
 
 /// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, and its

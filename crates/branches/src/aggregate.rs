@@ -90,10 +90,8 @@ impl Aggregate {
 
     /// The rows of a profile, in order.
     pub fn into_rows(self, process: ProcessId) -> Vec<TakenBranch> {
-        let overhead = Timings::overhead(self.kinds.values());
-        let usual = self.kinds.values().map(|timings| timings.sums(overhead));
-        let usual = usual.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let weight = |timings: &Timings| 1.0 / timings.ticks_of_instruction(overhead, usual).max(1e-3);
+        let usual = Timings::average(self.kinds.values()).unwrap_or(1.0);
+        let weight = |timings: &Timings| 1.0 / timings.ticks_of_instruction(usual);
         let weights: HashMap<Kind, f64> =
             self.kinds.iter().map(|(&kind, timings)| (kind, weight(timings))).collect();
         let mut rows: HashMap<(Place, Place, Option<Place>), (u64, f64)> = HashMap::new();

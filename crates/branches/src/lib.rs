@@ -16,7 +16,7 @@ mod record;
 mod rings;
 mod statistics;
 
-pub use timewise_abi::tracing::LONGEST_TRACE;
+pub use timewise_abi::tracing::{End, LONGEST_TRACE};
 
 pub use record::{Options, TraceError, Traced, record};
 pub use statistics::Statistics;

@@ -10,10 +10,7 @@
 use timewise_abi::tracing::Timing;
 
 /// Timings that a kind of trace must have to be believed alone; with fewer, the rest is taken from all traces.
-const ENOUGH: f64 = 3.0;
-
-/// Stretches of at most so many instructions take hardly any time beside that of being stopped.
-const SHORT: u32 = 256;
+const ENOUGH: f64 = 4.0;
 
 /// A stretch that took so many times as long as usual was interrupted.
 const INTERRUPTED: f64 = 8.0;
@@ -21,58 +18,61 @@ const INTERRUPTED: f64 = 8.0;
 /// What was timed of traces of one kind.
 #[derive(Debug, Default)]
 pub struct Timings {
-    timings: Vec<Timing>,
+    /// Ticks of an instruction, in each of them.
+    rates: Vec<f64>,
 }
 
 impl Timings {
     /// Adds what was timed of a trace, if anything was.
     pub fn add(&mut self, timing: Timing) {
-        if timing.stretches > 0 {
-            self.timings.push(timing);
+        /// An instruction takes hardly less on any processor.
+        const LEAST: f64 = 0.1;
+        if timing.timed > 0 {
+            self.rates.push((timing.ticks as f64 / timing.timed as f64).max(LEAST));
         }
     }
 
-    /// Ticks that each stretch takes besides the program's own: those of letting it go and stopping it.
-    pub fn overhead<'a>(all: impl Iterator<Item = &'a Timings>) -> f64 {
-        let mut each: Vec<(u32, f64)> = all
-            .flat_map(|timings| &timings.timings)
-            .map(|timing| {
-                (timing.timed / timing.stretches, timing.ticks as f64 / f64::from(timing.stretches))
-            })
-            .collect();
-        each.sort_by(|one, other| one.1.total_cmp(&other.1));
-        let short: Vec<f64> =
-            each.iter().filter(|(timed, _)| *timed <= SHORT).map(|&(_, ticks)| ticks).collect();
-        match short.get(short.len() / 2) {
-            Some(&middle) if short.len() >= 10 => middle,
-            // The fastest of all were hardly slower than nothing.
-            _ => each
-                .get(each.len() / 100)
-                .map_or(0.0, |&(timed, ticks)| (ticks - f64::from(timed) / 4.0).max(0.0)),
-        }
-    }
-
-    /// Ticks and instructions, without what was interrupted.
-    pub fn sums(&self, overhead: f64) -> (f64, f64) {
-        let own = |timing: &Timing| {
-            let least = f64::from(timing.timed) / 8.0;
-            (timing.ticks as f64 - overhead * f64::from(timing.stretches)).max(least)
-        };
-        let mut rates: Vec<f64> =
-            self.timings.iter().map(|timing| own(timing) / f64::from(timing.timed)).collect();
+    /// Ticks of an instruction on average, without what was interrupted; `None` if nothing was timed.
+    pub fn average<'a>(all: impl IntoIterator<Item = &'a Timings>) -> Option<f64> {
+        let mut rates: Vec<f64> = all.into_iter().flat_map(|timings| &timings.rates).copied().collect();
         rates.sort_by(f64::total_cmp);
-        let most = rates.get(rates.len() / 2).map_or(0.0, |middle| INTERRUPTED * middle);
-        let kept = self.timings.iter().filter(|timing| own(timing) <= most * f64::from(timing.timed));
-        kept.fold((0.0, 0.0), |(ticks, timed), timing| (ticks + own(timing), timed + f64::from(timing.timed)))
+        let most = INTERRUPTED * rates.get(rates.len() / 2)?;
+        rates.retain(|&rate| rate <= most);
+        Some(rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// Ticks of an instruction in traces of this kind; `usual` is what one takes in all of them.
-    pub fn ticks_of_instruction(&self, overhead: f64, usual: (f64, f64)) -> f64 {
-        let (ticks, timed) = self.sums(overhead);
-        let missing = (ENOUGH - self.timings.len() as f64).max(0.0) / ENOUGH;
-        let average = usual.0 / usual.1.max(1.0);
-        // What is missing is filled up to as many instructions as there are otherwise.
-        let own = if timed > 0.0 { ticks / timed } else { average };
-        own.powf(1.0 - missing) * average.powf(missing)
+    /// Ticks of an instruction in traces of this kind, if `usual` is what one takes in all traces.
+    pub fn ticks_of_instruction(&self, usual: f64) -> f64 {
+        let Some(own) = Timings::average([self]) else { return usual };
+        let belief = (self.rates.len() as f64 / ENOUGH).min(1.0);
+        own.powf(belief) * usual.powf(1.0 - belief)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timings(rates: &[u64]) -> Timings {
+        let mut timings = Timings::default();
+        for &ticks in rates {
+            timings.add(Timing { ticks, timed: 1000, instructions: 10 });
+        }
+        timings.add(Timing { ticks: 77, timed: 0, instructions: 10 });
+        timings
+    }
+
+    #[test]
+    fn what_was_interrupted_does_not_count() {
+        let found = timings(&[1000, 1000, 2000, 2000, 900_000]).ticks_of_instruction(5.0);
+        assert!((found - 1.5).abs() < 1e-9, "{found}");
+    }
+
+    #[test]
+    fn the_fewer_timings_the_more_is_taken_from_all() {
+        let found = timings(&[1000]).ticks_of_instruction(16.0);
+        assert!((found - 8.0).abs() < 1e-9, "{found}");
+        assert_eq!(timings(&[]).ticks_of_instruction(16.0), 16.0);
+        assert_eq!(Timings::average(&[timings(&[])]), None);
     }
 }

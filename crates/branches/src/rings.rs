@@ -127,8 +127,7 @@ impl Rings {
                 }));
                 let [ticks, timed, instructions] =
                     [2, 3, 4].map(|word| self.word(slot, at.wrapping_add(word)));
-                let (timed, stretches) = (timed as u32, (timed >> 32) as u32);
-                each(Timing { ticks, timed, stretches, instructions }, &branches);
+                each(Timing { ticks, timed, instructions }, &branches);
                 at = at.wrapping_add(length);
             }
             // Release: all of it is read before the thread may write there again.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use timewise_branches::{Options, TraceError, Traced, record};
-use timewise_profile::{Exit, ModuleKind};
+use timewise_branches::{End, Options, TraceError, Traced, record};
+use timewise_profile::{Exit, ModuleKind, TakenBranch};
 use timewise_target::launch::Launch;
 
 /// Compiles a C program into `folder`.
@@ -62,6 +62,22 @@ fn a_trap_of_the_programs_own_ends_it_as_natively() {
     let Some(traced) = trace(&program, &["trap"], &folder.path().join("output"), &OFTEN) else { return };
     assert_eq!(traced.profile.runs[0].exit, Exit::Signal(libc::SIGTRAP));
     assert!(traced.statistics.branches > 0);
+}
+
+/// Each trace is confirmed by a breakpoint, where all registers must be as evaluated.
+#[test]
+fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("busy", folder.path());
+    let options = Options { length: 256, confirm: 1, ..OFTEN };
+    let Some(traced) = trace(&program, &["trap"], &folder.path().join("output"), &options) else { return };
+    let statistics = traced.statistics;
+    assert_eq!(statistics.ended(End::Otherwise), 0, "{statistics:?}");
+    assert!(statistics.hits > 10 && 10 * statistics.hits < statistics.conditional, "{statistics:?}");
+    let taken = &traced.profile.taken_branches;
+    let sums = taken.iter().fold((0, 0), |sum, row| (sum.0 + row.count, sum.1 + row.weight));
+    let each = sums.1 as f64 / sums.0 as f64 / TakenBranch::WEIGHT_OF_ONE as f64;
+    assert!((0.99..1.01).contains(&each), "{each}");
 }
 
 /// A second witness that shares no code: the listing of binutils.

@@ -58,8 +58,6 @@ pub enum Next {
         address: u64,
         /// Which of its general registers will be as in the state, by number.
         known: u32,
-        /// Whether it gets there through the kernel, which takes its time.
-        through_kernel: bool,
     },
     /// The trace ends here, at the address: of all that was noted nothing depends on anything but the state.
     End {
@@ -102,7 +100,7 @@ pub fn look_ahead(
                     // The thread comes there earlier: it can only be waited for here.
                     Next::Wait { address, .. } if address != at && at != start && steps.has_been(address) => {
                         *state = before;
-                        Next::Wait { address: at, known: ALL_REGISTERS, through_kernel: false }
+                        Next::Wait { address: at, known: ALL_REGISTERS }
                     }
                     next => next,
                 };
@@ -142,16 +140,16 @@ fn stuck(start: u64, at: u64, decoded: &Decoded, stack_change: Option<i64>, stat
         Control::SystemCall if comes_back(state.general[0]) => {
             // The kernel's answer, and two registers that the instruction takes.
             const CHANGED: u32 = 1 | 1 << 1 | 1 << 11;
-            Next::Wait { address: decoded.next(), known: ALL_REGISTERS & !CHANGED, through_kernel: true }
+            Next::Wait { address: decoded.next(), known: ALL_REGISTERS & !CHANGED }
         }
         Control::Next => {
             state.general[4] = state.general[4].wrapping_add_signed(stack_change.unwrap_or_default());
             let known = if stack_change.is_some() { STACK } else { 0 };
-            Next::Wait { address: decoded.next(), known, through_kernel: false }
+            Next::Wait { address: decoded.next(), known }
         }
         // What cannot be decided where the thread stands is decided nowhere.
         _ if at == start => Next::End { end: End::NotFollowed, address: at },
-        _ => Next::Wait { address: at, known: ALL_REGISTERS, through_kernel: false },
+        _ => Next::Wait { address: at, known: ALL_REGISTERS },
     }
 }
 

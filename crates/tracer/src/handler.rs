@@ -4,10 +4,11 @@ use crate::ahead::{Next, Steps, first_time, look_ahead};
 use crate::events;
 use crate::guard;
 use crate::slot::{self, header};
+use crate::timing;
 use crate::trace::Trace;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::{ALL_REGISTERS, End, TraceHeader, TraceSlot, signal_data};
+use timewise_abi::tracing::{ALL_REGISTERS, End, Stage, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
 
 /// The signal of all our events.
@@ -16,9 +17,6 @@ pub const SIGTRAP: u32 = 5;
 /// Ticks of the inherited event, one in ten milliseconds of CPU time, that a breakpoint is waited for, or that
 /// samples may stay away, before something is done about it.
 const PATIENCE: u32 = 2;
-
-/// Instructions that a thread is timed for at least, if it is: what being stopped takes has to be little beside.
-const TIMED: u32 = 16_384;
 
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
@@ -68,18 +66,14 @@ pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, 
     }
     // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
     let mut slot = unsafe { slot.as_mut() };
-    if let Some(slot) =
-        slot.as_deref_mut().filter(|slot| slot.left > 0 && info.data == signal_data::BREAKPOINT)
-    {
-        slot.timing.ticks += entered.wrapping_sub(slot.left);
-        slot.timing.timed += slot.stretch;
-        slot.timing.stretches += 1;
+    if let Some(slot) = slot.as_deref_mut() {
+        slot.plan.entered = entered;
     }
     handle_event(info, context, slot.as_deref_mut());
     if let Some(slot) = slot {
-        let is_timed = slot.tracing == 1 && slot.stretch > 0 && info.data != signal_data::PICK_UP;
+        let is_timed = slot.plan.stage != Stage::Untimed && info.data == signal_data::BREAKPOINT;
         // Last of all, so that what is timed is the program.
-        slot.left = if is_timed { time_stamp() } else { 0 };
+        slot.plan.left = if is_timed { time_stamp() } else { 0 };
     }
     0
 }
@@ -170,6 +164,9 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
     if flags & ASYNCHRONOUS != 0 || context.registers.rip != slot.armed {
         return finish(header, slot, End::Elsewhere);
     }
+    if slot.plan.stage == Stage::Start || slot.plan.stage == Stage::Behind {
+        return after(header, slot);
+    }
     let found = general(&context.registers);
     let differs = |number: usize| slot.known >> number & 1 == 1 && slot.expected[number] != found[number];
     if differs(STACK) {
@@ -179,9 +176,14 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
         return finish(header, slot, End::Otherwise);
     }
     Trace::of(slot, header.length).confirm();
-    match slot.ends_there {
-        Some(end) => finish(header, slot, end),
-        None => go_on(header, slot, context),
+    if slot.ends_there.is_some() { after(header, slot) } else { go_on(header, slot, context) }
+}
+
+/// The thread is where its trace ends, or beyond: it is timed, or the trace is over.
+fn after(header: &TraceHeader, slot: &mut TraceSlot) {
+    match timing::reached(slot) {
+        Some(next) => stop_at(header, slot, next),
+        None => finish(header, slot, slot.ends_there.unwrap_or(End::Full)),
     }
 }
 
@@ -194,21 +196,20 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let noted = evaluation.instructions();
     slot.timing.instructions += u64::from(noted);
     let (end, address) = match next {
-        Next::Wait { address, known, through_kernel } => {
-            slot.stretch = if through_kernel { 0 } else { noted };
-            return wait(header, slot, address, (&state.general, known), None);
-        }
+        Next::Wait { address, known } => return wait(header, slot, address, (&state.general, known), None),
         Next::End { end, address } => (end, address),
     };
     let alone = header.alone.load(Ordering::Relaxed) == 1;
-    let is_checked = !alone || is_drawn(slot, header.confirm);
-    let least = if alone { TIMED } else { 0 };
-    let stop = (is_checked && end != End::Unreadable)
-        .then(|| first_time(address, &mut state, &mut evaluation, least))
-        .flatten();
-    if let Some(address) = stop {
-        slot.stretch = evaluation.instructions();
-        return wait(header, slot, address, (&state.general, ALL_REGISTERS), Some(end));
+    if end != End::Unreadable && (!alone || is_drawn(slot, header.confirm)) {
+        let mut later = state;
+        let planned = if alone { timing::plan(address, &mut later, &mut evaluation) } else { None };
+        if let Some((start, plan)) = planned {
+            slot.plan = plan;
+            return wait(header, slot, start, (&later.general, ALL_REGISTERS), Some(end));
+        }
+        if let Some(stop) = first_time(address, &mut state, &mut evaluation, 0).filter(|_| !alone) {
+            return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
+        }
     }
     if alone {
         // Nobody else changes what was evaluated from.
@@ -236,6 +237,11 @@ fn wait(
         return finish(header, slot, End::NotFollowed);
     }
     (slot.expected, slot.known, slot.ends_there) = (*expected, known, end);
+    stop_at(header, slot, address);
+}
+
+/// Moves the breakpoint.
+fn stop_at(header: &TraceHeader, slot: &mut TraceSlot, address: u64) {
     if slot.armed == address {
         return;
     }
@@ -254,6 +260,7 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     Trace::of(slot, header.length).publish(end);
     slot.tracing = 0;
     slot.passed = 0;
+    slot.plan.stage = Stage::Untimed;
     if slot.armed != 0 {
         // If the program closed it, it is off.
         let _ = events::set_breakpoint(slot.breakpoint, slot.armed, false);

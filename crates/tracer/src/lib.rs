@@ -20,4 +20,5 @@ pub mod handler;
 pub mod shadow;
 pub mod shelf;
 pub mod slot;
+mod timing;
 pub mod trace;

@@ -6,7 +6,7 @@ use crate::evaluation::{Evaluation, Work};
 use crate::shadow::{LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::Ordering;
-use timewise_abi::tracing::{End, HEAD_WORDS, RING, RING_WORDS, Timing, TraceSlot, WORK, head_word};
+use timewise_abi::tracing::{End, HEAD_WORDS, Plan, RING, RING_WORDS, Timing, TraceSlot, WORK, head_word};
 use timewise_runtime::sys::memory;
 
 /// Memory of the calling process.
@@ -41,7 +41,7 @@ impl<'a> Trace<'a> {
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
         (slot.written, slot.sure, slot.start) = (0, 0, start);
-        (slot.timing, slot.left) = (Timing::default(), 0);
+        (slot.timing, slot.plan) = (Timing::default(), Plan::default());
         true
     }
 
@@ -71,9 +71,8 @@ impl<'a> Trace<'a> {
         if branches > 0 {
             self.put(0, head_word(branches as u32, end));
             let timing = self.slot.timing;
-            let timed = u64::from(timing.timed) | u64::from(timing.stretches) << 32;
             for (at, word) in
-                [self.slot.start, timing.ticks, timed, timing.instructions].into_iter().enumerate()
+                [self.slot.start, timing.ticks, timing.timed, timing.instructions].into_iter().enumerate()
             {
                 self.put(1 + at as u64, word);
             }

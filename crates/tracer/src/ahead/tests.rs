@@ -63,7 +63,7 @@ fn loops_calls_and_returns_are_followed_through_registers_and_memory() {
         &[0xb9, 3, 0, 0, 0, 0xe8, 7, 0, 0, 0, 0xff, 0xc9, 0x75, 0xf7, 0x0f, 0x05, 0xcc, 0x51, 0x58, 0xc3];
     let (next, noted, state) = ahead(code, 100);
     // The system call takes rcx and r11, and answers in rax.
-    assert_eq!(next, Next::Wait { address: 0x1010, known: 0xf7fc, through_kernel: true });
+    assert_eq!(next, Next::Wait { address: 0x1010, known: 0xf7fc });
     let turn = [(0x1005, 0x1011), (0x1013, 0x100a), (0x100c, 0x1005)];
     assert_eq!(noted.branches, turn.iter().cycle().take(8).copied().collect::<Vec<_>>());
     assert_eq!((noted.decided, noted.conditional), (9, 6));
@@ -82,10 +82,10 @@ fn a_full_trace_ends_where_its_last_branch_leads() {
 fn what_is_not_known_is_waited_for_behind() {
     // 0: xor eax,eax; 2: rdtsc; 4: ret
     let (next, ..) = ahead(&[0x31, 0xc0, 0x0f, 0x31, 0xc3], 5);
-    assert_eq!(next, Next::Wait { address: 0x1004, known: 1 << 4, through_kernel: false });
+    assert_eq!(next, Next::Wait { address: 0x1004, known: 1 << 4 });
     // 0: jmp 4; 2: rdtsc; 4: jmp 2: the thread comes by there before
     let (next, noted, _) = ahead(&[0xeb, 2, 0x0f, 0x31, 0xeb, 0xfc], 5);
-    assert_eq!(next, Next::Wait { address: 0x1002, known: ALL_REGISTERS, through_kernel: false });
+    assert_eq!(next, Next::Wait { address: 0x1002, known: ALL_REGISTERS });
     assert_eq!(noted.branches, [(0x1000, 0x1004), (0x1004, 0x1002)]);
 }
 
@@ -93,7 +93,7 @@ fn what_is_not_known_is_waited_for_behind() {
 fn system_calls_that_do_not_come_back_end_the_trace() {
     // mov eax,60; syscall
     let code = &[0xb8, 60, 0, 0, 0, 0x0f, 0x05];
-    assert_eq!(ahead(code, 5).0, Next::Wait { address: 0x1005, known: ALL_REGISTERS, through_kernel: false });
+    assert_eq!(ahead(code, 5).0, Next::Wait { address: 0x1005, known: ALL_REGISTERS });
     // iretq, where the thread stands
     assert_eq!(ahead(&[0x48, 0xcf], 5).0, Next::End { end: End::NotFollowed, address: 0x1000 });
 }
@@ -113,7 +113,7 @@ fn loops_without_end_and_memory_that_is_not_there_end_the_trace() {
 fn code_that_writes_code_is_evaluated_as_written() {
     // 0: mov byte [rip+1], 0x31; 7: ud2 becomes rdtsc
     let (next, ..) = ahead(&[0xc6, 0x05, 1, 0, 0, 0, 0x31, 0x0f, 0x0b, 0xc3], 5);
-    assert_eq!(next, Next::Wait { address: 0x1009, known: 1 << 4, through_kernel: false });
+    assert_eq!(next, Next::Wait { address: 0x1009, known: 1 << 4 });
 }
 
 #[test]
