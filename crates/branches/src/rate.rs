@@ -12,9 +12,6 @@ use timewise_abi::tracing::Timing;
 /// Timings that a kind of trace must have to be believed alone; with fewer, the rest is taken from all traces.
 const ENOUGH: f64 = 4.0;
 
-/// A stretch that took so many times as long as usual was interrupted.
-const INTERRUPTED: f64 = 8.0;
-
 /// What was timed of traces of one kind.
 #[derive(Debug, Default)]
 pub struct Timings {
@@ -32,13 +29,14 @@ impl Timings {
         }
     }
 
-    /// Ticks of an instruction on average, without what was interrupted; `None` if nothing was timed.
+    /// Ticks of an instruction on average in the middle half, because the rest may have been interrupted, where it ran
+    /// or where it was stopped; `None` if nothing was timed.
     pub fn average<'a>(all: impl IntoIterator<Item = &'a Timings>) -> Option<f64> {
         let mut rates: Vec<f64> = all.into_iter().flat_map(|timings| &timings.rates).copied().collect();
         rates.sort_by(f64::total_cmp);
-        let most = INTERRUPTED * rates.get(rates.len() / 2)?;
-        rates.retain(|&rate| rate <= most);
-        Some(rates.iter().sum::<f64>() / rates.len() as f64)
+        let left_out = rates.len() / 4;
+        let middle = &rates[left_out..rates.len() - left_out];
+        (!middle.is_empty()).then(|| middle.iter().sum::<f64>() / middle.len() as f64)
     }
 
     /// Ticks of an instruction in traces of this kind, if `usual` is what one takes in all traces.
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_was_interrupted_does_not_count() {
-        let found = timings(&[1000, 1000, 2000, 2000, 900_000]).ticks_of_instruction(5.0);
+        let found = timings(&[900_000, 2000, 0, 1000]).ticks_of_instruction(5.0);
         assert!((found - 1.5).abs() < 1e-9, "{found}");
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use timewise_profile::{ModuleId, Place, Profile};
 
-/// Times by address, corrected for what time-chosen starting points favour.
+/// Times seen by address.
 pub struct Traced {
     /// Branches that were taken: from where, and where to.
     pub branches: BTreeMap<(u64, u64), u64>,
@@ -22,10 +22,10 @@ impl Traced {
         for branch in &profile.taken_branches {
             let Some(to) = inside(branch.to) else { continue };
             if let Some(from) = inside(branch.from) {
-                *traced.branches.entry((from, to)).or_default() += branch.weight;
+                *traced.branches.entry((from, to)).or_default() += branch.count;
             }
             if let Some(next) = branch.next.and_then(inside) {
-                *traced.straight.entry((to, next)).or_default() += branch.weight;
+                *traced.straight.entry((to, next)).or_default() += branch.count;
             }
         }
         traced
@@ -75,7 +75,7 @@ pub mod tests {
             offset: Offset(offset),
         };
         let seen =
-            |from, to, next, weight| TakenBranch { process: ProcessId(0), from, to, next, count: 1, weight };
+            |from, to, next, count| TakenBranch { process: ProcessId(0), from, to, next, count, weight: 1 };
         Profile {
             modules: vec![module("/lib"), module("/app")],
             processes: vec![Process {
