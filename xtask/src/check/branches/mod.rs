@@ -26,9 +26,9 @@ const RARE: f64 = 1e-4;
 /// Algorithm 1 alone must need so many times the breakpoints that are needed with evaluation.
 const MOST_OF_ITS_OWN: f64 = 3.0;
 
-/// Torture programs that notice, for reasons that docs/branches.md gives: they count their descriptors, limit
-/// their addresses, or forbid system calls.
-const NOTICE: [&str; 3] = ["descriptors", "memory_limit", "seccomp_signals"];
+/// Torture programs that notice, for reasons that docs/branches.md gives: they count their descriptors, unmap
+/// the tracer, limit their addresses, or forbid system calls.
+const NOTICE: [&str; 4] = ["descriptors", "far_ranges", "memory_limit", "seccomp_signals"];
 
 /// What to check, and how.
 #[derive(Args)]
