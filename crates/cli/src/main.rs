@@ -12,6 +12,7 @@ mod doctor;
 mod exit_status;
 mod export;
 mod import;
+mod in_turns;
 mod manual;
 mod pager;
 mod prepare;

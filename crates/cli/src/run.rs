@@ -1,16 +1,18 @@
 //! `timewise run`: the whole job. The program runs natively under sampling and again under counting, and
 //! what both tell of the same code is joined.
 
-use crate::arguments::{Counting, DEFAULT_FILE, Output, Program, Sampling};
+use crate::arguments::{Counting, DEFAULT_FILE, Output, Sampling};
+use crate::attached::{Profiled, Subject};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
-use crate::{count, prepare, progress, recording, signals, standstill};
+use crate::{count, in_turns, prepare, progress, recording, signals, standstill};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::time::Duration;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::summary::summary;
+use timewise_target::launch::Launch;
 
 /// Sample and count a program, and say where its cycles go and why
 #[derive(clap::Args)]
@@ -25,6 +27,7 @@ Examples:
   timewise run -- sqlite3 < script.sql
   timewise run --prepare 'cp table.orig table' -- ./update table
   timewise run --once -- ./send-mail        run once: samples only
+  timewise run --pid 1234 --for 30s         a program that runs already: both in turns
 
 The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
 127 if there is none. A signal that ends the program ends timewise as well.")]
@@ -45,7 +48,7 @@ pub struct Arguments {
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     color: Colour,
     #[command(flatten)]
-    program: Program,
+    profiled: Profiled,
 }
 
 const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \
@@ -58,9 +61,32 @@ const USUAL_SLOWDOWN: [f64; 2] = [1.6, 2.4];
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
+    let (profile, exit) = match arguments.profiled.subject()? {
+        Subject::Program(launch) => run_twice(arguments, launch)?,
+        Subject::Process(..) if arguments.once || arguments.prepare.is_some() => {
+            anyhow::bail!(
+                "--once and --prepare are for programs that are launched; leave them out with --pid"
+            )
+        }
+        Subject::Process(pid, time) => {
+            let (sampling, counting) = (arguments.sampling.options(), arguments.counting.options());
+            (in_turns::profile(pid, time, &sampling, &counting)?, Exit::Code(0))
+        }
+    };
+    recording::keep(profile, &arguments.output, |profile| {
+        let style = screen::style(&std::io::stderr(), arguments.color);
+        let path = arguments.output.path.to_string_lossy();
+        let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
+        summary(&Analysis::new(profile, None), elsewhere, style)
+    })?;
+    Ok(exit)
+}
+
+/// Both runs of a program that we launch: what came of them, and how it ended.
+fn run_twice(arguments: &Arguments, launch: Launch) -> anyhow::Result<(Profile, Exit)> {
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
-    let (mut profile, first) = first_run(arguments, &input, &outputs)?;
+    let (mut profile, first) = first_run(arguments, launch, &input, &outputs)?;
     let interrupted = signals::interruption();
     let mut exit = profile.runs[0].exit;
     if arguments.once {
@@ -80,19 +106,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             Err(error) => profile.runs[0].warnings.push(format!("not counted: {error:#}")),
         }
     }
-    recording::keep(profile, &arguments.output, |profile| {
-        let style = screen::style(&std::io::stderr(), arguments.color);
-        let path = arguments.output.path.to_string_lossy();
-        let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
-        summary(&Analysis::new(profile, None), elsewhere, style)
-    })?;
-    Ok(exit)
+    Ok((profile, exit))
 }
 
 /// The run that the user sees.
-fn first_run(arguments: &Arguments, input: &Input, outputs: &Outputs) -> anyhow::Result<(Profile, Written)> {
+fn first_run(
+    arguments: &Arguments,
+    mut launch: Launch,
+    input: &Input,
+    outputs: &Outputs,
+) -> anyhow::Result<(Profile, Written)> {
     prepare::run(arguments.prepare.as_deref())?;
-    let mut launch = arguments.program.launch();
     let ends = outputs.first().context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     launch.stdin = input.first().context("cannot pass on standard input")?;
@@ -112,7 +136,9 @@ fn second_run(
     first: (&Run, &Written),
 ) -> anyhow::Result<Profile> {
     prepare::run(arguments.prepare.as_deref())?;
-    let mut launch = arguments.program.launch();
+    let Subject::Program(mut launch) = arguments.profiled.subject()? else {
+        anyhow::bail!("only a program that we launch runs twice");
+    };
     let (stdin, other_input) = input.again()?;
     launch.stdin = stdin;
     let ends = outputs.again(first.1).context("cannot capture the output of the counting run")?;

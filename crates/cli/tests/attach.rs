@@ -61,6 +61,28 @@ fn threads_in_all_kinds_of_states_see_nothing_of_it() {
     assert_unharmed(&outcome);
 }
 
+/// Sampled and counted in turns, both tell of the same code.
+#[test]
+fn samples_and_counts_of_a_running_program_are_joined() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(
+        "./crowd 8 quiet & pid=$!; sleep 0.5; timewise run --pid $pid --for 3s; status=$?; wait $pid && exit $status",
+    );
+    if outcome.stderr.contains("lets us sample with no clock") {
+        return;
+    }
+    assert_unharmed(&outcome);
+    let profile = place.profile();
+    assert_eq!(profile.runs.len(), 6);
+    assert_eq!(profile.imbalances(), []);
+    let work = profile.functions.iter().find(|function| function.name == "work").unwrap().place;
+    let in_work = |place: timewise_profile::Place| place.module == work.module;
+    assert!(profile.samples.iter().any(|sample| sample.place.is_some_and(in_work)));
+    let verified = place.shell("timewise verify");
+    assert_eq!(verified.status, Some(0), "{}", verified.stdout);
+}
+
 /// Killed, nobody gives the program back: it runs on as it is.
 #[test]
 fn whoever_is_killed_leaves_the_program_running() {

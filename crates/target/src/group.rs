@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// How often threads are looked at that have not stopped yet.
 const GLANCE: Duration = Duration::from_micros(50);
 
+/// How long is waited at first until all threads have stopped.
+const FIRST_ATTEMPT: Duration = Duration::from_millis(40);
+
 /// All threads of a process. They belong to the thread of ours that stopped them. Dropped, they run on as if
 /// nothing had been.
 #[derive(Debug)]
@@ -32,12 +35,25 @@ struct Member {
 }
 
 impl Group {
-    /// Stops all threads of process `pid`, also those that appear meanwhile.
+    /// Stops all threads of process `pid`, also those that appear meanwhile. Where one of them does not stop, they
+    /// run on for a moment before it is tried again: it may wait for a child that waits for another of them.
     ///
     /// # Errors
     /// [`AttachError::Refused`] with the system's reason; [`AttachError::Stuck`] if one of them does not stop in
     /// `patience`; [`AttachError::Gone`]. All of them run on then.
     pub fn stop(pid: i32, patience: Duration) -> Result<Group, AttachError> {
+        let deadline = Instant::now() + patience;
+        let mut attempt = FIRST_ATTEMPT;
+        loop {
+            match Group::stop_within(pid, attempt) {
+                Err(AttachError::Stuck(_)) if Instant::now() < deadline => std::thread::sleep(attempt / 4),
+                other => return other,
+            }
+            attempt *= 2;
+        }
+    }
+
+    fn stop_within(pid: i32, patience: Duration) -> Result<Group, AttachError> {
         let mut group = Group { pid, members: Vec::new(), gate: None };
         let deadline = Instant::now() + patience;
         loop {
