@@ -40,6 +40,7 @@ pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(
     let shared = arena.shared();
     let own = match arena.process(parent) {
         None => exchange(pid, None)
+            .or_else(|refused| listed(pid).ok_or(refused))
             .map_err(|cause| CountError::System { what: "read its limit on the address space", cause })?,
         Some(parent) => parent.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed)),
     };
@@ -68,6 +69,17 @@ fn plus(limit: u64, size: u64) -> u64 {
     limit.saturating_add(size)
 }
 
+/// The limits as the system lists them, also those of another user's process, which it does not let us set.
+fn listed(pid: i32) -> Option<[u64; 2]> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let mut values = line.split_whitespace().map(|word| match word {
+        "unlimited" => Some(UNLIMITED),
+        number => number.parse().ok(),
+    });
+    Some([values.next()??, values.next()??])
+}
+
 /// Sets the limits if `new` says so: those before.
 fn exchange(pid: i32, new: Option<[u64; 2]>) -> io::Result<[u64; 2]> {
     let new = new.map(|[rlim_cur, rlim_max]| libc::rlimit { rlim_cur, rlim_max });
@@ -78,4 +90,15 @@ fn exchange(pid: i32, new: Option<[u64; 2]>) -> io::Result<[u64; 2]> {
         return Err(io::Error::last_os_error());
     }
     Ok([before.rlim_cur, before.rlim_max])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_tell_the_same() {
+        let pid = std::process::id() as i32;
+        assert_eq!(listed(pid), Some(exchange(pid, None).unwrap()));
+    }
 }
