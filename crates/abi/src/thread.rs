@@ -131,6 +131,8 @@ pub struct ThreadArea {
     pub filter: u64,
     /// The program's base of the `gs` segment.
     pub gs_base: u64,
+    /// Address of an instruction that the thread is about to execute where it stands, 0 for none.
+    pub alone: u64,
     /// The program's stack for handlers; the kernel knows the runtime's instead.
     pub handler_stack: Stack,
     /// Address of the [`Actions`] in force for this thread.

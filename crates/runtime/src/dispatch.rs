@@ -46,7 +46,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
     }
     if reason == reason::START {
         if let Err(failure) = set_up(area) {
-            area.resume = go_native(area, area.registers.rip, failure);
+            area.resume = go_native(area, area.registers.rip, failure, None);
             return;
         }
         PROCESS.with(|process| {
@@ -79,12 +79,19 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
         Ok(Some(resume)) => resume,
         // No instruction there: the processor will say so itself, in the program's own terms.
         Ok(None) => address,
-        Err(failure) => go_native(area, address, failure),
+        Err(failure) => go_native(area, address, failure, None),
     };
 }
 
-/// Gives up counting on this thread: it goes on natively, and the host is told why.
-pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure) -> u64 {
+/// The code at `address` cannot be translated: where the thread goes on. An instruction that is not followed is executed
+/// alone; the signals of `mask` are blocked then, or those that are blocked now. Otherwise counting gives up on this
+/// thread: it goes on natively, and the host is told why.
+pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Option<u64>) -> u64 {
+    if failure == Failure::Unsupported
+        && let Some(resume) = signal::prepare_alone(area, address, mask)
+    {
+        return resume;
+    }
     // SAFETY: the shared file is mapped where the area lies.
     let shared = unsafe { Shared::at(area.shared) };
     shared.fail(failure);

@@ -18,6 +18,9 @@ pub const LOW: u32 = RESERVED_LOW.start as u32;
 /// Bytes of the `syscall` instruction.
 pub const SYSCALL_LENGTH: u64 = 2;
 
+/// Where a thread comes to a trap that is about to execute an instruction which is not followed.
+pub const ALONE: u64 = LOW as u64 + 0x4000;
+
 /// How many tables of indirect branches there may be.
 pub const MAX_TABLES: u32 = 64;
 
@@ -80,6 +83,8 @@ pub fn prepare() -> Result<(), Failure> {
     for (place, routine) in vectors {
         cache::set_entry(u64::from(place), routine as *const () as u64);
     }
+    const INT3: u8 = 0xcc;
+    cache::write(ALONE, &[INT3]);
     for number in 0..MAX_TABLES {
         let mut code = Code::at(miss_routine(number));
         code.store_number(gs!(exit), number);

@@ -72,7 +72,7 @@ pub fn ask(area: &mut ThreadArea) -> bool {
                     continue;
                 }
             },
-            Err(failure) => area.resume = go_native(area, address, failure),
+            Err(failure) => area.resume = go_native(area, address, failure, None),
         }
         return true;
     }

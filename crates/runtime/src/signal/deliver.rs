@@ -106,7 +106,7 @@ fn go_on(process: &mut Process, area: &mut ThreadArea, frame: &mut Frame) {
         Ok(Some(resume)) => resume,
         // No instruction there: the processor will say so itself.
         Ok(None) => address,
-        Err(failure) => go_native(area, address, failure),
+        Err(failure) => go_native(area, address, failure, Some(frame.mask)),
     };
 }
 

@@ -110,6 +110,12 @@ pub unsafe fn vectors_size(vectors: u64) -> usize {
 }
 
 impl Frame {
+    /// Whether the thread was in 64-bit code.
+    pub fn is_in_long_mode(&self) -> bool {
+        const USER_CODE: u16 = 0x33;
+        self.segments as u16 == USER_CODE
+    }
+
     /// Copies the frame, and the other registers that belong to it, to room of the calling thread's area.
     ///
     /// # Safety

@@ -7,6 +7,7 @@
 
 mod action;
 mod added;
+mod alone;
 mod deliver;
 mod frame;
 mod leave;
@@ -15,6 +16,7 @@ mod recover;
 pub mod stop;
 
 pub use action::{CLEARED, change, clear, give_actions_back, renew, set_up};
+pub use alone::prepare as prepare_alone;
 pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
 pub use leave::{can_leave, leave};
 pub use receive::let_in;

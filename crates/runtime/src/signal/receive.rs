@@ -1,6 +1,7 @@
 //! The handler that the kernel knows: where a signal arrives.
 
 use super::action;
+use super::alone;
 use super::frame::{Frame, Info};
 use super::recover::{OUTSIDE, Origin, recover};
 use super::{deliver, on_stack, own_stack, stop};
@@ -26,6 +27,9 @@ pub unsafe extern "C" fn receive(signal: i32, _: *mut Info, context: u64) {
     // SAFETY: the kernel's frame, of which the context begins at its second word.
     let frame = unsafe { &mut *((context - 8) as *mut Frame) };
     let area = this();
+    if alone::is_trap(area, frame) {
+        return;
+    }
     let place = entry::own(frame.registers.rip);
     if place.is_none() && frame.info.is_fault() && makes_room(frame, area) {
         return;

@@ -6,6 +6,7 @@
 //! memory access is done.
 
 use super::added::{self, Form, LONGEST};
+use super::alone;
 use crate::astray;
 use crate::cache::{Kind, Piece};
 use crate::calls;
@@ -40,6 +41,9 @@ const MAX_STEPS: usize = 1000;
 
 /// Turns `registers`, as they are at `registers.rip` in translated code, into the program's own.
 pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registers) -> Origin {
+    if let Some(origin) = alone::recover(area, registers) {
+        return origin;
+    }
     if let Some(table) = entry::miss_routine_at(registers.rip) {
         let site = indirect::site_of(table, registers.rcx as u32, registers.rdx);
         return branched(process, area, registers, site_block(process, site));

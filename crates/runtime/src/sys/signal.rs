@@ -14,6 +14,14 @@ pub fn set_mask(mask: u64) {
     change(mask);
 }
 
+/// The mask of blocked signals, if the kernel may be asked.
+pub fn mask() -> Option<u64> {
+    let mut mask = 0u64;
+    // SAFETY: writes to the local only.
+    unsafe { call(number::RT_SIGPROCMASK, [0, 0, (&raw mut mask) as u64, 8, 0, 0]) }.ok()?;
+    Some(mask)
+}
+
 fn change(mask: u64) -> u64 {
     let mut before = 0u64;
     let arguments = [SET_MASK, (&raw const mask) as u64, (&raw mut before) as u64, 8, 0, 0];

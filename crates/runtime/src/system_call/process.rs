@@ -54,7 +54,7 @@ pub fn create(area: &mut ThreadArea) {
             }
             signal::set_mask(area.mask);
             // This thread and what it makes run on uncounted.
-            area.resume = go_native(area, area.registers.rip - SYSCALL_LENGTH, failure);
+            area.resume = go_native(area, area.registers.rip - SYSCALL_LENGTH, failure, Some(area.mask));
             return;
         }
     };
@@ -184,7 +184,7 @@ pub fn again(area: &mut ThreadArea) {
     area.resume = match result {
         Ok(Some(resume)) => resume,
         Ok(None) => address,
-        Err(failure) => go_native(area, address, failure),
+        Err(failure) => go_native(area, address, failure, Some(area.mask)),
     };
 }
 

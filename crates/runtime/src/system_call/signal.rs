@@ -96,7 +96,7 @@ pub fn sigreturn(area: &mut ThreadArea) {
         Ok(Some(resume)) => resume,
         // No instruction there: the processor will say so itself.
         Ok(None) => address,
-        Err(failure) => go_native(area, address, failure),
+        Err(failure) => go_native(area, address, failure, Some(frame.mask)),
     };
     return_by(area, frame);
 }
