@@ -12,8 +12,9 @@ use crate::dispatch::{enter, go_native};
 use crate::entry::ALONE;
 use crate::state::PROCESS;
 use crate::sys::signal;
+use core::sync::atomic::Ordering;
 use timewise_abi::Failure;
-use timewise_abi::thread::{Registers, ThreadArea};
+use timewise_abi::thread::{HELD_FRAME, Registers, ThreadArea};
 
 const TRAP: usize = 5;
 
@@ -23,12 +24,23 @@ const TRAP_FLAG: u64 = 1 << 8;
 /// Where a thread goes on that is to execute the instruction at `address`, with the signals of `mask` blocked or those
 /// that are blocked now. None if the program keeps the trap from arriving.
 pub fn prepare(area: &mut ThreadArea, address: u64, mask: Option<u64>) -> Option<u64> {
-    let mask = mask.or_else(signal::mask)?;
+    let mask = mask.or_else(|| blocked(area))?;
     if mask & bit(TRAP) != 0 || actions(area).get(TRAP).handler == IGNORE {
         return None;
     }
     area.alone = address;
     Some(ALONE)
+}
+
+/// The program's mask of blocked signals, if the kernel may be asked.
+fn blocked(area: &ThreadArea) -> Option<u64> {
+    let now = signal::mask();
+    if area.held.load(Ordering::Relaxed) == 0 {
+        return now;
+    }
+    // A signal waits, and all others are blocked until it is let in.
+    // SAFETY: `receive` put its frame there.
+    Some(unsafe { (*((area.this + u64::from(HELD_FRAME)) as *const Frame)).mask })
 }
 
 /// Whether a signal is one of the two traps; the thread then goes on where the frame says.
