@@ -94,7 +94,7 @@ pub struct Counting {
     no_calls: bool,
     /// Also keep how much of each block was executed in every N instructions of each thread (basic block
     /// vectors)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..), conflicts_with = "pid")]
     intervals: Option<u64>,
 }
 
