@@ -47,6 +47,8 @@ pub trait Branches {
     fn decided(&mut self, by_itself: bool);
     /// Whether no further branch is wanted.
     fn full(&self) -> bool;
+    /// Branches that were noted.
+    fn noted(&self) -> u64;
 }
 
 /// What is to be done about the thread.
@@ -68,6 +70,17 @@ pub enum Next {
     },
 }
 
+/// The last place behind a branch where the thread comes for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct Landmark {
+    /// Its address.
+    pub address: u64,
+    /// The thread's state there.
+    pub state: State,
+    /// Branches that were noted before.
+    pub noted: u64,
+}
+
 /// Looks ahead from `start`, where the thread is in `state`. Afterwards `state` is what it will be where it is waited
 /// for, or where the trace ends.
 pub fn look_ahead(
@@ -75,6 +88,7 @@ pub fn look_ahead(
     state: &mut State,
     steps: &mut impl Steps,
     branches: &mut impl Branches,
+    landmark: &mut Option<Landmark>,
 ) -> Next {
     let mut at = start;
     let mut effort = 0;
@@ -92,6 +106,9 @@ pub fn look_ahead(
                     }
                 }
                 at = way.address;
+                if control != Control::Next && !steps.has_been(at) {
+                    *landmark = Some(Landmark { address: at, state: *state, noted: branches.noted() });
+                }
             }
             Step::Stuck { decoded, stack_change } => {
                 let before = *state;

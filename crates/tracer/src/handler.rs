@@ -1,6 +1,6 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
-use crate::ahead::{Next, Steps, first_time, look_ahead};
+use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead};
 use crate::events;
 use crate::guard;
 use crate::slot::{self, header};
@@ -192,7 +192,8 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let mut state = state_of(header, &context.registers);
     let mut trace = Trace::of(slot, header.length);
     let mut evaluation = trace.evaluation(context.vectors);
-    let next = look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace);
+    let mut landmark = None;
+    let next = look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark);
     let noted = evaluation.instructions();
     slot.timing.instructions += u64::from(noted);
     let (end, address) = match next {
@@ -210,6 +211,11 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         if let Some(stop) = first_time(address, &mut state, &mut evaluation, 0).filter(|_| !alone) {
             return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
         }
+    }
+    if let Some(Landmark { address, state, noted }) = landmark.filter(|_| !alone) {
+        // A loop without an end in sight: it is followed from place to place.
+        Trace::of(slot, header.length).take_back(noted);
+        return wait(header, slot, address, (&state.general, ALL_REGISTERS), None);
     }
     if alone {
         // Nobody else changes what was evaluated from.

@@ -63,6 +63,11 @@ impl<'a> Trace<'a> {
         }
     }
 
+    /// Takes back what was noted beyond so many branches.
+    pub fn take_back(&mut self, noted: u64) {
+        self.slot.written = self.slot.written.min(noted);
+    }
+
     /// Ends the trace: the host gets what is sure of it.
     pub fn publish(&mut self, end: End) {
         let branches = self.slot.sure;
@@ -105,6 +110,10 @@ impl Branches for Trace<'_> {
         if !by_itself {
             self.slot.conditional.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn noted(&self) -> u64 {
+        self.slot.written
     }
 
     fn full(&self) -> bool {

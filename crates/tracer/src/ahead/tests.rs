@@ -39,6 +39,10 @@ impl Branches for Noted {
         self.conditional += u32::from(!by_itself);
     }
 
+    fn noted(&self) -> u64 {
+        self.branches.len() as u64
+    }
+
     fn full(&self) -> bool {
         self.branches.len() >= self.length
     }
@@ -52,7 +56,7 @@ fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None);
     (next, noted, state)
 }
 
@@ -117,6 +121,19 @@ fn code_that_writes_code_is_evaluated_as_written() {
 }
 
 #[test]
+fn the_last_landmark_lies_where_the_thread_has_not_been() {
+    // 0: jmp 2; 2: nop; 3: jmp 2
+    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 50 };
+    // SAFETY: all zeros is a value of it.
+    let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
+    let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None);
+    let mut landmark = None;
+    look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark);
+    let landmark = landmark.unwrap();
+    assert_eq!((landmark.address, landmark.noted, noted.branches.len()), (0x1002, 1, 50));
+}
+
+#[test]
 fn a_first_time_is_found_behind_a_loop() {
     // 0: mov ecx,3; 5: dec ecx; 7: jne 5; 9: nop
     let code = &[0xb9, 3, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0x90, 0x0f, 0x05];
@@ -125,7 +142,7 @@ fn a_first_time_is_found_behind_a_loop() {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None);
     assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
     assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0), Some(0x1009));
     assert_eq!((state.general[1], noted.branches.len()), (0, 1));
