@@ -51,8 +51,8 @@ fn threads_in_all_kinds_of_states_see_nothing_of_it() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "./crowd 8 & pid=$!; sleep 0.5; failed=0
-         for i in 1 2 3; do
+        "./crowd 15 & pid=$!; sleep 0.5; failed=0
+         for i in 1 2; do
            timewise count --pid $pid --for 500ms && timewise verify || failed=1
            grep -E '{TRACES}' /proc/$pid/maps && failed=1
          done
@@ -67,7 +67,7 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(
-        "./crowd 8 quiet & pid=$!; sleep 0.5; timewise run --pid $pid --for 3s; status=$?; wait $pid && exit $status",
+        "./crowd 15 quiet & pid=$!; sleep 0.5; timewise run --pid $pid --for 3s; status=$?; wait $pid && exit $status",
     );
     if outcome.stderr.contains("lets us sample with no clock") {
         return;

@@ -137,6 +137,8 @@ impl Group {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) || has_ended(self.pid, tid) => {
                     continue;
                 }
+                // Ours still, from an attempt before in which it did not stop.
+                Err(_) if request(libc::PTRACE_INTERRUPT, tid, 0).is_ok() => {}
                 Err(error) => return Err(AttachError::refused(self.pid, error)),
             }
             // A failure means that it is gone, as is seen when it is looked at.
