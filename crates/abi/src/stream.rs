@@ -35,6 +35,13 @@ pub mod kind {
     pub const STREAM: u32 = 2;
 }
 
+/// Bytes of a block's number where its accesses follow, so that these are aligned: a program may have asked that
+/// accesses which are not shall fault.
+pub const HEAD_WITH_MEMORY: u32 = 8;
+
+/// Likewise, where none follow.
+pub const HEAD: u32 = 4;
+
 /// Chunks of a ring.
 pub const CHUNKS: usize = 4;
 
@@ -84,16 +91,16 @@ pub mod control {
     pub const SIGNAL: u32 = CONTROL + 1;
     /// A thread begins: its id (1 word).
     pub const THREAD: u32 = CONTROL + 2;
-    /// A window begins: how many instructions the thread had executed (2 words).
+    /// A window begins: how many instructions the thread had executed (2 words, and 0).
     pub const BEGIN: u32 = CONTROL + 3;
     /// A window ends, likewise.
     pub const END: u32 = CONTROL + 4;
-    /// An interval ends: how many instructions the thread had executed (2 words).
+    /// An interval ends: how many instructions the thread had executed (2 words, and 0).
     pub const INTERVAL: u32 = CONTROL + 5;
-    /// In the interval that ends next, a counter rose: its number and by how much (1 word each).
+    /// In the interval that ends next, a counter rose: its number and by how much (1 word each, and 0).
     pub const COUNTED: u32 = CONTROL + 6;
     /// In the interval that ends next, control left a block before its end: its number and how many of its
-    /// instructions were executed (1 word each).
+    /// instructions were executed (1 word each, and 0).
     pub const PARTLY: u32 = CONTROL + 7;
 
     /// Words that follow.
@@ -101,7 +108,7 @@ pub mod control {
         Some(match word {
             CUT => 5,
             SIGNAL | THREAD => 1,
-            BEGIN | END | INTERVAL | COUNTED | PARTLY => 2,
+            BEGIN | END | INTERVAL | COUNTED | PARTLY => 3,
             _ => return None,
         })
     }

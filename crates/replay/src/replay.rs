@@ -3,7 +3,7 @@
 use crate::block::Block;
 use crate::memory::{Access, resolve};
 use std::collections::HashMap;
-use timewise_abi::stream::{CONTROL, control};
+use timewise_abi::stream::{CONTROL, HEAD, HEAD_WITH_MEMORY, control};
 use timewise_engine::streams::Chunk;
 
 /// What happens on a thread.
@@ -123,19 +123,20 @@ impl Replay {
                 *known = Some(Block::new(&chunk.block(word)?, self.with_memory));
             }
             let block = known.as_ref()?;
-            let end = at + 4 + block.recorded;
+            let head = if self.with_memory { HEAD_WITH_MEMORY } else { HEAD } as usize;
+            let end = at + head + block.recorded;
             let Some(next) = self::word(bytes, end) else {
                 if !chunk.is_last || end > bytes.len() {
                     break;
                 }
                 match chunk.is_cut {
                     true => each(Event::Lost { block: word }),
-                    false => tell(&mut self.accesses, block, (word, &bytes[at + 4..end]), None, each),
+                    false => tell(&mut self.accesses, block, (word, &bytes[at + head..end]), None, each),
                 }
                 return Some(end);
             };
             if next != control::CUT {
-                tell(&mut self.accesses, block, (word, &bytes[at + 4..end]), None, each);
+                tell(&mut self.accesses, block, (word, &bytes[at + head..end]), None, each);
                 at = end;
                 continue;
             }
@@ -146,7 +147,7 @@ impl Replay {
                 executed: self::word(bytes, end + 4)? as usize,
                 registers: [long(bytes, end + 8)?, long(bytes, end + 16)?],
             };
-            tell(&mut self.accesses, block, (word, &bytes[at + 4..end]), Some(cut), each);
+            tell(&mut self.accesses, block, (word, &bytes[at + head..end]), Some(cut), each);
             at = end + 24;
         }
         Some(at)

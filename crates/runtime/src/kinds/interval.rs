@@ -10,13 +10,13 @@ use timewise_abi::stream::{CHUNK, SLACK, control};
 use timewise_abi::thread::{COUNTERS, ThreadArea};
 
 /// Bytes of what is written of one block.
-const ENTRY: u64 = 12;
+const ENTRY: u64 = 16;
 
 /// Control leaves a block after some of its instructions, or before the first though its counter stood before
 /// that.
 pub fn left(process: &Process, area: &mut ThreadArea, from: u32, executed: u16) {
     if process.kinds.counts_blocks(Mode::of(area)) {
-        ring::note(area, &[control::PARTLY, from, executed.into()]);
+        ring::note(area, &[control::PARTLY, from, executed.into(), 0]);
     }
 }
 
@@ -36,12 +36,12 @@ pub fn end(process: &mut Process, area: &mut ThreadArea) {
         let mut rest = now.wrapping_sub(core::mem::replace(before, now));
         while rest > 0 {
             let part = rest.min(u32::MAX.into()) as u32;
-            ring::note(area, &[control::COUNTED, block, part]);
+            ring::note(area, &[control::COUNTED, block, part, 0]);
             rest -= u64::from(part);
         }
     }
     let executed = window::executed(area);
-    ring::note(area, &[control::INTERVAL, executed as u32, (executed >> 32) as u32]);
+    ring::note(area, &[control::INTERVAL, executed as u32, (executed >> 32) as u32, 0]);
 }
 
 fn counted(area: &ThreadArea, counter: u32) -> u64 {

@@ -9,21 +9,19 @@ use super::{Added, Lent};
 use crate::emit::{Code, gs, spill_slot};
 use crate::unit::Unit;
 use alloc::vec::Vec;
+use timewise_abi::stream::{HEAD, HEAD_WITH_MEMORY};
 use timewise_isa::memory::{Access, Extent, MOST, MOST_RECORDED, accesses, used_registers};
 use timewise_isa::{Instruction, MAX_LENGTH};
 
 /// Spill slots of the registers that are borrowed throughout a block.
 pub const SLOTS: [u32; 2] = [6, 7];
 
-/// Bytes of a record's first word.
-const HEAD: u32 = 4;
-
 /// The stack pointer is not to be borrowed.
 const STACK_POINTER: u16 = 1 << 4;
 
 /// Most bytes of a stream for each instruction.
 pub fn bytes_per_instruction(with_memory: bool) -> u64 {
-    if with_memory { u64::from(HEAD + MOST_RECORDED.max(16 * MOST as u32)) } else { HEAD.into() }
+    if with_memory { u64::from(HEAD_WITH_MEMORY + MOST_RECORDED.max(16 * MOST as u32)) } else { HEAD.into() }
 }
 
 /// Where blocks of these instructions are to be cut, by position: before the first that would leave no two
@@ -91,11 +89,12 @@ impl Record {
         let from = code.here();
         operand::give_back(code, gs!(ring_at), place);
         operand::store_number(code, place, number);
-        operand::load_address(code, scratch, Some(place), None, (HEAD + bytes) as i32, false);
+        let head = if with_memory { HEAD_WITH_MEMORY } else { HEAD };
+        operand::load_address(code, scratch, Some(place), None, (head + bytes) as i32, false);
         operand::keep(code, gs!(ring_at), scratch);
         added.begun = code.here();
         added.lent = Some(Lent { registers, from, to: from });
-        let mut record = Record { place, scratch, with_memory, at: HEAD, due: Vec::new(), is_over: false };
+        let mut record = Record { place, scratch, with_memory, at: head, due: Vec::new(), is_over: false };
         if bytes == 0 {
             record.leave(code, added);
         }

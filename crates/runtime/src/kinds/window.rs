@@ -171,7 +171,7 @@ fn begin_window(process: &Process, area: &mut ThreadArea) {
 
 fn mark(area: &mut ThreadArea, word: u32) {
     let executed = executed(area);
-    ring::note(area, &[word, executed as u32, (executed >> 32) as u32]);
+    ring::note(area, &[word, executed as u32, (executed >> 32) as u32, 0]);
 }
 
 /// A thread leaves before a block that it has not begun.
