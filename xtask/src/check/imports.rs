@@ -102,7 +102,8 @@ fn strangers(one: &Ranking, other: &Ranking) -> Vec<String> {
     let last = other.shares.get(HOTTEST - 1).map_or(0.0, |(_, share)| *share);
     let hot: Vec<&String> = other.shares.iter().take(HOTTEST).map(|(name, _)| name).collect();
     let certain = |(function, share): &&(String, f64)| {
-        let error = (last * (1.0 / one.samples + 1.0 / other.samples)).sqrt();
+        // Of the larger share: the other may rest on no sample at all.
+        let error = (share.max(last) * (1.0 / one.samples + 1.0 / other.samples)).sqrt();
         !hot.contains(&function) && share - last > ERRORS * error
     };
     let functions = one.shares.iter().take(HOTTEST).filter(certain);
@@ -164,4 +165,23 @@ fn shell(command: &str) -> Result<()> {
     let output = bash.args(["-c", command]).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     ensure!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranking(shares: &[(&str, f64)]) -> Ranking {
+        let shares = shares.iter().map(|&(name, share)| (name.to_string(), share)).collect();
+        Ranking { shares, samples: 2000.0 }
+    }
+
+    #[test]
+    fn a_sample_or_two_make_no_stranger() {
+        let few = ranking(&[("sort", 0.999), ("write", 0.001)]);
+        let other = ranking(&[("sort", 1.0)]);
+        assert!(strangers(&few, &other).is_empty());
+        let many = ranking(&[("sort", 0.98), ("write", 0.02)]);
+        assert_eq!(strangers(&many, &other), ["write (2.00 %)"]);
+    }
 }
