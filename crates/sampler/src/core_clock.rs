@@ -127,11 +127,13 @@ impl Probes {
         let measured = || self.hz.iter().copied().filter(|&hz| hz > 0.0);
         match measured().count() {
             0 => CoreFrequency { mean_hz: otherwise, low_hz: otherwise, high_hz: otherwise },
-            count => CoreFrequency {
-                mean_hz: measured().sum::<f64>() / count as f64,
-                low_hz: measured().fold(f64::INFINITY, f64::min),
-                high_hz: measured().fold(0.0, f64::max),
-            },
+            count => {
+                let low_hz = measured().fold(f64::INFINITY, f64::min);
+                let high_hz = measured().fold(0.0, f64::max);
+                // Of equal ones the sum may be rounded up.
+                let mean_hz = (measured().sum::<f64>() / count as f64).clamp(low_hz, high_hz);
+                CoreFrequency { mean_hz, low_hz, high_hz }
+            }
         }
     }
 }
@@ -193,6 +195,13 @@ mod tests {
         let found = measure();
         assert!(found.low_hz > 4e8 && found.high_hz < 8e9, "{found:?}");
         assert!(found.low_hz <= found.mean_hz && found.mean_hz <= found.high_hz, "{found:?}");
+    }
+
+    #[test]
+    fn the_mean_of_equal_speeds_is_that_speed() {
+        let probes = Probes { hz: vec![3402807316.0357294; 3] };
+        let CoreFrequency { mean_hz, low_hz, high_hz } = probes.summary(0.0);
+        assert_eq!([mean_hz, low_hz], [high_hz; 2]);
     }
 
     #[test]
