@@ -41,9 +41,7 @@ impl Shared {
         push(&self.process(process).latest_thread, &area.previous, offset);
         Ok(offset)
     }
-}
 
-impl Shared {
     /// Registers a ring at `offset`, whose `previous` is given.
     pub fn register_ring(self, offset: u64, previous: &AtomicU64) {
         push(&self.header().latest_ring, previous, offset);

@@ -47,7 +47,7 @@ pub const STACK_END: u32 = 0x8000;
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
-pub const WORK_BYTES: u32 = 0x6_8000;
+pub const WORK_BYTES: u32 = 0x7_8000;
 
 /// Where in a slot its ring begins.
 pub const RING: u32 = WORK + WORK_BYTES;
@@ -134,6 +134,8 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
+    /// What it takes when a breakpoint is hit and nobody is told, ticks; tracer, once.
+    pub hit_ticks: u32,
     /// Where the system call stands that sets handlers, 0 for nowhere more; host, once.
     pub guarded: [u64; GUARDS],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
@@ -154,6 +156,8 @@ pub struct TraceSlot {
     pub breakpoint: i32,
     /// Where the breakpoint is set, 0 if it is not; tracer.
     pub armed: u64,
+    /// At which of its hits the breakpoint tells of it; tracer.
+    pub period: u64,
     /// The general registers expected there, by number, and which of them are known; tracer.
     pub expected: [u64; 16],
     /// See `expected`.
@@ -181,6 +185,8 @@ pub struct TraceSlot {
     pub passed: u32,
     /// How often its events were opened; tracer.
     pub openings: u32,
+    /// Samples in a row for which the ring had no room; tracer.
+    pub unheard: u32,
     /// Breakpoints that were reached; tracer.
     pub hits: AtomicU64,
     /// Times that a breakpoint was set or moved; tracer.
@@ -215,8 +221,10 @@ pub struct Timing {
 pub struct Plan {
     /// What is waited for.
     pub stage: Stage,
-    /// Where the stretch ends.
+    /// Where the stretch starts and ends.
     pub to: u64,
+    /// At which visit there from where it starts.
+    pub further: u64,
     /// The instruction that is executed next: how long it takes to get there is what it takes to be stopped.
     pub behind: u64,
     /// Instructions of the stretch.

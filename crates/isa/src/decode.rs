@@ -1,6 +1,7 @@
 //! Decoding one instruction into what translation and control-flow analysis need of it.
 
 use crate::flags::FlagSet;
+use crate::quick::quick;
 use crate::segment::uses_gs;
 use iced_x86::{Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 
@@ -66,7 +67,7 @@ pub enum Control {
 }
 
 /// One decoded instruction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instruction {
     /// Its address.
     pub address: u64,
@@ -105,6 +106,12 @@ impl Instruction {
 /// [`DecodeError::Truncated`] if `bytes` ends inside an instruction, [`DecodeError::Invalid`] if they
 /// are none.
 pub fn decode(bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
+    let quick = bytes.first_chunk().and_then(|bytes| quick(bytes, address));
+    quick.map_or_else(|| by_library(bytes, address), Ok)
+}
+
+/// [`decode()`] by the decoder library.
+pub(crate) fn by_library(bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let decoded = decoder.decode();
     if decoded.is_invalid() {

@@ -11,8 +11,16 @@ impl FlagSet {
     pub const NONE: FlagSet = FlagSet(0);
     /// The carry flag, which `inc` and `dec` leave alone.
     pub const CARRY: FlagSet = FlagSet(1);
+    /// The parity flag.
+    pub const PARITY: FlagSet = FlagSet(2);
     /// The auxiliary flag, which hardly anything reads.
     pub const AUXILIARY: FlagSet = FlagSet(4);
+    /// The zero flag.
+    pub const ZERO: FlagSet = FlagSet(8);
+    /// The sign flag.
+    pub const SIGN: FlagSet = FlagSet(16);
+    /// The overflow flag.
+    pub const OVERFLOW: FlagSet = FlagSet(32);
     /// All six.
     pub const ALL: FlagSet = FlagSet(0x3f);
     /// What `inc` writes: all but carry.
@@ -34,6 +42,16 @@ impl FlagSet {
             }
         }
         FlagSet(set)
+    }
+
+    /// The set as bits of its own.
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of such bits.
+    pub(crate) const fn from_bits(bits: u8) -> FlagSet {
+        FlagSet(bits)
     }
 
     /// Flags in either set.

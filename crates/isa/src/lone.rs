@@ -3,6 +3,7 @@
 
 use crate::decode::{Control, MAX_LENGTH};
 use crate::evaluate::{ARITHMETIC, Decoded, State, operand_address};
+use crate::operands::in_memory;
 use iced_x86::{Code, CpuidFeature as F, EncodingKind, Instruction, Mnemonic as M, OpKind, Register};
 
 /// Bytes of the largest operand in memory.
@@ -61,7 +62,7 @@ pub fn lone(decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
         flags_written: flags(instruction.rflags_modified().into()),
     };
     let mut kinds = (0..instruction.op_count()).map(|n| (n, instruction.op_kind(n)));
-    match kinds.find(|&(_, kind)| is_memory(kind)) {
+    match kinds.find(|&(_, kind)| in_memory(kind)) {
         None => {
             lone.bytes[..bytes.len()].copy_from_slice(bytes);
             lone.length = bytes.len() as u8;
@@ -86,10 +87,6 @@ fn flags(library: u64) -> u64 {
     let names = [(R::CF, 1), (R::PF, 4), (R::AF, 16), (R::ZF, 64), (R::SF, 128), (R::OF, 2048)];
     let set = names.into_iter().filter(|&(name, _)| library & u64::from(name) != 0);
     set.fold(0, |flags, (_, flag)| flags | flag) & ARITHMETIC
-}
-
-fn is_memory(kind: OpKind) -> bool {
-    crate::operands::in_memory(kind)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

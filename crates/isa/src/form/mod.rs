@@ -1,0 +1,214 @@
+//! What a model of a processor needs to know of an instruction: which row of a table of latencies it has,
+//! what it reads and writes, and where it is a case of its own.
+
+mod class;
+mod dataflow;
+
+pub use class::{Class, Order};
+pub use dataflow::{FLAGS, FPU_STACK, Registers};
+
+use crate::operands::in_memory;
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
+
+/// An instruction as a processor sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Form {
+    /// The decoder's number of the encoding; [`encoding_name`] has its name.
+    pub encoding: u16,
+    /// Whether it is the form with an operand in memory.
+    pub memory: bool,
+    /// What it does.
+    pub class: Class,
+    /// What it waits for, and what waits for it.
+    pub order: Order,
+    /// Registers that addresses of memory operands are made of.
+    pub address: Registers,
+    /// Registers that are read beside those.
+    pub reads: Registers,
+    /// Registers that are written, but for the stack pointer where `moves_stack`.
+    pub writes: Registers,
+    /// It pushes or pops: the stack pointer moves by a constant.
+    pub moves_stack: bool,
+    /// By how much the top of the x87 stack moves: -1 pushes.
+    pub stack_top: i8,
+    /// A register is set to zero (or to ones) whatever it held.
+    pub is_idiom: bool,
+    /// A full register is copied into another of the same kind.
+    pub is_copy: bool,
+    /// A small constant is added to a general-purpose register.
+    pub is_increment: bool,
+    /// It sets flags that a conditional branch right behind it may be fused with.
+    pub fuses: bool,
+    /// Its memory operand has an index register.
+    pub is_indexed: bool,
+    /// It is a `lea` with base, index and displacement.
+    pub has_three_parts: bool,
+    /// It is a `lea` with an index that is multiplied.
+    pub is_scaled: bool,
+    /// Bytes of the widest vector register among its operands; 0 if there is none.
+    pub vector_bytes: u8,
+}
+
+/// The form of the instruction at the start of `bytes`, which stands at `address`; `None` if they are none.
+pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
+    let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
+    if instruction.is_invalid() {
+        return None;
+    }
+    let mut factory = InstructionInfoFactory::new();
+    let flow = dataflow::dataflow(&instruction, &mut factory);
+    let is_idiom = is_idiom(&instruction);
+    let is_lea = instruction.mnemonic() == Mnemonic::Lea;
+    let parts = (instruction.memory_base() != iced_x86::Register::None) as u8
+        + (instruction.memory_index() != iced_x86::Register::None) as u8
+        + (instruction.memory_displacement64() != 0) as u8;
+    Some(Form {
+        encoding: instruction.code() as u16,
+        memory: (0..instruction.op_count()).any(|n| in_memory(instruction.op_kind(n))),
+        class: class::class(&instruction),
+        order: class::order(&instruction),
+        address: flow.address,
+        reads: if is_idiom { Registers::NONE } else { flow.reads },
+        writes: flow.writes,
+        moves_stack: flow.moves_stack,
+        stack_top: instruction.fpu_stack_increment_info().increment() as i8,
+        is_idiom,
+        is_copy: is_copy(&instruction),
+        is_increment: is_increment(&instruction),
+        fuses: class::fuses(&instruction),
+        is_indexed: instruction.memory_index() != iced_x86::Register::None,
+        has_three_parts: is_lea && parts == 3,
+        is_scaled: is_lea && instruction.memory_index_scale() > 1,
+        vector_bytes: vector_bytes(&instruction),
+    })
+}
+
+/// The name that the decoder library has for an encoding, such as `Add_r64_rm64`.
+pub fn encoding_name(encoding: u16) -> Option<impl core::fmt::Display> {
+    struct Name(Code);
+    impl core::fmt::Display for Name {
+        fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+            core::fmt::Debug::fmt(&self.0, f)
+        }
+    }
+    Code::try_from(usize::from(encoding)).ok().map(Name)
+}
+
+/// Whether both of the two (or the last two of three) registers are the same, and the operation then has a
+/// result that does not depend on them.
+fn is_idiom(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let same = match instruction.op_count() {
+        2 => instruction.op0_register() == instruction.op1_register(),
+        3 => {
+            instruction.op1_register() == instruction.op2_register()
+                && instruction.op2_kind() == OpKind::Register
+        }
+        _ => false,
+    };
+    if !same || instruction.op1_kind() != OpKind::Register || instruction.op0_register().size() < 4 {
+        return false;
+    }
+    matches!(
+        instruction.mnemonic(),
+        Xor | Sub
+            | Pxor
+            | Vpxor
+            | Vpxord
+            | Vpxorq
+            | Xorps
+            | Xorpd
+            | Vxorps
+            | Vxorpd
+            | Psubb
+            | Psubw
+            | Psubd
+            | Psubq
+            | Vpsubb
+            | Vpsubw
+            | Vpsubd
+            | Vpsubq
+            | Pcmpeqb
+            | Pcmpeqw
+            | Pcmpeqd
+            | Vpcmpeqb
+            | Vpcmpeqw
+            | Vpcmpeqd
+    )
+}
+
+fn is_copy(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let registers = (instruction.op0_register(), instruction.op1_register());
+    let between = instruction.op_count() == 2
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Register;
+    let full = |register: iced_x86::Register| register.is_gpr64() || register.is_gpr32();
+    match instruction.mnemonic() {
+        Mov => between && full(registers.0) && full(registers.1),
+        Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu | Vmovaps | Vmovapd | Vmovups | Vmovupd
+        | Vmovdqa | Vmovdqu | Vmovdqa32 | Vmovdqa64 | Vmovdqu8 | Vmovdqu16 | Vmovdqu32 | Vmovdqu64 => {
+            between && instruction.op_mask() == iced_x86::Register::None
+        }
+        _ => false,
+    }
+}
+
+fn is_increment(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    let register = instruction.op0_register();
+    if !(register.is_gpr64() || register.is_gpr32()) || instruction.op0_kind() != OpKind::Register {
+        return false;
+    }
+    match instruction.mnemonic() {
+        Inc | Dec => true,
+        Add | Sub => matches!(instruction.op1_kind(), OpKind::Immediate8to32 | OpKind::Immediate8to64),
+        _ => false,
+    }
+}
+
+fn vector_bytes(instruction: &Instruction) -> u8 {
+    let registers = (0..instruction.op_count())
+        .filter(|&n| instruction.op_kind(n) == OpKind::Register)
+        .map(|n| instruction.op_register(n));
+    let widths = registers.filter(|register| register.is_vector_register()).map(|register| register.size());
+    widths.max().unwrap_or(0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    fn of(bytes: &[u8]) -> Form {
+        form(bytes, 0x1000).unwrap()
+    }
+
+    #[test]
+    fn encodings_have_names() {
+        let add = of(&[0x48, 0x03, 0x03]); // add rax,[rbx]
+        assert_eq!(encoding_name(add.encoding).unwrap().to_string(), "Add_r64_rm64");
+        assert!(add.memory && !of(&[0x48, 0x03, 0xc3]).memory);
+        assert!(encoding_name(u16::MAX).is_none());
+        assert!(form(&[0x06], 0).is_none());
+    }
+
+    #[test]
+    fn zeroing_reads_nothing() {
+        assert!(of(&[0x31, 0xc0]).is_idiom && of(&[0x31, 0xc0]).reads == Registers::NONE); // xor eax,eax
+        assert!(!of(&[0x31, 0xc8]).is_idiom); // xor eax,ecx
+        assert!(!of(&[0x30, 0xc0]).is_idiom); // xor al,al
+        assert!(of(&[0xc5, 0xf1, 0xef, 0xc9]).is_idiom); // vpxor xmm1,xmm1,xmm1
+    }
+
+    #[test]
+    fn what_a_renamer_may_fold() {
+        assert!(of(&[0x48, 0x89, 0xd8]).is_copy); // mov rax,rbx
+        assert!(!of(&[0x66, 0x89, 0xd8]).is_copy); // mov ax,bx
+        assert!(!of(&[0x48, 0x8b, 0x03]).is_copy); // mov rax,[rbx]
+        assert!(of(&[0x48, 0x83, 0xc0, 1]).is_increment); // add rax,1
+        assert!(!of(&[0x48, 0x05, 0, 0, 1, 0]).is_increment); // add rax,0x10000
+        assert!(!of(&[0x48, 0x83, 0x00, 1]).is_increment); // add qword [rax],1
+    }
+}
