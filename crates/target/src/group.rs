@@ -91,7 +91,8 @@ impl Group {
         self.members.iter_mut().filter(|member| member.tid == tid).for_each(|member| member.changed = true);
     }
 
-    /// Lets one thread run for a moment, with its signals, and stops it again where it is then. False if it is gone.
+    /// Lets some threads run for a moment, with their signals, and asks them to stop again where they are then. One
+    /// that waits in the kernel for another may not: [`Group::all_stand`] tells.
     ///
     /// # Errors
     /// As for [`Group::stop`].
@@ -119,7 +120,10 @@ impl Group {
         self.members.iter().any(|member| member.tid == tid && member.stands)
     }
 
-    /// Whether threads are among them that are not stopped.
+    /// Whether all threads stand, those that have appeared meanwhile included.
+    ///
+    /// # Errors
+    /// As for [`Group::stop`].
     pub fn all_stand(&mut self) -> Result<bool, AttachError> {
         let found_new = self.take_up_new()?;
         Ok(self.look()? && !found_new)

@@ -38,9 +38,14 @@ impl Modules {
         Mapping { end, module, bias: start }
     }
 
+    /// A module by id.
+    pub fn get(&self, module: ModuleId) -> &Module {
+        &self.all[module.index()]
+    }
+
     /// What a module is.
     pub fn kind(&self, module: ModuleId) -> ModuleKind {
-        self.all[module.index()].kind
+        self.get(module).kind
     }
 
     /// All modules, in the order of their ids.

@@ -249,6 +249,14 @@ impl Tracee {
         ran
     }
 
+    /// Lets a signal through to it that it blocks.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn unblock(self, signal: i32) -> io::Result<()> {
+        self.set_signal_mask(self.signal_mask()? & !(1 << (signal - 1)))
+    }
+
     fn signal_mask(self) -> io::Result<u64> {
         let mut mask = 0u64;
         // SAFETY: the kernel fills one mask, whose size is given.
