@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
-use timewise_profile::Profile;
+use timewise_profile::{Exit, Profile};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     };
     let options = timewise_engine::Options { calls, ..Default::default() };
     match run(&file, program, arguments.collect(), &options) {
-        Ok(wait_status) => end_likewise(wait_status),
+        Ok(exit) => timewise_target::end::like(exit).unwrap_or(ExitCode::from(125)),
         Err(error) => {
             eprintln!("executions: {error}");
             ExitCode::from(125)
@@ -38,7 +38,7 @@ fn run(
     program: OsString,
     arguments: Vec<OsString>,
     options: &timewise_engine::Options,
-) -> Result<i32, Box<dyn std::error::Error>> {
+) -> Result<Exit, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
     let counted = timewise_engine::count(launch, options)?;
@@ -55,7 +55,7 @@ fn run(
     if let Some(failure) = counted.failure {
         return Err(format!("counts are incomplete: {failure:?}").into());
     }
-    Ok(counted.ended.wait_status)
+    Ok(counted.profile.runs[0].exit)
 }
 
 fn write(profile: &Profile, out: &mut impl Write) -> std::io::Result<()> {
@@ -76,20 +76,4 @@ fn write(profile: &Profile, out: &mut impl Write) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Ends with the exit status, or by the signal, that a `waitpid` status tells of.
-fn end_likewise(wait_status: i32) -> ExitCode {
-    if !libc::WIFSIGNALED(wait_status) {
-        return ExitCode::from(libc::WEXITSTATUS(wait_status) as u8);
-    }
-    let signal = libc::WTERMSIG(wait_status);
-    let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a valid value; the rest takes no memory.
-    unsafe {
-        libc::setrlimit(libc::RLIMIT_CORE, &no_core);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-    ExitCode::from(128 + signal as u8)
 }

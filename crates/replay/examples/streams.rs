@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use timewise_engine::streams::{Chunk, Windows};
 use timewise_engine::{Counted, Options};
-use timewise_profile::{CodeVersion, ModuleId, Offset, Place};
+use timewise_profile::{CodeVersion, Exit, ModuleId, Offset, Place};
 use timewise_replay::{Event, Executed, Replay};
 
 /// Differences that are shown.
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         return ExitCode::from(125);
     };
     match run(&file, program, arguments.collect(), windows, raw, list) {
-        Ok(wait_status) => end_likewise(wait_status),
+        Ok(exit) => timewise_target::end::like(exit).unwrap_or(ExitCode::from(125)),
         Err(error) => {
             eprintln!("streams: {error}");
             ExitCode::from(125)
@@ -140,7 +140,7 @@ fn run(
     windows: Windows,
     raw: bool,
     list: Option<OsString>,
-) -> Result<i32, Box<dyn std::error::Error>> {
+) -> Result<Exit, Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
     let mut replay = Replay::new(windows.memory);
@@ -193,7 +193,7 @@ fn run(
     if let Some(failure) = counted.failure {
         return Err(format!("counts are incomplete: {failure:?}").into());
     }
-    Ok(counted.ended.wait_status)
+    Ok(counted.profile.runs[0].exit)
 }
 
 /// Instructions whose executions differ, with those that were counted and those that were streamed.
@@ -222,20 +222,4 @@ fn compare(counted: &Counted, told: &Told) -> Vec<(Place, u64, u64)> {
         (counted != streamed).then_some((place, counted, streamed))
     };
     all.into_iter().filter_map(differs).collect()
-}
-
-/// Ends with the exit status, or by the signal, that a `waitpid` status tells of.
-fn end_likewise(wait_status: i32) -> ExitCode {
-    if !libc::WIFSIGNALED(wait_status) {
-        return ExitCode::from(libc::WEXITSTATUS(wait_status) as u8);
-    }
-    let signal = libc::WTERMSIG(wait_status);
-    let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit is a valid value; the rest takes no memory.
-    unsafe {
-        libc::setrlimit(libc::RLIMIT_CORE, &no_core);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
-    ExitCode::from(128 + signal as u8)
 }

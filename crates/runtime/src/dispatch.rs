@@ -83,9 +83,9 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
     };
 }
 
-/// The code at `address` cannot be translated: where the thread goes on. An instruction that is not followed is executed
-/// alone; the signals of `mask` are blocked then, or those that are blocked now. Otherwise counting gives up on this
-/// thread: it goes on natively, and the host is told why.
+/// The code at `address` cannot be translated: where the thread goes on. An instruction that is not followed is
+/// executed alone; the signals of `mask` are blocked then, or those that are blocked now. Otherwise counting gives up
+/// on this thread: it goes on natively, and the host is told why.
 pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Option<u64>) -> u64 {
     if failure == Failure::Unsupported
         && let Some(resume) = signal::prepare_alone(area, address, mask)

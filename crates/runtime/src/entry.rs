@@ -57,7 +57,13 @@ pub fn miss_routine(number: u32) -> u64 {
 
 /// Where a failed look-up goes that met the entry at `place`.
 pub fn miss_routine_of_entry(place: u64) -> u64 {
-    miss_routine(((place - u64::from(table_address(0))) / (u64::from(crate::indirect::ENTRIES) * 8)) as u32)
+    miss_routine(table_entry(place).0)
+}
+
+/// The table that holds the entry at `place`, and which of its entries it is.
+pub fn table_entry(place: u64) -> (u32, u32) {
+    let number = ((place - u64::from(table_address(0))) / 8) as u32;
+    (number / crate::indirect::ENTRIES, number % crate::indirect::ENTRIES)
 }
 
 /// The table whose routine for failed look-ups holds `address`.

@@ -132,6 +132,20 @@ unsafe impl GlobalAlloc for Heap {
         aligned
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let size = 1usize << class(layout);
+        // SAFETY: as in `alloc`.
+        let is_fresh = size >= LARGE && unsafe { !(*self.0.get()).closed };
+        // SAFETY: as promised by the caller, who owns the block.
+        unsafe {
+            let block = self.alloc(layout);
+            if !is_fresh && !block.is_null() {
+                block.write_bytes(0, layout.size());
+            }
+            block
+        }
+    }
+
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises a size that makes a layout.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };

@@ -31,6 +31,7 @@ pub mod range_map;
 pub mod retire;
 pub mod segment;
 mod signal;
+mod starts;
 pub mod state;
 mod stopwatch;
 pub mod sys;

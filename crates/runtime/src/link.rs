@@ -47,6 +47,7 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
         None => edge(process, exit.from, exit.executed, to, exit.kind)?,
     };
     let Edge { toll, call } = noted;
+    let call = process.calls.as_ref().and_then(|calls| calls.call(call));
     let sequence = match (exit.kind, call) {
         (edge_kind::CALL, Some(call)) => Some(choose::enter(process, exit.from, to, call)?),
         (edge_kind::JUMP | edge_kind::BRANCH | edge_kind::FALLTHROUGH, _) => {
@@ -114,7 +115,8 @@ pub fn indirect(
     let region = process.cache.region_for(block.entry, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
     let switch = indirect::emit_check(&mut code, address, table, index, next);
-    let (found, unmatched) = arrive(process, (&mut code, region), site, to, noted.call)?;
+    let call = process.calls.as_ref().and_then(|calls| calls.call(noted.call));
+    let (found, unmatched) = arrive(process, (&mut code, region), site, to, call)?;
     let past = code.here();
     code.toll(noted.toll, block.live);
     code.jump_far(block.entry);
@@ -180,9 +182,11 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let returns_to = (kind == edge_kind::CALL).then_some(end + 1);
     let caller = (from, end, returns_to);
     let Process { calls, space, shared, record, .. } = &mut *process;
-    let call = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
-    let call = call.map(|calls| calls.add(space, caller, (address, code), || shared.take_counter(record)));
-    let cost = call.map_or(NONE, call::recorded);
+    let calls = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
+    let (call, cost) = calls.map_or((NONE, NONE), |calls| {
+        let call = calls.add(space, caller, (address, code), || shared.take_counter(record));
+        (calls.note(call), call::recorded(call))
+    });
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;
     Ok(Edge { toll, call })

@@ -12,6 +12,23 @@ fn live_before(instruction: &Instruction, after: FlagSet) -> FlagSet {
     after.without(instruction.flags_written).union(instruction.flags_read)
 }
 
+/// What the instructions of a block do to flags together: those that they read first, and those that they write.
+#[derive(Clone, Copy)]
+struct Effect {
+    read: FlagSet,
+    written: FlagSet,
+}
+
+impl Effect {
+    fn of(instructions: &[Instruction]) -> Effect {
+        let nothing = Effect { read: FlagSet::NONE, written: FlagSet::NONE };
+        instructions.iter().rev().fold(nothing, |after, i| Effect {
+            read: live_before(i, after.read),
+            written: after.written.union(i.flags_written),
+        })
+    }
+}
+
 /// Finds the flags that are live at the start of each block of a unit.
 pub fn find(world: &mut impl World, unit: &mut Unit) {
     // Other code may stand there by the time that control comes, and read any of them.
@@ -23,15 +40,17 @@ pub fn find(world: &mut impl World, unit: &mut Unit) {
     for block in &mut unit.blocks {
         block.live = FlagSet::NONE;
     }
-    let beyond: Vec<FlagSet> =
-        (0..unit.blocks.len()).map(|block| live_beyond(&mut *world, unit, block)).collect();
+    let each = |block: usize| {
+        let effect = Effect::of(&unit.instructions[unit.blocks[block].instructions.clone()]);
+        (live_beyond(&mut *world, unit, block), effect)
+    };
+    let beyond: Vec<(FlagSet, Effect)> = (0..unit.blocks.len()).map(each).collect();
     let mut changed = true;
     while changed {
         changed = false;
         for block in (0..unit.blocks.len()).rev() {
-            let after = live_at_end(unit, block, beyond[block]);
-            let range = unit.blocks[block].instructions.clone();
-            let live = unit.instructions[range].iter().rev().fold(after, |live, i| live_before(i, live));
+            let (beyond, Effect { read, written }) = beyond[block];
+            let live = live_at_end(unit, block, beyond).without(written).union(read);
             changed |= live != unit.blocks[block].live;
             unit.blocks[block].live = live;
         }

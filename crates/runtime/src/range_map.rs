@@ -2,26 +2,37 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ops::Range;
 
 /// Values by range of addresses.
 #[derive(Debug)]
-pub struct RangeMap<V> {
+pub struct RangeMap<V: Copy> {
     /// End and value, by start.
     ranges: BTreeMap<u64, (u64, V)>,
+    /// Start, end and value of the range found last: most are asked about many times in a row.
+    latest: Cell<Option<(u64, u64, V)>>,
 }
 
-impl<V> Default for RangeMap<V> {
+impl<V: Copy> Default for RangeMap<V> {
     fn default() -> Self {
-        RangeMap { ranges: BTreeMap::new() }
+        RangeMap { ranges: BTreeMap::new(), latest: Cell::new(None) }
     }
 }
 
 impl<V: Copy> RangeMap<V> {
     /// The range that holds `address`, and its value.
     pub fn get(&self, address: u64) -> Option<(Range<u64>, V)> {
+        if let Some((start, end, value)) = self.latest.get()
+            && (start..end).contains(&address)
+        {
+            return Some((start..end, value));
+        }
         let (&start, &(end, value)) = self.ranges.range(..=address).next_back()?;
-        (address < end).then_some((start..end, value))
+        (address < end).then(|| {
+            self.latest.set(Some((start, end, value)));
+            (start..end, value)
+        })
     }
 
     /// All ranges that overlap `range`, in order, cut to it.
@@ -57,6 +68,7 @@ impl<V: Copy> RangeMap<V> {
         let parts: Vec<u64> = self.within(range.clone()).map(|(part, _)| part.start).collect();
         for at in parts {
             let Some((whole, value)) = self.get(at) else { continue };
+            self.latest.set(None);
             self.ranges.remove(&whole.start);
             if whole.start < range.start {
                 self.ranges.insert(whole.start, (range.start, value));

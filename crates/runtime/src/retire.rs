@@ -47,6 +47,7 @@ pub fn enter(process: &mut Process, number: u32) {
     for block in blocks {
         let key = key(process, block);
         process.by_address.entry(key).or_insert(block);
+        process.starts.add(key);
     }
     for page in pages(source) {
         process.pages.entry(page).or_default().fragments.push(number);
@@ -85,7 +86,7 @@ fn leave(process: &mut Process, number: u32) {
             page.fragments.retain(|&n| n != number);
         }
     }
-    for back in &fragment.loops {
+    for back in fragment.loops() {
         // The stub lies in the fragment's region, so it is in reach.
         let _ = cache::link(back.place, back.stub);
     }
@@ -120,7 +121,7 @@ fn redirect(area: *mut ThreadArea, fragment: &Fragment, code: &Range<u64>) {
         let after = &raw mut (*area).after;
         let current = after.read_volatile();
         if code.contains(&current)
-            && let Some(call) = fragment.system_calls.iter().find(|call| call.after == current)
+            && let Some(call) = fragment.system_calls().iter().find(|call| call.after == current)
         {
             after.write_volatile(call.stub);
         }
@@ -133,7 +134,7 @@ pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
     let number = candidates.into_iter().rev().find(|&number| is_back(process, number))?;
     let fragment = &mut process.fragments[number as usize];
     fragment.live = true;
-    for back in &fragment.loops {
+    for back in fragment.loops() {
         let _ = cache::link(back.place, back.entry);
     }
     let blocks = fragment.blocks.clone();
@@ -173,7 +174,7 @@ fn is_back(process: &mut Process, number: u32) -> bool {
         let [then, now] =
             [copy, address].map(|at| unsafe { core::slice::from_raw_parts(at as *const u8, length) });
         let offset = (address - source.start) as usize;
-        let free = &process.fragments[number as usize].free;
+        let free = &process.fragments[number as usize].free();
         let differs = |at: &usize| then[*at] != now[*at];
         !(0..length).filter(differs).any(|at| !free.iter().any(|range| range.contains(&(offset + at))))
     })

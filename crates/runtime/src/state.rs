@@ -3,13 +3,13 @@
 use crate::address_space::{AddressSpace, Mapping};
 use crate::cache::Cache;
 use crate::calls::Calls;
-use crate::calls::call::Call;
 use crate::emit::Toll;
 use crate::forest::Vertex;
 use crate::kinds::{Kinds, Mode};
 use crate::marks::Marks;
 use crate::placing::Placing;
 use crate::retire::CodePage;
+use crate::starts::Starts;
 use crate::sys::filter::is_confined;
 use crate::sys::lock::Lock;
 use crate::sys::memory;
@@ -104,16 +104,40 @@ pub struct Fragment {
     pub live: bool,
     /// Whether its source is compared with what it was whenever it is entered, because it could change unseen.
     pub is_checked: bool,
+    /// What few of them have.
+    pub special: Option<Box<Special>>,
+}
+
+/// What there may be to know of a unit.
+#[derive(Debug, Default, PartialEq)]
+pub struct Special {
     /// Jumps back within it, which alone could keep a thread in it for ever.
-    pub loops: Box<[Loop]>,
+    pub loops: Vec<Loop>,
     /// System calls that it goes on after.
-    pub system_calls: Box<[SystemCall]>,
+    pub system_calls: Vec<SystemCall>,
     /// Bytes of the source, from its start, that may be any: the code reads them when it needs them.
-    pub free: Box<[Range<usize>]>,
+    pub free: Vec<Range<usize>>,
+}
+
+impl Fragment {
+    /// Jumps back within it.
+    pub fn loops(&self) -> &[Loop] {
+        self.special.as_ref().map_or(&[], |special| &special.loops)
+    }
+
+    /// System calls that it goes on after.
+    pub fn system_calls(&self) -> &[SystemCall] {
+        self.special.as_ref().map_or(&[], |special| &special.system_calls)
+    }
+
+    /// Bytes of the source that may be any.
+    pub fn free(&self) -> &[Range<usize>] {
+        self.special.as_ref().map_or(&[], |special| &special.free)
+    }
 }
 
 /// A jump back within a fragment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loop {
     /// Its displacement.
     pub place: u64,
@@ -124,7 +148,7 @@ pub struct Loop {
 }
 
 /// A system call that a fragment goes on after.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SystemCall {
     /// Where it goes on.
     pub after: u64,
@@ -176,8 +200,8 @@ impl Exit {
 pub struct Edge {
     /// When it is taken.
     pub toll: Toll,
-    /// If it is a call and the costs of calls are asked for: its counters.
-    pub call: Option<Call>,
+    /// If it is a call and the costs of calls are asked for: its number among them, else `NONE`.
+    pub call: u32,
 }
 
 /// What an indirect branch's table knows of one target: the stub that checks for it.
@@ -256,6 +280,8 @@ pub struct Process {
     pub space: AddressSpace,
     /// Block by [`Mode::key`].
     pub by_address: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    /// Where none is, by the same.
+    pub starts: Starts,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
     /// Pages of the program known to be readable.
@@ -326,6 +352,7 @@ impl Process {
             retired: HashMap::default(),
             space: AddressSpace::default(),
             by_address: HashMap::default(),
+            starts: Starts::default(),
             external: HashMap::default(),
             readable: HashSet::default(),
             latest: NO_PAGE,
@@ -404,7 +431,11 @@ impl World for Process {
     }
 
     fn known(&self, address: u64) -> Option<FlagSet> {
-        let &block = self.by_address.get(&self.mode.key(address))?;
+        let key = self.mode.key(address);
+        if !self.starts.may_hold(key) {
+            return None;
+        }
+        let &block = self.by_address.get(&key)?;
         // Code that may change under the same address must not be relied on by what jumps there.
         let settled = self.space.is_settled(address);
         Some(if settled { self.blocks[block as usize].live } else { FlagSet::ALL })

@@ -17,8 +17,10 @@ use crate::marks::Mark;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::segment;
-use crate::state::{Block, Exit, Fragment, Loop, Process, Site, SystemCall};
+use crate::state::{Block, Exit, Fragment, Loop, Process, Site, Special, SystemCall};
 use crate::unit::{self, PlannedBlock, Unit};
+use crate::unlink;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_abi::log::{BlockRecord, EdgeRecord, edge_kind};
@@ -70,6 +72,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     let Translation { code: Code { bytes, .. }, loops, system_calls, free, .. } = translation;
     let number = process.fragments.len() as u32;
     process.cache.region(region).place(&bytes, Kind::Unit(number));
+    let special = Special { loops, system_calls, free: free.unwrap_or_default() };
     let fragment = Fragment {
         blocks: first..process.blocks.len() as u32,
         source: address..unit.last(unit.blocks.len() - 1).next(),
@@ -78,9 +81,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         mapping: process.space.mapping(address),
         live: true,
         is_checked: unit.may_change,
-        loops: loops.into(),
-        system_calls: system_calls.into(),
-        free: free.unwrap_or_default().into(),
+        special: (special != Special::default()).then(|| Box::new(special)),
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
@@ -233,7 +234,10 @@ impl Translation<'_> {
                 Control::Call { target } if self.process.space.is_settled(start) => Some(target),
                 _ => None,
             };
-            calls.add_site(&self.process.space, unit.last(block).next(), target);
+            let returns_to = unit.last(block).next();
+            if calls.add_site(&self.process.space, returns_to, target) {
+                unlink::renew_returns(self.process, returns_to);
+            }
         }
         if self.free.is_some() {
             self.check(block);

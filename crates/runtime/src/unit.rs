@@ -81,6 +81,9 @@ impl Unit {
     }
 }
 
+/// Instructions that most units have at most.
+const USUAL: usize = 32;
+
 /// What planning needs to know of the world.
 pub trait World {
     /// Up to [`MAX_LENGTH`] readable bytes at `address`; fewer before the end of readable memory.
@@ -136,8 +139,8 @@ fn decode_from(
     start: u64,
     limit: usize,
 ) -> Option<(Vec<Instruction>, Vec<u8>, bool)> {
-    let mut instructions: Vec<Instruction> = Vec::new();
-    let mut bytes = Vec::new();
+    let mut instructions: Vec<Instruction> = Vec::with_capacity(USUAL);
+    let mut bytes = Vec::with_capacity(4 * USUAL);
     let mut address = start;
     let mut may_change = false;
     let mut blocks = 1;
@@ -145,7 +148,8 @@ fn decode_from(
     let mut again = start + 1;
     while instructions.len() < limit {
         if address >= again && world.known(address).is_some() {
-            match unroll::closing(world, &instructions, address).filter(|_| !may_change) {
+            let may_unroll = world.mode() == Mode::Count && !may_change;
+            match may_unroll.then(|| unroll::closing(world, &instructions, address)).flatten() {
                 Some(end) => again = end,
                 None => break,
             }

@@ -2,8 +2,11 @@
 
 use crate::cache;
 use crate::entry;
+use crate::indirect;
+use crate::kinds::Mode;
 use crate::state::{Exit, Process, Target};
 use timewise_abi::NONE;
+use timewise_abi::log::edge_kind;
 
 /// Points an exit back to its stub.
 fn lead_out(exit: &Exit) {
@@ -49,6 +52,26 @@ pub fn renew_target(process: &mut Process, number: u32) {
     }
     if let Some(calls) = &mut process.calls {
         calls.keep(place, to, edge);
+    }
+}
+
+/// A call was found to return to an address, where a thread had returned that made it before it came under count: the
+/// stubs of returns to there are made anew.
+pub fn renew_returns(process: &mut Process, address: u64) {
+    for mode in [Mode::Count, Mode::Pace, Mode::Stream] {
+        let key = mode.key(address);
+        let Some(&block) = process.by_address.get(&key).filter(|_| process.starts.may_hold(key)) else {
+            continue;
+        };
+        let mut number = process.blocks[block as usize].targets;
+        while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
+            let (table, index) = entry::table_entry(place);
+            let site = indirect::site_of(table, index, address);
+            if process.sites[site as usize].kind == edge_kind::RETURN && !outdated {
+                renew_target(process, number);
+            }
+            number = next;
+        }
     }
 }
 

@@ -107,8 +107,8 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         thread.tracee.set_registers(native).map_err(system("set registers"))?;
         group.keep_registers(thread.tracee.tid());
     }
-    restore_limit(arena, pid);
     if let Some(record) = records(arena).find(|record| record.pid.load(Ordering::Relaxed) == pid as u32) {
+        restore_limit(record, pid);
         record.state.store(state::ENDED, Ordering::Release);
     }
     Ok(())
@@ -210,10 +210,7 @@ pub fn take_away(visits: &Visits, tracee: Tracee, area: *mut ThreadArea) -> io::
 }
 
 /// The limit on the address space is what the program takes it for.
-fn restore_limit(arena: &Arena, pid: i32) {
-    let Some(record) = records(arena).find(|record| record.pid.load(Ordering::Relaxed) == pid as u32) else {
-        return;
-    };
+fn restore_limit(record: &ProcessRecord, pid: i32) {
     let [soft, hard] = record.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed));
     if soft != UNLIMITED {
         crate::address_limit::put_back(pid, [soft, hard]);

@@ -79,6 +79,11 @@ impl Modules {
         self.known.intern(0, Module { kind: ModuleKind::Unknown, path, build_id: Vec::new() })
     }
 
+    /// A module by id.
+    pub fn get(&self, module: ModuleId) -> &Module {
+        self.known.get(module)
+    }
+
     /// What a module is.
     pub fn kind(&self, module: ModuleId) -> ModuleKind {
         self.known.kind(module)

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How often the program is told that somebody reads.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Tells the program that somebody reads, until dropped.
+/// Tells the program that somebody reads, until it is ended.
 #[derive(Debug)]
 pub struct Beat<'a> {
     arena: &'a Arena,

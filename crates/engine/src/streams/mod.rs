@@ -3,9 +3,11 @@
 //! The program waits while a ring is full, so whoever takes chunks decides how fast it runs.
 
 mod drain;
+mod locate;
 mod vectors;
 
 pub(crate) use drain::{Beat, drain};
+pub use locate::Locator;
 pub(crate) use vectors::{Stream, Vector, Vectors};
 
 use crate::arena::Arena;

@@ -24,6 +24,16 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: as promised by the caller.
         unsafe { HEAP.dealloc(block, layout) }
     }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as promised by the caller.
+        unsafe { HEAP.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as promised by the caller.
+        unsafe { HEAP.realloc(block, layout, size) }
+    }
 }
 
 #[global_allocator]

@@ -54,8 +54,8 @@ pub fn leave(
     }))
 }
 
-/// What is added to a way on, other than a call, from block `from` to block `to`, if costs of calls are asked for and it leads to another
-/// function.
+/// What is added to a way on, other than a call, from block `from` to block `to`, if costs of calls are asked for
+/// and it leads to another function.
 pub fn onward(process: &mut Process, from: u32, to: u32) -> Result<Option<Sequence>, Failure> {
     if process.calls.is_none() {
         return Ok(None);

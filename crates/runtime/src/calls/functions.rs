@@ -36,6 +36,10 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// Longest code of a function that is looked through.
 const LOOKED_THROUGH: u64 = 4096;
 
+/// Bytes of code that share a memory of which function was found there last, and how many such memories there are.
+const NEAR: u64 = 64;
+const RECENT: usize = 256;
+
 /// The functions of a mapping.
 #[derive(Debug)]
 struct Image {
@@ -44,6 +48,8 @@ struct Image {
     table: u64,
     /// How far from there they begin, in order, and their lengths as in [`Told`].
     told: Vec<(i32, u32)>,
+    /// Those of them that were asked about last, by where.
+    latest: [u32; RECENT],
     /// Whether those at these addresses are leaves, as far as it was asked.
     leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
     /// What is known of the leaves in which a thread was found.
@@ -115,7 +121,7 @@ impl Functions {
             let found = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
             let (table, told) = found.unwrap_or_default();
             let (leaves, depths) = (HashMap::default(), HashMap::default());
-            self.images.push(Image { mapping, table, told, leaves, depths });
+            self.images.push(Image { mapping, table, told, latest: [0; RECENT], leaves, depths });
             self.images.len() - 1
         });
         Some(&mut self.images[known])
@@ -127,8 +133,13 @@ impl Image {
     fn told(&mut self, address: u64) -> Option<Told> {
         let table = self.table;
         let place = |start: i32| table.wrapping_add_signed(start.into());
-        let after = self.told.partition_point(|&(start, _)| place(start) <= address);
-        let number = after.checked_sub(1)?;
+        let begins = |&(start, _): &(i32, u32)| place(start) <= address;
+        let latest = &mut self.latest[(address / NEAR) as usize % RECENT];
+        let mut number = *latest as usize;
+        if !self.told.get(number).is_some_and(begins) || self.told.get(number + 1).is_some_and(begins) {
+            number = self.told.partition_point(begins).checked_sub(1)?;
+            *latest = number as u32;
+        }
         let (start, length) = &mut self.told[number];
         let row = table + ROWS + ROW * number as u64;
         let mut told = Told { start: place(*start), table: (table, row), length: *length };

@@ -89,7 +89,8 @@ impl Leave {
 
     /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
     fn check(&self) -> Vec<Step> {
-        let mut steps = Vec::from([Step::Load(Rdx, gs!(frame_top))]);
+        let mut steps = borrow(true);
+        steps.push(Step::Load(Rdx, gs!(frame_top)));
         let discard = i32::from(self.discard);
         if self.is_free {
             steps.extend([

@@ -55,6 +55,8 @@ type Return = (u64, u64);
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
+    /// What is noted of edges that are calls, by number.
+    noted: Vec<Call>,
     /// Calls, by the counter for their cost.
     sites: HashMap<u32, Site, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
@@ -80,11 +82,15 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Notes that a call returns to an address, and what it calls if that is always the same.
-    pub fn add_site(&mut self, space: &AddressSpace, returns_to: u64, target: Option<u64>) {
-        let known = self.returns.entry(place_of(space, returns_to)).or_default();
+    /// Notes that a call returns to an address, and what it calls if that is always the same. Whether that changes
+    /// what belongs to returns there.
+    pub fn add_site(&mut self, space: &AddressSpace, returns_to: u64, target: Option<u64>) -> bool {
+        let place = place_of(space, returns_to);
+        let known = self.returns.get(&place).copied();
         // What was once noted without a frame must go on so, whatever else is decoded there.
-        *known = target.or(*known);
+        let noted = target.or(known.flatten());
+        self.returns.insert(place, noted);
+        known != Some(noted)
     }
 
     /// Whether a call returns to an address.
@@ -164,6 +170,17 @@ impl Calls {
         };
         self.sites.insert(call.cost, Site { block, caller, callee });
         call
+    }
+
+    /// Notes what is known of a call: its number.
+    pub fn note(&mut self, call: Call) -> u32 {
+        self.noted.push(call);
+        self.noted.len() as u32 - 1
+    }
+
+    /// What is known of a call, by its number.
+    pub fn call(&self, number: u32) -> Option<Call> {
+        self.noted.get(number as usize).copied()
     }
 
     /// What the frame of a call says of the functions that are called and that call.
@@ -369,7 +386,7 @@ impl Calls {
     }
 
     /// By its number.
-    pub fn sequence(&self, number: u32) -> &Sequence {
+    pub fn sequence(&self, number: u32) -> Sequence {
         self.sequences.get(number)
     }
 }

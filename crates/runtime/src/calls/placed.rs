@@ -9,6 +9,9 @@ use hashbrown::HashMap;
 /// No two regions of the code cache share so many addresses from a multiple of as many on.
 const REGION_BITS: u32 = 27;
 
+/// Marks the number of an exit among those of sequences: no process has so many exits that its memory would hold.
+const UNMATCHED: u32 = 1 << 31;
+
 /// Sequences by where they begin.
 #[derive(Debug, Default)]
 pub struct Placed {
@@ -58,13 +61,23 @@ impl Placed {
     }
 
     /// By its number.
-    pub fn get(&self, number: u32) -> &Sequence {
-        &self.all[number as usize]
+    pub fn get(&self, number: u32) -> Sequence {
+        match number & UNMATCHED {
+            0 => self.all[number as usize],
+            _ => Sequence::Unmatched(number & !UNMATCHED),
+        }
     }
 
     fn number(&mut self, address: u64, sequence: Sequence) -> (u32, u32) {
-        self.all.push(sequence);
-        (offset(address), self.all.len() as u32 - 1)
+        let number = match sequence {
+            // Every return has one, and there is nothing to know of it but its exit.
+            Sequence::Unmatched(exit) => exit | UNMATCHED,
+            _ => {
+                self.all.push(sequence);
+                self.all.len() as u32 - 1
+            }
+        };
+        (offset(address), number)
     }
 
     fn region(&mut self, address: u64) -> &mut Places {
@@ -89,7 +102,7 @@ mod tests {
             placed.add_cold(base + 0x700_0000 - 8 * n, Sequence::Unmatched(100 + n as u32));
             placed.add(base + 0x800_0000 + 4 * n, Sequence::Unmatched(200 + n as u32));
         }
-        let at = |placed: &Placed, address| placed.at(address).map(|n| *placed.get(n));
+        let at = |placed: &Placed, address| placed.at(address).map(|n| placed.get(n));
         for n in 0..50 {
             assert_eq!(at(&placed, base + 16 * n), Some(Sequence::Unmatched(n as u32)));
             assert_eq!(at(&placed, base + 0x700_0000 - 8 * n), Some(Sequence::Unmatched(100 + n as u32)));

@@ -148,9 +148,14 @@ pub fn length(steps: &[Step]) -> u8 {
     code.bytes.len() as u8
 }
 
-/// Borrows them unless that is done.
+/// Borrows them unless that is done; with room for what follows in any sequence.
 pub fn borrow(borrowed: bool) -> Vec<Step> {
-    if borrowed { Vec::new() } else { BORROW.to_vec() }
+    const MOST: usize = 32;
+    let mut steps = Vec::with_capacity(MOST);
+    if !borrowed {
+        steps.extend(BORROW);
+    }
+    steps
 }
 
 /// The instructions that the thread has executed, in a register.

@@ -120,6 +120,16 @@ impl Kinds {
     pub fn counts(&mut self, block: u32, counter: u32) {
         self.counted.push((block, counter));
     }
+
+    /// Notes what is emitted around an instruction.
+    fn piece(&mut self, code: &mut Code, emit: impl FnOnce(&mut Code)) {
+        let from = code.here();
+        emit(code);
+        let bytes = (code.here() - from) as u16;
+        if bytes > 0 {
+            self.pieces.insert(from, bytes);
+        }
+    }
 }
 
 /// What is added to one block on its way into the cache: asked at its start, around each of its instructions,
@@ -174,17 +184,6 @@ impl Adding {
     /// The block is whole.
     pub fn finish(self, kinds: &mut Kinds) {
         kinds.blocks.insert(self.number, self.added);
-    }
-}
-
-impl Kinds {
-    fn piece(&mut self, code: &mut Code, emit: impl FnOnce(&mut Code)) {
-        let from = code.here();
-        emit(code);
-        let bytes = (code.here() - from) as u16;
-        if bytes > 0 {
-            self.pieces.insert(from, bytes);
-        }
     }
 }
 

@@ -309,7 +309,7 @@ impl Recovery<'_> {
                 }
                 Form::Calls(number) => {
                     let into = (pc - at) as usize;
-                    let sequence = *self.process.calls.as_ref()?.sequence(number);
+                    let sequence = self.process.calls.as_ref()?.sequence(number);
                     // SAFETY: the area is the calling thread's, and its registers are as they were there.
                     match unsafe { sequence.finish(into, self.registers, self.area) } {
                         Some(exit) => return Some(self.left(exit)),
