@@ -4,6 +4,8 @@ use crate::code::{Code, InstructionId};
 use crate::hash::NumberMap;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::panic::resume_unwind;
+use std::thread;
 use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, Thread};
 
 /// Samples and the time that they stand for, in one run.
@@ -82,9 +84,6 @@ impl Samples {
 
     /// Places the samples that belong to a run that is `wanted`, as those of an average of `runs`.
     fn gather(profile: &Profile, code: &Code, runs: f64, wanted: impl Fn(Option<RunId>) -> bool) -> Samples {
-        let mut samples =
-            Samples { at: vec![Weight::default(); code.instructions.len()], ..Samples::default() };
-        let mut groups = Groups::default();
         // The core's frequency for each thread whose samples are wanted.
         let hz = |thread: &Thread| {
             let run = profile.processes.get(thread.process.index()).map(|process| process.run);
@@ -92,30 +91,38 @@ impl Samples {
             wanted(run).then(|| clock.map_or(1e9, |clock| clock.core_hz))
         };
         let hz: Vec<Option<f64>> = profile.threads.iter().map(hz).collect();
-        for sample in &profile.samples {
-            let Some(hz) = hz.get(sample.thread.index()).copied().flatten() else { continue };
-            let ns = sample.weight_ns as f64;
-            let cycles = sample.weight_cycles.map_or(ns * hz / 1e9, |cycles| cycles as f64) / runs;
-            let weight = Weight { samples: 1.0, ns: ns / runs, cycles, cycles_squared: cycles * cycles };
-            let in_kernel = |place: Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
-            if sample.kernel || sample.place.is_some_and(in_kernel) {
-                samples.kernel += weight;
-                continue;
+        let groups = Groups::of(&profile.samples, |part| {
+            let mut groups = Groups::default();
+            for sample in part {
+                let Some(hz) = hz.get(sample.thread.index()).copied().flatten() else { continue };
+                let ns = sample.weight_ns as f64;
+                let cycles = sample.weight_cycles.map_or(ns * hz / 1e9, |cycles| cycles as f64) / runs;
+                let weight = Weight { samples: 1.0, ns: ns / runs, cycles, cycles_squared: cycles * cycles };
+                let in_kernel =
+                    |place: Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
+                if sample.kernel || sample.place.is_some_and(in_kernel) {
+                    groups.kernel += weight;
+                } else {
+                    groups.add((sample.place, sample.stack), weight);
+                }
             }
+            groups
+        });
+        let mut samples = Samples {
+            at: vec![Weight::default(); code.instructions.len()],
+            kernel: groups.kernel,
+            ..Samples::default()
+        };
+        for ((place, stack), weight) in groups.all {
+            let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
+            let spot = place.map_or(Spot::Nowhere, counted);
             samples.user += weight;
-            let (spot, sum) = groups.of(code, sample);
-            *sum += weight;
             match spot {
                 Spot::Counted(instruction) => samples.at[instruction.index()] += weight,
-                Spot::Stray(_) => {}
+                Spot::Stray(place) => *samples.stray.entry(place).or_default() += weight,
                 Spot::Nowhere => samples.nowhere += weight,
             }
-        }
-        for (spot, stack, weight) in groups.all {
-            if let Spot::Stray(place) = spot {
-                *samples.stray.entry(place).or_default() += weight;
-            }
-            samples.by_stack.insert((spot, stack), weight);
+            *samples.by_stack.entry((spot, stack)).or_default() += weight;
         }
         samples
     }
@@ -143,26 +150,56 @@ impl Samples {
     }
 }
 
+/// Place and stack of a sample.
+type Where = (Option<Place>, Option<StackId>);
+
 /// Samples of one place and one stack together. There are far fewer of these than samples, and finding the
 /// instruction of a place takes longer than all else.
 #[derive(Default)]
 struct Groups {
-    all: Vec<(Spot, Option<StackId>, Weight)>,
+    all: Vec<(Where, Weight)>,
     known: NumberMap<Key, u32>,
+    /// Those in the kernel.
+    kernel: Weight,
 }
 
+/// So many samples are summed one after the other: the same however many processors there are, because sums of
+/// fractions depend on it.
+const PART: usize = 1 << 19;
+
 impl Groups {
-    /// Where a sample fell, and the sum of its group.
-    fn of(&mut self, code: &Code, sample: &Sample) -> (Spot, &mut Weight) {
-        let all = &mut self.all;
-        let at = *self.known.entry(key(sample)).or_insert_with(|| {
-            let counted = |place| code.instruction_at(place).map_or(Spot::Stray(place), Spot::Counted);
-            let spot = sample.place.map_or(Spot::Nowhere, counted);
-            all.push((spot, sample.stack, Weight::default()));
-            all.len() as u32 - 1
+    /// What `sum` makes of all samples, of which it is given parts, several at the same time.
+    fn of(samples: &[Sample], sum: impl Fn(&[Sample]) -> Groups + Sync) -> Groups {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        let parts: Vec<&[Sample]> = samples.chunks(PART).collect();
+        let mut all = Groups::default();
+        for side_by_side in parts.chunks(workers) {
+            let [first, others @ ..] = side_by_side else { break };
+            thread::scope(|scope| {
+                let sum = &sum;
+                let others: Vec<_> = others.iter().map(|part| scope.spawn(move || sum(part))).collect();
+                all.append(sum(first));
+                for other in others {
+                    all.append(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                }
+            });
+        }
+        all
+    }
+
+    fn append(&mut self, other: Groups) {
+        self.kernel += other.kernel;
+        for (place, weight) in other.all {
+            self.add(place, weight);
+        }
+    }
+
+    fn add(&mut self, place: Where, weight: Weight) {
+        let at = *self.known.entry(key(place)).or_insert_with(|| {
+            self.all.push((place, Weight::default()));
+            self.all.len() as u32 - 1
         });
-        let (spot, _, weight) = &mut self.all[at as usize];
-        (*spot, weight)
+        self.all[at as usize].1 += weight;
     }
 }
 
@@ -170,12 +207,12 @@ impl Groups {
 /// a mark each for what is known.
 type Key = (u64, u64, u64);
 
-fn key(sample: &Sample) -> Key {
-    let (code, offset) = sample.place.map_or((0, 0), |place| {
+fn key((place, stack): Where) -> Key {
+    let (code, offset) = place.map_or((0, 0), |place| {
         (u64::from(place.module.0) << 32 | u64::from(place.version.0), place.offset.0)
     });
-    let stack = sample.stack.map_or(0, |stack| u64::from(stack.0) << 2 | 2);
-    (code, offset, stack | u64::from(sample.place.is_some()))
+    let stack = stack.map_or(0, |stack| u64::from(stack.0) << 2 | 2);
+    (code, offset, stack | u64::from(place.is_some()))
 }
 
 /// The clock of the profile's first sampling run, its frequency range widened to that of all.

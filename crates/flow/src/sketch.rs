@@ -12,6 +12,7 @@
 //! sample 0x2000 9 from 0x1006 0x3005         # with the return addresses of their callers, innermost first
 //! cost A -> B 500                            # instructions that calls from A to B took; `lost 0` if none took any
 //! wait 0x1002 3 500 0x1008                   # 3 waits, 500 ns in all, and where the callers go on
+//! path - A B ~ 9 bound                       # 9 executions at most, from outside (`-`) to a cut (`~`)
 //! clock cpu-clock:u 3e9 2.9e9 3.1e9 250000   # event, core frequency, lowest, highest, ns a sample
 //! user counting 3e9                          # CPU time of a run, ns
 //! exit counting 1                            # the status of a run, `output sampling 7` likewise
@@ -113,6 +114,8 @@ impl Builder {
                 self.profile.call_costs.push(CallCost { site, callee, process, instructions });
                 self.run("counting")?.lost_calls.get_or_insert(0);
             }
+            ["path", path @ .., left, executions, "bound"] => self.path(path, left, executions, true)?,
+            ["path", path @ .., left, executions] => self.path(path, left, executions, false)?,
             ["lost", calls] => self.run("counting")?.lost_calls = Some(calls.parse().ok()?),
             ["sample", offset, count, rest @ ..] => {
                 let stack = match rest {
@@ -182,6 +185,20 @@ impl Builder {
         let executions = runs.parse().ok()?;
         self.profile.block_counts.push(BlockCount { block: id, process: ProcessId(1), executions });
         self.blocks.insert(name.to_string(), id);
+        Some(())
+    }
+
+    fn path(&mut self, path: &[&str], left: &str, executions: &str, is_bound: bool) -> Option<()> {
+        let is_outside = |end: &str| match end {
+            "-" => Some(true),
+            "~" => Some(false),
+            _ => None,
+        };
+        let (entered, blocks) = path.split_first()?;
+        let blocks = blocks.iter().map(|name| self.blocks.get(*name).copied()).collect::<Option<_>>()?;
+        let (entered, left) = (is_outside(entered)?, is_outside(left)?);
+        let executions = executions.parse().ok()?;
+        self.profile.paths.push(PathCount { blocks, entered, left, executions, is_bound });
         Some(())
     }
 

@@ -29,6 +29,12 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
+    /// A path goes through no block.
+    #[error("row {row} of paths has no blocks")]
+    EmptyPath {
+        /// The row.
+        row: usize,
+    },
     /// A block ends behind the last address.
     #[error("row {row} of blocks ends behind the last address")]
     BlockEnd {
@@ -160,6 +166,12 @@ impl Profile {
             intervals.has("interval_blocks", row, part.interval.0)?;
             blocks.has("interval_blocks", row, part.block.0)?;
         }
+        for (row, path) in self.paths.iter().enumerate() {
+            path.blocks.iter().try_for_each(|block| blocks.has("path_blocks", row, block.0))?;
+            if path.blocks.is_empty() {
+                return Err(Inconsistency::EmptyPath { row });
+            }
+        }
         let modules = Target::new("modules", self.modules.len());
         for (row, branch) in self.taken_branches.iter().enumerate() {
             processes.has("taken_branches", row, branch.process.0)?;
@@ -188,6 +200,8 @@ impl Profile {
         at_most("instructions of intervals", of_intervals, MOST)?;
         let of_blocks = self.interval_blocks.iter().map(|part| part.instructions.into());
         at_most("instructions of intervals in blocks", of_blocks, MOST)?;
+        let of_paths = self.paths.iter().map(|path| u128::from(path.executions) * path.blocks.len() as u128);
+        at_most("blocks executed by paths", of_paths, MOST)?;
         let lost_calls = self.runs.iter().filter_map(|run| run.lost_calls);
         at_most("lost calls", lost_calls.map(u128::from), MOST)?;
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);

@@ -7,7 +7,7 @@
 use super::Renumbering;
 use crate::model::{
     Block, BlockCount, BlockId, CallCost, CodeVersion, EdgeCount, EdgeKind, IntervalBlock, ModuleId, Offset,
-    Place, ProcessId, Profile,
+    PathCount, Place, ProcessId, Profile,
 };
 use std::collections::HashMap;
 use timewise_isa::decode;
@@ -18,6 +18,7 @@ pub struct Counts {
     pub edges: Vec<EdgeCount>,
     pub calls: Vec<CallCost>,
     pub intervals: Vec<IntervalBlock>,
+    pub paths: Vec<PathCount>,
 }
 
 impl Counts {
@@ -44,6 +45,7 @@ pub fn join(profile: &mut Profile, mut other: Vec<Block>, mut other_counts: Coun
         edges: std::mem::take(&mut profile.edge_counts),
         calls: std::mem::take(&mut profile.call_costs),
         intervals: std::mem::take(&mut profile.interval_blocks),
+        paths: std::mem::take(&mut profile.paths),
     };
     let mut joined = Joined { profile, known: HashMap::new() };
     let parts = joined.add_blocks(ours, &cuts);
@@ -100,10 +102,12 @@ impl Joined<'_> {
         for part in counts.intervals {
             self.add_interval(part, &parts[part.block.index()]);
         }
+        self.profile.paths.extend(counts.paths.into_iter().map(|path| {
+            let blocks = path.blocks.iter().flat_map(|block| &parts[block.index()]).copied().collect();
+            PathCount { blocks, ..path }
+        }));
     }
-}
 
-impl Joined<'_> {
     /// Divides what an interval executed of a block among the block's parts, by their size. Executions that the
     /// interval does not hold as a whole are taken to have gone from the block's start as far as they went.
     fn add_interval(&mut self, whole: IntervalBlock, parts: &[BlockId]) {

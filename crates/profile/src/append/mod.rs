@@ -41,6 +41,7 @@ impl Profile {
             edges: other.edge_counts,
             calls: other.call_costs,
             intervals,
+            paths: other.paths,
         };
         blocks::join(self, other.blocks, counts, &ids);
 

@@ -5,6 +5,7 @@ mod code;
 mod counts;
 mod ids;
 mod intervals;
+mod paths;
 mod run;
 mod samples;
 mod waits;
@@ -14,6 +15,7 @@ pub use code::*;
 pub use counts::*;
 pub use ids::*;
 pub use intervals::*;
+pub use paths::*;
 pub use run::*;
 pub use samples::*;
 pub use waits::*;
@@ -57,6 +59,8 @@ pub struct Profile {
     pub intervals: Vec<Interval>,
     /// What of each was executed in which block.
     pub interval_blocks: Vec<IntervalBlock>,
+    /// Paths through functions that were taken, where they were asked for.
+    pub paths: Vec<PathCount>,
     /// Branches that traces saw taken, by process.
     pub taken_branches: Vec<TakenBranch>,
 }

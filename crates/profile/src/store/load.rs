@@ -2,7 +2,7 @@
 
 use super::header::{self, Header};
 use super::reader::Reader;
-use super::{branches, code, counts, intervals, runs, samples, schema};
+use super::{branches, code, counts, intervals, paths, runs, samples, schema};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use std::fs::{File, Metadata};
@@ -44,6 +44,16 @@ pub enum LoadCause {
         /// The file's version.
         found: u32,
         /// The newest version that this program knows.
+        known: u32,
+    },
+    /// It was written by an older program.
+    #[error(
+        "its format is version {found}, this timewise reads version {known}; record anew, or use the timewise that wrote it"
+    )]
+    Older {
+        /// The file's version.
+        found: u32,
+        /// The version that this program reads.
         known: u32,
     },
     /// Its end is missing.
@@ -114,6 +124,7 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     samples::read(&mut reader, &mut profile)?;
     counts::read(&mut reader, &mut profile)?;
     intervals::read(&mut reader, &mut profile)?;
+    paths::read(&mut reader, &mut profile)?;
     branches::read(&mut reader, &mut profile)?;
     profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)
@@ -150,6 +161,9 @@ fn check_header(file: &File) -> io::Result<Result<(), LoadCause>> {
         }
         Some(Header { user_version, .. }) if user_version > schema::VERSION => {
             Err(LoadCause::Newer { found: user_version, known: schema::VERSION })
+        }
+        Some(Header { user_version, .. }) if user_version < schema::VERSION => {
+            Err(LoadCause::Older { found: user_version, known: schema::VERSION })
         }
         Some(Header { expected_bytes, .. }) if found_bytes < expected_bytes => {
             Err(LoadCause::Truncated { expected_bytes, found_bytes })

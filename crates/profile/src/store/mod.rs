@@ -9,6 +9,7 @@ mod counts;
 mod header;
 mod intervals;
 pub mod load;
+mod paths;
 mod reader;
 mod replace;
 mod runs;

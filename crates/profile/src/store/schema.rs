@@ -1,20 +1,20 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
 use super::table::Table;
-use super::{branches, code, counts, intervals, runs, samples};
+use super::{branches, code, counts, intervals, paths, runs, samples};
 use rusqlite::{Connection, Result, params};
 
 /// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 3;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 24] = [
+const TABLES: [&Table; 26] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -38,6 +38,8 @@ const TABLES: [&Table; 24] = [
     &counts::CALL_COSTS,
     &intervals::INTERVALS,
     &intervals::INTERVAL_BLOCKS,
+    &paths::PATHS,
+    &paths::PATH_BLOCKS,
     &branches::TAKEN_BRANCHES,
 ];
 

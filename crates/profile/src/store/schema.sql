@@ -205,6 +205,19 @@ CREATE TABLE interval_blocks (                  -- basic block vectors
     instructions INTEGER NOT NULL               -- executed in the block
 ) STRICT;
 
+CREATE TABLE paths (                            -- through functions
+    path_id INTEGER PRIMARY KEY,
+    entered INTEGER NOT NULL,                   -- 1: begins where control entered the function
+    left_function INTEGER NOT NULL,             -- 1: ends where control left it
+    executions INTEGER NOT NULL,
+    is_bound INTEGER NOT NULL                   -- 1: may have been executed less often
+) STRICT;
+
+CREATE TABLE path_blocks (                      -- of each path in order
+    path_id INTEGER NOT NULL REFERENCES paths,
+    block_id INTEGER NOT NULL REFERENCES blocks
+) STRICT;
+
 CREATE TABLE taken_branches (                   -- as traces saw them
     process_id INTEGER NOT NULL REFERENCES processes,
     from_module_id INTEGER NOT NULL REFERENCES modules,

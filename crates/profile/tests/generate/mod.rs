@@ -92,6 +92,10 @@ fn add_intervals(profile: &mut Profile, parts: Vec<(Index, Index, Index, u64)>) 
         profile.intervals.push(Interval { thread, first_instruction: instructions / 2, instructions });
         let (interval, block) = (IntervalId(interval.index(all) as u32), BlockId(block.index(blocks) as u32));
         profile.interval_blocks.push(IntervalBlock { interval, block, instructions });
+        let blocks = vec![block; 1 + instructions as usize % 3];
+        let (entered, left) = (instructions % 2 == 0, instructions % 5 == 0);
+        let is_bound = instructions % 7 == 0;
+        profile.paths.push(PathCount { blocks, entered, left, executions: instructions / 4, is_bound });
     }
 }
 
