@@ -162,9 +162,8 @@ fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, Sample
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
     let way = match (options.means, choose(options, Some(pid))) {
         (Means::Stops, _) if begun == Begun::Yes => return Err(SampleError::EventsAlone),
-        (_, chosen) if begun == Begun::Yes => Way::events(chosen?.0, &root, options, begun)?,
         (Means::Stops, _) => Way::stops(&root, None)?,
-        (Means::Automatic, Err(why)) => Way::stops(&root, Some(why))?,
+        (Means::Automatic, Err(why)) if begun == Begun::No => Way::stops(&root, Some(why))?,
         (_, chosen) => Way::events(chosen?.0, &root, options, begun)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;

@@ -1,11 +1,17 @@
 //! Looking ahead: from a state of a thread, through all branches that follow from it, to where the thread has to be
 //! waited for.
 
+use crate::visits::Progress;
 use timewise_abi::tracing::{ALL_REGISTERS, End};
 use timewise_isa::{Control, Decoded, State, Way};
 
-/// The most effort that one signal may take, in instructions evaluated: some milliseconds.
-pub const PATIENCE: u32 = 1 << 16;
+/// The most effort that one signal may take for a trace of so many branches, in instructions evaluated: some
+/// milliseconds, or as many as long traces take in most programs.
+pub fn patience(length: u32) -> u32 {
+    const LEAST: u32 = 1 << 16;
+    const OF_A_BRANCH: u32 = 64;
+    LEAST.max(length.saturating_mul(OF_A_BRANCH))
+}
 
 /// What became of an instruction.
 pub enum Step {
@@ -37,6 +43,8 @@ pub trait Steps {
     fn instructions(&self) -> u32;
     /// Whether an instruction at this address may have been evaluated since the start.
     fn has_been(&self, address: u64) -> bool;
+    /// The thread came by the branch at this address, which changes no register, and goes on to `next`.
+    fn came_by(&mut self, address: u64, next: u64, progress: Progress, state: &State);
 }
 
 /// Where branches are noted.
@@ -47,6 +55,8 @@ pub trait Branches {
     fn decided(&mut self, by_itself: bool);
     /// Whether no further branch is wanted.
     fn full(&self) -> bool;
+    /// Whether it is still the first part of what is wanted.
+    fn is_early(&self) -> bool;
     /// Branches that were noted.
     fn noted(&self) -> u64;
 }
@@ -89,15 +99,24 @@ pub fn look_ahead(
     steps: &mut impl Steps,
     branches: &mut impl Branches,
     landmark: &mut Option<Landmark>,
+    patience: u32,
 ) -> Next {
     let mut at = start;
     let mut effort = 0;
-    while effort < PATIENCE {
+    while effort < patience {
         match steps.step(at, state) {
             Step::Went { way, control, effort: more } => {
                 effort += more;
                 if control != Control::Next {
                     branches.decided(matches!(control, Control::Jump { .. } | Control::Call { .. }));
+                    if matches!(
+                        control,
+                        Control::Jump { .. } | Control::Branch { .. } | Control::IndirectJump
+                    ) {
+                        let noted = branches.noted() as u32;
+                        let progress = Progress { is_early: branches.is_early(), noted };
+                        steps.came_by(at, way.address, progress, state);
+                    }
                 }
                 if way.taken {
                     branches.push(at, way.address);
@@ -129,22 +148,24 @@ pub fn look_ahead(
 }
 
 /// Looks further ahead, with nothing noted, to an address where the thread comes for the first time, after `least`
-/// instructions if possible: that, if there is one, with the state there.
-pub fn first_time(start: u64, state: &mut State, steps: &mut impl Steps, least: u32) -> Option<u64> {
+/// instructions if possible: that, if there is one, with the state there. What it takes is taken off `patience`.
+pub fn first_time(
+    start: u64,
+    state: &mut State,
+    steps: &mut impl Steps,
+    least: u32,
+    patience: &mut u32,
+) -> Option<u64> {
     let mut at = start;
-    let mut effort = 0;
     while steps.has_been(at) || steps.instructions() < least {
         match steps.step(at, state) {
-            Step::Went { way, effort: more, .. } => {
-                effort += more;
+            Step::Went { way, effort, .. } => {
+                *patience = patience.checked_sub(effort)?;
                 at = way.address;
             }
             // What cannot be evaluated never was.
             Step::Stuck { .. } => return Some(at),
             Step::Ended(_) => return None,
-        }
-        if effort > PATIENCE {
-            return None;
         }
     }
     Some(at)

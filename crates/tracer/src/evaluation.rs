@@ -5,6 +5,7 @@ use crate::been::Been;
 use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
 use crate::shelf::Shelf;
+use crate::visits::{Progress, Stretch, Visit, Visits};
 use timewise_abi::tracing::{End, WORK_BYTES};
 use timewise_isa::{Control, State, evaluate, lone};
 
@@ -14,6 +15,7 @@ pub struct Work {
     lines: Lines,
     shelf: Shelf,
     been: Been,
+    visits: Visits,
 }
 
 const _: () = assert!(size_of::<Work>() <= WORK_BYTES as usize, "there is room in a slot");
@@ -29,6 +31,7 @@ pub struct Evaluation<'a, S> {
     shadow: Shadow<'a, S>,
     shelf: &'a mut Shelf,
     been: &'a mut Been,
+    visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
 }
@@ -38,8 +41,28 @@ impl<'a, S: Source> Evaluation<'a, S> {
     pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>) -> Evaluation<'a, S> {
         work.lines.forget();
         work.been.forget();
+        work.visits.forget();
         let shadow = Shadow { lines: &mut work.lines, source, fetched: 0, is_full: false };
-        Evaluation { shadow, shelf: &mut work.shelf, been: &mut work.been, bench, instructions: 0 }
+        Evaluation {
+            shadow,
+            shelf: &mut work.shelf,
+            been: &mut work.been,
+            visits: &mut work.visits,
+            bench,
+            instructions: 0,
+        }
+    }
+}
+
+impl<S: Source> Evaluation<'_, S> {
+    /// A stretch of what was evaluated that can be timed.
+    pub fn stretch(&self) -> Option<Stretch> {
+        self.visits.best(self.instructions)
+    }
+
+    /// The last visit to a place that can be waited for.
+    pub fn latest_visit(&self) -> Option<Visit> {
+        self.visits.latest()
     }
 }
 
@@ -89,5 +112,10 @@ impl<S: Source> Steps for Evaluation<'_, S> {
 
     fn has_been(&self, address: u64) -> bool {
         self.been.at(address)
+    }
+
+    #[inline]
+    fn came_by(&mut self, address: u64, next: u64, progress: Progress, state: &State) {
+        self.visits.note((address, next), self.instructions, progress, state);
     }
 }

@@ -55,13 +55,13 @@ fn sampling() -> Attributes {
     }
 }
 
-fn breakpoint(address: u64, flags: u64) -> Attributes {
+fn breakpoint(address: u64, period: u64, flags: u64) -> Attributes {
     const BREAKPOINT: u32 = 5;
     const EXECUTION: u32 = 4;
     Attributes {
         kind: BREAKPOINT,
         size: size_of::<Attributes>() as u32,
-        sample_period: 1,
+        sample_period: period,
         flags,
         breakpoint_kind: EXECUTION,
         breakpoint_address: address,
@@ -77,14 +77,22 @@ fn breakpoint(address: u64, flags: u64) -> Attributes {
 /// The kernel's; then neither is open.
 pub fn open(lowest: u32) -> Result<[i32; 2], Errno> {
     let first = open_one(&sampling(), lowest)?;
-    // Any address will do for one that is off.
-    match open_one(&breakpoint(PERF_EVENT_OPEN, FLAGS), lowest) {
+    match open_breakpoint(lowest) {
         Ok(second) => Ok([first, second]),
         Err(error) => {
             close(first);
             Err(error)
         }
     }
+}
+
+/// Opens a breakpoint that is off.
+///
+/// # Errors
+/// The kernel's.
+pub fn open_breakpoint(lowest: u32) -> Result<i32, Errno> {
+    // Any address will do for one that is off.
+    open_one(&breakpoint(PERF_EVENT_OPEN, 1, FLAGS), lowest)
 }
 
 fn open_one(attributes: &Attributes, lowest: u32) -> Result<i32, Errno> {
@@ -118,13 +126,42 @@ pub fn sample_after(descriptor: i32, period_ns: u64) -> Result<(), Errno> {
     control(descriptor, REFRESH, 1)
 }
 
-/// Sets the breakpoint, or switches it off where it was (`on` false).
+/// Sets the breakpoint, or switches it off where it was (`on` false). `period` is the one that it has: the kernel
+/// refuses to change anything but the address.
 ///
 /// # Errors
 /// The kernel's: `ENOSPC` if somebody else has the processor's breakpoints.
-pub fn set_breakpoint(descriptor: i32, address: u64, on: bool) -> Result<(), Errno> {
-    let attributes = breakpoint(address, if on { FLAGS & !DISABLED } else { FLAGS });
+pub fn set_breakpoint(descriptor: i32, address: u64, period: u64, on: bool) -> Result<(), Errno> {
+    let attributes = breakpoint(address, period, if on { FLAGS & !DISABLED } else { FLAGS });
     control(descriptor, MODIFY_ATTRIBUTES, &raw const attributes as u64)
+}
+
+/// Sets the breakpoint so that it tells of the `visit`-th hit only, and of each so many from there on; `period` is the
+/// one that it has.
+///
+/// # Errors
+/// As for [`set_breakpoint`].
+pub fn set_breakpoint_for(descriptor: i32, address: u64, period: &mut u64, visit: u64) -> Result<(), Errno> {
+    const ENABLE: u64 = 0x2400;
+    set_breakpoint(descriptor, address, *period, false)?;
+    set_period(descriptor, period, visit)?;
+    control(descriptor, ENABLE, 0)
+}
+
+/// From now on the breakpoint, which is off, tells of each hit again.
+///
+/// # Errors
+/// As for [`set_breakpoint`].
+pub fn tell_of_each_hit(descriptor: i32, period: &mut u64) -> Result<(), Errno> {
+    set_period(descriptor, period, 1)
+}
+
+fn set_period(descriptor: i32, period: &mut u64, new: u64) -> Result<(), Errno> {
+    if *period != new {
+        control(descriptor, PERIOD, &raw const new as u64)?;
+        *period = new;
+    }
+    Ok(())
 }
 
 fn control(descriptor: i32, request: u64, argument: u64) -> Result<(), Errno> {

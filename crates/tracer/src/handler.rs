@@ -1,15 +1,17 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
-use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead};
+use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead, patience};
 use crate::events;
 use crate::guard;
 use crate::slot::{self, header};
-use crate::timing;
+use crate::timing::{self, Stop};
 use crate::trace::Trace;
+use crate::visits::Visit;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::{ALL_REGISTERS, End, Stage, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
+use timewise_runtime::sys::Errno;
 
 /// The signal of all our events.
 pub const SIGTRAP: u32 = 5;
@@ -18,8 +20,14 @@ pub const SIGTRAP: u32 = 5;
 /// samples may stay away, before something is done about it.
 const PATIENCE: u32 = 2;
 
+/// Instructions that are evaluated beyond the end of a trace, to find where the thread has not been.
+const ROUNDS: u32 = 4096;
+
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
+
+/// Samples in a row without room for a trace after which a thread is traced no more, unless the host still picks it up.
+const LONGEST_SILENCE: u32 = 4096;
 
 /// The part of `siginfo_t` that matters here.
 #[repr(C)]
@@ -103,7 +111,7 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
     match events::open(header.descriptors) {
         Ok([sampling, breakpoint]) => {
             // Descriptors are never 0 here, so that a fresh slot has none.
-            (slot.sampling, slot.breakpoint) = (sampling, breakpoint);
+            (slot.sampling, slot.breakpoint, slot.period) = (sampling, breakpoint, 1);
             resume_sampling(header, slot);
         }
         Err(error) => header.refusal.store(error.0 as u32, Ordering::Relaxed),
@@ -145,8 +153,11 @@ fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         return;
     }
     if !Trace::of(slot, header.length).begin(context.registers.rip) {
-        return resume_sampling(header, slot);
+        slot.unheard += 1;
+        // The host was killed: nobody takes traces any more.
+        return if slot.unheard < LONGEST_SILENCE { resume_sampling(header, slot) } else { close(slot) };
     }
+    slot.unheard = 0;
     slot.tracing = 1;
     go_on(header, slot, context);
 }
@@ -181,8 +192,8 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
 
 /// The thread is where its trace ends, or beyond: it is timed, or the trace is over.
 fn after(header: &TraceHeader, slot: &mut TraceSlot) {
-    match timing::reached(slot) {
-        Some(next) => stop_at(header, slot, next),
+    match timing::reached(header, slot) {
+        Some(next) => stop_for(header, slot, &next),
         None => finish(header, slot, slot.ends_there.unwrap_or(End::Full)),
     }
 }
@@ -192,8 +203,9 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let mut state = state_of(header, &context.registers);
     let mut trace = Trace::of(slot, header.length);
     let mut evaluation = trace.evaluation(context.vectors);
-    let mut landmark = None;
-    let next = look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark);
+    let (mut landmark, most) = (None, patience(header.length));
+    let next =
+        look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
     let noted = evaluation.instructions();
     slot.timing.instructions += u64::from(noted);
     let (end, address) = match next {
@@ -202,13 +214,24 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     };
     let alone = header.alone.load(Ordering::Relaxed) == 1;
     if end != End::Unreadable && (!alone || is_drawn(slot, header.confirm)) {
-        let mut later = state;
-        let planned = if alone { timing::plan(address, &mut later, &mut evaluation) } else { None };
-        if let Some((start, plan)) = planned {
+        let stretch = if alone { evaluation.stretch() } else { None };
+        if let Some(stretch) = stretch.filter(|stretch| is_free(header, stretch.address)) {
+            // Nobody else changes what was evaluated from.
+            Trace::of(slot, header.length).confirm();
+            let (start, plan) = timing::plan(&stretch);
             slot.plan = plan;
-            return wait(header, slot, start, (&later.general, ALL_REGISTERS), Some(end));
+            (slot.expected, slot.known, slot.ends_there) = (stretch.state.general, ALL_REGISTERS, Some(end));
+            return stop_for(header, slot, &start);
         }
-        if let Some(stop) = first_time(address, &mut state, &mut evaluation, 0).filter(|_| !alone) {
+        let visit = evaluation.latest_visit().filter(|visit| !alone && is_free(header, visit.address));
+        if let Some(Visit { address, number, noted, state }) = visit {
+            Trace::of(slot, header.length).take_back(noted.into());
+            (slot.expected, slot.known, slot.ends_there) = (state.general, ALL_REGISTERS, Some(end));
+            return stop_for(header, slot, &Stop { address, visit: number });
+        }
+        if let Some(stop) =
+            first_time(address, &mut state, &mut evaluation, 0, &mut { ROUNDS }).filter(|_| !alone)
+        {
             return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
         }
     }
@@ -238,12 +261,30 @@ fn wait(
     (expected, known): (&[u64; 16], u32),
     end: Option<End>,
 ) {
-    // Of two signals for one instruction the kernel keeps one.
-    if header.guarded.contains(&address) {
+    if !is_free(header, address) {
         return finish(header, slot, End::NotFollowed);
     }
     (slot.expected, slot.known, slot.ends_there) = (*expected, known, end);
     stop_at(header, slot, address);
+}
+
+/// Whether no other breakpoint is there: of two signals for one instruction the kernel keeps one.
+fn is_free(header: &TraceHeader, address: u64) -> bool {
+    !header.guarded.contains(&address)
+}
+
+/// Has the thread stopped at a certain visit.
+fn stop_for(header: &TraceHeader, slot: &mut TraceSlot, stop: &Stop) {
+    slot.moves.fetch_add(1, Ordering::Relaxed);
+    match events::set_breakpoint_for(slot.breakpoint, stop.address, &mut slot.period, stop.visit.into()) {
+        Ok(()) => slot.armed = stop.address,
+        Err(error) => refused(header, slot, error),
+    }
+}
+
+fn refused(header: &TraceHeader, slot: &mut TraceSlot, error: Errno) {
+    header.refusal.store(error.0 as u32, Ordering::Relaxed);
+    finish(header, slot, End::Refused);
 }
 
 /// Moves the breakpoint.
@@ -252,12 +293,9 @@ fn stop_at(header: &TraceHeader, slot: &mut TraceSlot, address: u64) {
         return;
     }
     slot.moves.fetch_add(1, Ordering::Relaxed);
-    match events::set_breakpoint(slot.breakpoint, address, true) {
+    match events::set_breakpoint(slot.breakpoint, address, slot.period, true) {
         Ok(()) => slot.armed = address,
-        Err(error) => {
-            header.refusal.store(error.0 as u32, Ordering::Relaxed);
-            finish(header, slot, End::Refused);
-        }
+        Err(error) => refused(header, slot, error),
     }
 }
 
@@ -269,7 +307,8 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     slot.plan.stage = Stage::Untimed;
     if slot.armed != 0 {
         // If the program closed it, it is off.
-        let _ = events::set_breakpoint(slot.breakpoint, slot.armed, false);
+        let _ = events::set_breakpoint(slot.breakpoint, slot.armed, slot.period, false);
+        let _ = events::tell_of_each_hit(slot.breakpoint, &mut slot.period);
         slot.armed = 0;
     }
     resume_sampling(header, slot);
@@ -293,7 +332,8 @@ fn next_random(state: &mut u64) -> u64 {
     x
 }
 
-fn time_stamp() -> u64 {
+/// Ticks of the processor's clock.
+pub fn time_stamp() -> u64 {
     // SAFETY: reads a counter of the processor.
     unsafe { core::arch::x86_64::_rdtsc() }
 }

@@ -12,6 +12,7 @@
 pub mod ahead;
 pub mod been;
 pub mod bench;
+mod calibration;
 pub mod entry;
 pub mod evaluation;
 pub mod events;
@@ -22,3 +23,4 @@ pub mod shelf;
 pub mod slot;
 mod timing;
 pub mod trace;
+pub mod visits;

@@ -5,11 +5,17 @@ use timewise_isa::Memory;
 /// Bytes read at once: asking the kernel costs more than copying. A line lies within a page.
 pub const LINE: usize = 128;
 
-/// Lines that there is room for: what needs more is evaluated no further.
+/// Lines that there is room for: where more are written than that, nothing is evaluated any further.
 const LINES: usize = 2048;
 
 /// Places that are looked at for a line.
 const PROBES: usize = 8;
+
+/// Marks the address of a line that was written to: it cannot be fetched again.
+const WRITTEN: u64 = 1;
+
+/// The address of no line.
+const NOWHERE: u64 = 2;
 
 /// Where lines come from.
 pub trait Source {
@@ -50,25 +56,58 @@ impl<S: Source> Shadow<'_, S> {
     /// The line that holds an address.
     #[inline]
     fn line(&mut self, address: u64) -> Option<&mut [u8; LINE]> {
-        let start = address & !(LINE as u64 - 1);
+        let place = self.place(address & !(LINE as u64 - 1))?;
+        Some(&mut self.lines.bytes[place])
+    }
+
+    /// Where the line is that begins at an address.
+    #[inline]
+    fn place(&mut self, start: u64) -> Option<usize> {
         let first = (start / LINE as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let lines = &mut *self.lines;
+        let mut unwritten = None;
         for probe in 0..PROBES {
             let place = (first as usize + probe) % LINES;
-            if lines.stamps[place] != lines.stamp {
-                self.fetched += 1;
-                if !self.source.fetch(start, &mut lines.bytes[place]) {
-                    return None;
-                }
-                (lines.stamps[place], lines.addresses[place]) = (lines.stamp, start);
-                return Some(&mut lines.bytes[place]);
+            if self.lines.stamps[place] != self.lines.stamp {
+                return self.fetch(place, start);
             }
-            if lines.addresses[place] == start {
-                return Some(&mut lines.bytes[place]);
+            let address = self.lines.addresses[place];
+            if address & !WRITTEN == start {
+                return Some(place);
+            }
+            if address & WRITTEN == 0 && (unwritten.is_none() || probe == self.fetched as usize % PROBES) {
+                unwritten = Some(place);
             }
         }
-        self.is_full = true;
-        None
+        // What was only read can be read again.
+        self.is_full = unwritten.is_none();
+        self.fetch(unwritten?, start)
+    }
+
+    /// Fetches a line to a place.
+    fn fetch(&mut self, place: usize, start: u64) -> Option<usize> {
+        self.fetched += 1;
+        // A place that is used stays so: others were put behind it.
+        let is_used = self.lines.stamps[place] == self.lines.stamp;
+        let is_there = self.source.fetch(start, &mut self.lines.bytes[place]);
+        if is_there || is_used {
+            self.lines.stamps[place] = self.lines.stamp;
+            self.lines.addresses[place] = if is_there { start } else { NOWHERE };
+        }
+        is_there.then_some(place)
+    }
+
+    /// Has the lines stay that so many bytes at an address lie in: false if not all are there.
+    fn keep(&mut self, address: u64, length: usize) -> bool {
+        let last = address.wrapping_add(length.max(1) as u64 - 1) & !(LINE as u64 - 1);
+        let mut start = address & !(LINE as u64 - 1);
+        loop {
+            let Some(place) = self.place(start) else { return false };
+            self.lines.addresses[place] |= WRITTEN;
+            if start == last {
+                return true;
+            }
+            start = start.wrapping_add(LINE as u64);
+        }
     }
 
     /// As many bytes of code at an address as can be read, up to 16: their number.
@@ -122,7 +161,9 @@ impl<S: Source> Memory for Shadow<'_, S> {
 
     #[inline]
     fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
-        self.parts(address, bytes.len(), |done, part| part.copy_from_slice(&bytes[done..done + part.len()]))
+        let length = bytes.len();
+        self.keep(address, length)
+            && self.parts(address, length, |done, part| part.copy_from_slice(&bytes[done..done + part.len()]))
     }
 }
 
@@ -132,6 +173,7 @@ mod tests {
 
     use super::*;
     use alloc::boxed::Box;
+    use alloc::vec::Vec;
 
     /// Bytes that are made of their address, up to one.
     struct Ramp(u64);
@@ -180,10 +222,28 @@ mod tests {
     }
 
     #[test]
-    fn when_there_is_no_more_room_reading_fails() {
+    fn there_is_room_for_all_that_is_read_but_not_for_all_that_is_written() {
         let mut lines = lines();
         let mut shadow = Shadow { lines: &mut lines, source: Ramp(u64::MAX), fetched: 0, is_full: false };
-        let read = (0..64 * 0x1_0000_u64).step_by(LINE).filter(|&at| shadow.read(at, &mut [0])).count();
-        assert!((LINES / 2..=LINES).contains(&read) && shadow.is_full, "{read}");
+        let all = || (0..64 * 0x1_0000_u64).step_by(LINE);
+        assert!(all().all(|at| shadow.read(at, &mut [0])) && !shadow.is_full);
+        let written: Vec<u64> = all().filter(|&at| shadow.write(at, &[0x55])).collect();
+        assert!((LINES / 2..=LINES).contains(&written.len()) && shadow.is_full, "{}", written.len());
+        let mut byte = [0];
+        assert!(written.iter().all(|&at| shadow.read(at, &mut byte) && byte == [0x55]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_hides_nothing_that_was_written() {
+        let mut lines = lines();
+        let mut shadow = Shadow { lines: &mut lines, source: Ramp(0x20_0000), fetched: 0, is_full: false };
+        let written: Vec<u64> =
+            (0..0x2_0000_u64).step_by(LINE).filter(|&at| shadow.write(at, &[0x55])).collect();
+        for at in (0x2_0000..0x40_0000_u64).step_by(LINE) {
+            assert_eq!(shadow.read(at, &mut [0]), at < 0x20_0000 && !shadow.is_full, "{at:#x}");
+            shadow.is_full = false;
+        }
+        let mut byte = [0];
+        assert!(written.iter().all(|&at| shadow.read(at, &mut byte) && byte == [0x55]));
     }
 }

@@ -1,47 +1,48 @@
-//! Timing the program natively behind a trace: how fast it goes there.
+//! Timing the program natively in a trace: how fast it goes there.
 //!
-//! Evaluation leaves little of the program in the caches, so the thread first goes on natively for a while, is then
-//! let go from one breakpoint to another, and then to the next instruction: how long that takes is what it takes to
-//! be stopped, and is taken off.
+//! The thread is let go from one visit to a place on the trace to a later one, which is told by how often it comes by:
+//! the kernel counts hits of the breakpoint. What a hit takes is known, and what it takes to be stopped is measured at
+//! the instruction behind; both are taken off. The stretch begins when a fifth of the trace is over, because evaluation
+//! leaves little of the program in the caches.
 
-use crate::ahead::{Step, Steps, first_time};
-use timewise_abi::tracing::{Plan, Stage, TraceSlot};
-use timewise_isa::State;
+use crate::visits::Stretch;
+use timewise_abi::tracing::{Plan, Stage, TraceHeader, TraceSlot};
 
-/// Instructions before the stretch that is timed.
-const WARM: u32 = 8192;
+/// A stop that a thread is let go to: where, and at which visit from now on.
+pub struct Stop {
+    /// The address.
+    pub address: u64,
+    /// The number of the visit, counted from 1.
+    pub visit: u32,
+}
 
-/// Instructions of the stretch, at least: that it takes longer than being stopped.
-const TIMED: u32 = 32_768;
-
-/// Plans to time a thread that will be at `address` in `state`: where it has to be stopped first. Afterwards `state` is
-/// what it will be at the end of the stretch. `None`, with `state` of no further use, if there are no such places.
-pub fn plan(address: u64, state: &mut State, steps: &mut impl Steps) -> Option<(u64, Plan)> {
-    let start = first_time(address, state, steps, steps.instructions() + WARM)?;
-    let before = steps.instructions();
-    let to = first_time(start, state, steps, before + TIMED)?;
-    let instructions = u64::from(steps.instructions() - before);
-    let mut further = *state;
-    let Step::Went { way, .. } = steps.step(to, &mut further) else { return None };
-    let is_of_use = start != to && way.address != to;
-    let plan = Plan { stage: Stage::Start, to, behind: way.address, instructions, ..Plan::default() };
-    is_of_use.then_some((start, plan))
+/// Plans to time a stretch: where the thread is stopped first.
+pub fn plan(stretch: &Stretch) -> (Stop, Plan) {
+    let plan = Plan {
+        stage: Stage::Start,
+        to: stretch.address,
+        further: stretch.further.into(),
+        behind: stretch.behind,
+        instructions: stretch.instructions.into(),
+        ..Plan::default()
+    };
+    (Stop { address: stretch.address, visit: stretch.first }, plan)
 }
 
 /// The thread has reached the breakpoint that it was on its way to: where it is stopped next, if it is.
-pub fn reached(slot: &mut TraceSlot) -> Option<u64> {
+pub fn reached(header: &TraceHeader, slot: &mut TraceSlot) -> Option<Stop> {
     let plan = &mut slot.plan;
     // What another signal came into is of no use.
     let elapsed = (plan.left > 0).then(|| plan.entered.wrapping_sub(plan.left));
     match plan.stage {
         Stage::Start => {
             plan.stage = Stage::End;
-            Some(plan.to)
+            Some(Stop { address: plan.to, visit: plan.further as u32 })
         }
         Stage::End => {
             plan.stage = Stage::Behind;
-            plan.ticks = elapsed?;
-            Some(plan.behind)
+            plan.ticks = elapsed?.saturating_sub((plan.further - 1) * u64::from(header.hit_ticks));
+            Some(Stop { address: plan.behind, visit: 1 })
         }
         Stage::Behind => {
             plan.stage = Stage::Untimed;

@@ -22,6 +22,9 @@ impl Source for Piece {
     }
 }
 
+/// Effort, at most.
+const MOST: u32 = 1 << 16;
+
 struct Noted {
     branches: Vec<(u64, u64)>,
     decided: u32,
@@ -46,6 +49,10 @@ impl Branches for Noted {
     fn full(&self) -> bool {
         self.branches.len() >= self.length
     }
+
+    fn is_early(&self) -> bool {
+        self.branches.len() < self.length / 5
+    }
 }
 
 /// What is found from the start of `code` with a stack at 0x7ff0: what to do, the branches, and the state there.
@@ -56,7 +63,7 @@ fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     (next, noted, state)
 }
 
@@ -106,7 +113,7 @@ fn system_calls_that_do_not_come_back_end_the_trace() {
 fn loops_without_end_and_memory_that_is_not_there_end_the_trace() {
     let (next, noted, _) = ahead(&[0xeb, 0xfe], usize::MAX);
     assert!(matches!(next, Next::End { end: End::Patience, .. }));
-    assert!(noted.branches.len() <= PATIENCE as usize);
+    assert!(noted.branches.len() <= MOST as usize);
     // ret, to address 0
     let (next, noted, _) = ahead(&[0xc3], 5);
     assert_eq!(next, Next::End { end: End::Unreadable, address: 0 });
@@ -128,7 +135,7 @@ fn the_last_landmark_lies_where_the_thread_has_not_been() {
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None);
     let mut landmark = None;
-    look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark);
+    look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark, MOST);
     let landmark = landmark.unwrap();
     assert_eq!((landmark.address, landmark.noted, noted.branches.len()), (0x1002, 1, 50));
 }
@@ -142,8 +149,8 @@ fn a_first_time_is_found_behind_a_loop() {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
-    assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0), Some(0x1009));
+    assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0, &mut 1000), Some(0x1009));
     assert_eq!((state.general[1], noted.branches.len()), (0, 1));
 }
