@@ -1,0 +1,48 @@
+//! A profiler: a policy, the cycles at which it samples, and what it found.
+
+use timewise_trace::{Record, Worker};
+
+use crate::policy::{Policy, Sharing, TimeProportional};
+use crate::{Schedule, Stacks, Weighted};
+
+/// A worker that attributes sampled cycles to instructions.
+#[derive(Debug, Clone)]
+pub struct Profiler<P> {
+    policy: P,
+    schedule: Schedule,
+    stacks: Stacks,
+}
+
+impl Profiler<TimeProportional> {
+    /// The reference: every cycle, attributed to the instructions whose latency it exposes, with their
+    /// events.
+    pub fn oracle() -> Self {
+        Self::new(TimeProportional::new(Sharing::Equal), Schedule::every_cycle())
+    }
+}
+
+impl<P: Policy> Profiler<P> {
+    /// A profiler that has seen nothing.
+    pub fn new(policy: P, schedule: Schedule) -> Self {
+        Self { policy, schedule, stacks: Stacks::default() }
+    }
+
+    /// What was found, in samples.
+    pub fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// What was found, in cycles: each sample stands for as many as lie between two.
+    pub fn weighted(&self) -> Weighted<'_> {
+        Weighted { stacks: &self.stacks, cycles_each: self.schedule.period() }
+    }
+}
+
+impl<P: Policy> Worker<Record> for Profiler<P> {
+    fn take(&mut self, part: &[Record]) {
+        for record in part {
+            let samples = self.schedule.samples(record);
+            self.policy.step(record, samples, &mut self.stacks);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Static instructions, block by block, as they turn up in streams.
+
+use super::recipe::Recipes;
+use super::table::TableError;
+use super::{NO_REGISTER, Repeats, Static, Uop};
+use crate::predict::Branch;
+use crate::processor::{Processor, Rename};
+use timewise_isa::form::FPU_STACK;
+use timewise_isa::memory::accesses;
+use timewise_isa::{Class, Control, Form, MAX_LENGTH, Registers, boundaries, form};
+
+/// Which instruction of which block a static instruction is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The process image, as chunks of streams name it.
+    pub image: u64,
+    /// The block's number in it.
+    pub block: u32,
+    /// The instruction's position in the block.
+    pub position: u16,
+    /// Bytes from the block's first to the instruction's.
+    pub offset: u32,
+}
+
+/// Static instructions, numbered as they turn up. One that is part of several blocks has several numbers.
+#[derive(Debug)]
+pub struct Code {
+    recipes: Recipes,
+    rename: Rename,
+    statics: Vec<Static>,
+    uops: Vec<Uop>,
+    origins: Vec<Origin>,
+}
+
+impl Code {
+    /// No code yet, for a processor.
+    ///
+    /// # Errors
+    /// If the processor's record names what is not there.
+    pub fn new(processor: &Processor) -> Result<Code, TableError> {
+        Ok(Code {
+            recipes: Recipes::new(processor)?,
+            rename: processor.rename.clone(),
+            statics: Vec::new(),
+            uops: Vec::new(),
+            origins: Vec::new(),
+        })
+    }
+
+    /// Recipes, with the ports.
+    pub fn recipes(&mut self) -> &mut Recipes {
+        &mut self.recipes
+    }
+
+    /// An instruction by number.
+    #[inline]
+    pub fn get(&self, number: u32) -> &Static {
+        &self.statics[number as usize]
+    }
+
+    /// The µops that compute of an instruction.
+    #[inline]
+    pub fn uops(&self, of: &Static) -> &[Uop] {
+        let first = of.first_uop as usize;
+        &self.uops[first..first + usize::from(of.uops)]
+    }
+
+    /// Where an instruction is from.
+    pub fn origin(&self, number: u32) -> Origin {
+        self.origins[number as usize]
+    }
+
+    /// How many instructions there are.
+    pub fn len(&self) -> usize {
+        self.statics.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.statics.is_empty()
+    }
+
+    /// Adds the instructions of a block whose code stands at `address`; gives the number of its first.
+    ///
+    /// # Errors
+    /// If the processor has too many sets of ports.
+    pub fn add(&mut self, image: u64, block: u32, code: &[u8], address: u64) -> Result<u32, TableError> {
+        let first = self.statics.len() as u32;
+        let mut at = 0;
+        let mut may_fuse = false;
+        for (position, (length, control)) in boundaries(code, address).enumerate() {
+            let bytes = &code[at..(at + MAX_LENGTH).min(code.len())];
+            let place = address + at as u64;
+            let Some(form) = form(bytes, place) else { break };
+            let mut new = self.instruction(&form, bytes, (place, length), control)?;
+            if may_fuse && new.branch == Branch::Conditional {
+                self.fuse(&mut new);
+            }
+            may_fuse = self.rename.fuses_branches && form.fuses;
+            self.statics.push(new);
+            self.origins.push(Origin { image, block, position: position as u16, offset: at as u32 });
+            at += usize::from(length);
+        }
+        Ok(first)
+    }
+
+    /// Fuses a conditional branch with the instruction before it, which then goes where branches go.
+    fn fuse(&mut self, branch: &mut Static) {
+        let before = self.statics.last_mut().expect("a branch is fused with the instruction before it");
+        branch.entries = 0;
+        // One that needs no execution leaves that to the branch.
+        if before.uops == 1 {
+            before.first_uop = branch.first_uop;
+            (branch.uops, branch.latency) = (0, 0);
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        form: &Form,
+        bytes: &[u8],
+        (address, length): (u64, u8),
+        control: Control,
+    ) -> Result<Static, TableError> {
+        let accessed = accesses(bytes, address);
+        let loads = accessed.iter().filter(|access| access.reads).count();
+        let stores = accessed.iter().filter(|access| access.writes).count();
+        let removed = self.rename.removes_copies && form.is_copy
+            || self.rename.removes_zeroing && form.is_idiom
+            || self.rename.removes_increments && form.is_increment;
+        let recipe = match removed {
+            true => Default::default(),
+            false => self.recipes.of(form, [loads, stores])?,
+        };
+        let memory = match (self.rename.fuses_memory, recipe.entries, loads > 0, stores > 0) {
+            (true, _, true, true) => self.rename.update_entries.saturating_sub(recipe.entries.min(1)),
+            (true, 0, true, _) | (true, 0, _, true) => 1,
+            (true, ..) => 0,
+            (false, ..) => (loads + stores).min(16) as u8,
+        };
+        let first_uop = self.uops.len() as u32;
+        self.uops.extend_from_slice(&recipe.uops);
+        let moves_stack = !self.rename.stack_engine && form.moves_stack;
+        let writes =
+            |range: std::ops::Range<u8>| form.writes.iter().any(|register| range.contains(&register));
+        Ok(Static {
+            address,
+            length,
+            entries: (recipe.entries + memory).max(1),
+            branch: branch(control),
+            order: form.order,
+            first_uop,
+            uops: recipe.uops.len() as u8,
+            latency: recipe.latency,
+            address_registers: numbers(form.address),
+            reads: numbers(form.reads),
+            writes: numbers(form.writes),
+            repeats: repeats(form, stores > 0),
+            is_vector: form.vector_bytes > 0,
+            allocates: [writes(0..16), writes(16..48)],
+            moves_stack,
+            stack_top: form.stack_top,
+            has_plain_address: !form.is_indexed && form.address.iter().count() == 1,
+        })
+    }
+}
+
+fn branch(control: Control) -> Branch {
+    match control {
+        Control::Next | Control::SystemCall | Control::Unsupported => Branch::None,
+        Control::Jump { .. } => Branch::Jump,
+        Control::Branch { .. } | Control::CountBranch { .. } | Control::Transaction { .. } => {
+            Branch::Conditional
+        }
+        Control::Call { .. } => Branch::Call,
+        Control::IndirectJump => Branch::IndirectJump,
+        Control::IndirectCall => Branch::IndirectCall,
+        Control::Return { .. } => Branch::Return,
+    }
+}
+
+fn repeats(form: &Form, stores: bool) -> Option<Repeats> {
+    let kind = if stores { Repeats::Moves } else { Repeats::Compares };
+    (form.class == Class::Repeated).then_some(kind)
+}
+
+/// The numbers of registers; those beyond what there is room for are left out.
+fn numbers<const N: usize>(registers: Registers) -> [u8; N] {
+    let mut numbers = [NO_REGISTER; N];
+    numbers.iter_mut().zip(registers.iter()).for_each(|(number, register)| *number = register);
+    numbers
+}
+
+/// The place of an x87 register, given where the top of the stack is; other registers stay where they are.
+#[inline]
+pub(crate) fn rotated(register: u8, top: u8) -> u8 {
+    match register.wrapping_sub(FPU_STACK) {
+        position @ 0..8 => FPU_STACK + ((position + top) & 7),
+        _ => register,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &str, bytes: &[u8]) -> Code {
+        let mut code = Code::new(&Processor::named(name).unwrap()).unwrap();
+        code.add(0, 0, bytes, 0x1000).unwrap();
+        code
+    }
+
+    #[test]
+    fn a_loop_in_detail() {
+        // add rax,[rbx]; mov [rcx],rax; cmp rcx,rdx; jne -12
+        let bytes = [0x48, 0x03, 0x03, 0x48, 0x89, 0x01, 0x48, 0x39, 0xd1, 0x75, 0xf5];
+        let code = code("zen-4", &bytes);
+        let of = |number| {
+            let one = code.get(number);
+            (one.entries, one.uops, one.latency)
+        };
+        assert_eq!([0, 1, 2, 3].map(of), [(1, 1, 1), (1, 0, 0), (1, 1, 1), (0, 0, 0)]);
+        assert_eq!(code.get(0).address_registers, [3, NO_REGISTER, NO_REGISTER]);
+        assert_eq!(code.get(0).reads[..2], [0, NO_REGISTER]);
+        // The comparison goes where branches go: to two ports, not to four.
+        assert_eq!(code.uops(code.get(2))[0].ports.count_ones(), 2);
+        assert_eq!(code.origin(3), Origin { image: 0, block: 0, position: 3, offset: 9 });
+    }
+
+    #[test]
+    fn a_plain_core_has_an_entry_for_every_uop() {
+        // add rax,[rbx]; mov [rcx],rax; cmp rcx,rdx; jne -12; push rax
+        let bytes = [0x48, 0x03, 0x03, 0x48, 0x89, 0x01, 0x48, 0x39, 0xd1, 0x75, 0xf5, 0x50];
+        let code = code("boom-4w-tip", &bytes);
+        assert_eq!([0, 1, 2, 3].map(|number| code.get(number).entries), [2, 1, 1, 1]);
+        assert!(code.get(4).moves_stack, "the stack pointer is computed");
+    }
+
+    #[test]
+    fn what_is_removed_has_no_uops() {
+        // xor eax,eax; mov rcx,rax; nop; add rax,rcx
+        let bytes = [0x31, 0xc0, 0x48, 0x89, 0xc1, 0x90, 0x48, 0x01, 0xc8];
+        let code = code("zen-4", &bytes);
+        let of = |number| (code.get(number).entries, code.get(number).uops);
+        assert_eq!([0, 1, 2, 3].map(of), [(1, 0), (1, 0), (1, 0), (1, 1)]);
+        assert_eq!(code.get(1).reads[0], 0);
+    }
+
+    #[test]
+    fn the_x87_stack_turns() {
+        assert_eq!(rotated(FPU_STACK + 1, 7), FPU_STACK);
+        assert_eq!(rotated(5, 7), 5);
+    }
+}

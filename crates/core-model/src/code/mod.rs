@@ -1,0 +1,76 @@
+//! Code as a core sees it: each static instruction decoded once into µops, operands and what is special of it.
+
+mod blocks;
+mod recipe;
+mod table;
+
+pub(crate) use blocks::rotated;
+pub use blocks::{Code, Origin};
+pub use table::TableError;
+
+use crate::predict::Branch;
+use timewise_isa::Order;
+
+/// No register.
+pub const NO_REGISTER: u8 = u8::MAX;
+
+/// A µop that computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Uop {
+    /// Ports that it may go to.
+    pub ports: u32,
+    /// The number of that set of ports.
+    pub set: u8,
+    /// Its scheduler.
+    pub queue: u8,
+    /// Cycles that it keeps the port busy.
+    pub busy: u16,
+}
+
+/// A static instruction.
+#[derive(Clone, Debug)]
+pub struct Static {
+    /// Its address.
+    pub address: u64,
+    /// Its bytes.
+    pub length: u8,
+    /// Entries of the reorder buffer that it takes; 0 for a branch that is fused with the instruction before it.
+    pub entries: u8,
+    /// What sort of branch it is.
+    pub branch: Branch,
+    /// How it is ordered with its neighbours.
+    pub order: Order,
+    /// Where its µops that compute begin, in [`Code::uops`].
+    pub first_uop: u32,
+    /// How many these are.
+    pub uops: u8,
+    /// Cycles from its operands to its result.
+    pub latency: u16,
+    /// Registers of addresses.
+    pub address_registers: [u8; 3],
+    /// Registers that are read otherwise.
+    pub reads: [u8; 6],
+    /// Registers that are written.
+    pub writes: [u8; 6],
+    /// Whether it repeats; of these, whether it only reads.
+    pub repeats: Option<Repeats>,
+    /// Whether vector registers are among its operands.
+    pub is_vector: bool,
+    /// Whether it writes a general-purpose register; a vector register.
+    pub allocates: [bool; 2],
+    /// Whether the stack pointer has to be computed for it.
+    pub moves_stack: bool,
+    /// By how much the top of the x87 stack moves.
+    pub stack_top: i8,
+    /// Whether its address is made of one register.
+    pub has_plain_address: bool,
+}
+
+/// A string instruction that repeats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repeats {
+    /// It moves or stores.
+    Moves,
+    /// It compares or searches.
+    Compares,
+}

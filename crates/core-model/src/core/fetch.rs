@@ -1,0 +1,203 @@
+//! Fetch: when each instruction comes out of the instruction cache or the cache of decoded ones.
+
+use crate::memory::{Cache, Found, Hierarchy, LINE, Side, Translations, Why};
+use crate::processor::Processor;
+use crate::resources::InOrder;
+use timewise_trace::Psv;
+
+/// An instruction that was fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetched {
+    /// When.
+    pub cycle: u64,
+    /// When it can be dispatched at the earliest.
+    pub decoded: u64,
+    /// What it was subject to.
+    pub events: Psv,
+}
+
+/// Where instructions come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum From {
+    Decoders,
+    OpCache,
+}
+
+/// How much a cycle brings, and how long it is on its way.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    width: u32,
+    bytes: u32,
+    depth: u64,
+}
+
+/// The state of fetch.
+#[derive(Debug)]
+pub struct Fetcher {
+    rates: [Rate; 2],
+    op_cache: Option<Cache>,
+    switch: u64,
+    taken_bubble: u64,
+    /// The cycle, and what was fetched in it.
+    cycle: u64,
+    instructions: u32,
+    bytes: u32,
+    from: From,
+    /// The line and the window of the latest instruction.
+    line: u64,
+    window: u64,
+    is_new_block: bool,
+    /// When prediction came to the block.
+    predicted: u64,
+    /// Blocks that are predicted and not fetched.
+    ahead: Option<InOrder>,
+    /// Instructions that are fetched and not dispatched.
+    buffer: InOrder,
+}
+
+impl Fetcher {
+    /// Fetch that begins at cycle 0.
+    pub fn new(processor: &Processor) -> Fetcher {
+        let (fetch, ops) = (&processor.fetch, &processor.op_cache);
+        let decoders = Rate { width: fetch.width, bytes: fetch.bytes, depth: fetch.depth };
+        let cached = ops.as_ref().map(|ops| Rate { width: ops.width, bytes: u32::MAX, depth: ops.depth });
+        Fetcher {
+            rates: [decoders, cached.unwrap_or(decoders)],
+            op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways.max(1), ops.ways)),
+            switch: ops.as_ref().map_or(0, |ops| ops.switch),
+            taken_bubble: fetch.taken_bubble,
+            cycle: 0,
+            instructions: 0,
+            bytes: 0,
+            from: From::Decoders,
+            line: u64::MAX,
+            window: u64::MAX,
+            is_new_block: true,
+            predicted: 0,
+            ahead: (fetch.blocks_ahead > 0).then(|| InOrder::new(fetch.blocks_ahead as usize)),
+            buffer: InOrder::new(fetch.buffer as usize),
+        }
+    }
+
+    /// Fetch goes on elsewhere, behind a branch that was foreseen, after so many lost cycles.
+    pub fn take_branch(&mut self, lost: u64) {
+        self.begin(self.cycle + 1 + lost + self.taken_bubble);
+    }
+
+    /// Fetch goes on elsewhere at this cycle, as nobody foresaw.
+    pub fn redirect(&mut self, cycle: u64) {
+        self.predicted = cycle;
+        self.begin(cycle);
+    }
+
+    fn begin(&mut self, cycle: u64) {
+        self.cycle = self.cycle.max(cycle);
+        (self.instructions, self.bytes) = (0, 0);
+        self.is_new_block = true;
+    }
+
+    fn next_cycle(&mut self, cycle: u64) {
+        self.cycle = cycle;
+        (self.instructions, self.bytes) = (0, 0);
+    }
+
+    /// Fetches an instruction that takes so many entries.
+    #[inline]
+    pub fn fetch(
+        &mut self,
+        (address, length, entries): (u64, u8, u8),
+        caches: &mut Hierarchy,
+        pages: &mut Translations,
+    ) -> Fetched {
+        let mut events = Psv::BASE;
+        let window = address >> 5;
+        if window != self.window {
+            self.window = window;
+            self.enter_window(window);
+        }
+        let line = address >> LINE;
+        if line != self.line || self.is_new_block {
+            self.enter_block();
+            if line != self.line && self.from == From::Decoders {
+                events = self.get_line(address, caches, pages);
+            }
+            self.line = line;
+            self.is_new_block = false;
+            if let Some(ahead) = &mut self.ahead {
+                ahead.take(self.cycle);
+            }
+        }
+        let rate = self.rates[self.from as usize];
+        let cost = if self.from == From::Decoders { u32::from(entries).min(1) } else { entries.into() };
+        let is_full = self.instructions + cost > rate.width || self.bytes + u32::from(length) > rate.bytes;
+        if is_full && self.instructions > 0 {
+            self.next_cycle(self.cycle + 1);
+        }
+        if entries > 0 && self.buffer.free_at() > self.cycle {
+            self.next_cycle(self.buffer.free_at());
+        }
+        self.instructions += cost;
+        self.bytes += u32::from(length);
+        Fetched { cycle: self.cycle, decoded: self.cycle + rate.depth, events }
+    }
+
+    /// Sees an instruction that is not fetched by this core; true if it is of another line than the one before.
+    pub fn touch(&mut self, address: u64) -> bool {
+        if let Some(op_cache) = &mut self.op_cache {
+            op_cache.touch(address >> 5);
+        }
+        std::mem::replace(&mut self.line, address >> LINE) != address >> LINE
+    }
+
+    /// An entry that was fetched is dispatched.
+    #[inline]
+    pub fn dispatched(&mut self, cycle: u64) {
+        self.buffer.take(cycle + 1);
+    }
+
+    fn enter_window(&mut self, window: u64) {
+        let Some(op_cache) = &mut self.op_cache else { return };
+        let from = match op_cache.find(window, self.cycle) {
+            Found::Present => From::OpCache,
+            _ => {
+                op_cache.fill(window, self.cycle, self.cycle);
+                From::Decoders
+            }
+        };
+        if from != self.from {
+            self.from = from;
+            self.next_cycle(self.cycle + self.switch);
+            // The instruction cache is asked for the line only now.
+            self.line = u64::MAX;
+        }
+    }
+
+    fn enter_block(&mut self) {
+        self.predicted += 1;
+        if let Some(ahead) = &self.ahead {
+            self.predicted = self.predicted.max(ahead.free_at());
+        }
+    }
+
+    fn get_line(&mut self, address: u64, caches: &mut Hierarchy, pages: &mut Translations) -> Psv {
+        let mut events = Psv::BASE;
+        let asked = match self.ahead {
+            Some(_) => self.predicted.min(self.cycle),
+            None => self.cycle,
+        };
+        let page = pages.translate(Side::Instructions, address, asked, caches);
+        let access = caches.access(address >> LINE, page.ready, Why::Fetch);
+        let mut there = page.ready;
+        if page.missed {
+            events |= Psv::DR_TLB;
+        }
+        if access.missed_first {
+            events |= Psv::DR_L1;
+            there = access.ready;
+        }
+        if there > self.cycle {
+            self.next_cycle(there);
+        }
+        events
+    }
+}

@@ -1,0 +1,193 @@
+//! Loads and stores: translation, caches, and what loads find in the store queue.
+
+use super::{Core, Done};
+use crate::code::Static;
+use crate::memory::{LINE, Side, Source, Store, Why};
+use timewise_replay::Access;
+use timewise_trace::{Observer, Psv};
+
+/// A load that was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    /// When its data are there; of one that raises, when that is known.
+    pub ready: u64,
+    /// What it was subject to.
+    pub events: Psv,
+    /// It has to be done again.
+    pub raises: bool,
+}
+
+/// How sure a load is to wait for older stores after it was executed too early once.
+const SURE: u8 = 255;
+
+impl<O: Observer> Core<O> {
+    /// Executes a load whose address is known at `address`.
+    pub(super) fn load(
+        &mut self,
+        it: &Static,
+        number: u32,
+        access: &Access,
+        address: u64,
+        (dispatched, _): (u64, u64),
+    ) -> Loaded {
+        self.totals.loads += 1;
+        let issued = self.issue(self.memory_uops.load, address.max(self.load_floor));
+        let mut events = Psv::BASE;
+        let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
+        if page.missed {
+            events |= Psv::ST_TLB;
+            self.totals.missed_tlb += 1;
+        }
+        if page.is_new {
+            return Loaded { ready: page.ready, events: events | Psv::FL_EX, raises: true };
+        }
+        let size = access.size.min(64) as u32;
+        let source = self.forwarding.find(access.address, size, page.ready);
+        let mut begin = page.ready;
+        if let Source::Store { addressed, .. } | Source::Blocked { addressed, .. } = source
+            && addressed > begin
+        {
+            if !self.waits(number) {
+                return Loaded { ready: addressed, events: events | Psv::FL_MO, raises: true };
+            }
+            begin = addressed;
+        }
+        let first_latency = self.caches.first_latency();
+        let mut ready = match source {
+            Source::Cache => self.cached(number, access, begin, &mut events),
+            Source::Store { data, expression, .. } => {
+                let forward = self.processor.loads.forward;
+                match self.processor.loads.renamed {
+                    Some(renamed) if expression != 0 && expression == self.expression(it) => {
+                        // The register that was stored, not the queue, is where they come from.
+                        (data - 1 + renamed).max(dispatched)
+                    }
+                    _ => (begin + first_latency).max(data + forward),
+                }
+            }
+            Source::Blocked { drained, .. } => {
+                begin.max(drained) + first_latency + self.processor.loads.blocked
+            }
+        };
+        if it.is_vector {
+            ready += self.processor.loads.vector_extra;
+        }
+        Loaded { ready, events, raises: false }
+    }
+
+    /// Reads from the cache.
+    fn cached(&mut self, number: u32, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
+        let line = access.address >> LINE;
+        let last = (access.address + access.size.clamp(1, 64) - 1) >> LINE;
+        let mut found = self.caches.access(line, cycle, Why::Load(number));
+        if last != line {
+            let other = self.caches.access(last, cycle, Why::Load(number));
+            found.ready = found.ready.max(other.ready) + self.processor.loads.split_extra;
+            found.missed_first |= other.missed_first;
+            found.missed_last |= other.missed_last;
+        }
+        if found.missed_first {
+            *events |= Psv::ST_L1;
+            self.totals.missed_first += 1;
+        }
+        if found.missed_last {
+            *events |= Psv::ST_LLC;
+            self.totals.missed_last += 1;
+        }
+        found.ready
+    }
+
+    /// Whether a load that would be executed before the address of an older store to the same place is known
+    /// waits for it. If it does not, it will next time.
+    fn waits(&mut self, number: u32) -> bool {
+        if !self.processor.loads.speculates {
+            return true;
+        }
+        if self.conflicts.len() <= number as usize {
+            self.conflicts.resize(number as usize + 1, 0);
+        }
+        let sure = std::mem::replace(&mut self.conflicts[number as usize], SURE);
+        if sure == 0 {
+            self.totals.violations += 1;
+        }
+        sure > 0
+    }
+
+    /// A hash of the address of an instruction's operand as its code has it, to tell whether a load and a store
+    /// have the same; 0 if that is not told.
+    fn expression(&self, it: &Static) -> u64 {
+        if !it.has_plain_address {
+            return 0;
+        }
+        let base = it.address_registers[0];
+        (self.registers.writer(base) << 8 | u64::from(base)) + 1
+    }
+
+    /// Computes a store's address and takes its data, which are there at `data`; gives when both are done.
+    pub(super) fn store(&mut self, it: &Static, accesses: &[Access], data: u64, begin: u64) -> (u64, Psv) {
+        let mut events = Psv::BASE;
+        let mut done = 0;
+        let address = self.registers.ready(&it.address_registers).max(begin);
+        self.pending_stores.clear();
+        for access in accesses.iter().filter(|access| access.writes) {
+            let issued = self.issue(self.memory_uops.address, address);
+            let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
+            if page.missed {
+                events |= Psv::ST_TLB;
+                self.totals.missed_tlb += 1;
+            }
+            let uop = if it.is_vector { self.memory_uops.vector_data } else { self.memory_uops.data };
+            let moved = self.issue(uop, data.max(begin)) + 1;
+            let addressed = page.ready + 1;
+            self.pending_stores.push((addressed, moved));
+            done = done.max(addressed).max(moved);
+        }
+        (done, events)
+    }
+
+    /// Lets the stores of an instruction that committed go into the cache, in order.
+    pub(super) fn drain(
+        &mut self,
+        it: &Static,
+        number: u32,
+        accesses: &[Access],
+        committed: u64,
+        done: Done,
+    ) {
+        for (position, access) in accesses.iter().filter(|access| access.writes).enumerate() {
+            // Those of string instructions were not told one by one.
+            let (addressed, data) =
+                self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
+            let lines = (access.address >> LINE)..=(access.address + access.size.clamp(1, 64) - 1) >> LINE;
+            let mut there = committed + 1;
+            for line in lines {
+                let found = self.caches.access(line, committed + 1, Why::Store(number));
+                if found.missed_first {
+                    there = there.max(found.ready);
+                }
+            }
+            let drained = self.take_drain(there);
+            self.store_queue.take(drained + 1);
+            self.forwarding.add(Store {
+                address: access.address,
+                size: access.size.min(1 << 20) as u32,
+                addressed,
+                data,
+                drained,
+                expression: self.expression(it),
+            });
+        }
+        self.pending_stores.clear();
+    }
+
+    fn take_drain(&mut self, cycle: u64) -> u64 {
+        if cycle > self.drained.0 {
+            self.drained = (cycle, 1);
+        } else if self.drained.1 == self.processor.stores.drained {
+            self.drained = (self.drained.0 + 1, 1);
+        } else {
+            self.drained.1 += 1;
+        }
+        self.drained.0
+    }
+}

@@ -1,0 +1,426 @@
+//! The core: what happens when to each instruction, in program order, and from that a record of every cycle.
+//!
+//! An instruction's way is computed at once, when it comes: fetched, dispatched, executed and committed in the
+//! first cycles in which everything that it needs is free ([`crate::resources`]). As older instructions have
+//! been given theirs before, this is what a core does that prefers the oldest; nothing has to be simulated cycle
+//! by cycle, and cycles in which nothing happens cost nothing.
+
+mod execute;
+mod fetch;
+mod loads;
+mod order;
+mod retire;
+mod strings;
+mod warm;
+
+use crate::code::{Code, NO_REGISTER, Static, TableError, Uop};
+use crate::memory::{Forwarding, Hierarchy, Translations};
+use crate::predict::{Branch, Executed, Outcome, Predictor};
+use crate::processor::Processor;
+use crate::resources::{InOrder, OutOfOrder, Ports};
+use execute::Registers;
+use fetch::{Fetched, Fetcher};
+use retire::{Retire, Slot};
+use timewise_replay::Access;
+use timewise_trace::{Flags, Observer, Psv, WIDTH};
+
+/// What a core has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Instructions that committed.
+    pub instructions: u64,
+    /// Entries of the reorder buffer that these took.
+    pub entries: u64,
+    /// The cycle behind the latest commit.
+    pub cycles: u64,
+    /// Branches that were mispredicted.
+    pub mispredicted: u64,
+    /// Loads.
+    pub loads: u64,
+    /// Loads that missed the first-level data cache.
+    pub missed_first: u64,
+    /// Loads that missed the last level.
+    pub missed_last: u64,
+    /// Data accesses that missed the first-level TLB.
+    pub missed_tlb: u64,
+    /// Loads that were executed before an older store to the same place.
+    pub violations: u64,
+    /// Fetches that missed the first-level instruction cache.
+    pub missed_instructions: u64,
+}
+
+/// A µop's destination beside what computes: ports for loads and for both halves of stores.
+#[derive(Clone, Copy, Debug)]
+struct MemoryUops {
+    load: Uop,
+    address: Uop,
+    data: Uop,
+    vector_data: Uop,
+}
+
+/// A branch whose successor is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    branch: Branch,
+    address: u64,
+    next: u64,
+    complete: u64,
+    committed: u64,
+}
+
+/// When an instruction was executed.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    /// It may commit from then on.
+    complete: u64,
+    /// What it was subject to.
+    events: Psv,
+    /// It has to be done again: it raises an exception.
+    raises: bool,
+}
+
+/// A core.
+#[derive(Debug)]
+pub struct Core<O> {
+    processor: Processor,
+    memory_uops: MemoryUops,
+    observer: O,
+    totals: Totals,
+    /// The next instruction's number.
+    sequence: u64,
+
+    fetcher: Fetcher,
+    predictor: Predictor,
+    pending: Option<Pending>,
+    /// The latest instruction only warmed.
+    is_warming: bool,
+    branches: Option<InOrder>,
+
+    /// The latest cycle of dispatch, and entries that were dispatched in it.
+    dispatched: (u64, u32),
+    /// Nothing is dispatched before.
+    dispatch_floor: u64,
+    reorder_buffer: InOrder,
+    integers: InOrder,
+    vectors: InOrder,
+    load_queue: InOrder,
+    store_queue: InOrder,
+    queues: Vec<OutOfOrder>,
+
+    ports: Ports,
+    registers: Registers,
+    /// When the latest of all instructions is executed.
+    latest_complete: u64,
+
+    caches: Hierarchy,
+    pages: Translations,
+    forwarding: Forwarding,
+    /// Loads begin no earlier.
+    load_floor: u64,
+    /// The latest cycle in which a store went into the cache, and how many did.
+    drained: (u64, u32),
+    /// Of each store of the instruction at hand, when its address and its data are known.
+    pending_stores: Vec<(u64, u64)>,
+    /// For each static instruction, how sure it is that it must wait for an older store.
+    conflicts: Vec<u8>,
+
+    /// The latest cycle of commit, with entries that committed in it: those that count, and all.
+    committed: (u64, u32, u32),
+    retire: Retire,
+}
+
+/// Registers of the architecture that physical ones always stand for.
+const ARCHITECTURE: usize = 16;
+const VECTORS: usize = 32;
+
+impl<O: Observer> Core<O> {
+    /// A core that was switched on just now: its caches are empty, its predictors know nothing.
+    ///
+    /// # Errors
+    /// If the processor's record names ports that are not there. `code` must be made for the same processor.
+    pub fn new(processor: &Processor, code: &mut Code, observer: O) -> Result<Core<O>, TableError> {
+        let ports = &mut code.recipes().ports;
+        let stores = &processor.stores;
+        let data = ports.named(&stores.data_ports)?;
+        let memory_uops = MemoryUops {
+            load: ports.named(&processor.loads.ports)?,
+            address: ports.named(&stores.address_ports)?,
+            data,
+            vector_data: match stores.vector_data_ports.is_empty() {
+                true => data,
+                false => ports.named(&stores.vector_data_ports)?,
+            },
+        };
+        let rename = &processor.rename;
+        let waiting = (rename.reorder_buffer + processor.fetch.buffer) as usize;
+        Ok(Core {
+            memory_uops,
+            observer,
+            totals: Totals::default(),
+            sequence: 0,
+            fetcher: Fetcher::new(processor),
+            predictor: Predictor::new(&processor.branches),
+            pending: None,
+            is_warming: false,
+            branches: Some(processor.branches.outstanding).filter(|most| *most > 0).map(InOrder::new),
+            dispatched: (0, 0),
+            dispatch_floor: 0,
+            reorder_buffer: InOrder::new(rename.reorder_buffer as usize),
+            integers: InOrder::new(rename.integer_registers.saturating_sub(ARCHITECTURE)),
+            vectors: InOrder::new(rename.vector_registers.saturating_sub(VECTORS)),
+            load_queue: InOrder::new(processor.loads.queue as usize),
+            store_queue: InOrder::new(processor.stores.queue as usize),
+            queues: processor.backend.queues.iter().map(|queue| OutOfOrder::new(queue.entries)).collect(),
+            ports: Ports::new(256),
+            registers: Registers::default(),
+            latest_complete: 0,
+            caches: Hierarchy::new(&processor.memory),
+            pages: Translations::new(&processor.translation, processor.commit.page_fault.is_some()),
+            forwarding: Forwarding::default(),
+            load_floor: 0,
+            drained: (0, 0),
+            pending_stores: Vec::new(),
+            conflicts: Vec::new(),
+            committed: (0, 0, 0),
+            // Fused branches take no room in the reorder buffer, but an entry here.
+            retire: Retire::new(2 * waiting + 512, processor.commit.width as usize),
+            processor: processor.clone(),
+        })
+    }
+
+    /// Executes an instruction of `code`, the next in program order, with the memory that it accesses.
+    pub fn step(&mut self, code: &Code, number: u32, accesses: &[Access]) {
+        let it = code.get(number);
+        match std::mem::take(&mut self.is_warming) {
+            true => self.learn(it.address),
+            false => self.follow(it.address),
+        }
+        if self.retire.room() < 512 {
+            self.give();
+        }
+        loop {
+            let fetched =
+                self.fetcher.fetch((it.address, it.length, it.entries), &mut self.caches, &mut self.pages);
+            self.totals.missed_instructions += u64::from(fetched.events.contains(Psv::DR_L1));
+            if !self.go(code, it, number, accesses, fetched) {
+                break;
+            }
+        }
+        self.totals.instructions += 1;
+        self.sequence += 1;
+    }
+
+    /// Fetches, executes and commits; true if an exception makes it necessary to do so again.
+    fn go(&mut self, code: &Code, it: &Static, number: u32, accesses: &[Access], fetched: Fetched) -> bool {
+        let mut slot = Slot {
+            sequence: self.sequence,
+            instruction: number,
+            fetched: fetched.cycle,
+            events: fetched.events,
+            ..Slot::default()
+        };
+        let (first, last) = self.dispatch(code, it, accesses, fetched, &mut slot.events);
+        self.caches.forget(first);
+        self.ports.forget(first);
+        let done = self.execute(code, it, number, accesses, (first, last));
+        slot.events |= done.events;
+        slot.raises = done.raises;
+        if it.order != timewise_isa::Order::Free && self.flushes(it.order) {
+            slot.flags = Flags::FLUSH;
+        }
+        let entries = if done.raises { 1 } else { it.entries.max(1) };
+        for entry in 0..entries {
+            slot.dispatched = if entry == 0 { first } else { first.max(last) };
+            slot.left = self.commit(done.complete.max(slot.dispatched), u32::from(it.entries.min(1)));
+            if it.entries > 0 {
+                self.reorder_buffer.take(slot.left + 1);
+            }
+            self.retire.push(slot);
+        }
+        self.committed(it, accesses, slot.left);
+        if done.raises {
+            self.fetcher.redirect(slot.left + self.exception_cycles(done.events));
+            return true;
+        }
+        self.after(it, number, accesses, slot.left, done);
+        false
+    }
+
+    /// When the first and the last entry of an instruction are dispatched.
+    #[inline]
+    fn dispatch(
+        &mut self,
+        code: &Code,
+        it: &Static,
+        accesses: &[Access],
+        fetched: Fetched,
+        events: &mut Psv,
+    ) -> (u64, u64) {
+        let mut cycle = fetched.decoded.max(self.dispatch_floor).max(self.dispatched.0);
+        if it.order != timewise_isa::Order::Free && self.drains(it.order) {
+            cycle = cycle.max(self.committed.0 + 1);
+        }
+        for uop in code.uops(it) {
+            cycle = cycle.max(self.queues[usize::from(uop.queue)].free_at());
+        }
+        if it.allocates[0] {
+            cycle = cycle.max(self.integers.free_at());
+        }
+        if it.allocates[1] {
+            cycle = cycle.max(self.vectors.free_at());
+        }
+        if it.branch != Branch::None
+            && let Some(branches) = &self.branches
+        {
+            cycle = cycle.max(branches.free_at());
+        }
+        if it.entries > 0 {
+            cycle = cycle.max(self.reorder_buffer.free_at());
+        }
+        for access in accesses {
+            if access.reads {
+                cycle = cycle.max(self.load_queue.free_at());
+                cycle = cycle.max(self.queues[usize::from(self.memory_uops.load.queue)].free_at());
+            }
+            if access.writes {
+                cycle = cycle.max(self.queues[usize::from(self.memory_uops.address.queue)].free_at());
+                let full = self.store_queue.free_at();
+                if full > cycle {
+                    cycle = full;
+                    *events |= Psv::DR_SQ;
+                }
+            }
+        }
+        let first = self.take_dispatch(cycle, u32::from(it.entries.min(1)));
+        let mut last = first;
+        if it.entries > 0 {
+            self.fetcher.dispatched(first);
+        }
+        for _ in 1..it.entries {
+            last = self.take_dispatch(last, 1);
+            self.fetcher.dispatched(last);
+        }
+        (first, last)
+    }
+
+    #[inline]
+    fn take_dispatch(&mut self, cycle: u64, cost: u32) -> u64 {
+        if cycle > self.dispatched.0 {
+            self.dispatched = (cycle, cost);
+        } else if self.dispatched.1 + cost > self.processor.rename.width {
+            self.dispatched = (self.dispatched.0 + 1, cost);
+        } else {
+            self.dispatched.1 += cost;
+        }
+        self.dispatched.0
+    }
+
+    /// When an entry whose result is there at `complete` commits.
+    #[inline]
+    fn commit(&mut self, complete: u64, cost: u32) -> u64 {
+        let ready = complete + self.processor.commit.delay;
+        let (cycle, counted, all) = self.committed;
+        if ready > cycle {
+            self.committed = (ready, cost, 1);
+        } else if counted + cost > self.processor.commit.width || all as usize == WIDTH {
+            self.committed = (cycle + 1, cost, 1);
+        } else {
+            self.committed = (cycle, counted + cost, all + 1);
+        }
+        self.totals.entries += u64::from(cost);
+        self.committed.0
+    }
+
+    /// Gives back what an instruction took until its commit.
+    #[inline]
+    fn committed(&mut self, it: &Static, accesses: &[Access], cycle: u64) {
+        if it.allocates[0] {
+            self.integers.take(cycle + 1);
+        }
+        if it.allocates[1] {
+            self.vectors.take(cycle + 1);
+        }
+        for _ in accesses.iter().filter(|access| access.reads) {
+            self.load_queue.take(cycle + 1);
+        }
+    }
+
+    /// What an instruction leaves behind: stores on their way into the cache, what the order of instructions
+    /// asks for, and a branch to be followed.
+    #[inline]
+    fn after(&mut self, it: &Static, number: u32, accesses: &[Access], committed: u64, done: Done) {
+        self.latest_complete = self.latest_complete.max(done.complete);
+        self.drain(it, number, accesses, committed, done);
+        if it.order != timewise_isa::Order::Free {
+            self.apply(it.order, committed, done.complete);
+        }
+        if it.branch != Branch::None
+            && let Some(branches) = &mut self.branches
+        {
+            branches.take(done.complete);
+        }
+        self.pending = Some(Pending {
+            branch: it.branch,
+            address: it.address,
+            next: it.address + u64::from(it.length),
+            complete: done.complete,
+            committed,
+        });
+    }
+
+    /// Follows control from the latest instruction to this address.
+    #[inline]
+    fn follow(&mut self, target: u64) {
+        let Some(Pending { branch, address, next, complete, committed }) = self.pending.take() else {
+            return;
+        };
+        if branch == Branch::None {
+            if next != target {
+                // A signal's handler, or the way back from one.
+                self.fetcher.redirect(committed + self.processor.commit.flush);
+            }
+            return;
+        }
+        match self.predictor.see(Executed { branch, address, next, target }) {
+            Outcome::Straight => {}
+            Outcome::Taken(lost) => self.fetcher.take_branch(lost),
+            Outcome::Mispredicted => {
+                self.totals.mispredicted += 1;
+                self.fetcher.redirect(complete + self.processor.branches.redirect);
+                let slot = self.retire.latest();
+                slot.flags = Flags::MISPREDICTED;
+                slot.events |= Psv::FL_MB;
+            }
+        }
+    }
+
+    /// Gives all records that can be given.
+    fn give(&mut self) {
+        let fetched = self.retire.latest().fetched;
+        self.retire.advance(fetched + 1, &mut self.observer);
+    }
+
+    /// What was done until now; of what is in flight, as if nothing followed.
+    pub fn totals(&self) -> Totals {
+        let cycles = if self.totals.instructions > 0 { self.committed.0 + 1 } else { 0 };
+        Totals { cycles, ..self.totals }
+    }
+
+    /// The observer.
+    pub fn observer(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Gives the records that are left, and what was done in all.
+    pub fn finish(mut self) -> (O, Totals) {
+        self.retire.finish(&mut self.observer);
+        let totals = self.totals();
+        (self.observer, totals)
+    }
+}
+
+/// Registers of a list, up to the first that is none.
+#[inline]
+fn listed(registers: &[u8]) -> impl Iterator<Item = u8> {
+    registers.iter().copied().take_while(|register| *register != NO_REGISTER)
+}

@@ -1,0 +1,58 @@
+//! String instructions that repeat, as a whole.
+
+use super::{Core, Done};
+use crate::code::{Repeats, Static};
+use crate::memory::{LINE, Side, Why};
+use timewise_replay::Access;
+use timewise_trace::{Observer, Psv};
+
+impl<O: Observer> Core<O> {
+    /// Executes one: line after line at the pace of the processor's microcode, each as soon as it is there.
+    pub(super) fn strings(
+        &mut self,
+        it: &Static,
+        number: u32,
+        repeats: Repeats,
+        accesses: &[Access],
+        earliest: u64,
+    ) -> Done {
+        let strings = &self.processor.backend.strings;
+        let rate = match repeats {
+            Repeats::Moves => strings.bytes,
+            Repeats::Compares => strings.compared_bytes,
+        };
+        let operands = self.registers.ready(&it.address_registers).max(self.registers.ready(&it.reads));
+        let begin = operands.max(earliest).max(self.load_floor) + strings.startup;
+        let mut done = Done { complete: begin, events: Psv::BASE, raises: false };
+        for access in accesses {
+            let why = if access.reads { Why::Load(number) } else { Why::Store(number) };
+            let mut page = (u64::MAX, begin);
+            for line in access.address >> LINE..=(access.address + access.size.max(1) - 1) >> LINE {
+                let moved = (line << LINE).saturating_sub(access.address);
+                let cycle = begin + moved / rate;
+                let address = (line << LINE).max(access.address);
+                if address >> 12 != page.0 {
+                    let translated = self.pages.translate(Side::Data, address, cycle, &mut self.caches);
+                    if translated.missed {
+                        done.events |= Psv::ST_TLB;
+                        self.totals.missed_tlb += 1;
+                    }
+                    page = (address >> 12, translated.ready);
+                }
+                let found = self.caches.access(line, cycle.max(page.1), why);
+                if found.missed_first && access.reads {
+                    done.events |= Psv::ST_L1;
+                }
+                if found.missed_last && access.reads {
+                    done.events |= Psv::ST_LLC;
+                }
+                // Stores need not wait for their lines.
+                let ready = if access.reads { found.ready } else { cycle };
+                done.complete = done.complete.max(ready);
+            }
+            done.complete = done.complete.max(begin + access.size / rate);
+        }
+        self.write_registers(it, done.complete);
+        done
+    }
+}

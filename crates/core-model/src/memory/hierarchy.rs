@@ -1,0 +1,282 @@
+//! Caches above each other, links between them, and memory.
+
+use super::cache::{Cache, Found};
+use super::prefetch::Prefetcher;
+use crate::processor::{CacheRecord, Memory};
+use crate::resources::{Link, Spans};
+
+/// A line's number: its address without the lowest bits.
+pub type Line = u64;
+
+/// Who asks for a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// An instruction fetch.
+    Fetch,
+    /// A load, of the static instruction of this number.
+    Load(u32),
+    /// A store that goes into the cache.
+    Store(u32),
+    /// A page walk.
+    Walk,
+    /// A prefetcher of the level above, or of the same.
+    Prefetch,
+}
+
+/// How an access went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// When the data are there.
+    pub ready: u64,
+    /// It missed the first level.
+    pub missed_first: bool,
+    /// It missed the last level.
+    pub missed_last: bool,
+}
+
+/// One level.
+#[derive(Debug)]
+struct Level {
+    cache: Cache,
+    latency: u64,
+    misses: Spans,
+    /// From the level below.
+    link: Link,
+    prefetcher: Prefetcher,
+}
+
+impl Level {
+    fn new(record: &CacheRecord) -> Level {
+        Level {
+            cache: Cache::new(record.sets(), record.ways),
+            latency: record.latency,
+            misses: Spans::new(record.misses),
+            link: Link::new(record.line_cycles),
+            prefetcher: Prefetcher::new(&record.prefetch),
+        }
+    }
+}
+
+/// Positions in [`Hierarchy::levels`].
+const INSTRUCTIONS: usize = 0;
+const DATA: usize = 1;
+
+/// Caches and memory.
+#[derive(Debug)]
+pub struct Hierarchy {
+    /// First levels, then those that they share, the nearest first.
+    levels: Vec<Level>,
+    latency: u64,
+    memory: Link,
+}
+
+impl Hierarchy {
+    /// Empty caches.
+    pub fn new(memory: &Memory) -> Hierarchy {
+        let records = [&memory.instructions, &memory.data].into_iter().chain(&memory.second);
+        let levels = records.chain([&memory.last]).map(Level::new).collect();
+        Hierarchy { levels, latency: memory.latency, memory: Link::new(memory.line_cycles) }
+    }
+
+    /// Nobody asks for cycles before this one any more.
+    pub fn forget(&mut self, before: u64) {
+        self.memory.forget(before);
+        self.levels.iter_mut().for_each(|level| level.link.forget(before));
+    }
+
+    /// Latency of a hit in the first-level data cache.
+    pub fn first_latency(&self) -> u64 {
+        self.levels[DATA].latency
+    }
+
+    /// Asks for a line at `cycle`, the one at which the first level is looked up.
+    #[inline]
+    pub fn access(&mut self, line: Line, cycle: u64, why: Why) -> Access {
+        let first = if why == Why::Fetch { INSTRUCTIONS } else { DATA };
+        let level = &mut self.levels[first];
+        let found = level.cache.find(line, cycle);
+        let is_miss = found != Found::Present;
+        let wanted = level.prefetcher.observe(line, why, is_miss);
+        let access = match found {
+            Found::Present => {
+                Access { ready: cycle + level.latency, missed_first: false, missed_last: false }
+            }
+            // How far it has to come was told to who asked for it first.
+            Found::Coming(ready) => {
+                Access { ready: ready.max(cycle + level.latency), missed_first: true, missed_last: false }
+            }
+            Found::Absent => self.miss(first, line, cycle, why),
+        };
+        if let Why::Store(_) = why {
+            self.levels[first].cache.write(line);
+        }
+        self.prefetch(first, &wanted, cycle);
+        access
+    }
+
+    /// Uses a line outside of time, to have caches as they would be: all levels that miss it get it, and what
+    /// their prefetchers want.
+    pub fn touch(&mut self, line: Line, why: Why) {
+        let mut at = if why == Why::Fetch { INSTRUCTIONS } else { DATA };
+        while let Some(level) = self.levels.get_mut(at) {
+            let found = level.cache.touch(line);
+            for &wanted in level.prefetcher.observe(line, why, !found).iter() {
+                self.levels[at.max(DATA)..].iter_mut().for_each(|level| _ = level.cache.touch(wanted));
+            }
+            if found {
+                break;
+            }
+            at = at.max(DATA) + 1;
+        }
+        if let Why::Store(_) = why {
+            self.levels[DATA].cache.write(line);
+        }
+    }
+
+    /// Gets a line that the level misses.
+    fn miss(&mut self, at: usize, line: Line, cycle: u64, why: Why) -> Access {
+        let below = at.max(DATA) + 1;
+        let likely = self.levels.get(below).map_or(self.latency, |level| level.latency);
+        let (begin, entry) = self.levels[at].misses.find(cycle, likely);
+        let mut access = self.below(below, line, begin, why);
+        let passed = self.levels[at].link.pass(access.ready.saturating_sub(1)) + 1;
+        access.ready = access.ready.max(passed);
+        access.missed_first = true;
+        self.levels[at].misses.take(entry, begin, access.ready);
+        let out = self.levels[at].cache.fill(line, begin, access.ready);
+        if let Some(out) = out {
+            self.write_back(below, out, access.ready);
+        }
+        access
+    }
+
+    /// Asks a level that levels share, or memory behind the last.
+    fn below(&mut self, at: usize, line: Line, cycle: u64, why: Why) -> Access {
+        let Some(level) = self.levels.get_mut(at) else {
+            let begun = self.memory.pass(cycle);
+            return Access { ready: begun + self.latency, missed_first: true, missed_last: true };
+        };
+        let found = level.cache.find(line, cycle);
+        let wanted = level.prefetcher.observe(line, why, found != Found::Present);
+        let access = match found {
+            Found::Present => Access { ready: cycle + level.latency, missed_first: true, missed_last: false },
+            Found::Coming(ready) => {
+                Access { ready: ready.max(cycle + level.latency), missed_first: true, missed_last: false }
+            }
+            Found::Absent => self.miss(at, line, cycle, why),
+        };
+        self.prefetch(at, &wanted, cycle);
+        access
+    }
+
+    /// Takes a line that was written to.
+    fn write_back(&mut self, at: usize, line: Line, cycle: u64) {
+        let Some(level) = self.levels.get_mut(at) else {
+            self.memory.pass(cycle);
+            return;
+        };
+        if level.cache.write(line) {
+            return;
+        }
+        let out = level.cache.fill(line, cycle, cycle);
+        level.cache.write(line);
+        if let Some(out) = out {
+            self.write_back(at + 1, out, cycle);
+        }
+    }
+
+    /// Asks for what a level's prefetchers want.
+    #[inline]
+    fn prefetch(&mut self, at: usize, wanted: &[Line], cycle: u64) {
+        for &line in wanted {
+            let likely = self.levels.get(at.max(DATA) + 1).map_or(self.latency, |level| level.latency);
+            let level = &mut self.levels[at];
+            // One that finds no free miss register is dropped.
+            if !level.cache.holds(line) && level.misses.find(cycle, likely).0 == cycle {
+                self.miss(at, line, cycle, Why::Prefetch);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Prefetch;
+
+    fn record(kib: usize, latency: u64, misses: usize) -> CacheRecord {
+        CacheRecord { kib, ways: 8, latency, misses, line_cycles: 1.0, prefetch: Vec::new() }
+    }
+
+    fn memory() -> Memory {
+        Memory {
+            instructions: record(32, 4, 8),
+            data: record(32, 5, 4),
+            second: Some(record(256, 15, 16)),
+            last: record(1024, 40, 16),
+            latency: 200,
+            line_cycles: 4.0,
+        }
+    }
+
+    #[test]
+    fn each_level_has_its_latency() {
+        let mut caches = Hierarchy::new(&memory());
+        let cold = caches.access(1, 100, Why::Load(0));
+        assert_eq!(cold, Access { ready: 300, missed_first: true, missed_last: true });
+        let hit = caches.access(1, 400, Why::Load(0));
+        assert_eq!(hit, Access { ready: 405, missed_first: false, missed_last: false });
+        // 64 sets: nine lines of one set push the first one out.
+        (1..=8).for_each(|n| _ = caches.access(1 + 64 * n, 1000 * n, Why::Load(0)));
+        let second = caches.access(1, 20_000, Why::Load(0));
+        assert_eq!(second, Access { ready: 20_015, missed_first: true, missed_last: false });
+    }
+
+    #[test]
+    fn misses_of_one_line_are_one() {
+        let mut caches = Hierarchy::new(&memory());
+        assert_eq!(caches.access(1, 100, Why::Load(0)).ready, 300);
+        let merged = caches.access(1, 150, Why::Load(0));
+        assert_eq!((merged.ready, merged.missed_first), (300, true));
+    }
+
+    #[test]
+    fn miss_registers_limit_what_is_in_flight() {
+        let mut caches = Hierarchy::new(&memory());
+        let ready: Vec<u64> = (0..6).map(|n| caches.access(100 + n, 0, Why::Load(0)).ready).collect();
+        // Four at a time, four cycles apart on the way from memory; the fifth waits for the first.
+        assert_eq!(ready, [200, 204, 208, 212, 400, 404]);
+    }
+
+    #[test]
+    fn memory_gives_a_line_every_so_often() {
+        let many = Memory { data: record(32, 5, 64), ..memory() };
+        let many = Memory { second: Some(record(256, 15, 64)), last: record(1024, 40, 64), ..many };
+        let mut caches = Hierarchy::new(&many);
+        let ready: Vec<u64> = (0..32).map(|n| caches.access(100 + n, 0, Why::Load(0)).ready).collect();
+        assert_eq!((ready[0], ready[31]), (200, 200 + 31 * 4));
+    }
+
+    #[test]
+    fn the_next_line_comes_early() {
+        let mut early = memory();
+        early.data.prefetch = vec![Prefetch::NextLine];
+        let mut caches = Hierarchy::new(&early);
+        caches.access(10, 0, Why::Load(0));
+        assert!(!caches.access(11, 1000, Why::Load(0)).missed_first);
+    }
+
+    #[test]
+    fn lines_that_were_written_take_the_way_back() {
+        let mut small = memory();
+        small.second = None;
+        small.last = record(32, 40, 16);
+        let mut caches = Hierarchy::new(&small);
+        caches.access(0, 0, Why::Store(0));
+        // Pushed out of both, as both have the same sets.
+        (1..=17).for_each(|n| _ = caches.access(64 * n, 0, Why::Load(0)));
+        let cycles: u64 = caches.access(5, 0, Why::Load(0)).ready;
+        // The link to memory has carried 19 lines and one back.
+        assert!(cycles >= 200 + 19 * 4, "{cycles}");
+    }
+}

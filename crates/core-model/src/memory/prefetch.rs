@@ -1,0 +1,193 @@
+//! Prefetchers: which lines are likely to be asked for next.
+
+use super::hierarchy::{Line, Why};
+use crate::processor::Prefetch;
+
+/// Instructions whose strides are followed.
+const STRIDES: usize = 256;
+/// Pages whose streams are followed.
+const STREAMS: usize = 32;
+/// Lines of a page.
+const PAGE: u64 = 64;
+
+/// Lines that are wanted after an access.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    lines: [Line; 8],
+    count: usize,
+}
+
+impl Wanted {
+    fn push(&mut self, line: Line) {
+        if let Some(place) = self.lines.get_mut(self.count) {
+            *place = line;
+            self.count += 1;
+        }
+    }
+}
+
+impl std::ops::Deref for Wanted {
+    type Target = [Line];
+
+    fn deref(&self) -> &[Line] {
+        &self.lines[..self.count]
+    }
+}
+
+/// The prefetchers of one cache.
+#[derive(Debug)]
+pub struct Prefetcher {
+    next_line: bool,
+    stride: Option<(i64, Vec<Stride>)>,
+    stream: Option<(i64, i64, Vec<Stream>)>,
+}
+
+/// Where an instruction goes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stride {
+    instruction: u32,
+    latest: Line,
+    stride: i64,
+    sure: u8,
+}
+
+/// Where accesses to a page go.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stream {
+    page: u64,
+    latest: i64,
+    direction: i64,
+    sure: u8,
+    /// The farthest line that was asked for.
+    farthest: i64,
+}
+
+impl Prefetcher {
+    /// Prefetchers of these kinds.
+    pub fn new(kinds: &[Prefetch]) -> Prefetcher {
+        let mut made = Prefetcher { next_line: false, stride: None, stream: None };
+        for &kind in kinds {
+            match kind {
+                Prefetch::NextLine => made.next_line = true,
+                Prefetch::Stride { distance } => {
+                    made.stride = Some((distance, vec![Stride::default(); STRIDES]));
+                }
+                Prefetch::Stream { distance, degree } => {
+                    made.stream = Some((distance, degree, vec![Stream::default(); STREAMS]));
+                }
+            }
+        }
+        made
+    }
+
+    /// Sees an access and tells the lines that it leads to expect.
+    #[inline]
+    pub fn observe(&mut self, line: Line, why: Why, is_miss: bool) -> Wanted {
+        let mut wanted = Wanted::default();
+        if self.next_line
+            && is_miss
+            && !matches!(why, Why::Walk | Why::Prefetch)
+            && !(line + 1).is_multiple_of(PAGE)
+        {
+            wanted.push(line + 1);
+        }
+        if let (Some((distance, strides)), Why::Load(instruction) | Why::Store(instruction)) =
+            (&mut self.stride, why)
+        {
+            let entry = &mut strides[instruction as usize % STRIDES];
+            if entry.instruction != instruction {
+                *entry = Stride { instruction, latest: line, ..Stride::default() };
+            } else if entry.latest != line {
+                let stride = line.wrapping_sub(entry.latest) as i64;
+                entry.sure = if stride == entry.stride { (entry.sure + 1).min(3) } else { 0 };
+                (entry.stride, entry.latest) = (stride, line);
+                if entry.sure >= 2 && stride.unsigned_abs() < 64 {
+                    wanted.push(line.wrapping_add_signed(stride * *distance));
+                }
+            }
+        }
+        let data = matches!(why, Why::Load(_) | Why::Store(_) | Why::Prefetch);
+        if let Some((distance, degree, streams)) = self.stream.as_mut().filter(|_| data) {
+            stream(streams, (*distance, *degree), line, &mut wanted);
+        }
+        wanted
+    }
+}
+
+fn stream(streams: &mut [Stream], (distance, degree): (i64, i64), line: Line, wanted: &mut Wanted) {
+    let (page, at) = (line / PAGE, (line % PAGE) as i64);
+    let Some(found) = streams.iter().position(|stream| stream.page == page && stream.sure > 0) else {
+        // A stream that came to the end of the page before goes on.
+        let goes_on =
+            |stream: &&Stream| stream.sure > 1 && stream.page.wrapping_add_signed(stream.direction) == page;
+        let direction = streams.iter().find(goes_on).map_or(0, |stream| stream.direction);
+        streams.rotate_right(1);
+        let sure = if direction == 0 { 1 } else { 2 };
+        streams[0] = Stream { page, latest: at, direction, sure, farthest: at };
+        if direction != 0 {
+            ahead(&mut streams[0], (distance, degree), wanted);
+        }
+        return;
+    };
+    streams[..=found].rotate_right(1);
+    let stream = &mut streams[0];
+    let direction = (at - stream.latest).signum();
+    if direction == 0 {
+        return;
+    }
+    if direction == stream.direction {
+        stream.sure = (stream.sure + 1).min(4);
+    } else {
+        (stream.direction, stream.sure, stream.farthest) = (direction, 1, at);
+    }
+    stream.latest = at;
+    if stream.sure > 1 {
+        ahead(stream, (distance, degree), wanted);
+    }
+}
+
+/// Asks for the next lines of a stream, as far as the page goes.
+fn ahead(stream: &mut Stream, (distance, degree): (i64, i64), wanted: &mut Wanted) {
+    let Stream { page, latest, direction, .. } = *stream;
+    for _ in 0..degree {
+        let reached = stream.farthest;
+        let line = if direction > 0 { reached.max(latest) } else { reached.min(latest) } + direction;
+        if (line - latest).abs() > distance || !(0..PAGE as i64).contains(&line) {
+            break;
+        }
+        stream.farthest = line;
+        wanted.push(page * PAGE + line as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(prefetcher: &mut Prefetcher, line: Line) -> Vec<Line> {
+        prefetcher.observe(line, Why::Load(3), true).to_vec()
+    }
+
+    #[test]
+    fn strides_are_followed_once_they_are_sure() {
+        let mut prefetcher = Prefetcher::new(&[Prefetch::Stride { distance: 4 }]);
+        let wanted: Vec<Vec<Line>> =
+            [10, 13, 16, 19, 22].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(wanted, [vec![], vec![], vec![], vec![31], vec![34]]);
+        assert!(wants(&mut prefetcher, 90).is_empty());
+    }
+
+    #[test]
+    fn streams_run_ahead_within_a_page() {
+        let mut prefetcher = Prefetcher::new(&[Prefetch::Stream { distance: 4, degree: 2 }]);
+        let wanted: Vec<Vec<Line>> =
+            [64, 65, 66, 67, 126].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(wanted[..3], [vec![], vec![], vec![67, 68]]);
+        assert_eq!(wanted[3], [69, 70]);
+        assert_eq!(wanted[4], [127], "the page ends");
+        assert_eq!(wants(&mut prefetcher, 128), [129, 130], "and the stream goes on in the next");
+        let down: Vec<Vec<Line>> =
+            [700, 699, 698].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(down[2], [697, 696]);
+    }
+}

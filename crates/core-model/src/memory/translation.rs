@@ -1,0 +1,175 @@
+//! TLBs and page walks.
+
+use super::cache::{Cache, Found};
+use super::hierarchy::{Hierarchy, Why};
+use crate::processor::{Tlb, Translation};
+use crate::resources::Spans;
+use std::collections::HashSet;
+
+/// Whose addresses are translated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Those of instructions.
+    Instructions,
+    /// Those of data.
+    Data,
+}
+
+/// How a translation went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Translated {
+    /// When it is known.
+    pub ready: u64,
+    /// It missed the first-level TLB.
+    pub missed: bool,
+    /// The page was never touched before.
+    pub is_new: bool,
+}
+
+/// TLBs, their walkers, and the pages that were touched.
+#[derive(Debug)]
+pub struct Translations {
+    first: [Cache; 2],
+    second: Cache,
+    second_latency: u64,
+    directory: Cache,
+    walk: u64,
+    walkers: Spans,
+    page: u32,
+    /// Kept only where first touches matter.
+    touched: Option<HashSet<u64>>,
+}
+
+/// Where the model's page tables stand among the lines: behind all that programs can address.
+const TABLES: u64 = 1 << 58;
+
+/// The line of a page's entry: eight entries share one.
+fn table_line(page: u64) -> u64 {
+    TABLES + (page >> 3)
+}
+
+/// The line of its table's entry in the directory: a table has 512 entries.
+fn directory_line(page: u64) -> u64 {
+    TABLES * 2 + (page >> 12)
+}
+
+fn cache(tlb: &Tlb) -> Cache {
+    Cache::new(tlb.entries / tlb.ways.max(1), tlb.ways)
+}
+
+impl Translations {
+    /// Empty TLBs; with `touches`, pages are noted when they are first touched.
+    pub fn new(record: &Translation, touches: bool) -> Translations {
+        Translations {
+            first: [cache(&record.instructions), cache(&record.data)],
+            second: cache(&record.second),
+            second_latency: record.second.latency,
+            directory: Cache::new(1, record.directory),
+            walk: record.walk,
+            walkers: Spans::new(record.walkers),
+            page: record.page.max(4096).ilog2(),
+            touched: touches.then(HashSet::new),
+        }
+    }
+
+    /// Translates an address at `cycle`; a walk reads page tables through the data caches.
+    #[inline]
+    pub fn translate(&mut self, side: Side, address: u64, cycle: u64, caches: &mut Hierarchy) -> Translated {
+        let page = address >> self.page;
+        match self.first[side as usize].find(page, cycle) {
+            Found::Present => Translated { ready: cycle, missed: false, is_new: false },
+            Found::Coming(ready) => Translated { ready, missed: true, is_new: false },
+            Found::Absent => self.miss(side, page, cycle, caches),
+        }
+    }
+
+    /// Uses a page outside of time, to have TLBs as they would be.
+    pub fn touch(&mut self, side: Side, address: u64, caches: &mut Hierarchy) {
+        let page = address >> self.page;
+        if !self.first[side as usize].touch(page) && !self.second.touch(page) {
+            if !self.directory.touch(page >> 9) {
+                caches.touch(directory_line(page), Why::Walk);
+            }
+            caches.touch(table_line(page), Why::Walk);
+        }
+        if let Some(touched) = &mut self.touched {
+            touched.insert(page);
+        }
+    }
+
+    fn miss(&mut self, side: Side, page: u64, cycle: u64, caches: &mut Hierarchy) -> Translated {
+        let looked_up = cycle + self.second_latency;
+        let ready = match self.second.find(page, looked_up) {
+            Found::Present => looked_up,
+            Found::Coming(ready) => ready,
+            Found::Absent => {
+                let ready = self.walk(page, looked_up, caches);
+                self.second.fill(page, looked_up, ready);
+                ready
+            }
+        };
+        self.first[side as usize].fill(page, cycle, ready);
+        let is_new = self.touched.as_mut().is_some_and(|touched| touched.insert(page));
+        Translated { ready, missed: true, is_new }
+    }
+
+    fn walk(&mut self, page: u64, cycle: u64, caches: &mut Hierarchy) -> u64 {
+        let (begin, walker) = self.walkers.find(cycle, self.walk + caches.first_latency());
+        let mut at = begin + self.walk;
+        if self.directory.find(page >> 9, at) == Found::Absent {
+            at = caches.access(directory_line(page), at, Why::Walk).ready;
+            self.directory.fill(page >> 9, begin, at);
+        }
+        let ready = caches.access(table_line(page), at, Why::Walk).ready;
+        self.walkers.take(walker, begin, ready);
+        ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::processor::Processor;
+
+    fn parts() -> (Translations, Hierarchy) {
+        let processor = Processor::named("boom-4w-tip").unwrap();
+        let record = Translation {
+            instructions: Tlb { entries: 2, ways: 2, latency: 0 },
+            data: Tlb { entries: 2, ways: 2, latency: 0 },
+            second: Tlb { entries: 8, ways: 4, latency: 7 },
+            walk: 10,
+            walkers: 1,
+            directory: 4,
+            page: 4096,
+        };
+        (Translations::new(&record, true), Hierarchy::new(&processor.memory))
+    }
+
+    #[test]
+    fn a_page_is_walked_to_once() {
+        let (mut pages, mut caches) = parts();
+        let first = pages.translate(Side::Data, 0x1234, 100, &mut caches);
+        assert!(first.missed && first.is_new && first.ready > 117, "{first:?}");
+        let again = pages.translate(Side::Data, 0x1fff, 5000, &mut caches);
+        assert_eq!(again, Translated { ready: 5000, missed: false, is_new: false });
+        // Known to the second level for the other side.
+        let other = pages.translate(Side::Instructions, 0x1000, 6000, &mut caches);
+        assert_eq!(other, Translated { ready: 6007, missed: true, is_new: false });
+    }
+
+    #[test]
+    fn what_the_first_level_forgets_the_second_knows() {
+        let (mut pages, mut caches) = parts();
+        (0..3).for_each(|n| _ = pages.translate(Side::Data, n << 12, n * 10_000, &mut caches));
+        let back = pages.translate(Side::Data, 0, 90_000, &mut caches);
+        assert_eq!(back, Translated { ready: 90_007, missed: true, is_new: false });
+    }
+
+    #[test]
+    fn walks_wait_for_a_walker() {
+        let (mut pages, mut caches) = parts();
+        let first = pages.translate(Side::Data, 0x1000, 0, &mut caches);
+        let second = pages.translate(Side::Data, 0x9000, 0, &mut caches);
+        assert!(second.ready >= first.ready + 10, "{first:?} {second:?}");
+    }
+}

@@ -1,0 +1,197 @@
+//! The part of the record from issue to commit.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Schedulers and ports.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Backend {
+    /// Where µops, latencies and ports of instructions come from: a model of the generated table (such as
+    /// `znver4`), whose ports then stand before `ports`; without one, from `kinds`.
+    pub model: Option<String>,
+    /// Names of ports that the model does not have.
+    pub ports: Vec<String>,
+    /// Ports of the model that take loads and stores: the µops there are left to `loads` and `stores`.
+    #[serde(default)]
+    pub model_memory_ports: Vec<String>,
+    /// Whether the model counts a load as a µop of its own, and a store as two.
+    #[serde(default)]
+    pub model_counts_memory: bool,
+    /// What instructions take, by kind, in place of what the model says.
+    #[serde(default)]
+    pub kinds: BTreeMap<Kind, Timing>,
+    /// What instructions take, by the name of their encoding (`Div_rm64`); all that begin with a name that ends
+    /// in `*`.
+    #[serde(default)]
+    pub instructions: BTreeMap<String, Timing>,
+    /// What `lea` with base, index and displacement takes.
+    #[serde(default)]
+    pub complex_lea: Option<Timing>,
+    /// Whether `lea` with a multiplied index takes that, too.
+    #[serde(default)]
+    pub scaled_lea_is_complex: bool,
+    /// Schedulers. A port of none of them belongs to the first.
+    pub queues: Vec<Queue>,
+    /// Instructions that are ordered with their neighbours.
+    pub orders: Orders,
+    /// String instructions that repeat.
+    pub strings: Strings,
+}
+
+/// A kind of work.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Integer arithmetic and moves between integer registers.
+    Integer,
+    /// Integer multiplication.
+    Multiply,
+    /// Integer division.
+    Divide,
+    /// Vector integers, and moves between vector registers.
+    Vector,
+    /// Floating point.
+    Float,
+    /// Floating-point division.
+    FloatDivide,
+    /// Square root.
+    SquareRoot,
+    /// Branches.
+    Branch,
+    /// Microcode.
+    System,
+}
+
+/// What an instruction takes, apart from its accesses to memory.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Cycles from operands to result.
+    pub latency: u16,
+    /// For each µop, the ports that it may go to.
+    pub ports: Vec<Vec<String>>,
+    /// Cycles that the first µop keeps its port busy.
+    #[serde(default = "one")]
+    pub busy: u16,
+    /// Entries of the reorder buffer, if not one for each µop.
+    #[serde(default)]
+    pub entries: Option<u8>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// A scheduler.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// µops that it holds.
+    pub entries: usize,
+    /// Its ports.
+    pub ports: Vec<String>,
+}
+
+/// Instructions that are ordered with their neighbours.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Orders {
+    /// `lock` and `xchg`.
+    pub locked: Ordering,
+    /// `lfence`.
+    pub load_fence: Ordering,
+    /// `sfence`.
+    pub store_fence: Ordering,
+    /// `mfence`.
+    pub full_fence: Ordering,
+    /// `rdtsc`.
+    pub clock: Ordering,
+    /// `ldmxcsr`, `fldcw`.
+    pub float_control: Ordering,
+    /// `cpuid` and its kin.
+    pub serialising: Ordering,
+    /// System calls: the kernel's work is not modelled, `latency` stands for the way in and out.
+    pub system_call: Ordering,
+}
+
+/// How one of them is treated.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ordering {
+    /// What waits for what.
+    pub treatment: Treatment,
+    /// Cycles that it takes once it may begin.
+    pub latency: u64,
+}
+
+/// What waits for what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Treatment {
+    /// Only operands are waited for.
+    Free,
+    /// It begins when all that is older has been executed, and what is younger is dispatched when it is done.
+    Barrier,
+    /// It begins when all older stores have left the store queue, and younger loads begin when it is done.
+    Stores,
+    /// It is dispatched when all that is older has committed, and what is younger when it has.
+    Drain,
+    /// When it commits, all that is younger is thrown away and fetched again.
+    Flush,
+    /// Both of the latter.
+    DrainFlush,
+}
+
+/// String instructions that repeat.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strings {
+    /// Cycles before the first byte.
+    pub startup: u64,
+    /// Bytes that are moved or stored in a cycle.
+    pub bytes: u64,
+    /// Bytes that are compared or searched in a cycle.
+    pub compared_bytes: u64,
+    /// Entries of the reorder buffer.
+    pub entries: u8,
+}
+
+/// Commit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commit {
+    /// Entries of the reorder buffer that commit in a cycle.
+    pub width: u32,
+    /// Cycles from a result to the earliest commit.
+    pub delay: u64,
+    /// Cycles from the commit of an instruction that flushes, or an exception, to fetch.
+    pub flush: u64,
+    /// Cycles that the kernel takes for the first touch of a page; without it, pages are there.
+    #[serde(default)]
+    pub page_fault: Option<u64>,
+}
+
+impl Backend {
+    /// The bit of a port among `all`.
+    pub(crate) fn port(all: &[String], name: &str) -> Result<u32, String> {
+        let bit =
+            all.iter().position(|port| port == name).ok_or_else(|| format!("there is no port {name}"))?;
+        Ok(1 << bit)
+    }
+
+    /// The bits of several ports.
+    pub(crate) fn ports(all: &[String], names: &[String]) -> Result<u32, String> {
+        names.iter().try_fold(0, |set, name| Ok(set | Backend::port(all, name)?))
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.queues.is_empty() {
+            return Err("backend.queues has no scheduler".into());
+        }
+        if self.strings.bytes == 0 || self.strings.compared_bytes == 0 {
+            return Err("backend.strings moves no bytes".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! The part of the record up to dispatch.
+
+use serde::Deserialize;
+
+/// Fetching from the instruction cache.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    /// Instructions that are fetched and decoded in a cycle.
+    pub width: u32,
+    /// Bytes that are fetched in a cycle.
+    pub bytes: u32,
+    /// Instructions that are decoded and wait for dispatch.
+    pub buffer: u32,
+    /// Cycles from fetch to dispatch.
+    pub depth: u64,
+    /// Cycles without fetch behind each taken branch that the first level of the branch target buffer knows.
+    pub taken_bubble: u64,
+    /// Blocks of instructions by which prediction, which asks for their lines, runs ahead of fetch.
+    pub blocks_ahead: u32,
+}
+
+/// A cache of decoded instructions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpCache {
+    /// Windows of 32 bytes of code that it holds.
+    pub windows: usize,
+    /// Ways.
+    pub ways: usize,
+    /// Instructions that it gives in a cycle.
+    pub width: u32,
+    /// Cycles from it to dispatch.
+    pub depth: u64,
+    /// Cycles that are lost when fetch changes between it and the decoders.
+    pub switch: u64,
+}
+
+/// Branch prediction.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BranchPredictor {
+    /// Direction.
+    pub tage: Tage,
+    /// Entries of the first level of the branch target buffer.
+    pub targets: usize,
+    /// Ways of either level.
+    pub target_ways: usize,
+    /// Entries of its second level; 0 for none.
+    pub second_targets: usize,
+    /// Cycles without fetch behind a taken branch that only the second level knows.
+    pub second_bubble: u64,
+    /// Cycles without fetch behind a direct branch that neither knows, until it is decoded.
+    pub decode_bubble: u64,
+    /// Return addresses that are kept.
+    pub returns: usize,
+    /// Entries of each table of the predictor of indirect targets.
+    pub indirect: usize,
+    /// Cycles from a mispredicted branch's execution to fetch at the right place.
+    pub redirect: u64,
+    /// Branches that may be in flight; 0 for no limit.
+    #[serde(default)]
+    pub outstanding: usize,
+}
+
+/// A TAGE predictor: tables that are indexed with ever longer histories.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tage {
+    /// Logarithm of the entries of the table without history.
+    pub base_bits: u32,
+    /// Tables with history.
+    pub tables: usize,
+    /// Logarithm of the entries of each of them.
+    pub table_bits: u32,
+    /// Bits of a tag.
+    pub tag_bits: u32,
+    /// The shortest history, in branches.
+    pub shortest: u32,
+    /// The longest.
+    pub longest: u32,
+}
+
+/// Renaming and dispatch.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rename {
+    /// Entries that are dispatched into the reorder buffer in a cycle.
+    pub width: u32,
+    /// Entries of the reorder buffer.
+    pub reorder_buffer: u32,
+    /// Physical registers for integers, those of the architecture included.
+    pub integer_registers: usize,
+    /// Physical registers for vectors and floating point.
+    pub vector_registers: usize,
+    /// Whether copies between registers need no execution.
+    pub removes_copies: bool,
+    /// Whether zeroing a register needs no execution.
+    pub removes_zeroing: bool,
+    /// Whether adding a small constant needs no execution.
+    pub removes_increments: bool,
+    /// Whether a comparison and a conditional branch behind it are one.
+    pub fuses_branches: bool,
+    /// Whether a load or store and what is computed with it share an entry.
+    pub fuses_memory: bool,
+    /// Entries of an instruction that loads, computes and stores, if they do.
+    pub update_entries: u8,
+    /// Whether pushes and pops move the stack pointer without execution.
+    pub stack_engine: bool,
+    /// Cycles from dispatch to the earliest issue.
+    pub to_issue: u64,
+}

@@ -1,0 +1,319 @@
+//! Small loops whose cycles follow from the processor's record by hand.
+
+use timewise_core_model::{Code, Core, Processor, Totals};
+use timewise_replay::Access;
+use timewise_trace::Record;
+
+/// Where the loops stand.
+const START: u64 = 0x40_0000;
+
+/// A loop: a body that is repeated `unroll` times, and a jump back.
+struct Loop<'a> {
+    body: &'a [&'a [u8]],
+    unroll: usize,
+}
+
+impl Loop<'_> {
+    fn code(&self) -> Vec<u8> {
+        let mut code: Vec<u8> = Vec::new();
+        for _ in 0..self.unroll {
+            self.body.iter().for_each(|bytes| code.extend_from_slice(bytes));
+        }
+        code.push(0xe9);
+        code.extend_from_slice(&(-(code.len() as i32 + 4)).to_le_bytes());
+        code
+    }
+
+    /// Executes it so many times; `address` gives where the n-th access of all goes.
+    fn totals(&self, processor: &Processor, rounds: usize, address: &mut dyn FnMut(u64) -> u64) -> Totals {
+        let mut code = Code::new(processor).unwrap();
+        let bytes = self.code();
+        let first = code.add(0, 0, &bytes, START).unwrap();
+        let mut next = 0;
+        let check = move |record: &Record| {
+            record.check().unwrap();
+            assert_eq!(record.cycle, next, "cycles follow each other");
+            next = record.end();
+        };
+        let mut core = Core::new(processor, &mut code, check).unwrap();
+        let mut access = 0;
+        for _ in 0..rounds {
+            let mut number = first;
+            for _ in 0..self.unroll {
+                for bytes in self.body {
+                    let described = timewise_isa::memory::accesses(bytes, START);
+                    let accesses: Vec<Access> = described
+                        .iter()
+                        .map(|one| {
+                            access += 1;
+                            let (reads, writes) = (one.reads, one.writes);
+                            let size = one.size.into();
+                            Access { address: address(access - 1), size, unit: one.size, reads, writes }
+                        })
+                        .collect();
+                    core.step(&code, number, &accesses);
+                    number += 1;
+                }
+            }
+            core.step(&code, number, &[]);
+        }
+        core.finish().1
+    }
+
+    /// Cycles for one repetition of the body, once all is warm.
+    fn cycles(&self, processor: &Processor, address: &mut dyn FnMut(u64) -> u64) -> f64 {
+        let some = self.totals(processor, 40, address).cycles;
+        let more = self.totals(processor, 100, address).cycles;
+        (more - some) as f64 / (60 * self.unroll) as f64
+    }
+}
+
+fn cycles(core: &str, body: &[&[u8]], address: &mut dyn FnMut(u64) -> u64) -> f64 {
+    Loop { body, unroll: 50 }.cycles(&Processor::named(core).unwrap(), address)
+}
+
+#[track_caller]
+fn near(got: f64, expected: f64) {
+    assert!((got - expected).abs() <= 0.03 * expected + 0.01, "{got} cycles, expected {expected}");
+}
+
+const ADD: &[u8] = &[0x48, 0x01, 0xd8]; // add rax,rbx
+const LOAD_CHAIN: &[u8] = &[0x48, 0x8b, 0x00]; // mov rax,[rax]
+const NOP: &[u8] = &[0x90];
+
+#[test]
+fn dependent_additions_take_a_cycle_each() {
+    for core in timewise_core_model::names() {
+        near(cycles(core, &[ADD], &mut |_| 0), 1.0);
+    }
+}
+
+#[test]
+fn nops_are_limited_by_dispatch() {
+    near(cycles("boom-4w-tip", &[NOP], &mut |_| 0), 1.0 / 4.0);
+    near(cycles("zen-4", &[NOP], &mut |_| 0), 1.0 / 6.0);
+    near(cycles("raptor-cove", &[NOP], &mut |_| 0), 1.0 / 6.0);
+}
+
+#[test]
+fn independent_additions_are_limited_by_ports() {
+    // add eax,ebx; add ecx,ebx; add edx,ebx; add esi,ebx; add edi,ebx
+    let adds: [&[u8]; 5] = [&[0x01, 0xd8], &[0x01, 0xd9], &[0x01, 0xda], &[0x01, 0xde], &[0x01, 0xdf]];
+    near(cycles("zen-4", &adds, &mut |_| 0), 5.0 / 4.0);
+    near(cycles("raptor-cove", &adds, &mut |_| 0), 1.0);
+    // imul eax,ebx and four more: one port
+    let muls: [&[u8]; 5] = [
+        &[0x0f, 0xaf, 0xc3],
+        &[0x0f, 0xaf, 0xcb],
+        &[0x0f, 0xaf, 0xd3],
+        &[0x0f, 0xaf, 0xf3],
+        &[0x0f, 0xaf, 0xfb],
+    ];
+    near(cycles("zen-4", &muls, &mut |_| 0), 5.0);
+}
+
+#[test]
+fn loads_in_a_chain_take_the_latency_of_the_first_level() {
+    for core in timewise_core_model::names() {
+        let latency = Processor::named(core).unwrap().memory.data.latency as f64;
+        near(cycles(core, &[LOAD_CHAIN], &mut |_| 0x1000), latency);
+    }
+}
+
+#[test]
+fn chains_through_larger_footprints_take_the_latency_of_their_level() {
+    for core in ["zen-4", "raptor-cove"] {
+        let mut processor = Processor::named(core).unwrap();
+        // Pages and prefetchers are not what is measured.
+        processor.translation.page = 1 << 30;
+        processor.memory.data.prefetch.clear();
+        let second = processor.memory.second.as_mut().unwrap();
+        second.prefetch.clear();
+        let (lines, latency) = (second.kib as u64 * 1024 / 64 / 2, second.latency as f64);
+        // A multiplier that is prime to the number of lines visits each once before the first again.
+        let chain = Loop { body: &[LOAD_CHAIN], unroll: 500 };
+        let got = chain.cycles(&processor, &mut |n| (n * 797 % lines) * 64);
+        near(got, latency);
+    }
+}
+
+#[test]
+fn loads_and_stores_are_limited_by_their_ports() {
+    let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
+    near(cycles("zen-4", &[load], &mut |_| 0x1000), 1.0 / 3.0);
+    near(cycles("raptor-cove", &[load], &mut |_| 0x1000), 1.0 / 3.0);
+    near(cycles("boom-4w-tip", &[load], &mut |_| 0x1000), 1.0 / 2.0);
+    let store: &[u8] = &[0x48, 0x89, 0x03]; // mov [rbx],rax
+    near(cycles("zen-4", &[store], &mut |_| 0x1000), 1.0);
+    near(cycles("raptor-cove", &[store], &mut |_| 0x1000), 1.0 / 2.0);
+}
+
+#[test]
+fn data_go_through_the_store_queue() {
+    // mov [rbx],rax; mov rax,[rcx]
+    let pair: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x48, 0x8b, 0x01]];
+    for core in timewise_core_model::names() {
+        let forward = Processor::named(core).unwrap().loads.forward as f64;
+        // A cycle for the data to be in the queue.
+        near(cycles(core, &pair, &mut |_| 0x1000), forward + 1.0);
+    }
+    // mov [rbx],rax; mov rax,[rbx]: the register itself; stores are what limits
+    let same: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x48, 0x8b, 0x03]];
+    near(cycles("zen-4", &same, &mut |_| 0x1000), 1.0);
+    near(cycles("raptor-cove", &same, &mut |_| 0x1000), 0.5);
+    // mov [rbx],eax; mov [rbx+4],eax; mov rax,[rcx]: waits for the cache
+    let parts: [&[u8]; 3] = [&[0x89, 0x03], &[0x89, 0x43, 0x04], &[0x48, 0x8b, 0x01]];
+    let blocked = cycles("zen-4", &parts, &mut |n| [0x1000, 0x1004, 0x1000][n as usize % 3]);
+    let loads = Processor::named("zen-4").unwrap().loads;
+    assert!(blocked > (loads.forward + loads.blocked) as f64, "{blocked}");
+}
+
+#[test]
+fn a_divider_is_not_pipelined() {
+    let independent: &[u8] = &[0xc5, 0xeb, 0x5e, 0xc1]; // vdivsd xmm0,xmm2,xmm1
+    let chain: &[u8] = &[0xc5, 0xfb, 0x5e, 0xc1]; // vdivsd xmm0,xmm0,xmm1
+    near(cycles("raptor-cove", &[independent], &mut |_| 0), 4.0);
+    near(cycles("raptor-cove", &[chain], &mut |_| 0), 14.0);
+    near(cycles("zen-4", &[independent], &mut |_| 0), 5.0);
+    near(cycles("zen-4", &[chain], &mut |_| 0), 13.0);
+}
+
+#[test]
+fn misses_in_flight_are_limited() {
+    let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
+    let mut processor = Processor::named("boom-4w-tip").unwrap();
+    processor.translation.page = 1 << 30;
+    processor.memory.data.prefetch.clear();
+    // So that only the first level's miss registers are short.
+    processor.memory.line_cycles = 0.0;
+    processor.memory.last.misses = 64;
+    processor.memory.second.as_mut().unwrap().misses = 64;
+    let loads = Loop { body: &[load], unroll: 50 };
+    let latency = processor.memory.latency as f64;
+    for misses in [2, 4, 8] {
+        processor.memory.data.misses = misses;
+        let got = loads.cycles(&processor, &mut |n| n * 64);
+        assert!((got - latency / misses as f64).abs() < 0.1 * latency / misses as f64, "{misses}: {got}");
+    }
+}
+
+#[test]
+fn memory_has_a_bandwidth() {
+    let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
+    let mut processor = Processor::named("raptor-cove").unwrap();
+    processor.translation.page = 1 << 30;
+    processor.memory.line_cycles = 40.0;
+    let got = Loop { body: &[load], unroll: 50 }.cycles(&processor, &mut |n| n * 64);
+    near(got, 40.0);
+}
+
+#[test]
+fn a_misprediction_costs_what_the_record_says() {
+    // Two loops of one branch each behind an addition: one that is always taken to the next instruction, one
+    // that goes there or not as a coin falls, which is the same for what is executed.
+    let processor = Processor::named("boom-4w-tip").unwrap();
+    let mut code = Code::new(&processor).unwrap();
+    // 0: add rax,rbx; jne +3; add rcx,rbx; jmp 0
+    let bytes = [0x48, 0x01, 0xd8, 0x75, 0x03, 0x48, 0x01, 0xd9, 0xeb, 0xf6];
+    code.add(0, 0, &bytes, START).unwrap();
+    let run = |code: &mut Code, coin: bool| {
+        let mut core = Core::new(&processor, code, |_: &Record| {}).unwrap();
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let taken = coin && state >> 40 & 1 == 1;
+            core.step(code, 0, &[]);
+            core.step(code, 1, &[]);
+            if !taken {
+                core.step(code, 2, &[]);
+            }
+            core.step(code, 3, &[]);
+        }
+        core.finish().1
+    };
+    let (calm, coin) = (run(&mut code, false), run(&mut code, true));
+    let each = (coin.cycles - calm.cycles) as f64 / (coin.mispredicted - calm.mispredicted) as f64;
+    let record = (processor.fetch.depth + processor.branches.redirect) as f64;
+    // And the cycles from dispatch to execution of the branch, which nothing hides here.
+    assert!(each > record && each < record + 5.0, "{each} for {record}");
+}
+
+#[test]
+fn a_full_reorder_buffer_stops_dispatch() {
+    // A load that misses, then so many nops that the next one does not fit in beside it.
+    let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
+    let mut processor = Processor::named("zen-4").unwrap();
+    processor.translation.page = 1 << 30;
+    processor.memory.data.prefetch.clear();
+    processor.memory.second.as_mut().unwrap().prefetch.clear();
+    let latency = processor.memory.latency as f64;
+    let loop_of = |nops: usize| {
+        let mut body = vec![load];
+        body.resize(nops + 1, NOP);
+        Loop { body: &body, unroll: 4 }.cycles(&processor, &mut |n| n * 64)
+    };
+    let (few, many) = (loop_of(150), loop_of(330));
+    assert!(few < 0.7 * latency, "two loads at a time: {few}");
+    assert!(many > 0.95 * latency, "one at a time: {many}");
+}
+
+#[test]
+fn serialising_instructions_cost_a_flush() {
+    let mxcsr: &[u8] = &[0x0f, 0xae, 0x13]; // ldmxcsr [rbx]
+    let flushed = cycles("boom-4w-tip", &[mxcsr, ADD], &mut |_| 0x1000);
+    let processor = Processor::named("boom-4w-tip").unwrap();
+    let least = (processor.fetch.depth + processor.commit.flush) as f64;
+    assert!(flushed > least && flushed < least + 15.0, "{flushed}");
+    // A fence of loads keeps additions from overlapping, but nothing is fetched again.
+    let fence: &[u8] = &[0x0f, 0xae, 0xe8];
+    let fenced = cycles("raptor-cove", &[fence], &mut |_| 0);
+    near(fenced, 12.0 + 1.0);
+}
+
+#[test]
+fn loads_learn_to_wait_for_stores() {
+    // imul rbx,rbx; mov [rbx],rcx; mov rax,[rsi]: the store's address comes late
+    let body: [&[u8]; 3] = [&[0x48, 0x0f, 0xaf, 0xdb], &[0x48, 0x89, 0x0b], &[0x48, 0x8b, 0x06]];
+    let processor = Processor::named("zen-4").unwrap();
+    let totals = Loop { body: &body, unroll: 50 }.totals(&processor, 20, &mut |_| 0x1000);
+    // Each of the fifty static loads once.
+    assert_eq!(totals.violations, 50);
+}
+
+#[test]
+fn warming_leaves_traces_and_takes_no_time() {
+    let processor = Processor::named("zen-4").unwrap();
+    let mut code = Code::new(&processor).unwrap();
+    // mov rax,[rbx]; jmp 0
+    code.add(0, 0, &[0x48, 0x8b, 0x03, 0xeb, 0xfb], START).unwrap();
+    let mut missed = |warms: bool| {
+        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+        for round in 0..2 {
+            for line in 0..200 {
+                // In an order that no prefetcher expects.
+                let address = 0x10_0000 + line * 77 % 200 * 64;
+                let load = [Access { address, size: 8, unit: 8, reads: true, writes: false }];
+                if warms && round == 0 {
+                    core.warm(&code, 0, &load);
+                    core.warm(&code, 1, &[]);
+                } else {
+                    core.step(&code, 0, &load);
+                    core.step(&code, 1, &[]);
+                }
+            }
+        }
+        let totals = core.finish().1;
+        (totals.instructions, totals.missed_first, totals.missed_tlb)
+    };
+    assert_eq!(missed(true), (400, 0, 0));
+    let (instructions, cold, _) = missed(false);
+    assert!(instructions == 800 && cold > 100, "{cold} misses");
+}
+
+#[test]
+fn the_same_input_gives_the_same_cycles() {
+    let body: [&[u8]; 3] = [ADD, LOAD_CHAIN, &[0x48, 0x89, 0x03]];
+    let processor = Processor::named("raptor-cove").unwrap();
+    let run = || Loop { body: &body, unroll: 50 }.totals(&processor, 50, &mut |n| n * 4096 % 100_003);
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,176 @@
+//! The queue between one source of a trace and any number of workers, after TraceDoctor (thesis, paper C,
+//! section 3).
+//!
+//! A fixed number of buffers goes round. The source fills one, every worker's queue gets a counted
+//! reference to it, and whoever gives back the last reference puts the buffer back among the free ones.
+//! A source that finds none free waits: the slowest worker sets the pace, memory is constant, and nothing
+//! is lost. There is no lock: a buffer is written by one thread, and not after it is shared.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use crate::{Observer, Record, Worker};
+
+/// How much of a trace may lie between its source and the slowest worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Buffers that go round, at least 2: one is filled while another is read.
+    pub buffers: usize,
+    /// Items in each, at least 1.
+    pub items: usize,
+}
+
+impl Default for Room {
+    /// Buffers of 1,024 items are 96 KiB of records: all four stay in a core's second-level cache.
+    fn default() -> Self {
+        Self { buffers: 4, items: 1024 }
+    }
+}
+
+/// The source's end of the queue: takes the items of a trace and gives them to all workers.
+///
+/// The trace ends when it is dropped.
+pub struct Doctor<T> {
+    filling: Vec<T>,
+    items: usize,
+    free: Receiver<Vec<T>>,
+    give_back: Sender<Vec<T>>,
+    queues: Vec<Sender<Arc<Vec<T>>>>,
+}
+
+/// A worker's place at the queue: where its result is taken once the trace has ended.
+pub struct Seat<W> {
+    thread: JoinHandle<W>,
+}
+
+impl<W> Seat<W> {
+    /// Waits until the worker has seen all of the trace, which must have ended, and gives it back.
+    ///
+    /// # Panics
+    ///
+    /// If the worker did.
+    pub fn join(self) -> W {
+        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+impl<T: Send + Sync + 'static> Doctor<T> {
+    /// A queue without workers.
+    pub fn new(room: Room) -> Self {
+        let (give_back, free) = channel();
+        let items = room.items.max(1);
+        for _ in 1..room.buffers.max(2) {
+            // The receiver is alive in this very function.
+            let _ = give_back.send(Vec::with_capacity(items));
+        }
+        Self { filling: Vec::with_capacity(items), items, free, give_back, queues: Vec::new() }
+    }
+
+    /// Seats a worker, on a thread of its own. It sees what is pushed from here on; attach before the
+    /// first item.
+    pub fn attach<W: Worker<T> + 'static>(&mut self, worker: W) -> Seat<W> {
+        let (queue, parts) = channel();
+        self.queues.push(queue);
+        let give_back = self.give_back.clone();
+        Seat { thread: thread::spawn(move || work(worker, &parts, &give_back)) }
+    }
+
+    /// Adds an item to the trace, and waits while no buffer is free for it.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if self.filling.len() == self.items {
+            self.pass_on();
+        }
+        self.filling.push(item);
+    }
+
+    /// The latest item, unless it has been given to the workers.
+    #[inline]
+    pub fn latest(&mut self) -> Option<&mut T> {
+        self.filling.last_mut()
+    }
+
+    /// Ends the trace: gives out the last buffer and lets the workers come to their end. So does dropping
+    /// it.
+    pub fn finish(self) {}
+
+    /// Gives the buffer that is being filled to all workers, and takes a free one.
+    #[cold]
+    fn pass_on(&mut self) {
+        // Among those that can give a buffer back is this very value: the channel never closes.
+        let empty = self.free.recv().unwrap_or_default();
+        self.share(empty);
+    }
+}
+
+impl<T> Doctor<T> {
+    fn share(&mut self, next: Vec<T>) {
+        let full = Arc::new(std::mem::replace(&mut self.filling, next));
+        for queue in &self.queues {
+            // A worker's thread takes buffers until its queue is closed, which is when this value goes.
+            let _ = queue.send(Arc::clone(&full));
+        }
+        release(full, &self.give_back);
+    }
+}
+
+impl<T> Drop for Doctor<T> {
+    fn drop(&mut self) {
+        if !self.filling.is_empty() {
+            self.share(Vec::new());
+        }
+    }
+}
+
+/// The thread of a worker: all parts in their order. After a panic the parts still go round, so that
+/// neither the source nor other workers wait for this one.
+fn work<T, W: Worker<T>>(mut worker: W, parts: &Receiver<Arc<Vec<T>>>, give_back: &Sender<Vec<T>>) -> W {
+    let mut panic = None;
+    for part in parts {
+        if panic.is_none() {
+            panic = catch_unwind(AssertUnwindSafe(|| worker.take(&part))).err();
+        }
+        release(part, give_back);
+    }
+    match panic {
+        Some(panic) => resume_unwind(panic),
+        None => worker,
+    }
+}
+
+/// Gives up a reference to a buffer, and puts the buffer back if it was the last.
+fn release<T>(part: Arc<Vec<T>>, give_back: &Sender<Vec<T>>) {
+    if let Some(mut buffer) = Arc::into_inner(part) {
+        buffer.clear();
+        // Without a source nobody needs the buffer any more.
+        let _ = give_back.send(buffer);
+    }
+}
+
+/// A [`Doctor`] for a core model: cycles that are alike take one place in the buffers.
+pub struct Recorder {
+    doctor: Doctor<Record>,
+}
+
+impl Recorder {
+    /// Records go to the workers of this queue.
+    pub fn new(doctor: Doctor<Record>) -> Self {
+        Self { doctor }
+    }
+
+    /// Ends the trace, as dropping the recorder does.
+    pub fn finish(self) {}
+}
+
+impl Observer for Recorder {
+    #[inline]
+    fn observe(&mut self, record: &Record) {
+        debug_assert_eq!(record.check(), Ok(()));
+        let is_alike = self.doctor.latest().is_some_and(|latest| latest.absorb(record));
+        if !is_alike {
+            self.doctor.push(*record);
+        }
+    }
+}
