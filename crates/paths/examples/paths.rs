@@ -1,0 +1,167 @@
+//! Counts a program, streams it in a second run, and tells what PP and TPP would count and execute in that run:
+//! `paths FILE PROGRAM ARGUMENTS…`.
+//!
+//! For `cargo xtask check paths` and `cargo xtask bench paths`: what the first run prints is all that is printed, and
+//! it ends as the program ended. FILE gets lines of a name and a number each, with the configuration before the name
+//! where it is of one.
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{Seek, stdin};
+use std::os::fd::AsFd;
+use std::process::{ExitCode, Stdio};
+use timewise_engine::Options;
+use timewise_engine::streams::Windows;
+use timewise_flow::{Analysis, RoutineId};
+use timewise_paths::accuracy::{Accuracy, compare};
+use timewise_paths::{Cfg, Executed, Feed, Limits, Method, PathProfile, Program, Store, Walker};
+use timewise_target::launch::Launch;
+
+/// PP and the configurations of TPP that the paper compares it with (tables 2 and 3).
+const METHODS: [(&str, Method); 5] = [
+    ("PP", Method::All),
+    ("TPP(1,1)", Method::Targeted { cold: 1, disconnect: 1 }),
+    ("TPP(5,5)", Method::Targeted { cold: 5, disconnect: 5 }),
+    ("TPP(10,10)", Method::Targeted { cold: 10, disconnect: 10 }),
+    ("TPP(5,15)", Method::USUAL),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(file), Some(program)) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: paths FILE PROGRAM ARGUMENTS…");
+        return ExitCode::from(125);
+    };
+    match run(&file, program, arguments.collect()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("paths: {error}");
+            ExitCode::from(125)
+        }
+    }
+}
+
+fn run(
+    file: &OsString,
+    program: OsString,
+    arguments: Vec<OsString>,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let launch = || {
+        let mut launch = Launch::new(program.clone());
+        launch.arguments = arguments.clone();
+        launch.randomise_addresses = false;
+        launch
+    };
+    let options = Options { calls: false, ..Options::default() };
+    let profile = timewise_engine::count(launch(), &options)?.profile;
+    let analysis = Analysis::new(&profile, None);
+    let graphs = Program::new(&analysis);
+    let plan =
+        |graph: &Cfg| METHODS.iter().map(|(_, method)| method.plan(graph, Limits::default())).collect();
+    let mut walker = Walker::new(&graphs, |routine| plan(&graphs.graphs[routine.index()]));
+    let mut feed = Feed::new(&analysis);
+    let windows = Windows { memory: false, ..Windows::ALL };
+    let mut senseless = 0u64;
+    let begun = std::time::Instant::now();
+    // What is not a file has nothing more to give.
+    _ = File::from(stdin().as_fd().try_clone_to_owned()?).rewind();
+    let mut again = launch();
+    (again.stdout, again.stderr) = (Stdio::null(), Stdio::null());
+    let (counted, is_whole) = timewise_engine::stream(again.stopped()?, &options, windows, |chunk| {
+        senseless += u64::from(!feed.chunk(chunk, &mut walker));
+    })?;
+    walker.finish();
+    let mut out = String::new();
+    writeln!(out, "microseconds {}", begun.elapsed().as_micros())?;
+    writeln!(out, "instructions {}", analysis.code.instructions_executed())?;
+    writeln!(out, "whole {}", u64::from(is_whole && senseless == 0))?;
+    writeln!(out, "strayed {}", walker.strayed)?;
+    tell(&mut out, &graphs, &walker)?;
+    std::fs::write(file, out)?;
+    let status = counted.ended.wait_status;
+    Ok(if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status) as u8
+    } else {
+        128 + libc::WTERMSIG(status) as u8
+    })
+}
+
+/// What one method comes to over all routines.
+#[derive(Default)]
+struct Sum {
+    accuracy: Accuracy,
+    executed: Executed,
+    senseless: u64,
+    /// Routines whose profile is not the true one.
+    wrong: u64,
+    numbered: u64,
+    hashed_routines: u64,
+    /// Routines that are instrumented.
+    instrumented: u64,
+    /// Paths that were taken and are obvious.
+    obvious: u64,
+    counted: u64,
+}
+
+/// Blocks of a routine that are on paths another number of times than they were executed when edges were counted.
+fn unequal_blocks(graphs: &Program, routine: RoutineId, truth: &PathProfile) -> u64 {
+    let blocks = &graphs.blocks.routines[routine.index()].blocks;
+    let mut on_paths = vec![0; blocks.len()];
+    for (path, count) in truth {
+        path.blocks.iter().for_each(|&block| on_paths[block as usize] += count);
+    }
+    let executions = blocks.iter().map(|block| graphs.blocks.code.blocks[block.index()].executions);
+    executions.zip(on_paths).filter(|(executions, on_paths)| executions != on_paths).count() as u64
+}
+
+fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result {
+    let mut sums: [Sum; METHODS.len()] = Default::default();
+    let (mut routines, mut paths, mut unequal) = (0u64, 0u64, 0u64);
+    for (number, (graph, of)) in (0..).zip(graphs.graphs.iter().zip(walker.routines())) {
+        let truth = of.truth.profile();
+        unequal += unequal_blocks(graphs, RoutineId(number), &truth);
+        if truth.is_empty() {
+            continue;
+        }
+        routines += 1;
+        paths += truth.values().sum::<u64>();
+        for ((sum, plan), tally) in sums.iter_mut().zip(&of.plans).zip(&of.tallies) {
+            let found = tally.profile(plan);
+            sum.accuracy.add(compare(graph, (&truth, &of.plans[0].cuts), (&found, &plan.cuts)));
+            sum.wrong += u64::from(found != truth);
+            sum.senseless += tally.senseless;
+            sum.executed.add(tally.executed);
+            sum.numbered += plan.numbered();
+            sum.hashed_routines += u64::from(plan.store == Store::Hash);
+            sum.instrumented += u64::from(plan.store != Store::Nothing);
+            sum.obvious += plan.obvious.iter().map(|(_, count)| count).sum::<u64>();
+            sum.counted += tally.counts().map(|(_, count)| count).sum::<u64>();
+        }
+    }
+    writeln!(out, "routines {routines}")?;
+    writeln!(out, "paths {paths}")?;
+    writeln!(out, "unequal {unequal}")?;
+    for ((name, _), sum) in METHODS.iter().zip(sums) {
+        let Executed { adds, sets, array_counts, hash_counts, cold_counts } = sum.executed;
+        writeln!(out, "{name} definite {:.6}", sum.accuracy.definite())?;
+        writeln!(out, "{name} over {:.6}", sum.accuracy.over as f64 / sum.accuracy.flow as f64)?;
+        writeln!(out, "{name} under {:.6}", sum.accuracy.under as f64 / sum.accuracy.flow as f64)?;
+        for (what, number) in [
+            ("wrong", sum.wrong),
+            ("senseless", sum.senseless),
+            ("numbered", sum.numbered),
+            ("hashed_routines", sum.hashed_routines),
+            ("instrumented", sum.instrumented),
+            ("obvious", sum.obvious),
+            ("counted", sum.counted),
+            ("adds", adds),
+            ("sets", sets),
+            ("array_counts", array_counts),
+            ("hash_counts", hash_counts),
+            ("cold_counts", cold_counts),
+        ] {
+            writeln!(out, "{name} {what} {number}")?;
+        }
+    }
+    Ok(())
+}
