@@ -1,19 +1,21 @@
-//! Putting the tracer into a program that is stopped at its first instruction.
+//! Putting the tracer into a program that is stopped, and taking it out again.
 
 use crate::record::TraceError;
 use crate::rings::{BASE, Rings};
 use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::{BENCH_BYTES, BENCHES, ENTRY_BYTES, SLOTS, entry};
 use timewise_injection::Payload;
 use timewise_target::trace::Tracee;
 
-/// Maps the tracer, makes the first thread ready, and sets the handler.
+/// Maps the tracer, sets the handler, and makes a thread of the program ready.
 ///
 /// # Errors
 /// What the system refused. The program can still be released to run natively.
-pub fn inject(rings: &Rings, payload: &Payload, pid: i32) -> Result<(), TraceError> {
+pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    let tracee = Tracee::new(pid);
     timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset())
         .map_err(system("map the tracer into the program"))?;
     map_benches(tracee).map_err(system("map memory into the program"))?;
@@ -22,7 +24,24 @@ pub fn inject(rings: &Rings, payload: &Payload, pid: i32) -> Result<(), TraceErr
         .map_err(system("set a signal handler in the program"))?;
     tracee
         .run_to_trap(entry(entry::PREPARE), [BASE, 0], rings.first_stack())
-        .map_err(system("make the program's first thread ready"))
+        .map_err(system("make the program's first thread ready"))?;
+    match rings.header().refusal.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
+    }
+}
+
+/// Unmaps all of it. No thread may be in it.
+///
+/// # Errors
+/// The system's.
+pub fn take_out(rings: &Rings, tracee: Tracee) -> io::Result<()> {
+    let action = rings.hand_over(&rings.kept_action());
+    let arguments = [libc::SIGTRAP as u64, action, 0, size_of::<u64>() as u64, 0, 0];
+    tracee.system_call(libc::SYS_rt_sigaction, arguments)?;
+    // With what the tracer itself mapped there.
+    let Range { start, end } = RESERVED_HIGH;
+    tracee.system_call(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]).map(drop)
 }
 
 /// Maps where single instructions are executed: memory that is used only as far as threads need it.
@@ -35,11 +54,14 @@ fn map_benches(tracee: Tracee) -> io::Result<()> {
     if got == BENCHES { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
 }
 
-/// Has `SIGTRAP` handled by the tracer, with all signals blocked meanwhile.
+/// Has `SIGTRAP` handled by the tracer, with all signals blocked meanwhile; what was asked for before is kept for the
+/// program.
 fn set_handler(rings: &Rings, tracee: Tracee, handler: u64, restorer: u64) -> io::Result<()> {
     const RESTORER: u64 = 0x0400_0000;
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64 | RESTORER;
     let action = rings.hand_over(&[handler, flags, restorer, u64::MAX]);
-    let arguments = [libc::SIGTRAP as u64, action, 0, size_of::<u64>() as u64, 0, 0];
-    tracee.system_call(libc::SYS_rt_sigaction, arguments).map(drop)
+    let arguments = [libc::SIGTRAP as u64, action, action, size_of::<u64>() as u64, 0, 0];
+    tracee.system_call(libc::SYS_rt_sigaction, arguments)?;
+    rings.keep_action();
+    Ok(())
 }

@@ -75,6 +75,27 @@ impl Rings {
         BASE + SCRATCH
     }
 
+    /// Keeps for the program what the kernel wrote over what was handed over last: its own action for the signal.
+    pub fn keep_action(&self) {
+        // SAFETY: where `hand_over` wrote. Volatile: the program may write it.
+        let action = unsafe { self.file.mapping().add(SCRATCH as usize).cast::<[u64; 4]>().read_volatile() };
+        for (place, word) in self.header().action.iter().zip(action) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// What the program wants done about the signal.
+    pub fn kept_action(&self) -> [u64; 4] {
+        self.header().action.each_ref().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Descriptors that threads opened, by the thread.
+    pub fn descriptors(&self) -> Vec<[i32; 2]> {
+        // SAFETY: within the file; plain fields that their threads, which stand, do not write meanwhile.
+        let both = |slot: *const TraceSlot| unsafe { [(*slot).sampling, (*slot).breakpoint] };
+        self.used().map(both).collect()
+    }
+
     /// The top of a stack for the code that makes the first thread ready.
     pub fn first_stack(&self) -> u64 {
         BASE + GRANULE

@@ -1,0 +1,162 @@
+//! Tracing a program that runs already, for a while: the tracer is put into it where it stands, and taken out again.
+
+use crate::collect::Collector;
+use crate::guard;
+use crate::inject::{inject, take_out};
+use crate::pick_up;
+use crate::record::{Options, TraceError, Traced};
+use crate::rings::{BASE, Rings};
+use crate::signal_sets::{Set, has_trap};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use timewise_abi::RESERVED_HIGH;
+use timewise_injection::{Payload, payload};
+use timewise_profile::RunKind;
+use timewise_target::attachable::{self, AttachError};
+use timewise_target::group::Group;
+use timewise_target::maps;
+use timewise_target::perf::Event;
+use timewise_target::run::{self, Period};
+use timewise_target::subject::Subject;
+
+/// How long its threads are waited for, until they stand.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a thread runs on at a time that is found in the tracer.
+const MOMENT: Duration = Duration::from_micros(100);
+
+/// Traces process `pid`, all its threads and those that it makes, for `time`, or until it ends or `enough` says so. It
+/// runs on as before.
+///
+/// # Errors
+/// See [`TraceError`]; the program runs on then.
+pub fn attach(
+    pid: i32,
+    time: Duration,
+    options: &Options,
+    enough: impl Fn() -> bool,
+) -> Result<Traced, TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause };
+    attachable::check(pid)?;
+    let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
+    let payload = payload::load()?;
+    let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
+    let rings = Rings::new(&payload, options, &guarded)?;
+    let group = Group::stop(pid, PATIENCE)?;
+    let mut collector = Collector::new(&rings, pid, false);
+    let mut period = Period::begin(pid);
+    let events = match put_in(&rings, &payload, &group, &guarded) {
+        Ok(events) => events,
+        Err(error) => {
+            drop(group);
+            // Whatever came into it before it failed.
+            let _ = leave(&rings, pid, Vec::new());
+            return Err(error);
+        }
+    };
+    drop(group);
+    let deadline = Instant::now() + time;
+    let followed = collector.follow(|pause| {
+        std::thread::sleep(pause);
+        Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
+    });
+    period.end(pid);
+    let left = leave(&rings, pid, events);
+    followed.map_err(system("wait for the program"))?;
+    let mut run = run::row_of_period(RunKind::Branches, subject, &period);
+    if let Err(why) = left {
+        run.warnings.push(format!("the tracer stays in the program's memory, switched off: {why}"));
+    }
+    let (profile, statistics) = collector.finish(run);
+    Ok(Traced { profile, statistics })
+}
+
+/// Puts the tracer into a program whose threads stand, and opens the events by which they are picked up.
+fn put_in(
+    rings: &Rings,
+    payload: &Payload,
+    group: &Group,
+    guarded: &[u64],
+) -> Result<Vec<Event>, TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause };
+    let tracees = group.tracees();
+    let first = *tracees.first().ok_or(AttachError::Gone(group.pid()))?;
+    let before = first.registers().map_err(system("read registers"))?;
+    let injected = inject(rings, payload, first);
+    first.set_registers(&before).map_err(system("set registers"))?;
+    injected?;
+    let mut events = Vec::new();
+    for tracee in &tracees {
+        for &place in guarded {
+            events.push(guard::open(tracee.tid(), place).map_err(TraceError::Events)?);
+        }
+        let pick_up = pick_up::open(tracee.tid()).map_err(TraceError::Events)?;
+        pick_up.enable().map_err(TraceError::Events)?;
+        events.push(pick_up);
+    }
+    Ok(events)
+}
+
+/// Takes the tracer out of a program that runs, if it is still in it, and closes the events that we opened for it.
+fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> {
+    rings.header().active.store(0, Ordering::Relaxed);
+    let system = |what| move |cause| TraceError::System { what, cause };
+    let is_in = || maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE));
+    if !is_in() {
+        return Ok(());
+    }
+    let mut group = match Group::stop(pid, PATIENCE) {
+        Err(AttachError::Gone(_) | AttachError::NotFound(_)) => return Ok(()),
+        other => other?,
+    };
+    outside(&mut group)?;
+    let Some(&first) = group.tracees().first() else { return Ok(()) };
+    let before = first.registers().map_err(system("read registers"))?;
+    for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| is_event(pid, fd)) {
+        // One that the program closed meanwhile is no loss.
+        let _ = first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
+    }
+    first.set_registers(&before).map_err(system("set registers"))?;
+    drop(events);
+    // Signals that came before are delivered first.
+    outside(&mut group)?;
+    let Some(&first) = group.tracees().first() else { return Ok(()) };
+    let before = first.registers().map_err(system("read registers"))?;
+    let taken_out = take_out(rings, first);
+    first.set_registers(&before).map_err(system("set registers"))?;
+    taken_out.map_err(system("take the tracer out of the program"))
+}
+
+/// Lets threads run on that are in the tracer, or about to come into it, until all stand outside.
+fn outside(group: &mut Group) -> Result<(), TraceError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut inside = Vec::new();
+        for tracee in group.tracees() {
+            let is_inside = || -> io::Result<bool> {
+                let registers = tracee.registers()?;
+                let is_ours = |address: u64| RESERVED_HIGH.contains(&address);
+                Ok(is_ours(registers.rip)
+                    || is_ours(registers.rsp)
+                    || has_trap(group.pid(), tracee.tid(), Set::Pending))
+            };
+            if !group.stands(tracee.tid()) || is_inside().unwrap_or(true) {
+                inside.push(tracee.tid());
+            }
+        }
+        if inside.is_empty() && group.all_stand()? {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(AttachError::Stuck(inside.first().copied().unwrap_or(group.pid())).into());
+        }
+        group.run_on(&inside, MOMENT)?;
+    }
+}
+
+/// Whether a descriptor of a process is an event still: the program may have closed ours, and opened another file.
+fn is_event(pid: i32, descriptor: i32) -> bool {
+    let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
+    descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
+}

@@ -1,0 +1,188 @@
+//! Taking traces out of shared memory while the program runs, and what is to be known about them.
+
+use crate::aggregate::Aggregate;
+use crate::modules::Modules;
+use crate::offspring::{self, executable};
+use crate::rings::Rings;
+use crate::statistics::Statistics;
+use crate::unmask::Unmask;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use timewise_abi::tracing::End;
+use timewise_profile::{Process, ProcessId, Profile, Run, RunId};
+
+/// How often rings are emptied. At the highest rate that breakpoints allow, a ring is full after a quarter of a
+/// second.
+const COLLECTION: Duration = Duration::from_millis(5);
+
+/// How often a process is asked what it has mapped and what its threads block, after its first moments, in which it
+/// loads its libraries.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Takes traces out of the rings while the program runs.
+pub struct Collector<'a> {
+    rings: &'a Rings,
+    pid: i32,
+    executable: PathBuf,
+    modules: Modules,
+    aggregate: Aggregate,
+    unmask: Unmask,
+    senseless: u64,
+    executed: Option<PathBuf>,
+    offspring: Option<String>,
+}
+
+impl<'a> Collector<'a> {
+    /// For process `pid`, which stands; `own_child` says whether it is one of ours.
+    pub fn new(rings: &'a Rings, pid: i32, own_child: bool) -> Collector<'a> {
+        let mut modules = Modules::of(pid);
+        modules.apply(modules.change().unwrap_or_default());
+        let collector = Collector {
+            rings,
+            pid,
+            executable: executable(pid),
+            modules,
+            aggregate: Aggregate::default(),
+            unmask: Unmask::new(pid, own_child),
+            senseless: 0,
+            executed: None,
+            offspring: None,
+        };
+        collector.look_at_threads();
+        collector
+    }
+
+    /// Collects until `is_over`, which waits no longer than it is told.
+    ///
+    /// # Errors
+    /// Those of `is_over`.
+    pub fn follow(&mut self, mut is_over: impl FnMut(Duration) -> io::Result<bool>) -> io::Result<()> {
+        let started = Instant::now();
+        let mut looked = started;
+        // In its first moments a program loads its libraries: it is looked at often.
+        let mut pause = Duration::from_micros(500);
+        loop {
+            let over = is_over(pause)?;
+            self.look_at_threads();
+            self.drain();
+            let due = looked.elapsed() >= LOOKS.min(started.elapsed() / 4);
+            if !over && (due || self.aggregate.has_unplaced(&self.modules)) {
+                self.look_at_mappings();
+                self.unmask.look();
+                self.look_at_program();
+                looked = Instant::now();
+            }
+            if over {
+                self.offspring = offspring::untraced(self.pid);
+                return Ok(());
+            }
+            pause = (pause * 2).min(COLLECTION);
+        }
+    }
+
+    fn drain(&mut self) {
+        let aggregate = &mut self.aggregate;
+        self.senseless += self.rings.drain(|timing, branches| aggregate.add(timing, branches));
+    }
+
+    /// Once there are threads, what one reads may be what another wrote meanwhile.
+    fn look_at_threads(&self) {
+        let threads = self.modules.threads();
+        if threads.is_some_and(|threads| threads > 1) {
+            self.rings.header().alone.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// What it executes by `execve` is not traced.
+    fn look_at_program(&mut self) {
+        let now = executable(self.pid);
+        if now != self.executable && !now.as_os_str().is_empty() {
+            self.executed = Some(now);
+        }
+    }
+
+    fn look_at_mappings(&mut self) {
+        let Some(present) = self.modules.change() else { return };
+        self.drain();
+        // What ran in code that is known keeps its place; the rest lies in what is new.
+        self.aggregate.settle_known(&self.modules);
+        self.modules.apply(present);
+    }
+
+    /// What was collected: a profile with one run, which is `run`, and what it took.
+    pub fn finish(mut self, run: Run) -> (Profile, Statistics) {
+        self.drain();
+        self.aggregate.settle(&self.modules);
+        let mut statistics = self.rings.statistics();
+        statistics.traces = self.aggregate.traces;
+        statistics.branches = self.aggregate.branches;
+        statistics.unplaced = self.aggregate.unplaced;
+        let mut warnings = doubts(&statistics, self.rings.header().refusal.load(Ordering::Relaxed));
+        if self.senseless > 0 {
+            warnings.push(format!(
+                "the program wrote into the memory of the tracer: traces were given up {} times",
+                self.senseless
+            ));
+        }
+        if let Some(now) = self.executed {
+            warnings.push(format!("it executed {}, which was not traced", now.display()));
+        }
+        warnings.extend(self.offspring);
+        warnings.extend(self.unmask.doubt());
+        let process = Process {
+            run: RunId(0),
+            pid: self.pid as u32,
+            parent: None,
+            executable: self.executable.into_os_string().into_vec(),
+            exit: run.exit,
+            count_uncertainty: 0,
+        };
+        let profile = Profile {
+            runs: vec![Run { warnings: [run.warnings.clone(), warnings].concat(), ..run }],
+            processes: vec![process],
+            modules: self.modules.into_vec(),
+            taken_branches: self.aggregate.into_rows(ProcessId(0)),
+            ..Profile::default()
+        };
+        (profile, statistics)
+    }
+}
+
+/// What a reader must know.
+fn doubts(statistics: &Statistics, refusal: u32) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let mut doubt = |count: u64, what: String| {
+        if count > 0 {
+            doubts.push(what);
+        }
+    };
+    let Statistics { begun, lost, unplaced, branches, turned_away, .. } = *statistics;
+    doubt(lost, format!("{lost} samples gave no trace, because earlier ones had not been collected"));
+    doubt(
+        unplaced,
+        format!("{unplaced} of {branches} branches are left out: they lie in code that was gone or unknown"),
+    );
+    doubt(turned_away, "more threads at once than can be traced: some were left out".to_string());
+    let refused = statistics.ended(End::Refused);
+    doubt(
+        u64::from(refusal),
+        format!(
+            "the system refused events to a thread: {}; {refused} traces ended there",
+            io::Error::from_raw_os_error(refusal as i32)
+        ),
+    );
+    let unreadable = statistics.ended(End::Unreadable);
+    let most = u64::from(unreadable * 10 > begun) * unreadable;
+    let otherwise = statistics.ended(End::Otherwise);
+    doubt(
+        otherwise,
+        format!(
+            "{otherwise} traces ended because the program went on otherwise than what was evaluated ahead"
+        ),
+    );
+    doubt(most, format!("{unreadable} of {begun} traces ended at code or memory that could not be read"));
+    doubts
+}
