@@ -1,0 +1,169 @@
+//! Two programs with the same arguments and input, run in turns: whether they do the same, and which is faster.
+
+use crate::fault::FdoError;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// How a program compares with another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Median of the CPU times of the first program, seconds.
+    pub base_s: f64,
+    /// The second program's time as a multiple of the first's: median over all pairs.
+    pub ratio: f64,
+    /// Between these the true median lies with a probability of at least 95 %, by the sign test.
+    pub interval: (f64, f64),
+    /// Pairs that were run.
+    pub pairs: usize,
+}
+
+/// The fewest pairs that give an interval.
+pub const FEWEST_PAIRS: usize = 6;
+
+/// What one execution gave.
+#[derive(PartialEq)]
+struct Done {
+    output: Vec<u8>,
+    status: ExitStatus,
+}
+
+/// Runs `base` and `test` in turns, `pairs` times each, after one of each that does not count.
+///
+/// # Errors
+/// If one cannot be run, or they do not do the same.
+pub fn compare(
+    base: &Path,
+    test: &Path,
+    arguments: &[OsString],
+    input: Option<&File>,
+    pairs: usize,
+) -> Result<Comparison, FdoError> {
+    let execute = |program: &Path| {
+        let cannot = |cause| FdoError::System { what: "run", path: program.into(), cause };
+        execute(program, arguments, input).map_err(cannot)
+    };
+    let (expected, _) = execute(base)?;
+    let (mut times, mut ratios) = (Vec::new(), Vec::new());
+    for pair in 0..=pairs.max(FEWEST_PAIRS) {
+        // Whoever runs first in a pair has no advantage over all of them.
+        let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
+        let mut seconds = [0.0; 2];
+        for which in order {
+            let (done, took) = execute([base, test][which])?;
+            if done != expected {
+                let what =
+                    if done.status == expected.status { "another output" } else { "another exit status" };
+                return Err(FdoError::Differs { base: base.into(), test: test.into(), what: what.into() });
+            }
+            seconds[which] = took;
+        }
+        if pair > 0 {
+            times.push(seconds[0]);
+            ratios.push(seconds[1] / seconds[0].max(1e-9));
+        }
+    }
+    Ok(Comparison {
+        base_s: median(&mut times),
+        ratio: median(&mut ratios),
+        interval: interval(&ratios),
+        pairs: ratios.len(),
+    })
+}
+
+/// Runs a program to its end: what it did, and the seconds of CPU time that it took.
+fn execute(program: &Path, arguments: &[OsString], input: Option<&File>) -> io::Result<(Done, f64)> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+    match input {
+        Some(mut file) => {
+            file.rewind()?;
+            command.stdin(file.try_clone()?);
+        }
+        None => {
+            command.stdin(Stdio::null());
+        }
+    }
+    let mut child = command.spawn()?;
+    let mut output = Vec::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        pipe.read_to_end(&mut output)?;
+    }
+    let mut status = 0;
+    // SAFETY: all zeros are a valid value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both results go to live locals.
+    if unsafe { libc::wait4(child.id() as libc::pid_t, &mut status, 0, &mut usage) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok((
+        Done { output, status: ExitStatus::from_raw(status) },
+        seconds(usage.ru_utime) + seconds(usage.ru_stime),
+    ))
+}
+
+/// The median; sorts the values.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[middle],
+        _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}
+
+/// Of sorted values, the two between which the true median lies with a probability of 95 %: as many are left out on
+/// both sides as of so many fair coins show heads seldom enough.
+fn interval(sorted: &[f64]) -> (f64, f64) {
+    let n = sorted.len();
+    let (mut beyond, mut choose, mut left_out) = (0.0, 1.0, 0);
+    for k in 0..n / 2 {
+        beyond += choose / 2f64.powi(n as i32);
+        if beyond > 0.025 {
+            break;
+        }
+        left_out = k;
+        choose *= (n - k) as f64 / (k + 1) as f64;
+    }
+    match sorted {
+        [] => (f64::NAN, f64::NAN),
+        _ => (sorted[left_out], sorted[n - 1 - left_out]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_tables_of_the_sign_test() {
+        let first = |n: u32| (1..=n).map(f64::from).collect::<Vec<f64>>();
+        assert_eq!(interval(&first(6)), (1.0, 6.0));
+        assert_eq!(interval(&first(10)), (2.0, 9.0));
+        assert_eq!(interval(&first(20)), (6.0, 15.0));
+    }
+
+    #[test]
+    fn a_program_is_as_fast_as_itself_and_does_the_same() {
+        let shell = Path::new("/bin/sh");
+        let script =
+            ["-c", "read line; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo $line; exit 3"];
+        let mut input = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut input, b"a line\n").unwrap();
+        let compared = compare(shell, shell, &script.map(Into::into), Some(&input), 6).unwrap();
+        assert!(compared.interval.0 <= compared.ratio && compared.ratio <= compared.interval.1);
+        assert!(compared.pairs == 6 && compared.base_s > 0.0);
+    }
+
+    #[test]
+    fn what_does_something_else_is_refused() {
+        let script = ["-c", "echo $0"].map(Into::into);
+        let refused = compare(Path::new("/bin/sh"), Path::new("/bin/dash"), &script, None, 6);
+        assert!(matches!(refused, Err(FdoError::Differs { .. })), "{refused:?}");
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong on the way to a faster program.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no faster program.
+#[derive(Debug, thiserror::Error)]
+pub enum FdoError {
+    /// A program of LLVM's is not installed.
+    #[error("there is no {tool}; install it, on Debian: apt-get install {package}")]
+    Missing {
+        /// Its name.
+        tool: &'static str,
+        /// The package that has it.
+        package: &'static str,
+    },
+    /// A program failed.
+    #[error("{tool} failed: {why}")]
+    Failed {
+        /// Which.
+        tool: String,
+        /// Its last words.
+        why: String,
+    },
+    /// The system refused something.
+    #[error("cannot {what} {}: {cause}", path.display())]
+    System {
+        /// The operation.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// The optimised program does something else than the one before.
+    #[error("{} does not do what {} does: {what}", test.display(), base.display())]
+    Differs {
+        /// The program before.
+        base: PathBuf,
+        /// The optimised program.
+        test: PathBuf,
+        /// What is different.
+        what: String,
+    },
+}
