@@ -4,7 +4,7 @@
 use crate::traced::Traced;
 use timewise_profile::Profile;
 
-/// The branches of traces within the executable of the first process.
+/// The branches within the executable of the first process.
 pub fn export(profile: &Profile) -> String {
     let traced = Traced::of_executable(profile);
     format!("{}0\n{}", traced.ranges(), traced.taken())

@@ -6,7 +6,7 @@ use crate::traced::Traced;
 use std::fmt::Write;
 use timewise_profile::Profile;
 
-/// The branches of traces within the executable of the first process. Whether they were predicted is not known.
+/// The branches within the executable of the first process. Whether they were predicted is not known.
 pub fn export(profile: &Profile) -> String {
     let traced = Traced::of_executable(profile);
     let mut text = String::new();
@@ -14,7 +14,9 @@ pub fn export(profile: &Profile) -> String {
     for ((from, to), count) in traced.branches {
         let _ = writeln!(text, "B {from:x} {to:x} {count} 0");
     }
-    for ((start, end), count) in traced.straight {
+    // A single instruction tells nothing of what follows it, and in a linkage stub is none of a function's.
+    let ranges = traced.straight.into_iter().chain(traced.joints).filter(|((start, end), _)| start != end);
+    for ((start, end), count) in ranges {
         let _ = writeln!(text, "F {start:x} {end:x} {count}");
     }
     text

@@ -4,7 +4,7 @@
 //! Two kinds of formats tell two kinds of things. Those made of stacks ([`folded`], [`speedscope`],
 //! [`firefox`]) hold the samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
 //! `parquet`) hold exact counts of executed instructions as well, and charge samples to instructions as
-//! reports do; [`pprof`] has both. [`bolt`], [`llvm_profgen`] and [`autofdo`] hold branches of traces.
+//! reports do; [`pprof`] has both. [`bolt`], [`llvm_profgen`] and [`autofdo`] hold branches, of traces or counted.
 //! `docs/exchange.md` says what each carries.
 //!
 //! What this crate does not do: write files, or judge what the numbers say.

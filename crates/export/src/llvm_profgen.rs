@@ -5,7 +5,7 @@
 use crate::traced::Traced;
 use timewise_profile::Profile;
 
-/// The branches of traces within the executable of the first process.
+/// The branches within the executable of the first process.
 pub fn export(profile: &Profile) -> String {
     let traced = Traced::of_executable(profile);
     traced.ranges() + &traced.taken()

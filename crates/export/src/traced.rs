@@ -1,9 +1,10 @@
-//! Branches of traces within one module, by link-time address: what optimisers by profile read, because they
-//! optimise one file at a time.
+//! Branches within one module, from traces or counted, by link-time address: what optimisers by profile read, because
+//! they optimise one file at a time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use timewise_profile::{ModuleId, Place, Profile};
+use timewise_isa::{Control, walk};
+use timewise_profile::{Block, EdgeKind, ModuleId, Place, Profile};
 
 /// Times seen by address.
 pub struct Traced {
@@ -11,24 +12,63 @@ pub struct Traced {
     pub branches: BTreeMap<(u64, u64), u64>,
     /// Straight code: from where a branch led to the next branch that was taken, both included.
     pub straight: BTreeMap<(u64, u64), u64>,
+    /// From the last instruction of a block to the first of the next in a straight line, where that is not told by
+    /// `straight`, because what was counted is blocks.
+    pub joints: BTreeMap<(u64, u64), u64>,
 }
 
 impl Traced {
-    /// Within the executable of the first process.
+    /// Within the executable of the first process: from traces if there are any, else from counts.
     pub fn of_executable(profile: &Profile) -> Traced {
-        let mut traced = Traced { branches: BTreeMap::new(), straight: BTreeMap::new() };
-        let Some(module) = executable(profile) else { return traced };
-        let inside = |place: Place| (place.module == module).then_some(place.offset.0);
-        for branch in &profile.taken_branches {
-            let Some(to) = inside(branch.to) else { continue };
-            if let Some(from) = inside(branch.from) {
-                *traced.branches.entry((from, to)).or_default() += branch.count;
-            }
-            if let Some(next) = branch.next.and_then(inside) {
-                *traced.straight.entry((to, next)).or_default() += branch.count;
+        let mut traced =
+            Traced { branches: BTreeMap::new(), straight: BTreeMap::new(), joints: BTreeMap::new() };
+        if let Some(module) = executable(profile) {
+            let inside = |place: Place| (place.module == module).then_some(place.offset.0);
+            match profile.taken_branches.is_empty() {
+                true => traced.add_counts(profile, inside),
+                false => traced.add_traces(profile, inside),
             }
         }
         traced
+    }
+
+    fn add_traces(&mut self, profile: &Profile, inside: impl Fn(Place) -> Option<u64>) {
+        for branch in &profile.taken_branches {
+            let Some(to) = inside(branch.to) else { continue };
+            if let Some(from) = inside(branch.from) {
+                *self.branches.entry((from, to)).or_default() += branch.count;
+            }
+            if let Some(next) = branch.next.and_then(&inside) {
+                *self.straight.entry((to, next)).or_default() += branch.count;
+            }
+        }
+    }
+
+    fn add_counts(&mut self, profile: &Profile, inside: impl Fn(Place) -> Option<u64>) {
+        let blocks = &profile.blocks;
+        let ends: Vec<Option<(u64, Control)>> = blocks.iter().map(last_instruction).collect();
+        for count in profile.block_counts.iter().filter(|count| count.executions > 0) {
+            let block = count.block.index();
+            if let (Some(start), Some((end, _))) = (inside(blocks[block].place), ends[block]) {
+                *self.straight.entry((start, end)).or_default() += count.executions;
+            }
+        }
+        for edge in profile.edge_counts.iter().filter(|edge| edge.count > 0) {
+            let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
+            let (Some(_), Some(start)) =
+                (inside(blocks[from.index()].place), inside(blocks[to.index()].place))
+            else {
+                continue;
+            };
+            let Some((end, control)) = ends[from.index()] else { continue };
+            let pairs = match edge.kind {
+                EdgeKind::Fallthrough | EdgeKind::SystemCall => &mut self.joints,
+                EdgeKind::External => continue,
+                _ if control == Control::Next => continue,
+                _ => &mut self.branches,
+            };
+            *pairs.entry((end, start)).or_default() += edge.count;
+        }
     }
 
     /// The section of straight code that LLVM's and AutoFDO's text formats begin with.
@@ -40,6 +80,11 @@ impl Traced {
     pub fn taken(&self) -> String {
         section(&self.branches, "->")
     }
+}
+
+/// Where the last instruction of a block stands, and what it is.
+fn last_instruction(block: &Block) -> Option<(u64, Control)> {
+    walk(&block.code, block.place.offset.0).last().map(|step| (step.offset, step.control))
 }
 
 /// The number of lines, and a line for each pair.

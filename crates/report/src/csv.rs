@@ -18,6 +18,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Call => table(rows::calls(analysis, calls).map(Totalled::into_parts)),
         By::Block => table(rows::blocks(analysis).map(Costed::into_parts)),
         By::Instruction => table(rows::instructions(analysis).map(Costed::into_parts)),
+        By::Path => table(rows::paths(analysis)),
         By::Waiting => table(rows::waits(analysis)),
         By::Line => table(rows::lines(analysis).map(Costed::into_parts)),
     }

@@ -30,6 +30,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Call => document(analysis, by, rows::calls(analysis, calls).collect::<Vec<_>>()),
         By::Block => document(analysis, by, rows::blocks(analysis).collect::<Vec<_>>()),
         By::Instruction => document(analysis, by, rows::instructions(analysis).collect::<Vec<_>>()),
+        By::Path => document(analysis, by, rows::paths(analysis)),
         By::Waiting => document(analysis, by, rows::waits(analysis)),
         By::Line => document(analysis, by, rows::lines(analysis).collect::<Vec<_>>()),
     }

@@ -9,6 +9,7 @@
 //! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`diff`]: `timewise diff`, two profiles compared;
+//! - [`simulated`]: where a modelled core's cycles go;
 //! - [`verify`]: `timewise verify`, whether a profile is consistent;
 //! - [`html`]: all of it as one page for a browser;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
@@ -36,6 +37,7 @@ pub mod origin;
 pub mod request;
 pub mod rows;
 mod short_name;
+pub mod simulated;
 pub mod style;
 pub mod summary;
 mod table;

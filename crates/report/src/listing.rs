@@ -1,4 +1,4 @@
-//! `timewise report`: one row for each function, loop, call, block, instruction or line, costliest first.
+//! `timewise report`: one row for each function, loop, call, block, path, instruction or line, costliest first.
 
 use crate::figures::{self, Figures};
 use crate::labels;
@@ -27,6 +27,7 @@ pub fn report(
         By::Block => blocks(analysis, figures, limit),
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
+        By::Path => paths(analysis, limit),
         By::Waiting => waits(analysis, limit),
     };
     let explanation = figures.explanation(figures::has_mark(&table), style);
@@ -44,6 +45,7 @@ pub fn report(
 /// What stands below a table without rows.
 fn none(by: By) -> &'static str {
     match by {
+        By::Path => "no paths in this profile: count them with: timewise paths -- PROGRAM",
         By::Waiting => "no thread was seen to wait; that others took its processor is no waiting",
         _ => "none in this profile",
     }
@@ -198,6 +200,21 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
         table.row(figures.tone(&row.cost), cells);
     }
     (table, all)
+}
+
+fn paths(analysis: &Analysis, limit: usize) -> (Table, usize) {
+    let mut columns = vec![Column::number("instructions"), Column::number("of function")];
+    columns.extend([Column::number("taken"), Column::detail("instr each"), Column::place("path")]);
+    columns.push(Column::function("function"));
+    let (mut table, rows) = (Table::new(columns), rows::paths(analysis));
+    for row in rows.iter().take(limit) {
+        let at_most = if row.is_bound { "≤ " } else { "" };
+        let mut cells = vec![percent(row.share), percent(row.share_of_function)];
+        cells.extend([format!("{at_most}{}", count(row.executions)), count(row.instructions)]);
+        cells.extend([row.title(), row.function.clone()]);
+        table.row(Tone::Plain, cells);
+    }
+    (table, rows.len())
 }
 
 /// Where threads waited, and which share that is of the time of all threads.

@@ -13,6 +13,8 @@ pub enum By {
     Call,
     /// A block: code with one way in at its top and one way out at its bottom.
     Block,
+    /// A path through a function.
+    Path,
     /// An instruction.
     Instruction,
     /// A source line.
@@ -23,8 +25,8 @@ pub enum By {
 
 impl By {
     /// All there are.
-    pub const ALL: [By; 7] =
-        [By::Function, By::Loop, By::Call, By::Block, By::Instruction, By::Line, By::Waiting];
+    pub const ALL: [By; 8] =
+        [By::Function, By::Loop, By::Call, By::Block, By::Path, By::Instruction, By::Line, By::Waiting];
 
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
@@ -33,6 +35,7 @@ impl By {
             By::Loop => "loop",
             By::Call => "call",
             By::Block => "block",
+            By::Path => "path",
             By::Instruction => "instruction",
             By::Line => "line",
             By::Waiting => "waiting",

@@ -1,4 +1,4 @@
-//! One row for each instruction, block, loop, call, source line or function, costliest first: the fields of
+//! One row for each instruction, block, path, loop, call, source line or function, costliest first: the fields of
 //! the `timewise-report/1` contract (`docs/reports.md`).
 
 mod block;
@@ -8,6 +8,7 @@ mod function;
 mod instruction;
 mod line;
 mod loops;
+mod path;
 mod ranking;
 mod total;
 mod waiting;
@@ -19,6 +20,7 @@ pub use function::{FunctionRow, functions};
 pub use instruction::{InstructionRow, instructions, instructions_of};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
+pub use path::{PathRow, paths};
 pub use total::{TotalCpi, Totalled};
 pub use waiting::{WaitingRow, waits};
 

@@ -27,6 +27,8 @@ fn program() -> Profile {
          sample 0x2003 30
          sample 0x1001 10
          sample 0x3000 8
+         path ~ head latch ~ 8
+         path - leaf - 10 bound
          wait 0x2004 3 600 0x1006",
     )
     .unwrap()
@@ -83,7 +85,12 @@ fn rows_have_the_agreed_fields() {
         "module,offset,caller,file,line,callee_module,callee_offset,callee,calls,instructions_total,\
          cycles_total,samples_total,cpi_total,cpi_total_low,cpi_total_high"
     );
-    for by in [By::Instruction, By::Loop, By::Function, By::Call, By::Block, By::Line, By::Waiting] {
+    assert_eq!(
+        fields(By::Path),
+        "module,function,executions,is_bound,entered,left,instructions,share,share_of_function,\
+         cycles_estimated,file,lines,offsets"
+    );
+    for by in By::ALL {
         let header = fields(by);
         let row = &rows(by)[0];
         assert!(header.split(',').all(|field| row.get(field).is_some()), "{header} in {row}");
@@ -112,6 +119,27 @@ fn instructions_have_their_cost_and_its_limits() {
     let stray = rows.iter().find(|row| row["offset"] == 0x3000).unwrap();
     assert_eq!((&stray["samples"], &stray["executions"]), (&Value::from(8), &Value::from(0)));
     assert_eq!((&stray["cpi"], &stray["text"]), (&Value::Null, &Value::from("")));
+}
+
+#[test]
+fn paths_have_their_share_and_what_their_blocks_cost() {
+    let rows = rows(By::Path);
+    let round = rows.iter().find(|row| row["function"] == "main").unwrap();
+    // Three instructions, eight times; and two, ten times, in leaf.
+    assert_eq!((&round["instructions"], &round["executions"]), (&Value::from(3), &Value::from(8)));
+    assert!((round["share"].as_f64().unwrap() - 24.0 / 44.0).abs() < 1e-6);
+    assert_eq!(round["share_of_function"], 1);
+    assert_eq!((&round["entered"], &round["left"]), (&Value::from(false), &Value::from(false)));
+    assert_eq!((&round["lines"], &round["offsets"]), (&Value::from("4 5"), &Value::from("0x1000 0x1006")));
+    let leaf = rows.iter().find(|row| row["function"] == "leaf").unwrap();
+    // All of its thirty samples are on its only path.
+    assert_eq!(
+        (&leaf["cycles_estimated"], &leaf["is_bound"]),
+        (&Value::from(30_000_000), &Value::from(true))
+    );
+    let profile = program();
+    let text = listing::report(&Analysis::new(&profile, None), By::Path, None, Style::default());
+    assert!(text.contains("a.c:4 5") && text.contains("≤ 10"), "{text}");
 }
 
 #[test]

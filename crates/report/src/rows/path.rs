@@ -1,0 +1,132 @@
+//! Rows of paths through functions.
+
+use super::{compact, compact_option, cycles};
+use crate::labels;
+use serde::Serialize;
+use std::collections::HashMap;
+use timewise_flow::lines::{SourceLine, line_at};
+use timewise_flow::{Analysis, Cost, RoutineId};
+use timewise_profile::{BlockId, PathCount};
+
+/// A path that was taken.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathRow {
+    /// Path of the module.
+    pub module: String,
+    /// Name of the function.
+    pub function: String,
+    /// How often it was taken.
+    pub executions: u64,
+    /// It was not counted: `executions` is how often it was taken at most.
+    pub is_bound: bool,
+    /// It begins where control entered the function, else with a round of a loop or behind one.
+    pub entered: bool,
+    /// It ends where control left the function, else with a round of a loop or before one.
+    pub left: bool,
+    /// Instructions of the path, without callees.
+    pub instructions: u64,
+    /// Share of the instructions that were executed on paths of all functions.
+    #[serde(serialize_with = "compact")]
+    pub share: f64,
+    /// Share of the instructions that were executed on paths of its function.
+    #[serde(serialize_with = "compact")]
+    pub share_of_function: f64,
+    /// Cycles on it, if a block costs on each path what it costs on average; null without samples.
+    #[serde(serialize_with = "compact_option")]
+    pub cycles_estimated: Option<f64>,
+    /// Source file of its first instruction, if known.
+    pub file: Option<String>,
+    /// Lines of its blocks' first instructions in that file, in order, with spaces between them.
+    pub lines: String,
+    /// Link-time addresses of its blocks in order, likewise.
+    pub offsets: String,
+}
+
+impl PathRow {
+    /// The path as `table.c:95 98 103`, or as the offsets of its blocks; of a long one, how it begins and ends.
+    pub fn title(&self) -> String {
+        const SHOWN: usize = 8;
+        let (begin, all) = match &self.file {
+            Some(file) => (format!("{}:", labels::file_name(file)), &self.lines),
+            None => (format!("{}+", labels::file_name(&self.module)), &self.offsets),
+        };
+        let parts: Vec<&str> = all.split(' ').collect();
+        match parts.len() > SHOWN {
+            true => {
+                let (head, tail) = (&parts[..SHOWN / 2], &parts[parts.len() - SHOWN / 2 + 1..]);
+                format!("{begin}{} … {}", head.join(" "), tail.join(" "))
+            }
+            false => begin + &parts.join(" "),
+        }
+    }
+}
+
+/// All paths that were taken, those first that most instructions were executed on.
+pub fn paths(analysis: &Analysis) -> Vec<PathRow> {
+    let costs = analysis.by_block();
+    let length = |&block: &BlockId| u64::from(analysis.code.blocks[block.index()].length);
+    let instructions = |path: &PathCount| path.blocks.iter().map(length).sum::<u64>();
+    let executed = |path: &PathCount| path.executions as f64 * instructions(path) as f64;
+    let mut all = 0.0;
+    let mut of_function: HashMap<RoutineId, f64> = HashMap::new();
+    let known = |path: &&PathCount| !path.blocks.is_empty();
+    let mut order: Vec<&PathCount> = analysis.profile.paths.iter().filter(known).collect();
+    for path in &order {
+        all += executed(path);
+        *of_function.entry(analysis.owner[path.blocks[0].index()]).or_default() += executed(path);
+    }
+    order.sort_by(|a, b| executed(b).total_cmp(&executed(a)));
+    let row = |path: &PathCount| {
+        let owner = analysis.owner[path.blocks[0].index()];
+        let first = analysis.code.blocks[path.blocks[0].index()].place;
+        let line = line_at(analysis.profile, first);
+        PathRow {
+            module: labels::module_path(analysis.profile, first.module),
+            function: analysis.name_of(owner),
+            executions: path.executions,
+            is_bound: path.is_bound,
+            entered: path.entered,
+            left: path.left,
+            instructions: instructions(path),
+            share: executed(path) / all.max(1.0),
+            share_of_function: executed(path) / of_function.get(&owner).copied().unwrap_or(0.0).max(1.0),
+            cycles_estimated: estimate(analysis, path, &costs),
+            file: line.map(|line| labels::file_path(analysis.profile, line.file).to_string()),
+            lines: line.map_or_else(String::new, |line| lines(analysis, path, line)),
+            offsets: join(
+                path.blocks
+                    .iter()
+                    .map(|block| format!("{:#x}", analysis.code.blocks[block.index()].place.offset.0)),
+            ),
+        }
+    };
+    order.into_iter().map(row).collect()
+}
+
+/// The lines of a path's blocks that are in the file of the first, each once where several blocks are of it.
+fn lines(analysis: &Analysis, path: &PathCount, first: SourceLine) -> String {
+    let line = |block: &BlockId| line_at(analysis.profile, analysis.code.blocks[block.index()].place);
+    let mut lines: Vec<u32> = path
+        .blocks
+        .iter()
+        .filter_map(line)
+        .filter(|line| line.file == first.file)
+        .map(|line| line.line)
+        .collect();
+    lines.dedup();
+    join(lines.into_iter().map(|line| line.to_string()))
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn estimate(analysis: &Analysis, path: &PathCount, costs: &[Cost]) -> Option<f64> {
+    let of_block = |block: &BlockId| {
+        let executions = analysis.code.blocks[block.index()].executions;
+        let all = cycles(analysis, &costs[block.index()])?;
+        Some(if executions == 0 { 0.0 } else { all / executions as f64 })
+    };
+    let each: Option<f64> = path.blocks.iter().map(of_block).sum();
+    each.map(|each| each * path.executions as f64)
+}
