@@ -3,7 +3,6 @@
 use crate::arguments::Program;
 use crate::signals;
 use std::time::Duration;
-use timewise_target::launch::Launch;
 
 /// What is profiled: a program that we launch, or a process that runs already.
 #[derive(clap::Args)]
@@ -21,9 +20,9 @@ pub struct Profiled {
 }
 
 /// Which of the two.
-pub enum Subject {
+pub enum Subject<'a> {
     /// A program to launch.
-    Program(Launch),
+    Program(&'a Program),
     /// A process that runs, and how long it is observed.
     Process(i32, Duration),
 }
@@ -33,10 +32,10 @@ impl Profiled {
     ///
     /// # Errors
     /// If it is neither.
-    pub fn subject(&self) -> anyhow::Result<Subject> {
+    pub fn subject(&self) -> anyhow::Result<Subject<'_>> {
         match (self.pid.zip(self.time), &self.program) {
             (Some((pid, time)), _) => Ok(Subject::Process(pid, time)),
-            (None, Some(program)) => Ok(Subject::Program(program.launch())),
+            (None, Some(program)) => Ok(Subject::Program(program)),
             (None, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
         }
     }

@@ -1,22 +1,24 @@
 //! `timewise branches`: traces of the branches that a program takes.
 
-use crate::arguments::{Output, Program};
-use crate::recording;
-use timewise_branches::{Options, Statistics};
+use crate::arguments::Output;
+use crate::attached::{Profiled, Subject, enough};
+use crate::{progress, recording, signals};
+use timewise_branches::{Options, Statistics, TraceError};
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
 
-/// Run a program and trace the branches that it takes, in short bursts
+/// Trace the branches that a program takes, in short bursts, from its start or while it runs
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   timewise branches -- ./app input
   timewise branches -F 1000 --length 32 -o branches.tw -- ./app < data
+  timewise branches --pid 1234 --for 10s    a program that runs already, which then runs on
 
 Traces start at random moments; hardware breakpoints stand in for the last-branch record that
 processors and virtual machines often lack. All threads of the program are traced, but no
 process that it makes. The exit status is the program's; 125 if timewise fails, 126 if the
-program cannot be executed, 127 if there is none.")]
+program cannot be executed or attached to, 127 if there is none; 0 for one that was attached to.")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,
@@ -33,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TRACES", default_value = "16")]
     confirm: u32,
     #[command(flatten)]
-    program: Program,
+    profiled: Profiled,
 }
 
 /// Runs the command, to the end of the program.
@@ -46,12 +48,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         confirm: arguments.confirm,
     };
     let mut statistics = Statistics::default();
-    let profile = recording::record(arguments.program.launch(), |stopped| {
-        let traced = timewise_branches::record(stopped, &options)?;
-        statistics = traced.statistics;
-        Ok::<_, timewise_branches::TraceError>(traced.profile)
-    })?;
-    let exit = profile.runs[0].exit;
+    let (profile, exit) = match arguments.profiled.subject()? {
+        Subject::Program(program) => {
+            let profile = recording::record(program.launch(), |stopped| {
+                let traced = timewise_branches::record(stopped, &options)?;
+                statistics = traced.statistics;
+                Ok::<_, TraceError>(traced.profile)
+            })?;
+            let exit = profile.runs[0].exit;
+            (profile, exit)
+        }
+        Subject::Process(pid, time) => {
+            signals::outlive();
+            let _shown = progress::show_until("tracing", Some(time));
+            let traced = timewise_branches::attach(pid, time, &options, enough)?;
+            statistics = traced.statistics;
+            (traced.profile, Exit::Code(0))
+        }
+    };
     recording::keep(profile, &arguments.output, |profile| summary(profile, &statistics))?;
     Ok(exit)
 }

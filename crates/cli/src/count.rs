@@ -34,8 +34,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
     let options = arguments.counting.options();
     let (profile, exit) = match arguments.profiled.subject()? {
-        Subject::Program(launch) => {
-            let profile = recording::record(launch, |stopped| watch(stopped, &options))?;
+        Subject::Program(program) => {
+            let profile = recording::record(program.launch(), |stopped| watch(stopped, &options))?;
             let exit = profile.runs[0].exit;
             (profile, exit)
         }
@@ -63,7 +63,7 @@ pub fn watch(stopped: Stopped, options: &timewise_engine::Options) -> Result<Pro
 /// # Errors
 /// If it cannot be attached to.
 pub fn attach(pid: i32, time: Duration, options: &timewise_engine::Options) -> Result<Profile, CountError> {
-    signals::observe();
+    signals::outlive();
     let _shown = progress::show_until("counting", Some(time));
     timewise_engine::attach(pid, time, options, enough)
 }

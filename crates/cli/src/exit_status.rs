@@ -2,12 +2,15 @@
 //! `timeout` and `env`.
 
 use crate::talk::complain;
+use clap::error::ErrorKind;
 use std::io;
 use std::process::ExitCode;
+use timewise_branches::TraceError;
 use timewise_engine::CountError;
 use timewise_profile::Exit;
 use timewise_sampler::SampleError;
 use timewise_target::attachable::AttachError;
+use timewise_target::end;
 use timewise_target::launch::LaunchError;
 
 /// Bad usage or bad input, where no program is run.
@@ -22,16 +25,28 @@ pub const NOT_EXECUTABLE: u8 = 126;
 pub const NOT_FOUND: u8 = 127;
 
 /// Commands that end as the program that they run.
-const RUNNING: [&str; 3] = ["run", "sample", "count"];
+const RUNNING: [&str; 5] = ["run", "sample", "count", "branches", "simulate"];
 
-/// Says how the command is used, or what was asked about it.
+/// Says what was asked about the command, or in one line what is wrong with how it was used.
 pub fn misused(error: &clap::Error) -> ExitCode {
-    // Whoever closed our standard error does not want to know.
-    let _ = error.print();
-    match error.exit_code() {
-        0 => ExitCode::SUCCESS,
-        _ => of_misuse(),
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // Whoever closed our output does not want to know.
+        let _ = error.print();
+        return if error.use_stderr() { of_misuse() } else { ExitCode::SUCCESS };
     }
+    complain(in_one_line(&error.to_string()));
+    of_misuse()
+}
+
+/// What the parser of arguments says in several paragraphs: what is wrong, and what could be meant.
+fn in_one_line(said: &str) -> String {
+    let end = ["\n\nUsage: ", "\n\nFor more"].into_iter().filter_map(|after| said.find(after)).min();
+    let said = &said[..end.unwrap_or(said.len())];
+    let sentences = said.trim_start_matches("error: ").split("\n  tip: ");
+    let in_line = |sentence: &str| sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut sentences: Vec<String> = sentences.map(in_line).collect();
+    sentences.push("see --help".into());
+    sentences.join("; ")
 }
 
 /// Says what is wrong with the settings.
@@ -56,14 +71,14 @@ pub fn failed(error: &anyhow::Error) -> ExitCode {
 /// The status of a command that runs a program: the program's own, or why there is none, in one line.
 pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
     let error = match result {
-        Ok(exit) => return like(exit),
+        Ok(exit) => return end::like(exit).unwrap_or(ExitCode::from(OURS)),
         Err(error) => error,
     };
     complain(format_args!("{error:#}{}", advice(&error)));
-    let attaching = match (error.downcast_ref(), error.downcast_ref()) {
-        (Some(CountError::Attach(attaching)), _) | (_, Some(SampleError::Attach(attaching))) => {
-            Some(attaching)
-        }
+    let attaching = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+        (Some(CountError::Attach(attaching)), ..)
+        | (_, Some(SampleError::Attach(attaching)), _)
+        | (.., Some(TraceError::Attach(attaching))) => Some(attaching),
         _ => None,
     };
     ExitCode::from(match (error.downcast_ref::<LaunchError>(), attaching) {
@@ -99,17 +114,4 @@ fn advice(error: &anyhow::Error) -> &'static str {
         error.chain().any(|cause| cause.downcast_ref().is_some_and(is_it))
     };
     if meets(libc::EMFILE) { "; allow more of them: ulimit -n 1024" } else { "" }
-}
-
-/// Ends as the program did: with its status, or by its signal.
-fn like(exit: Exit) -> ExitCode {
-    match exit {
-        Exit::Code(code) => ExitCode::from(code as u8),
-        Exit::Signal(signal) => {
-            crate::signals::end_by(signal);
-            // A signal that does not end a process: what a shell would report.
-            ExitCode::from((128 + signal) as u8)
-        }
-        Exit::Unknown => ExitCode::from(OURS),
-    }
 }

@@ -52,7 +52,7 @@ enum Format {
     Csv,
     /// The same table as Apache Parquet, if timewise was built with it
     Parquet,
-    /// For `perf2bolt -pa`: branches of the executable, from timewise branches
+    /// For `perf2bolt -pa`: branches of the executable, traced by timewise branches or counted exactly
     BoltPreaggregated,
     /// For `llvm-profgen --unsymbolized-profile --use-offset=0`: likewise
     LlvmProfgen,
@@ -66,7 +66,7 @@ impl Format {
         matches!(self, Format::Folded | Format::Firefox | Format::Speedscope)
     }
 
-    /// Made of traced branches only.
+    /// Made of branches only.
     fn needs_branches(self) -> bool {
         matches!(self, Format::BoltPreaggregated | Format::LlvmProfgen | Format::Autofdo)
     }
@@ -125,11 +125,15 @@ fn parquet(_: &Analysis) -> anyhow::Result<Vec<u8>> {
     bail!("this timewise was built without Parquet: cargo build --release -p timewise --features parquet")
 }
 
-/// A profile with traces of branches, whatever else it holds.
+/// A profile with branches, whatever else it holds.
 fn branches(file: &Path) -> anyhow::Result<Profile> {
     let profile = Profile::load(file)?;
-    if profile.taken_branches.is_empty() {
-        bail!("'{}' holds no branches; trace them: timewise branches -- PROGRAM", file.display());
+    if profile.taken_branches.is_empty() && profile.edge_counts.is_empty() {
+        bail!(
+            "'{}' holds no branches; trace them: timewise branches -- PROGRAM, or count them: timewise count -- \
+             PROGRAM",
+            file.display()
+        );
     }
     Ok(profile)
 }

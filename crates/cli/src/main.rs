@@ -11,10 +11,12 @@ mod diff;
 mod doctor;
 mod exit_status;
 mod export;
+mod fdo;
 mod import;
 mod in_turns;
 mod manual;
 mod pager;
+mod paths;
 mod prepare;
 mod progress;
 mod reading;
@@ -25,6 +27,7 @@ mod sample;
 mod screen;
 mod settings;
 mod signals;
+mod simulate;
 mod sources;
 mod standstill;
 mod symbolise;
@@ -53,9 +56,12 @@ enum Command {
     Sample(sample::Arguments),
     Count(count::Arguments),
     Branches(branches::Arguments),
+    Paths(paths::Arguments),
+    Simulate(simulate::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
     Export(export::Arguments),
+    Fdo(fdo::Arguments),
     Import(import::Arguments),
     Diff(diff::Arguments),
     Verify(verify::Arguments),
@@ -93,9 +99,12 @@ fn run_command() -> ExitCode {
         Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
         Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
         Command::Branches(arguments) => exit_status::of_running(branches::run(&arguments)),
+        Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
+        Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
         Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
         Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
         Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
+        Command::Fdo(arguments) => exit_status::of_gates(fdo::run(&arguments)),
         Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
         Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
         Command::Verify(arguments) => exit_status::of_gates(verify::run(&arguments)),

@@ -1,7 +1,7 @@
 //! `timewise run`: the whole job. The program runs natively under sampling and again under counting, and
 //! what both tell of the same code is joined.
 
-use crate::arguments::{Counting, DEFAULT_FILE, Output, Sampling};
+use crate::arguments::{Counting, DEFAULT_FILE, Output, Program, Sampling};
 use crate::attached::{Profiled, Subject};
 use crate::screen::{self, Colour};
 use crate::twice::{Input, Outputs, Written};
@@ -62,7 +62,7 @@ const USUAL_SLOWDOWN: [f64; 2] = [1.6, 2.4];
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
     let (profile, exit) = match arguments.profiled.subject()? {
-        Subject::Program(launch) => run_twice(arguments, launch)?,
+        Subject::Program(program) => run_twice(arguments, program)?,
         Subject::Process(..) if arguments.once || arguments.prepare.is_some() => {
             anyhow::bail!(
                 "--once and --prepare are for programs that are launched; leave them out with --pid"
@@ -83,10 +83,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// Both runs of a program that we launch: what came of them, and how it ended.
-fn run_twice(arguments: &Arguments, launch: Launch) -> anyhow::Result<(Profile, Exit)> {
+fn run_twice(arguments: &Arguments, program: &Program) -> anyhow::Result<(Profile, Exit)> {
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
-    let (mut profile, first) = first_run(arguments, launch, &input, &outputs)?;
+    let (mut profile, first) = first_run(arguments, program.launch(), &input, &outputs)?;
     let interrupted = signals::interruption();
     let mut exit = profile.runs[0].exit;
     if arguments.once {
@@ -96,7 +96,7 @@ fn run_twice(arguments: &Arguments, launch: Launch) -> anyhow::Result<(Profile, 
     } else if interrupted.is_some() {
         profile.runs[0].warnings.push("the program was interrupted, and not run again for counting".into());
     } else {
-        match second_run(arguments, &input, &outputs, (&profile.runs[0], &first)) {
+        match second_run(arguments, program.launch(), &input, &outputs, (&profile.runs[0], &first)) {
             Ok(counted) => {
                 profile.append(counted);
                 if let Some(signal) = signals::interruption() {
@@ -131,14 +131,12 @@ fn first_run(
 /// The run that counts, after the first one, of which `first` tells what it wrote.
 fn second_run(
     arguments: &Arguments,
+    mut launch: Launch,
     input: &Input,
     outputs: &Outputs,
     first: (&Run, &Written),
 ) -> anyhow::Result<Profile> {
     prepare::run(arguments.prepare.as_deref())?;
-    let Subject::Program(mut launch) = arguments.profiled.subject()? else {
-        anyhow::bail!("only a program that we launch runs twice");
-    };
     let (stdin, other_input) = input.again()?;
     launch.stdin = stdin;
     let ends = outputs.again(first.1).context("cannot capture the output of the counting run")?;

@@ -36,8 +36,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
     let options = arguments.sampling.options();
     let (profile, exit) = match arguments.profiled.subject()? {
-        Subject::Program(launch) => {
-            let profile = recording::record(launch, |stopped| timewise_sampler::record(stopped, &options))?;
+        Subject::Program(program) => {
+            let profile =
+                recording::record(program.launch(), |stopped| timewise_sampler::record(stopped, &options))?;
             let exit = profile.runs[0].exit;
             (profile, exit)
         }
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// If it cannot be sampled.
 pub fn attach(pid: i32, time: Duration, options: &Options) -> Result<Profile, SampleError> {
     attachable::exists(pid)?;
-    signals::observe();
+    signals::outlive();
     let _shown = progress::show_until("sampling", Some(time));
     timewise_sampler::attach(pid, time, options, enough)
 }

@@ -13,8 +13,9 @@ const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, 
 static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
 
 /// From now on these signals do not end us. They are passed on to the program, except that a terminal's
-/// interrupt reaches it by itself. One that we were told to ignore stays ignored.
-fn outlive() {
+/// interrupt reaches it by itself; where there is none that we launched, they ask us to let go of the one that we
+/// observe. One that we were told to ignore stays ignored.
+pub fn outlive() {
     for signal in STOPPING {
         // SAFETY: both structures are live and valid; the handler stores a number and makes system
         // calls, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
@@ -58,11 +59,6 @@ pub fn leave_to(pid: i32) {
     PROGRAM.store(pid, Ordering::SeqCst);
 }
 
-/// From now on these signals ask us to let go of a program that ran before we came.
-pub fn observe() {
-    outlive();
-}
-
 /// The program has ended: its process id may soon be another's.
 pub fn program_ended() {
     PROGRAM.store(0, Ordering::SeqCst);
@@ -81,24 +77,12 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
     let pid = PROGRAM.load(Ordering::SeqCst);
     if pid == 0 && repeated {
         // Whoever asks twice while nothing runs does not want to wait for the profile.
-        end_by(signal);
+        timewise_target::end::by_signal(signal);
     }
     // SAFETY: the kernel gives a valid structure.
     let by_terminal = unsafe { (*about).si_code } == libc::SI_KERNEL;
     if pid > 0 && !by_terminal {
         // SAFETY: takes no memory.
         unsafe { libc::kill(pid, signal) };
-    }
-}
-
-/// Ends this process by `signal`, without a core file of our own. Returns if the signal does not
-/// end processes.
-pub fn end_by(signal: i32) {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `none` is a live structure; the other calls take no memory.
-    unsafe {
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
     }
 }

@@ -19,8 +19,8 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Writes `text` and a line's end, unless we are to be quiet. Whoever closed our standard error, or filled the disk behind it, does
-/// not want to know.
+/// Writes `text` and a line's end, unless we are to be quiet. Whoever closed our standard error, or filled the disk
+/// behind it, does not want to know.
 pub fn say(text: impl Display) {
     if !is_quiet() {
         write(text);

@@ -46,6 +46,25 @@ fn counts_are_those_between_attaching_and_letting_go() {
     assert_eq!(step["calls"], 123_456, "{step}");
 }
 
+/// Attached to in a function that is nearly all it does and that calls nothing, it returns to a call that was not made
+/// under count; those that are made cost what they execute.
+#[test]
+fn calls_of_the_function_that_was_attached_to_cost_what_they_execute() {
+    let place = Place::new();
+    place.write("spin.c", include_str!("programs/spin.c"));
+    let outcome = place.shell(
+        "cc -O1 -g spin.c -o spin && { ./spin & pid=$!; } && sleep 0.3
+         timewise count --pid $pid --for 700ms && timewise verify && wait $pid",
+    );
+    assert_unharmed(&outcome);
+    let report = place.shell("timewise report --by call --format json");
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let spin = report["rows"].as_array().unwrap().iter().find(|row| row["callee"] == "spin").unwrap();
+    let [calls, cost] = ["calls", "instructions_total"].map(|name| spin[name].as_u64().unwrap());
+    // Four instructions a round at least; the last call is still under way at the end.
+    assert!(calls > 2 && cost >= (calls - 1) * 200_000 * 4, "{spin}");
+}
+
 #[test]
 fn threads_in_all_kinds_of_states_see_nothing_of_it() {
     let place = Place::new();

@@ -246,6 +246,12 @@ fn bad_usage() {
     assert_eq!(place.shell("timewise nonsense").status, Some(2));
     assert_eq!(place.shell("timewise run").status, Some(125));
     assert_eq!(place.shell("timewise run --frequency 0 -- true").status, Some(125));
+    assert_eq!(place.shell("timewise branches --nonsense -- true").status, Some(125));
+    assert_eq!(
+        place.shell("timewise report --by foo").stderr,
+        "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, path, instruction, \
+         line, waiting]; a similar value exists: 'loop'; see --help\n"
+    );
     for command in ["", "run", "sample", "count", "report", "annotate", "doctor"] {
         let outcome = place.shell(&format!("timewise {command} --help"));
         assert_eq!(outcome.status, Some(0));

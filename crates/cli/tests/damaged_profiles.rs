@@ -73,7 +73,7 @@ fn damage(whole: &[u8], random: &mut Random) -> Vec<u8> {
 /// Asks everything that a command can ask of a profile.
 fn ask(profile: &Profile, former: &Analysis) {
     let analysis = Analysis::new(profile, None);
-    for by in [By::Function, By::Loop, By::Call, By::Block, By::Instruction, By::Line, By::Waiting] {
+    for by in By::ALL {
         listing::report(&analysis, by, Some(25), Style::default());
         json::report(&analysis, by).unwrap();
         csv::report(&analysis, by).unwrap();

@@ -1,0 +1,139 @@
+//! `timewise paths`: how often control goes along each path through functions.
+
+mod following;
+
+use crate::arguments::{Output, Program};
+use crate::twice::{Input, Outputs, Written};
+use crate::{progress, reading, recording};
+use anyhow::{Context, ensure};
+use following::{Followed, follow};
+use std::path::PathBuf;
+use timewise_flow::Analysis;
+use timewise_paths::Method;
+use timewise_profile::{Exit, Profile};
+use timewise_report::number::grouped;
+use timewise_target::launch::Launch;
+
+/// Count how often a program goes along each path through its functions
+#[derive(clap::Args)]
+#[command(after_help = "\
+A path goes from where a function is entered, or a loop's next round begins, to where the function
+is left, or the round ends. The program runs twice: first its edges are counted, then its paths.
+Standard input is read once and given to it twice; only what the first run writes is shown.
+
+Paths whose counts the edges tell, and in functions with too many paths those over edges that are
+hardly ever taken, are not counted (targeted path profiling), unless --all asks for that.
+
+Examples:
+  timewise paths -- ./app input
+  timewise report --by path
+  timewise paths --all -o all.tw -- ./app input
+  timewise paths --edges counted.tw -- ./app input    run once, with edges counted before
+
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
+127 if there is none. Where paths are counted: docs/paths.md.")]
+pub struct Arguments {
+    #[command(flatten)]
+    output: Output,
+    /// Count all paths
+    #[arg(long, conflicts_with_all = ["cold", "disconnect"])]
+    all: bool,
+    /// Take an edge for cold that has less than so many percent of the executions of where it comes from
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = clap::value_parser!(u32).range(0..=50))]
+    cold: u32,
+    /// Count a loop's rounds apart from what is around it if it is entered in less than so many percent of them
+    #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = clap::value_parser!(u32).range(0..=100))]
+    disconnect: u32,
+    /// Take the counts of edges from this profile, and run the program once
+    #[arg(long, value_name = "FILE")]
+    edges: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Runs the command, to the end of the program.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    arguments.output.begin()?;
+    let method = match arguments.all {
+        true => Method::All,
+        false => Method::Targeted { cold: arguments.cold, disconnect: arguments.disconnect },
+    };
+    let input = Input::of_process()?;
+    let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
+    let (mut profile, first) = match &arguments.edges {
+        Some(file) => {
+            let profile = reading::load(file)?;
+            ensure!(
+                !profile.edge_counts.is_empty(),
+                "'{}' holds no counts of edges; count them with: timewise count -o {0} -- PROGRAM",
+                file.display()
+            );
+            (profile, None)
+        }
+        None => {
+            let (profile, written) = count(arguments.program.launch(), &input, &outputs)?;
+            (profile, Some(written))
+        }
+    };
+    let mut launch = arguments.program.launch();
+    let ends = match &first {
+        None => {
+            launch.stdin = input.first().context("cannot pass on standard input")?;
+            outputs.first()
+        }
+        Some(first) => {
+            launch.stdin = input.again()?.0;
+            outputs.again(first)
+        }
+    };
+    let ends = ends.context("cannot pass on standard output and error")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    let followed = {
+        let analysis = Analysis::new(&profile, None);
+        let _shown = progress::show("counting paths");
+        follow(&analysis, method, launch)?
+    };
+    ends.record.finish();
+    let exit = if first.is_some() { profile.runs[0].exit } else { followed.exit };
+    profile.paths = followed.paths.clone();
+    profile.runs[0].warnings.extend(followed.warnings.iter().cloned());
+    recording::keep(profile, &arguments.output, |profile| summary(profile, &followed))?;
+    Ok(exit)
+}
+
+/// The run whose edges are counted, and which the user sees.
+fn count(mut launch: Launch, input: &Input, outputs: &Outputs) -> anyhow::Result<(Profile, Written)> {
+    let ends = outputs.first().context("cannot pass on standard output and error")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    launch.stdin = input.first().context("cannot pass on standard input")?;
+    let options = timewise_engine::Options { calls: false, ..timewise_engine::Options::default() };
+    let profile = recording::record(launch, |stopped| crate::count::watch(stopped, &options));
+    let written = ends.record.finish();
+    Ok((profile?, written))
+}
+
+/// What was counted, in a few words.
+fn summary(profile: &Profile, followed: &Followed) -> String {
+    let Followed { routines, counted, bounded, cold, strayed, definite, elapsed, .. } = followed;
+    let taken = counted + bounded + cold;
+    let share = |of: u64| 100.0 * of as f64 / taken.max(1) as f64;
+    let mut text = format!(
+        "followed in {:.2} s: {} paths through {} functions, taken {} times: {:.1} % counted, {:.1} % told by \
+         edges, {:.1} % not told apart",
+        elapsed.as_secs_f64(),
+        grouped(profile.paths.len() as u64),
+        grouped(*routines),
+        grouped(taken),
+        share(*counted),
+        share(*bounded),
+        share(*cold),
+    );
+    if let Some(definite) = definite {
+        text += &format!("; {:.2} % of all flow is attributed to the paths that it took", 100.0 * definite);
+    }
+    if *strayed > 0 {
+        text += &format!("; {} went where edges were not counted", grouped(*strayed));
+    }
+    text += "\nthe counters are kept by timewise, from the stream of all that was executed";
+    recording::with_warnings(text, &profile.runs[0])
+}

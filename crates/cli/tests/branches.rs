@@ -1,0 +1,90 @@
+//! `timewise branches`: programs that run already, threads that block all signals, and what is not traced.
+
+mod command;
+
+use command::{Outcome, Place};
+
+/// Whatever a process that is traced has mapped, or opened.
+const TRACES: &str = "^2[0-9a-f]{11}-|memfd:timewise";
+
+fn build(place: &Place, source: &str, program: &str) {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let built = place.shell(&format!("cc -O1 -g -pthread '{folder}/{source}' -o {program}"));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+}
+
+/// Whether events are refused here, which is no fault.
+fn refused(outcome: &Outcome) -> bool {
+    outcome.stderr.contains("cannot open performance events")
+}
+
+/// How often branches of a program were seen.
+fn seen_in(place: &Place, program: &str) -> u64 {
+    let profile = place.profile();
+    let is_its = |at: timewise_profile::Place| {
+        profile.modules[at.module.index()].path.ends_with(format!("/{program}").as_bytes())
+    };
+    profile.taken_branches.iter().filter(|branch| is_its(branch.from)).map(|branch| branch.count).sum()
+}
+
+#[test]
+fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
+    let place = Place::new();
+    build(&place, "../../suite/torture/crowd.c", "crowd");
+    let outcome = place.shell(&format!(
+        "./crowd 15 quiet & pid=$!; sleep 0.5; failed=0
+         for i in 1 2; do
+           timewise branches -F 1000 --pid $pid --for 500ms || failed=1
+           grep -E '{TRACES}' /proc/$pid/maps && failed=2
+           ls -l /proc/$pid/fd | grep perf_event && failed=3
+         done
+         wait $pid && exit $failed"
+    ));
+    if refused(&outcome) {
+        return;
+    }
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+    assert!(!outcome.stderr.contains("stays in the program's memory"), "{}", outcome.stderr);
+    assert!(seen_in(&place, "crowd") > 100, "{}", outcome.stderr);
+}
+
+#[test]
+fn whoever_is_killed_leaves_the_program_running() {
+    let place = Place::new();
+    build(&place, "../../suite/torture/crowd.c", "crowd");
+    let outcome = place.shell(&format!(
+        "./crowd 4 quiet & pid=$!; sleep 0.5
+         '{}' branches -F 2000 --pid $pid --for 1m & own=$!
+         until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
+         sleep 0.5; kill -KILL $own; wait $pid",
+        env!("CARGO_BIN_EXE_timewise")
+    ));
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+}
+
+#[test]
+fn threads_that_block_all_signals_are_traced() {
+    let place = Place::new();
+    build(&place, "tests/programs/masked.c", "masked");
+    let outcome = place.shell("timewise branches -F 1000 -- ./masked");
+    if refused(&outcome) {
+        return;
+    }
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(seen_in(&place, "masked") > 100, "{}", outcome.stderr);
+}
+
+#[test]
+fn what_is_not_traced_is_told() {
+    let place = Place::new();
+    let outcome = place.shell(
+        "timewise branches -- sh -c 'i=0; (while [ $i -lt 200000 ]; do i=$((i+1)); done); exec sleep 1'",
+    );
+    if refused(&outcome) {
+        return;
+    }
+    assert!(outcome.stderr.contains("it executed"), "{}", outcome.stderr);
+    let outcome =
+        place.shell("timewise branches -- sh -c '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); :'");
+    assert!(outcome.stderr.contains("processes that it made took"), "{}", outcome.stderr);
+}
