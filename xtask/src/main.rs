@@ -6,6 +6,7 @@ mod confine;
 mod counter;
 mod dist;
 mod fuzz;
+mod generate;
 mod profiler;
 mod suite;
 mod tidy;
@@ -39,6 +40,9 @@ enum Chore {
     Confine(confine::Options),
     /// Makes one static executable to carry, in an archive with its manual pages and completions
     Dist(dist::Options),
+    /// Makes files of the repository that a program makes
+    #[command(subcommand)]
+    Generate(generate::Command),
     /// Measures timewise itself
     #[command(subcommand)]
     Bench(bench::Command),
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(command) => fuzz::run(&root(), &command),
         Chore::Dist(options) => dist::run(&root(), &options),
         Chore::Confine(options) => confine::run(&options),
+        Chore::Generate(command) => generate::run(&root(), &command),
         Chore::Bench(command) => bench::run(&root(), command),
     };
     match done {

@@ -67,24 +67,28 @@ fn record(root: &Path, options: &Options, timewise: &Path, file: &Path) -> Resul
     Ok(())
 }
 
+/// What a sample takes in a file at most, so far as none was seen.
+const SAMPLE_BYTES: u64 = 50;
+
 /// Repeats the samples, as a longer run of the same would have taken them, until the file has this size.
 fn enlarge(mut profile: Profile, file: &Path, bytes: u64) -> Result<Profile> {
     let samples = profile.samples.clone();
+    ensure!(!samples.is_empty(), "a profile without samples");
     let run_ns = profile.runs.first().context("a profile without a run")?.elapsed_ns.max(1);
-    let small = file.metadata()?.len();
     profile.save(file)?;
-    let mut repetitions = 1;
-    while file.metadata()?.len() < bytes {
-        let length = file.metadata()?.len();
-        let each = (length.saturating_sub(small) / repetitions).max(samples.len() as u64 * 25);
-        let more = ((bytes - length) / each.max(1)).max(1);
-        for _ in 0..more {
-            let later =
-                |sample: &Sample| Sample { time_ns: sample.time_ns + repetitions * run_ns, ..*sample };
-            profile.samples.extend(samples.iter().map(later));
-            repetitions += 1;
-        }
+    let small = file.metadata()?.len();
+    let mut length = small;
+    while length < bytes {
+        let added = profile.samples.len() - samples.len();
+        let each = (length - small).checked_div(added as u64).unwrap_or(SAMPLE_BYTES).max(1);
+        let more = ((bytes - length) / each) as usize + 1;
+        profile.samples.extend((added..added + more).map(|number| {
+            let sample = &samples[number % samples.len()];
+            let repetition = (number / samples.len()) as u64 + 1;
+            Sample { time_ns: sample.time_ns + repetition * run_ns, ..*sample }
+        }));
         profile.save(file)?;
+        length = file.metadata()?.len();
     }
     Ok(profile)
 }

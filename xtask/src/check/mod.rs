@@ -13,6 +13,7 @@ mod exports;
 mod html;
 mod imports;
 mod native;
+mod paths;
 mod perf;
 mod segments;
 mod singlestep;
@@ -54,6 +55,8 @@ pub enum Command {
     Import(imports::Options),
     /// What is replayed from streams was counted as often, and no program is changed by streaming
     Streams(streams::Options),
+    /// PP counts the paths that were taken, and TPP finds out nearly all of them; the tables of the paper
+    Paths(paths::Options),
     /// The stressors of stress-ng find no fault in what the system does for them under count
     Stress(stress::Options),
     /// Sampling by stops changes no program and sees what performance events see
@@ -83,6 +86,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
         Command::Streams(options) => streams::run(root, &options),
+        Command::Paths(options) => paths::run(root, &options),
         Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Upstream(options) => upstream::run(root, &options),

@@ -20,8 +20,8 @@ pub struct Options {
     seconds: u32,
 }
 
-/// What an engine can get wrong; `icache` rewrites the code that it runs, `far-branch` makes a million functions all over
-/// the address space.
+/// What an engine can get wrong; `icache` rewrites the code that it runs, `far-branch` makes a million functions all
+/// over the address space.
 const STRESSORS: [&str; 33] = [
     "signal",
     "signest",
@@ -58,8 +58,8 @@ const STRESSORS: [&str; 33] = [
     "far-branch",
 ];
 
-/// What a stressor may take longer than it was told to before it counts as hung: some wait for what they began, and some have much
-/// code to begin with.
+/// What a stressor may take longer than it was told to before it counts as hung: some wait for what they began, and
+/// some have much code to begin with.
 const GRACE_SECONDS: u32 = 120;
 
 /// The warning that says no more than that a profile is kept small.

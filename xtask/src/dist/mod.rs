@@ -5,6 +5,7 @@
 
 mod alone;
 mod archive;
+mod notices;
 
 use crate::counter::target_folder;
 use alone::Kernel;
@@ -39,6 +40,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let name = format!("timewise-{}-x86_64-linux", version(&program)?);
     let folder = target_folder(root).join("dist").join(&name);
     archive::fill(root, &program, &folder)?;
+    fs::write(folder.join("LICENCES-OF-OTHERS"), notices::notices(root, TARGET)?)?;
     if options.check {
         for kernel in [Kernel::Own, Kernel::OfVersion4_9] {
             println!("alone, {kernel}: {}", alone::run_alone(&folder, kernel)?);

@@ -4,14 +4,16 @@
 mod breakpoints;
 mod edges;
 mod overlap;
+mod subject;
 
 use self::breakpoints::{Breakpoints, Sums};
 use self::edges::Edges;
 use self::overlap::Agreement;
+use self::subject::Subject;
 use super::{fix_addresses, stops, torture};
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
-use crate::suite::{self, Size, Workload};
+use crate::suite::Size;
 use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::Path;
@@ -36,8 +38,14 @@ pub struct Options {
     /// Workloads of the suite
     names: Vec<String>,
     /// Only whether the torture programs do as natively; names are theirs then
-    #[arg(long)]
+    #[arg(long, conflicts_with = "small")]
     torture: bool,
+    /// Some kernels of the suite instead of workloads, compiled here: half a minute
+    #[arg(long)]
+    small: bool,
+    /// Print so many branches, whose shares differ most, of each workload
+    #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
+    differences: usize,
     /// Traces per second
     #[arg(short = 'F', long, default_value_t = 5000)]
     frequency: u32,
@@ -66,23 +74,24 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
     let scratch = target_folder(root).join("branches");
     std::fs::create_dir_all(&scratch)?;
-    let names = match options.names.is_empty() {
-        true => CHECKED.map(String::from).to_vec(),
-        false => options.names.clone(),
-    };
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }
+    let subjects = match (options.small, options.names.is_empty()) {
+        (true, _) => subject::small(root, &scratch)?,
+        (_, true) => subject::workloads(root, &CHECKED.map(String::from), options)?,
+        _ => subject::workloads(root, &options.names, options)?,
+    };
     // Some branches depend on where things lie.
     fix_addresses()?;
     println!("{:12} {} {}", "workload", Agreement::TITLES, Breakpoints::TITLES);
     let (mut bad, mut sums) = (Vec::new(), Sums::default());
     let confirm = options.confirm.to_string();
-    for workload in suite::select(root, &names)? {
+    for subject in subjects {
         let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
         let execute = |words: &[&str], name: &str| {
             let file = scratch.join(name);
-            let recorded = profile(&workload, words, &file, root, &timewise, options)?;
+            let recorded = profile(&subject, words, &file, &timewise)?;
             std::fs::remove_file(&file)?;
             anyhow::Ok(recorded)
         };
@@ -92,16 +101,19 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let agreement =
             Agreement::between(&exact, [&Edges::traced(&traced, false), &Edges::traced(&traced, true)]);
         let breakpoints = Breakpoints::said(&said);
-        println!("{:12} {agreement} {breakpoints}", workload.name);
+        println!("{:12} {agreement} {breakpoints}", subject.name());
         for (edge, times) in agreement.never_taken.iter().take(5) {
             println!("             never taken: {edge}, traced {times} times");
         }
+        for difference in agreement.differences.iter().take(options.differences) {
+            println!("             {difference}");
+        }
         let needs_few = breakpoints.reached * MOST_OF_ITS_OWN < breakpoints.without_evaluation;
         if agreement.share_never_taken() > RARE
-            || agreement.within_functions[1] < options.within
+            || agreement.within_functions[0] < options.within
             || !needs_few
         {
-            bad.push(workload.name.clone());
+            bad.push(subject.name().to_string());
         }
         sums.add(&agreement, &breakpoints);
     }
@@ -130,22 +142,11 @@ fn torture(root: &Path, timewise: &Path, scratch: &Path, options: &Options) -> R
     Ok(())
 }
 
-/// What a command of `timewise` records of a workload, whose output must be its own, and what it says.
-fn profile(
-    workload: &Workload,
-    command: &[&str],
-    file: &Path,
-    root: &Path,
-    timewise: &Path,
-    options: &Options,
-) -> Result<(Profile, String)> {
-    let work = suite::work_folder(root)?;
+/// What a command of `timewise` records of a program, whose output must be its own, and what it says.
+fn profile(subject: &Subject, command: &[&str], file: &Path, timewise: &Path) -> Result<(Profile, String)> {
     let [tool, place] = [timewise, file].map(|path| path.to_string_lossy());
     let words = [&[&*tool], command, &["-o", &*place, "--"]].concat();
     let words: Vec<String> = words.into_iter().map(String::from).collect();
-    let done = suite::execute(workload, options.size, &work, &words, options.limit)?;
-    let as_natively =
-        workload.is_success(done.status.code().unwrap_or(-1)) && done.output == workload.output(options.size);
-    ensure!(as_natively, "{}: {} or another output\n{}", workload.name, done.status, done.last_words());
-    Ok((Profile::load(file)?, done.errors))
+    let said = subject.execute(&words)?;
+    Ok((Profile::load(file)?, said))
 }

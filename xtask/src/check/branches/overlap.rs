@@ -18,6 +18,8 @@ pub struct Agreement {
     /// Overlap of the shares within each function, weighted by how many branches are taken in it; as seen and by
     /// weight.
     pub within_functions: [f64; 2],
+    /// Branches by how far their shares are apart, furthest first, in words.
+    pub differences: Vec<String>,
     /// Traced, but in truth never taken; the most frequent first.
     pub never_taken: Vec<(Edge, u64)>,
 }
@@ -44,6 +46,7 @@ impl Agreement {
             whole_program: both.map(|traced| overlap(&whole(exact), &whole(traced))),
             floor: floor(exact, total),
             within_functions: both.map(|traced| within_functions(exact, traced)),
+            differences: differences(exact, both),
             never_taken,
         }
     }
@@ -71,6 +74,36 @@ impl fmt::Display for Agreement {
         )
     }
 }
+
+/// Branches by how far their shares are apart as they were seen.
+fn differences(exact: &Edges, both: [&Edges; 2]) -> Vec<String> {
+    let [truth, seen, weighted] = [exact, both[0], both[1]].map(|edges| edges.total().max(1) as f64);
+    let share = |edges: &Edges, edge: &Edge, total: f64| {
+        100.0 * edges.times.get(edge).copied().unwrap_or_default() as f64 / total
+    };
+    let mut rows: Vec<(f64, f64, f64, &Edge)> = exact
+        .times
+        .keys()
+        .map(|edge| {
+            (share(exact, edge, truth), share(both[0], edge, seen), share(both[1], edge, weighted), edge)
+        })
+        .collect();
+    rows.sort_by(|one, other| {
+        let apart = |row: &(f64, f64, f64, &Edge)| (row.0 - row.1).abs();
+        apart(other).total_cmp(&apart(one)).then_with(|| one.3.cmp(other.3))
+    });
+    let function = |edge: &Edge| {
+        let before = exact.functions.range(..=edge.from.clone()).next_back();
+        before.filter(|(start, _)| start.0 == edge.from.0).map_or("?", |(_, name)| name.as_str())
+    };
+    let row = |(truth, seen, weighted, edge): &(f64, f64, f64, &Edge)| {
+        format!("{truth:6.2} % {seen:6.2} % {weighted:6.2} %  {edge}  {}", function(edge))
+    };
+    rows.iter().take(MOST_DIFFERENCES).map(row).collect()
+}
+
+/// Differences that are ever of interest.
+const MOST_DIFFERENCES: usize = 1000;
 
 /// Times by branch.
 type Times<'a> = HashMap<&'a Edge, u64>;

@@ -1,0 +1,181 @@
+//! `cargo xtask check paths`: of every function of a workload, the paths that PP counts are those that were taken;
+//! and what TPP finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
+
+use crate::counter::{build_example_of, target_folder};
+use crate::suite::{self, Expected, Size, execute};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::path::Path;
+
+/// What to check.
+#[derive(Args)]
+pub struct Options {
+    /// Workloads; all of one thread that are neither servers nor process trees if none is named
+    names: Vec<String>,
+    /// Size of the input
+    #[arg(long, value_enum, default_value_t = Size::Test)]
+    size: Size,
+    /// Seconds after which a program counts as hung
+    #[arg(long, default_value_t = 600)]
+    limit: u32,
+    /// Fail if TPP(5,15) attributes less of the flow to the paths that it took, on average
+    #[arg(long, default_value_t = 0.988)]
+    least_definite: f64,
+}
+
+/// As the example names them.
+const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
+
+/// What the example reported.
+struct Report(String);
+
+impl Report {
+    fn number(&self, name: &str) -> Result<f64> {
+        let line = self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let line = line.with_context(|| format!("no {name} in the report"))?;
+        line.parse().with_context(|| format!("{name} {line}"))
+    }
+
+    fn of(&self, method: &str, name: &str) -> Result<f64> {
+        self.number(&format!("{method} {name}"))
+    }
+
+    /// A number for each method.
+    fn each(&self, name: impl Fn(&str) -> Result<f64>) -> Result<Vec<f64>> {
+        METHODS.iter().map(|method| name(method)).collect()
+    }
+
+    /// About how many instructions a method executes for each that the program does: counting takes 3, in a hash
+    /// table 5.2 times that (table 1).
+    fn overhead(&self, method: &str) -> Result<f64> {
+        let of = |name| self.of(method, name);
+        let counts = of("array_counts")? + of("cold_counts")? + 5.2 * of("hash_counts")?;
+        Ok((of("adds")? + of("sets")? + 3.0 * counts) / self.number("instructions")?.max(1.0))
+    }
+
+    fn faults(&self) -> Result<Vec<String>> {
+        let mut faults = Vec::new();
+        for (name, wanted) in [("whole", 1.0), ("PP wrong", 0.0)] {
+            let found = self.number(name)?;
+            if found != wanted {
+                faults.push(format!("{name}: {found}"));
+            }
+        }
+        for method in METHODS {
+            let senseless = self.of(method, "senseless")?;
+            if senseless != 0.0 {
+                faults.push(format!("{method} counted {senseless} paths that there are none of"));
+            }
+        }
+        Ok(faults)
+    }
+}
+
+/// Prints tables with a row for each workload; what is wrong stands below.
+///
+/// # Errors
+/// If PP counts other paths than were taken, or TPP finds out too little.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    let scratch = target_folder(root).join("paths");
+    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let program = build_example_of(root, "timewise-paths", "paths")?;
+    let file = scratch.join("report");
+    let prefix = [&program, &file].map(|path| path.to_string_lossy().into_owned());
+    let work = suite::work_folder(root)?;
+    let mut expected = Expected::open(&work)?;
+    let mut workloads = suite::select(root, &options.names)?;
+    if options.names.is_empty() {
+        workloads.retain(suite::Workload::is_single_threaded);
+    }
+    let (mut reports, mut faults) = (Vec::new(), Vec::new());
+    for workload in &workloads {
+        std::fs::write(&file, "")?;
+        let executed = execute(workload, options.size, &work, &prefix, options.limit)?;
+        let verdict = expected.judge(workload, options.size, &executed, false)?;
+        let report = Report(std::fs::read_to_string(&file)?);
+        let found = report.faults().unwrap_or_else(|error| vec![error.to_string()]);
+        println!("{:16} {verdict}", workload.name);
+        if !verdict.is_good() || !found.is_empty() {
+            faults.push(format!("{}: {verdict} {}", workload.name, found.join("; ")));
+        }
+        if found.is_empty() {
+            reports.push((workload.name.as_str(), report));
+        }
+    }
+    tables(&reports)?;
+    let definite: Result<Vec<f64>> =
+        reports.iter().map(|(_, report)| report.of("TPP(5,15)", "definite")).collect();
+    let definite = mean(&definite?);
+    println!(
+        "\n{} workloads. Paths that strayed from the edges of the run before are in no table; blocks are unequal that \
+         the two runs executed unequally often, or that strayed paths have",
+        reports.len()
+    );
+    ensure!(faults.is_empty(), "{} of the workloads went wrong:\n{}", faults.len(), faults.join("\n"));
+    ensure!(
+        reports.is_empty() || definite >= options.least_definite,
+        "TPP(5,15) attributes {definite:.4} of the flow to the paths that it took, not {}",
+        options.least_definite
+    );
+    Ok(())
+}
+
+/// A figure of a method.
+type Figure = fn(&Report, &str) -> Result<f64>;
+
+/// How a figure is printed.
+type Shown = fn(f64) -> String;
+
+fn tables(reports: &[(&str, Report)]) -> Result<()> {
+    let percent: Shown = |value| format!("{:.2} %", 100.0 * value);
+    let whole: Shown = |value| format!("{value:.0}");
+    let parts: [(&str, Figure, Shown); 6] = [
+        ("attribution of definite flow (tables 2 and 3)", |r, m| r.of(m, "definite"), percent),
+        ("instructions for it, about, of those of the program", |r, m| r.overhead(m), percent),
+        (
+            "of paths taken, those counted in a hash table (table 1)",
+            |r, m| share(r, m, "hash_counts"),
+            percent,
+        ),
+        ("of paths taken, those that edges tell (figure 3)", |r, m| share(r, m, "obvious"), percent),
+        ("paths with a number (table 4)", |r, m| r.of(m, "numbered"), whole),
+        ("functions that count in a hash table (figure 9)", |r, m| r.of(m, "hashed_routines"), whole),
+    ];
+    for (title, figure, shown) in parts {
+        println!("\n{title}");
+        let row = |name: &str, cells: &[f64]| {
+            let cells: Vec<String> = cells.iter().map(|&cell| format!("{:>12}", shown(cell))).collect();
+            println!("{name:16}{}", cells.concat());
+        };
+        println!("{:16}{}", "", METHODS.map(|method| format!("{method:>12}")).concat());
+        let mut all = vec![Vec::new(); METHODS.len()];
+        for (name, report) in reports {
+            let cells = report.each(|method| figure(report, method))?;
+            row(name, &cells);
+            all.iter_mut().zip(cells).for_each(|(all, cell)| all.push(cell));
+        }
+        row("mean", &all.iter().map(|cells| mean(cells)).collect::<Vec<_>>());
+    }
+    println!(
+        "\n{:16}{:>16}{:>16}{:>10}{:>10}{:>8}",
+        "", "instructions", "paths taken", "strayed", "unequal", "M/s"
+    );
+    for (name, report) in reports {
+        let number = |name| report.number(name);
+        let (instructions, paths, strayed) = (number("instructions")?, number("paths")?, number("strayed")?);
+        let unequal = number("unequal")?;
+        let speed = instructions / number("microseconds")?.max(1.0);
+        println!("{name:16}{instructions:16.0}{paths:16.0}{strayed:10.0}{unequal:10.0}{speed:8.1}");
+    }
+    Ok(())
+}
+
+/// Part of the paths that a method sees, of which there are more where it cuts more.
+fn share(report: &Report, method: &str, name: &str) -> Result<f64> {
+    let of = |name| report.of(method, name);
+    Ok(of(name)? / (of("counted")? + of("obvious")? + of("cold_counts")?).max(1.0))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
