@@ -155,12 +155,13 @@ impl Family {
         now_ns.saturating_sub(std::mem::replace(&mut thread.sampled_ns, now_ns))
     }
 
-    /// Sees to it that the code at this address is known, while a thread of the process stands there.
-    pub fn place(&mut self, pid: i32, address: u64, records: &mut Records) {
+    /// Sees to it that the code at this address is known to whatever is recorded after this at the same moment,
+    /// while a thread of the process stands there.
+    pub fn place(&mut self, pid: i32, address: u64, now_ns: u64, records: &mut Records) {
         if let Some(process) = self.processes.get_mut(&pid)
             && !process.mappings.iter().any(|m| (m.address..m.address + m.length).contains(&address))
         {
-            process.read_mappings(pid, monotonic_ns(), records);
+            process.read_mappings(pid, now_ns, records);
         }
     }
 

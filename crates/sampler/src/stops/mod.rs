@@ -157,9 +157,11 @@ impl Sampler {
         }
     }
 
-    /// Asks a thread to stop, unless it was asked already.
+    /// Asks a thread to stop; if it was asked already, for this purpose from now on.
     fn ask_one(&mut self, pid: i32, tid: i32, purpose: Purpose) -> Result<(), i32> {
-        if self.pending.iter().any(|pending| pending.halt.tid() == tid) {
+        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.halt.tid() == tid) {
+            // What it was last seen to do is what it most likely does when it stops.
+            pending.purpose = purpose;
             return Ok(());
         }
         let asked = Instant::now();
@@ -221,7 +223,7 @@ impl Sampler {
         let mut stack = (Vec::new(), None);
         if wanted && weight_ns > 0 {
             stack = self.callers(pid, &held);
-            self.family.place(pid, registers.rip, &mut self.records);
+            self.family.place(pid, registers.rip, time_ns, &mut self.records);
         }
         self.release(held, Purpose::Sample { processor });
         if !wanted || weight_ns == 0 {

@@ -54,14 +54,14 @@ impl Sleepers {
     /// callers they wait, with what is known without: what can be followed in so many bytes of the stack.
     pub fn look(
         &mut self,
-        family: &Family,
+        family: &mut Family,
         now_ns: u64,
         stack_bytes: usize,
         records: &mut Records,
     ) -> Vec<RawSample> {
         let begun = cpu_time::of_this_thread();
         let mut unknown = Vec::new();
-        for (pid, tid, turns) in family.accounts() {
+        for (pid, tid, turns) in family.accounts().collect::<Vec<_>>() {
             let base_ns = not_waited_ns(turns, now_ns);
             let new = Sleeper { base_ns, told_ns: 0, untold_ns: 0, place: None, seen: true };
             let sleeper = self.threads.entry((pid, tid)).or_insert(new);
@@ -78,6 +78,9 @@ impl Sleepers {
                 sleeper.untold_ns = kept_ns;
             }
             let Some(sleep) = sleep else { continue };
+            if !known {
+                family.place(pid, sleep.instruction, now_ns, records);
+            }
             if !known && sleep.may_be_disturbed() {
                 unknown.push(sleep.sample(pid, tid, stack_bytes));
                 continue;
@@ -98,6 +101,13 @@ impl Sleepers {
         let pause = took.div_f64(COST_LIMIT).max(PAUSE);
         self.due_ns = now_ns + pause.as_nanos() as u64;
         unknown
+    }
+
+    /// Where a thread was found last is not known after all.
+    pub fn forget(&mut self, pid: i32, tid: i32) {
+        if let Some(sleeper) = self.threads.get_mut(&(pid, tid)) {
+            sleeper.place = None;
+        }
     }
 
     /// Records the rest, when there are no more looks: what was waited since the last one, too, by those who are

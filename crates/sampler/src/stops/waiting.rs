@@ -44,7 +44,7 @@ impl Sampler {
     /// Records what threads waited, each at the place where it waits, without a stop.
     fn note_sleepers(&mut self) {
         let now_ns = monotonic_ns();
-        for sleep in self.sleepers.look(&self.family, now_ns, self.stack_bytes, &mut self.records) {
+        for sleep in self.sleepers.look(&mut self.family, now_ns, self.stack_bytes, &mut self.records) {
             self.records.add(now_ns, Record::Waiting(sleep));
         }
     }
@@ -55,7 +55,7 @@ impl Sampler {
         if !self.sleepers.are_due(now_ns) {
             return;
         }
-        for sleep in self.sleepers.look(&self.family, now_ns, self.stack_bytes, &mut self.records) {
+        for sleep in self.sleepers.look(&mut self.family, now_ns, self.stack_bytes, &mut self.records) {
             if self.ask_one(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
                 self.records.add(now_ns, Record::Waiting(sleep));
             }
@@ -68,14 +68,14 @@ impl Sampler {
         let waits = held.in_system_call();
         let (user_callers, user_stack) = self.callers(pid, &held);
         if waits {
-            self.family.place(pid, held.registers().rip, &mut self.records);
+            self.family.place(pid, held.registers().rip, time_ns, &mut self.records);
         }
         self.release(held, Purpose::Callers);
         // It may have gone on before it was stopped; then it is found again if it waits again.
-        if waits {
-            let sample =
-                RawSample { user_callers, user_stack, ..RawSample::in_kernel(pid as u32, tid as u32) };
-            self.records.add(time_ns, Record::Waiting(sample));
+        if !waits {
+            return self.sleepers.forget(pid, tid);
         }
+        let sample = RawSample { user_callers, user_stack, ..RawSample::in_kernel(pid as u32, tid as u32) };
+        self.records.add(time_ns, Record::Waiting(sample));
     }
 }
