@@ -15,6 +15,7 @@
 //! - [`waiting`]: where threads waited;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first;
+//! - [`correlation`]: what paths tell that edges do not;
 //! - [`verify`]: whether a profile's counts are true to themselves and to the code.
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod analysis;
 pub mod attribute;
 pub mod call_sites;
 pub mod code;
+pub mod correlation;
 pub mod cost;
 pub mod dominators;
 pub mod frames;

@@ -2,6 +2,7 @@
 
 use crate::hints::{self, HintRow};
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
+use crate::path_hints::{self, PathHintRow};
 use crate::request::{By, Request};
 use crate::rows;
 use serde::Serialize;
@@ -18,6 +19,8 @@ struct Document<R> {
     clock: Option<ClockFacts>,
     measurement: Measurement,
     hints: Vec<HintRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path_hints: Vec<PathHintRow>,
     rows: R,
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn document<R: Serialize>(
 ) -> Result<String, serde_json::Error> {
     let (clock, measurement) = (clock(analysis), measurement(analysis));
     let hints = hints::rows(analysis);
-    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, hints, rows };
+    let path_hints = if by == By::Path { path_hints::rows(analysis) } else { Vec::new() };
+    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, hints, path_hints, rows };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -34,6 +34,7 @@ mod labels;
 pub mod listing;
 pub mod number;
 pub mod origin;
+mod path_hints;
 pub mod request;
 pub mod rows;
 mod short_name;

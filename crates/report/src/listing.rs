@@ -4,6 +4,7 @@ use crate::figures::{self, Figures};
 use crate::labels;
 use crate::number::{count, duration, figure, percent};
 use crate::origin;
+use crate::path_hints;
 use crate::request::{By, Request};
 use crate::rows::{self, Totalled};
 use crate::style::{Style, Tone};
@@ -38,6 +39,9 @@ pub fn report(
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
         out += &style.wrap(Tone::Faint, &rest);
+    }
+    if by == By::Path {
+        out += &path_hints::text(analysis, style);
     }
     out
 }
