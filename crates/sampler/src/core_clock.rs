@@ -189,8 +189,12 @@ mod tests {
     /// that can run this is slower than 400 MHz or faster than 8 GHz.
     #[test]
     fn duration_is_proportional_to_the_chain() {
-        let fastest = |rounds| (0..200).map(|_| run_chain(rounds)).min().unwrap().as_secs_f64();
-        let ratio = fastest(2 * ROUNDS) / fastest(ROUNDS);
+        // By turns, so that both meet the core at its fastest.
+        let (long, short) = (0..200)
+            .map(|_| (run_chain(2 * ROUNDS), run_chain(ROUNDS)))
+            .reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)))
+            .unwrap();
+        let ratio = long.as_secs_f64() / short.as_secs_f64();
         assert!((1.85..2.15).contains(&ratio), "{ratio}");
         let found = measure();
         assert!(found.low_hz > 4e8 && found.high_hz < 8e9, "{found:?}");

@@ -69,42 +69,49 @@ fn waits_for_locks_pipes_and_time_are_as_long_as_they_were() {
     }
 }
 
+/// A recording of the program in a mode in which it tells how long it waited, in two places, and how many seconds
+/// those were; `None`, with a remark, where not every switch is told.
+fn told(mode: &str, program: &Path) -> Option<(Profile, Vec<f64>)> {
+    if let Err(why) = timewise_sampler::choose(&options(1000), None) {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(mode);
+    let profile = {
+        let _alone = alone();
+        let mut launch = Launch::new(program);
+        launch.arguments = vec![mode.into()];
+        launch.stdout = File::create(&output).unwrap().into();
+        record(launch.stopped().unwrap(), &options(1000)).unwrap()
+    };
+    if !is_measured(&profile) {
+        eprintln!("skipped: {:?}", profile.runs[0].warnings);
+        return None;
+    }
+    let output = std::fs::read_to_string(output).unwrap();
+    let seconds = output.split_whitespace().map(|ns| ns.parse::<f64>().unwrap() / 1e9);
+    Some((profile, seconds.collect()))
+}
+
 #[test]
 fn each_wait_is_charged_to_who_waited() {
     let program = program();
-    let Some(profile) = recorded_of(&program, "both", 0, &options(1000)) else { return };
-    if !is_measured(&profile) {
-        return eprintln!("skipped: {:?}", profile.runs[0].warnings);
+    let Some((profile, took)) = told("both", &program) else { return };
+    let functions = ["wait_500_ms", "wait_for_holder"];
+    for (function, took) in functions.into_iter().zip(took) {
+        // What it took is what it waited, a little work, and turns of others on a crowded machine.
+        let waited = waited_in(&profile, &program, function);
+        assert!(waited > 0.5 * took && waited < took, "{waited} of {took} s in {function}");
     }
-    let of = |function: &str| waited_in(&profile, &program, function);
-    // Time spent asleep is at least what was asked for; that a crowded machine wakes late adds to it.
-    let (slept, locked) = (of("wait_500_ms"), of("wait_for_holder"));
-    assert!((0.5..0.6).contains(&slept), "{slept} s asleep");
-    assert!((0.25..0.4).contains(&locked), "{locked} s for the lock");
     assert!(profile.waits.iter().all(|wait| wait.times.is_some()), "{:?}", profile.waits);
-    let longest = &profile.waits[0];
-    assert_eq!((longest.times, longest.duration_ns / 100_000_000), (Some(1), 5));
+    let once = |wait: &Wait| wait.times == Some(1) && wait.duration_ns > 250_000_000;
+    assert!(profile.waits.iter().filter(|wait| once(wait)).count() >= 2, "{:?}", profile.waits);
 }
 
 #[test]
 fn where_waits_are_too_many_they_are_divided_as_they_are_in_truth() {
     let program = program();
-    let told = Path::new(env!("CARGO_TARGET_TMPDIR")).join("turns");
-    if let Err(why) = timewise_sampler::choose(&options(1000), None) {
-        return eprintln!("skipped: {why}");
-    }
-    let profile = {
-        let _alone = alone();
-        let mut launch = Launch::new(&program);
-        launch.arguments = vec!["turns".into()];
-        launch.stdout = File::create(&told).unwrap().into();
-        record(launch.stopped().unwrap(), &options(1000)).unwrap()
-    };
-    if !is_measured(&profile) {
-        return eprintln!("skipped: {:?}", profile.runs[0].warnings);
-    }
-    let told = std::fs::read_to_string(told).unwrap();
-    let truth: Vec<f64> = told.split_whitespace().map(|ns| ns.parse::<f64>().unwrap() / 1e9).collect();
+    let Some((profile, truth)) = told("turns", &program) else { return };
     let found = ["wait_for_answer", "wait_a_moment"].map(|function| waited_in(&profile, &program, function));
     // What a function took is what it waited, and a little work.
     let (truth_share, share) = (truth[1] / (truth[0] + truth[1]), found[1] / (found[0] + found[1]));

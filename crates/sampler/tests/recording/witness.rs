@@ -30,9 +30,7 @@ fn perf_sees_the_same() {
     let heavy = function("heavy");
     let ours = seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, &heavy)));
     let share = ours / seconds(&profile, |_| true);
-    // Two shares of 0.75 from over 2,000 samples each differ by less than 0.06 but once in 10,000.
+    // Two shares of 0.75 from over 2,000 samples each differ by less than 0.06 but once in 10,000. How long it took
+    // is compared with the kernel's accounts elsewhere: it may have run faster one time than the other.
     assert!((share - inside / all).abs() < 0.06, "{share} here, {} with perf", inside / all);
-    // Each of perf's samples stands for 250 µs.
-    let time = seconds(&profile, |_| true) / (all * 250e-6);
-    assert!((0.8..1.25).contains(&time), "{time} times the time that perf saw");
 }
