@@ -2,7 +2,7 @@
 
 use crate::arguments::Program;
 use crate::signals;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is profiled: a program that we launch, or a process that runs already.
 #[derive(clap::Args)]
@@ -57,7 +57,9 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         _ => return Err("its unit is none of ms, s, m, h".into()),
     };
     let number: f64 = number.parse().map_err(|_| "it is no number with a unit, such as 10s")?;
-    let time = Duration::try_from_secs_f64(number * seconds).map_err(|_| "it is too long")?;
+    let time = Duration::try_from_secs_f64(number * seconds).ok();
+    // Somebody will add it to what time it is.
+    let time = time.filter(|&time| Instant::now().checked_add(time).is_some()).ok_or("it is too long")?;
     if time.is_zero() { Err("it is no time at all".into()) } else { Ok(time) }
 }
 
@@ -71,7 +73,8 @@ mod tests {
         {
             assert_eq!(parse_time(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        for text in ["", "s", "10 s", "5d", "-1s", "0s", "1e9h", "99999999999999999999h"] {
+        for text in ["", "s", "10 s", "5d", "-1s", "0s", "1e9h", "99999999999999999999h", "5000000000000000h"]
+        {
             assert!(parse_time(text).is_err(), "{text}");
         }
     }
