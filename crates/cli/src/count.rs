@@ -69,7 +69,7 @@ pub fn attach(pid: i32, time: Duration, options: &timewise_engine::Options) -> R
 }
 
 /// What was counted, in a few words, and what limits it.
-fn summary(profile: &Profile) -> String {
+pub fn summary(profile: &Profile) -> String {
     let run = &profile.runs[0];
     let instructions: u64 = profile.threads.iter().filter_map(|thread| thread.instructions).sum();
     let exact = match profile.exactness() {

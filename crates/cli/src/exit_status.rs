@@ -25,7 +25,7 @@ pub const NOT_EXECUTABLE: u8 = 126;
 pub const NOT_FOUND: u8 = 127;
 
 /// Commands that end as the program that they run.
-const RUNNING: [&str; 5] = ["run", "sample", "count", "branches", "simulate"];
+const RUNNING: [&str; 6] = ["run", "sample", "count", "branches", "simulate", "paths"];
 
 /// Says what was asked about the command, or in one line what is wrong with how it was used.
 pub fn misused(error: &clap::Error) -> ExitCode {

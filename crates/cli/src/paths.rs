@@ -4,7 +4,7 @@ mod following;
 
 use crate::arguments::{Output, Program};
 use crate::twice::{Input, Outputs, Written};
-use crate::{progress, reading, recording};
+use crate::{progress, reading, recording, signals};
 use anyhow::{Context, ensure};
 use following::{Followed, follow};
 use std::path::PathBuf;
@@ -51,6 +51,10 @@ pub struct Arguments {
     program: Program,
 }
 
+const INTERRUPTED: &str = "counting paths was interrupted: those up to then are counted";
+
+const DIFFERENT: &str = "the runs differ: edges and paths are those of different executions";
+
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
@@ -75,6 +79,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (profile, Some(written))
         }
     };
+    if signals::interruption().is_some() {
+        profile.runs[0].warnings.push("the program was interrupted, and not run again for its paths".into());
+        let exit = profile.runs[0].exit;
+        recording::keep(profile, &arguments.output, crate::count::summary)?;
+        return Ok(exit);
+    }
     let mut launch = arguments.program.launch();
     let ends = match &first {
         None => {
@@ -88,13 +98,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let ends = ends.context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
-    let followed = {
+    let mut followed = {
         let analysis = Analysis::new(&profile, None);
         let _shown = progress::show("counting paths");
         follow(&analysis, method, launch)?
     };
-    ends.record.finish();
-    let exit = if first.is_some() { profile.runs[0].exit } else { followed.exit };
+    let written = ends.record.finish();
+    let mut exit = followed.exit;
+    if let Some(signal) = signals::interruption() {
+        exit = Exit::Signal(signal);
+        followed.definite = None;
+        followed.warnings.push(INTERRUPTED.into());
+    } else if let Some(first) = first {
+        exit = profile.runs[0].exit;
+        if exit != followed.exit || first.stdout != written.stdout {
+            followed.definite = None;
+            followed.warnings.push(DIFFERENT.into());
+        }
+    }
     profile.paths = followed.paths.clone();
     profile.runs[0].warnings.extend(followed.warnings.iter().cloned());
     recording::keep(profile, &arguments.output, |profile| summary(profile, &followed))?;
