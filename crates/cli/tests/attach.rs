@@ -17,6 +17,9 @@ fn crowd(place: &Place) {
     assert_eq!(built.status, Some(0), "{}", built.stderr);
 }
 
+/// Waits until `$own` has attached to `$pid`, or has ended.
+const ATTACHED: &str = "until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done";
+
 fn assert_unharmed(outcome: &Outcome) {
     assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
 }
@@ -31,7 +34,7 @@ fn counts_are_those_between_attaching_and_letting_go() {
          answered() {{ until [ \"$(tail -1 out)\" = $1 ]; do sleep 0.01; done; }}
          echo 1000 >&3; answered 1000
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         until grep -q memfd:timewise /proc/$pid/maps; do sleep 0.01; done
+         {ATTACHED}
          echo 123456 >&3; answered 124456
          kill -TERM $own; wait $own
          ! grep -E '{TRACES}' /proc/$pid/maps
@@ -53,8 +56,9 @@ fn calls_of_the_function_that_was_attached_to_cost_what_they_execute() {
     let place = Place::new();
     place.write("spin.c", include_str!("programs/spin.c"));
     let outcome = place.shell(
-        "cc -O1 -g spin.c -o spin && { ./spin & pid=$!; } && sleep 0.3
-         timewise count --pid $pid --for 700ms && timewise verify && wait $pid",
+        "cc -O1 -g spin.c -o spin || exit; ./spin > ready & pid=$!; until grep -q . ready; do sleep 0.01; done
+         timewise count --pid $pid --for 700ms && timewise verify; status=$?
+         kill -USR1 $pid; wait $pid && exit $status",
     );
     assert_unharmed(&outcome);
     let report = place.shell("timewise report --by call --format json");
@@ -110,7 +114,7 @@ fn whoever_is_killed_leaves_the_program_running() {
     let outcome = place.shell(&format!(
         "./crowd 4 & pid=$!; sleep 0.5
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         until grep -q memfd:timewise /proc/$pid/maps; do sleep 0.01; done
+         {ATTACHED}
          sleep 0.5; kill -KILL $own; wait $pid"
     ));
     assert_unharmed(&outcome);
@@ -119,10 +123,12 @@ fn whoever_is_killed_leaves_the_program_running() {
 #[test]
 fn a_program_that_ends_meanwhile_is_counted_up_to_then() {
     let place = Place::new();
-    let outcome = place.shell(
-        "bash -c 'for ((i = 0; i < 300000; i++)); do :; done; exec sleep 0.3' & pid=$!; sleep 0.2
-         timewise count --pid $pid --for 1m && timewise verify && wait $pid",
-    );
+    let outcome = place.shell(&format!(
+        "mkfifo go; bash -c 'read < go; for ((i = 0; i < 30000; i++)); do :; done; exec sleep 0.3' & pid=$!
+         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
+         {ATTACHED}
+         echo > go; wait $own && wait $pid && timewise verify"
+    ));
     assert_unharmed(&outcome);
     let executables: Vec<_> = place.profile().processes.iter().map(|process| process.pid).collect();
     assert!(!executables.is_empty());

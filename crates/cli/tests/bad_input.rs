@@ -189,7 +189,7 @@ fn nowhere_to_save() {
 fn a_full_disk_keeps_the_former_profile() {
     let place = Place::new();
     let script = "mkdir disk && mount -t tmpfs -o size=4m none disk 2> /dev/null || exit 99
-        timewise sample -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done' && cp disk/p.tw first
+        timewise sample -o disk/p.tw -- bash -c 'for i in {1..200000}; do :; done' && cp disk/p.tw first
         dd if=/dev/zero of=disk/filler bs=1k 2> /dev/null
         timewise run -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done'; status=$?
         cmp disk/p.tw first && ls disk; umount disk; exit $status";
@@ -220,7 +220,7 @@ fn a_program_without_symbols_gives_a_profile() {
 #[test]
 fn a_file_that_is_no_profile() {
     let place = Place::new();
-    place.shell("timewise sample -- bash -c 'for i in {1..20000}; do :; done'; cp profile.tw whole");
+    place.shell("timewise sample -- bash -c 'for i in {1..200000}; do :; done'; cp profile.tw whole");
     let whole = std::fs::read(place.path().join("whole")).unwrap();
     place.write("cut", &whole[..whole.len() / 2]);
     place.write("text", "once upon a time");
@@ -244,9 +244,15 @@ fn bad_usage() {
     let place = Place::new();
     assert_eq!(place.shell("timewise doctor --nonsense").status, Some(2));
     assert_eq!(place.shell("timewise nonsense").status, Some(2));
-    assert_eq!(place.shell("timewise run").status, Some(125));
     assert_eq!(place.shell("timewise run --frequency 0 -- true").status, Some(125));
-    assert_eq!(place.shell("timewise branches --nonsense -- true").status, Some(125));
+    for command in ["run", "sample", "count", "branches", "simulate", "paths"] {
+        assert_eq!(place.shell(&format!("timewise {command}")).status, Some(125), "{command}");
+        assert_eq!(
+            place.shell(&format!("timewise {command} --nonsense -- true")).status,
+            Some(125),
+            "{command}"
+        );
+    }
     assert_eq!(
         place.shell("timewise report --by foo").stderr,
         "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, path, instruction, \
