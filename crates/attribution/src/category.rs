@@ -71,6 +71,19 @@ impl Category {
             Self::MiscFlush => "misc. flush",
         }
     }
+
+    /// The name as a field for programs.
+    pub fn identifier(self) -> &'static str {
+        match self {
+            Self::Execution => "execution",
+            Self::AluStall => "alu_stall",
+            Self::LoadStall => "load_stall",
+            Self::StoreStall => "store_stall",
+            Self::FrontEnd => "front_end",
+            Self::Mispredict => "mispredict",
+            Self::MiscFlush => "misc_flush",
+        }
+    }
 }
 
 /// Cycles by unit and category; components of which the state is not known are left out. `kind` tells

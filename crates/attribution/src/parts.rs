@@ -14,7 +14,7 @@ pub struct Parts(u64);
 
 impl Parts {
     /// The least common multiple of 1 to 8, the widths of commit.
-    const OF_A_CYCLE: u64 = 840;
+    pub const OF_A_CYCLE: u64 = 840;
     const _WIDTHS: () = assert!(timewise_trace::WIDTH == 8);
 
     /// None.
@@ -28,6 +28,16 @@ impl Parts {
     /// One share when so many cycles are divided among `sharers`, which are 1 to 8.
     pub const fn share(cycles: u64, sharers: usize) -> Self {
         Self(cycles * (Self::OF_A_CYCLE / sharers as u64))
+    }
+
+    /// So many parts, of which [`Parts::OF_A_CYCLE`] make a cycle.
+    pub const fn raw(parts: u64) -> Self {
+        Self(parts)
+    }
+
+    /// How many parts this is.
+    pub const fn as_raw(self) -> u64 {
+        self.0
     }
 
     /// The amount in cycles, rounded as floating-point numbers are.

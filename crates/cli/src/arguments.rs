@@ -124,6 +124,11 @@ pub struct Output {
 }
 
 impl Output {
+    /// A profile that goes there.
+    pub fn new(path: PathBuf, quiet: bool) -> Output {
+        Output { path, quiet }
+    }
+
     /// From now on we are as quiet as asked. Fails where saving would surely fail, before the program runs.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use crate::reading::{self, Format, Reading};
 use crate::screen;
 use crate::talk::complain;
 use std::path::{Path, PathBuf};
+use timewise_diff::gate::Metric;
 use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
@@ -19,8 +20,8 @@ Examples:
   timewise diff old.tw new.tw --base old2.tw --base old3.tw --test new2.tw --test new3.tw
   timewise diff old.tw new.tw --fail-if 'time>2%' --fail-if 'function:parse time>5%'
 
-Conditions are time>2%, time-by-count>1% or instructions>0.5%, for one function with function:NAME
-before it. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
+Conditions are time>2%, time-by-count>1%, instructions>0.5% or, of profiles that timewise simulate
+made, modelled-cycles>1%; for one function with function:NAME before it. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
 rows; docs/diff.md describes them.")]
 pub struct Arguments {
     /// The old profile
@@ -73,7 +74,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         Format::Csv => diff::csv(&comparison, by)?,
     })?;
     for (gate, verdict) in &verdicts {
-        complain(format_args!("{}", diff::verdict(gate, verdict)));
+        let culprit = (verdict.fails && gate.metric == Metric::ModelledCycles)
+            .then(|| diff::culprit(&comparison, gate))
+            .flatten();
+        let culprit = culprit.map_or(String::new(), |culprit| format!("; {culprit}"));
+        complain(format_args!("{}{culprit}", diff::verdict(gate, verdict)));
     }
     Ok(!verdicts.iter().any(|(_, verdict)| verdict.fails))
 }

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
-use timewise_report::{By, Calls, Request, Sort, csv, html, json, listing};
+use timewise_report::simulated::{self, Simulated};
+use timewise_report::{By, Calls, Request, Sort, Style, csv, html, json, listing};
 
 /// Show where a profile's time went
 #[derive(clap::Args)]
@@ -21,6 +22,7 @@ Examples:
   timewise report --by loop old.tw
   timewise report --sort total
   timewise report --callers malloc
+  timewise report --figures modelled --by loop
   timewise report --by instruction --format json | jq '.rows[0]'
   timewise report --by line --format csv > lines.csv
   timewise report --format html -o report.html
@@ -43,6 +45,9 @@ pub struct Arguments {
     /// Show the calls that a function makes
     #[arg(long, value_name = "FUNCTION", conflicts_with = "by")]
     callees: Option<String>,
+    /// Show what was measured, or what a modelled core spent [default: measured, unless nothing was sampled]
+    #[arg(long, value_enum, value_name = "WHICH", conflicts_with_all = ["callers", "callees"])]
+    figures: Option<Figures>,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -54,6 +59,15 @@ pub struct Arguments {
     limit: usize,
     #[command(flatten)]
     reading: Reading,
+}
+
+/// Which figures to show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Figures {
+    /// Time that was sampled, and executions that were counted
+    Measured,
+    /// Cycles of a core that timewise simulate modelled
+    Modelled,
 }
 
 /// In which form to print.
@@ -80,6 +94,18 @@ enum Order {
 }
 
 impl Arguments {
+    /// So many rows of the text, or all.
+    fn limit(&self) -> Option<usize> {
+        Some(self.limit).filter(|&limit| limit > 0)
+    }
+
+    fn style(&self) -> Style {
+        match self.output {
+            None => screen::style(&stdout(), self.reading.color),
+            Some(_) => screen::file_style(self.reading.color),
+        }
+    }
+
     /// # Errors
     /// A function that is not in the profile; an order that rows do not have.
     fn request(&self, analysis: &Analysis) -> anyhow::Result<Request> {
@@ -134,21 +160,50 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn render(profile: &Profile, analysis: &Analysis, arguments: &Arguments) -> anyhow::Result<String> {
+    if arguments.format != Format::Html
+        && let Some(simulated) = modelled(analysis, arguments)?
+    {
+        return render_modelled(&simulated, arguments);
+    }
     let request = arguments.request(analysis)?;
     Ok(match arguments.format {
-        Format::Text => {
-            let style = match arguments.output {
-                None => screen::style(&stdout(), arguments.reading.color),
-                Some(_) => screen::file_style(arguments.reading.color),
-            };
-            let limit = Some(arguments.limit).filter(|&limit| limit > 0);
-            listing::report(analysis, request, limit, style)
-        }
+        Format::Text => listing::report(analysis, request, arguments.limit(), arguments.style()),
         Format::Json => json::report(analysis, request)?,
         Format::Csv => csv::report(analysis, request)?,
         Format::Html => {
             let sources = Sources::of(profile);
             html::page(analysis, &|file, line| sources.line(file, line))?
         }
+    })
+}
+
+/// The simulation, if that is what is to be shown.
+fn modelled<'a>(analysis: &'a Analysis<'a>, arguments: &Arguments) -> anyhow::Result<Option<Simulated<'a>>> {
+    let asks_for_calls = arguments.callers.is_some() || arguments.callees.is_some();
+    let is_suited = !asks_for_calls && arguments.by.is_none_or(simulated::tells);
+    match arguments.figures {
+        Some(Figures::Measured) => Ok(None),
+        None if analysis.quality.samples > 0 || !is_suited => Ok(None),
+        None => Ok(Simulated::of(analysis)),
+        Some(Figures::Modelled) => match Simulated::of(analysis) {
+            None => bail!(
+                "no core was simulated in '{0}': add what one makes of the recorded command: timewise simulate {0}",
+                arguments.file.display()
+            ),
+            some => Ok(some),
+        },
+    }
+}
+
+fn render_modelled(simulated: &Simulated, arguments: &Arguments) -> anyhow::Result<String> {
+    let by = arguments.by.unwrap_or(By::Function);
+    let rendered = match arguments.format {
+        Format::Json => return Ok(simulated::json(simulated)?),
+        Format::Csv => simulated::csv(simulated, by).transpose()?,
+        _ if arguments.by.is_none() => Some(simulated::text(simulated, arguments.style())),
+        _ => simulated::listing(simulated, by, arguments.limit(), arguments.style()),
+    };
+    rendered.with_context(|| {
+        format!("a {} has no modelled cycles: name function, loop, block, line or instruction", by.name())
     })
 }

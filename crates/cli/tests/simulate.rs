@@ -19,7 +19,7 @@ fn walk() -> Place {
 }
 
 fn simulated(place: &Place, options: &str) -> Value {
-    let outcome = place.shell(&format!("timewise simulate {options} --format json -o out.json -- ./walk"));
+    let outcome = place.shell(&format!("timewise simulate {options} --json out.json -- ./walk"));
     assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
     serde_json::from_str(&place.read("out.json")).unwrap()
 }
@@ -31,7 +31,7 @@ fn sum(rows: &Value) -> f64 {
 #[test]
 fn the_load_that_waits_is_named_with_its_reason() {
     let place = walk();
-    let got = simulated(&place, "--core boom-4w-tip --deterministic");
+    let got = simulated(&place, "--core boom-4w-tip");
     let costliest = &got["by_instruction"][0];
     let text = costliest["text"].as_str().unwrap();
     assert!(text.starts_with("mov ") && text.contains('['), "{costliest}");
@@ -51,8 +51,44 @@ fn the_load_that_waits_is_named_with_its_reason() {
         assert!((same - attributed).abs() < 1e-6 * cycles, "{same} for {attributed}");
     }
     let before = place.read("out.json");
-    simulated(&place, "--core boom-4w-tip --deterministic");
+    simulated(&place, "--core boom-4w-tip");
     assert!(before == place.read("out.json"), "the same program gave other figures");
+}
+
+/// What was stored is what was told, and says the same.
+#[test]
+fn cycle_stacks_are_kept_in_the_profile() {
+    let place = walk();
+    let told = simulated(&place, "--core boom-4w-tip");
+    let outcome = place.shell("timewise report --format json");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let stored: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert!(told == stored, "{stored:#}");
+    let lines = place.shell("timewise report --by line").stdout;
+    assert!(lines.contains("modelled on boom-4w-tip") && lines.contains("walk.c:25"), "{lines}");
+    let code = place.shell("timewise annotate walk").stdout;
+    assert!(code.contains("L1 miss") && code.contains("modelled on boom-4w-tip"), "{code}");
+    let counted = place.shell("timewise report --figures measured --by call --format csv").stdout;
+    assert!(counted.contains("main"), "{counted}");
+}
+
+#[test]
+fn a_recorded_command_is_repeated() {
+    let place = walk();
+    let outcome = place.shell(
+        "mkdir elsewhere; timewise count -q -o elsewhere/walk.tw -- ./walk; cd elsewhere;\
+                               timewise simulate --core boom-4w-tip walk.tw",
+    );
+    assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
+    let rows = place
+        .shell("timewise report --by instruction --figures measured --format json elsewhere/walk.tw")
+        .stdout;
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows["measurement"]["counting_runs"], 1);
+    let load =
+        rows["rows"].as_array().unwrap().iter().find(|row| row["modelled_executions"] == STEPS).unwrap();
+    assert_eq!(load["executions"], STEPS);
+    assert!(load["modelled_cycles"].as_f64().unwrap() > STEPS as f64, "{load}");
 }
 
 #[test]
@@ -95,4 +131,32 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
         assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(reason), "{}", outcome.stderr);
     }
+}
+
+const GATE: &str = "timewise diff old.tw new.tw --fail-if 'modelled-cycles>1%'";
+
+/// A table in another order than its own.
+#[test]
+fn a_growth_of_modelled_cycles_fails_a_gate_and_is_explained() {
+    let place = walk();
+    let build = "cc -O2 -g -static -DIN_ORDER walk.c -o near";
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/walk.c");
+    let outcome = place.shell(&format!("cp '{source}' walk.c && {build}"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    for (program, file) in [("near", "old.tw"), ("near", "same.tw"), ("walk", "new.tw")] {
+        place.shell(&format!("timewise simulate -q --core boom-4w-tip -o {file} -- ./{program}"));
+    }
+    let outcome = place.shell(GATE);
+    assert_eq!(outcome.status, Some(3), "{}", outcome.stderr);
+    for part in ["gate failed", "(exact)", "in walk", "load stall", "walk.c:25", "L1 miss"] {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+    assert!(outcome.stdout.contains("Changes of modelled cycles"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("not modelled: "), "{}", outcome.stdout);
+    let outcome = place.shell(&GATE.replace("new.tw", "same.tw").replace("1%", "0%"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    place.shell("timewise simulate -q --core boom-4w-tea -o new.tw -- ./walk");
+    let outcome = place.shell(GATE);
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("not modelled alike"), "{}", outcome.stderr);
 }

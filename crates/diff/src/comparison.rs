@@ -289,7 +289,7 @@ fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> 
 }
 
 /// Rows of the things of BASE and of TEST.
-fn positions(all: &[Both<u32>]) -> (HashMap<u32, usize>, HashMap<u32, usize>) {
+pub(crate) fn positions(all: &[Both<u32>]) -> (HashMap<u32, usize>, HashMap<u32, usize>) {
     let rows = |side: fn(&Both<u32>) -> Option<u32>| {
         all.iter().enumerate().filter_map(|(row, both)| Some((side(both)?, row))).collect()
     };

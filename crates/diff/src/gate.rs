@@ -4,14 +4,18 @@
 //! time>2%                          the program's time
 //! time-by-count>1%                 what of it comes from code that ran more often, or is new
 //! instructions>0.5%                instructions executed
+//! modelled-cycles>1%              cycles of a modelled core, which timewise simulate stored
 //! function:hash_lookup time>5%     the same of one function, without its callees
 //! ```
 //!
 //! A gate fails where what it names grew by more than the given share of its value in BASE, and where that is
-//! no noise: the lower limit of the 95 % interval must exceed the share. Instructions have no interval.
+//! no noise: the lower limit of the 95 % interval must exceed the share. Instructions and modelled cycles have no
+//! interval.
 
 use crate::change::Change;
 use crate::comparison::Comparison;
+use crate::modelled::ModelledChange;
+use crate::pairing::Both;
 use std::fmt;
 use std::str::FromStr;
 use timewise_flow::{Analysis, Estimate, RoutineId};
@@ -25,14 +29,17 @@ pub enum Metric {
     TimeByCount,
     /// Instructions executed.
     Instructions,
+    /// Cycles of a modelled core.
+    ModelledCycles,
 }
 
 impl Metric {
     /// All, with their names.
-    const NAMES: [(&'static str, Metric); 3] = [
+    const NAMES: [(&'static str, Metric); 4] = [
         ("time", Metric::Time),
         ("time-by-count", Metric::TimeByCount),
         ("instructions", Metric::Instructions),
+        ("modelled-cycles", Metric::ModelledCycles),
     ];
 }
 
@@ -59,7 +66,7 @@ pub struct Gate {
 pub enum GateError {
     /// It does not follow the grammar.
     #[error(
-        "'{0}' is no condition: write time>2%, time-by-count>1% or instructions>0.5%, for one function \
+        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5% or modelled-cycles>1%, for one function \
          'function:NAME time>2%'"
     )]
     Grammar(String),
@@ -68,6 +75,12 @@ pub enum GateError {
         "no function '{0}' was executed or sampled in either profile; timewise diff lists all as JSON or CSV"
     )]
     NoFunction(String),
+    /// Not both sides were simulated, or not alike.
+    #[error(
+        "cycles were not modelled alike in both profiles: simulate both by the same timewise, with the same --core, \
+         --instructions, --skip and --windows"
+    )]
+    NotModelled,
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
@@ -122,47 +135,76 @@ impl Gate {
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, GateError> {
-        let changes = match &self.function {
-            None => vec![comparison.whole()],
-            Some(name) => functions(comparison, name),
+        let growths = match (self.metric, &self.function) {
+            (Metric::ModelledCycles, name) => modelled(comparison, name.as_deref())?,
+            (_, None) => vec![self.growth(&comparison.whole())?],
+            (_, Some(name)) => {
+                let named =
+                    comparison.functions().into_iter().filter(|row| is_named(comparison, row.what, name));
+                named.map(|row| self.growth(&row.change)).collect::<Result<_, _>>()?
+            }
         };
-        let growths: Option<Vec<Estimate>> = changes.iter().map(|change| self.growth(change)).collect();
-        let growths = growths.ok_or(GateError::NotMeasured(self.metric))?;
         let worst = growths.into_iter().max_by(|a, b| a.low.total_cmp(&b.low));
         let growth = worst.ok_or_else(|| GateError::NoFunction(self.function.clone().unwrap_or_default()))?;
         Ok(Verdict { growth, fails: growth.low > self.limit })
     }
 
-    fn growth(&self, change: &Change) -> Option<Estimate> {
-        let (old, grown) = match self.metric {
+    fn growth(&self, change: &Change) -> Result<Estimate, GateError> {
+        let (old, grown) = self.grown(change).ok_or(GateError::NotMeasured(self.metric))?;
+        Ok(shares(old, grown))
+    }
+
+    /// The value in BASE, and by how much it grew.
+    fn grown(&self, change: &Change) -> Option<(f64, Estimate)> {
+        Some(match self.metric {
             Metric::Instructions => {
                 let (base, test) = change.instructions?;
-                let grown = test as f64 - base as f64;
-                (base as f64, Estimate { value: grown, low: grown, high: grown })
+                (base as f64, exact(test as f64 - base as f64))
             }
             Metric::Time => (change.amounts?.0, change.time?.estimate),
             Metric::TimeByCount => (change.amounts?.0, change.by_count?.estimate),
-        };
-        let share = |grown: f64| match grown {
-            grown if old > 0.0 => grown / old,
-            grown if grown > 0.0 => f64::INFINITY,
-            _ => 0.0,
-        };
-        Some(Estimate { value: share(grown.value), low: share(grown.low), high: share(grown.high) })
+            Metric::ModelledCycles => return None,
+        })
     }
 }
 
-fn functions(comparison: &Comparison, name: &str) -> Vec<Change> {
+fn exact(value: f64) -> Estimate {
+    Estimate { value, low: value, high: value }
+}
+
+/// Growth as a share of what there was.
+fn shares(old: f64, grown: Estimate) -> Estimate {
+    let share = |grown: f64| match grown {
+        grown if old > 0.0 => grown / old,
+        grown if grown > 0.0 => f64::INFINITY,
+        _ => 0.0,
+    };
+    Estimate { value: share(grown.value), low: share(grown.low), high: share(grown.high) }
+}
+
+/// Growth of modelled cycles, of the whole program or of each function of a name.
+fn modelled(comparison: &Comparison, name: Option<&str>) -> Result<Vec<Estimate>, GateError> {
+    let whole = comparison.modelled_whole().ok_or(GateError::NotModelled)?;
+    let changes = match name {
+        None => vec![whole],
+        Some(name) => {
+            let rows = comparison.modelled_functions().into_iter();
+            rows.filter(|row| is_named(comparison, row.what, name)).map(|row| row.change).collect()
+        }
+    };
+    let growth = |change: ModelledChange| shares(change.base.cycles().as_cycles(), exact(change.cycles()));
+    Ok(changes.into_iter().map(growth).collect())
+}
+
+/// Whether a function has this name or symbol on either side.
+pub fn is_named(comparison: &Comparison, function: Both<RoutineId>, name: &str) -> bool {
     let answers = |analysis: &Analysis, id: Option<RoutineId>| {
         let function =
             id.and_then(|id| analysis.function_of(id)).map(|id| &analysis.profile.functions[id.index()]);
         let is_symbol = function.is_some_and(|function| function.symbol == name);
         is_symbol || id.is_some_and(|id| analysis.name_of(id) == name)
     };
-    let rows = comparison.functions().into_iter();
-    let named =
-        rows.filter(|row| answers(comparison.base, row.what.base) || answers(comparison.test, row.what.test));
-    named.map(|row| row.change).collect()
+    answers(comparison.base, function.base) || answers(comparison.test, function.test)
 }
 
 #[cfg(test)]
@@ -175,6 +217,7 @@ mod tests {
             "time>2%",
             "time-by-count>0.5%",
             "instructions>0%",
+            "modelled-cycles>1%",
             "function:hash_lookup time>5%",
             "function:std::vector<int>::push_back(int const&) instructions>12.5%",
         ] {

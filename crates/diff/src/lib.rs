@@ -12,6 +12,7 @@
 //!   code of BASE is which code of TEST;
 //! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
 //!   to changes with their limits;
+//! - [`modelled`]: changes of a modelled core's cycles, which have no noise;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod limits;
 pub mod lines;
 pub mod loops;
 pub mod matching;
+pub mod modelled;
 pub mod modules;
 pub mod noise;
 pub mod pairing;
@@ -37,5 +39,6 @@ pub mod sums;
 pub use change::{Change, Difference};
 pub use comparison::{CompareError, Comparison, Row, Unit};
 pub use gate::{Gate, GateError, Verdict};
+pub use modelled::{ModelledChange, ModelledRow, Spot};
 pub use noise::Noise;
 pub use pairing::Both;

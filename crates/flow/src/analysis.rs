@@ -7,6 +7,7 @@ use crate::frames::Frames;
 use crate::graph::{Graph, graphs};
 use crate::lines::{SourceLine, line_at, rows_of_instructions};
 use crate::loops::{Forest, LoopId};
+use crate::modelled::{Modelled, ModelledCost};
 use crate::parallel::both;
 use crate::quality::Quality;
 use crate::routine::{FunctionMap, Routine, RoutineId, routines};
@@ -44,6 +45,8 @@ pub struct Analysis<'p> {
     pub ruler: Ruler,
     /// How far all this can be trusted.
     pub quality: Quality,
+    /// What a modelled core spent on the same code, if it was simulated.
+    pub modelled: Option<Modelled>,
     stray_owner: Vec<RoutineId>,
     totals: OnceLock<Totals>,
 }
@@ -70,6 +73,7 @@ impl<'p> Analysis<'p> {
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, &frames, policy);
         let ruler = Ruler::new(&samples, quality.clock.as_ref());
+        let modelled = Modelled::new(profile, &code);
         Analysis {
             profile,
             policy,
@@ -83,6 +87,7 @@ impl<'p> Analysis<'p> {
             attributed,
             ruler,
             quality,
+            modelled,
             stray_owner,
             totals: OnceLock::new(),
         }
@@ -131,6 +136,20 @@ impl<'p> Analysis<'p> {
 
     /// Cost of each source line and module that ran, in order; code without a line is left out.
     pub fn by_line(&self) -> Vec<(ModuleId, SourceLine, Cost)> {
+        let (lines, of) = self.lines();
+        let costs = self.group(lines.len(), |id, add| of[id.index()].into_iter().for_each(add));
+        lines.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
+    }
+
+    /// Modelled cost of each source line and module that ran, likewise.
+    pub fn modelled_by_line(&self) -> Vec<(ModuleId, SourceLine, ModelledCost)> {
+        let (lines, of) = self.lines();
+        let costs = self.modelled_by(lines.len(), |id| of[id.index()]);
+        lines.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
+    }
+
+    /// Source lines and modules that ran, in order, and which of them each instruction belongs to.
+    fn lines(&self) -> (Vec<(ModuleId, SourceLine)>, Vec<Option<usize>>) {
         let rows = rows_of_instructions(self.profile, &self.code);
         let line = |row: u32| {
             let Line { place, file, line } = self.profile.lines[row as usize];
@@ -149,12 +168,8 @@ impl<'p> Analysis<'p> {
             }
             at[row as usize] = distinct.len() - 1;
         }
-        let costs = self.group(distinct.len(), |id, add| {
-            if let Some(row) = rows[id.index()] {
-                add(at[row as usize]);
-            }
-        });
-        distinct.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
+        let of = rows.into_iter().map(|row| row.map(|row| at[row as usize])).collect();
+        (distinct, of)
     }
 
     /// Cost of everything that was sampled in user mode.
@@ -226,7 +241,8 @@ impl<'p> Analysis<'p> {
         Some((low, high))
     }
 
-    fn block_of(&self, id: InstructionId) -> BlockId {
+    /// The block that holds an instruction.
+    pub fn block_of(&self, id: InstructionId) -> BlockId {
         self.code.instructions[id.index()].block
     }
 

@@ -174,6 +174,7 @@ fn name(kind: RunKind) -> &'static str {
         RunKind::Sampling => "sampling",
         RunKind::Counting => "counting",
         RunKind::Branches => "branch tracing",
+        RunKind::Simulation => "simulation",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What holds of every profile that is saved or loaded, so that no reader of one needs to doubt an id.
 
-use crate::model::{BlockCount, FileId, Place, Profile};
+use crate::model::{BlockCount, FileId, Place, Profile, SimulationId};
 
 /// A profile contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +72,7 @@ impl Profile {
         self.check_code()?;
         self.check_samples()?;
         self.check_counts()?;
+        self.check_simulations()?;
         self.check_sums()
     }
 
@@ -182,6 +183,26 @@ impl Profile {
         Ok(())
     }
 
+    fn check_simulations(&self) -> Result<(), Inconsistency> {
+        let runs = Target::new("runs", self.runs.len());
+        for (row, simulation) in self.simulations.iter().enumerate() {
+            runs.has("simulations", row, simulation.run.0)?;
+        }
+        let simulations = Target::new("simulations", self.simulations.len());
+        let modules = Target::new("modules", self.modules.len());
+        let check = |table, row, simulation: SimulationId, place: Place| {
+            simulations.has(table, row, simulation.0)?;
+            modules.has(table, row, place.module.0)
+        };
+        for (row, executed) in self.simulated_instructions.iter().enumerate() {
+            check("simulated_instructions", row, executed.simulation, executed.place)?;
+        }
+        for (row, component) in self.cycle_stacks.iter().enumerate() {
+            check("cycle_stacks", row, component.simulation, component.place)?;
+        }
+        Ok(())
+    }
+
     /// Expects that blocks are there that counts refer to.
     fn check_sums(&self) -> Result<(), Inconsistency> {
         // An instruction takes a byte at least.
@@ -209,6 +230,14 @@ impl Profile {
         at_most("waiting times", self.waits.iter().map(|wait| wait.duration_ns.into()), MOST)?;
         let waits = self.waits.iter().filter_map(|wait| wait.times);
         at_most("waits", waits.map(u128::from), MOST)?;
+        let cycles = self.simulations.iter().map(|simulation| simulation.cycles.into());
+        at_most("simulated cycles", cycles, MOST)?;
+        let instructions = self.simulations.iter().map(|simulation| simulation.instructions.into());
+        at_most("simulated instructions", instructions, MOST)?;
+        let executed = self.simulated_instructions.iter().map(|row| row.executions.into());
+        at_most("simulated executions", executed, MOST)?;
+        let parts = self.cycle_stacks.iter().map(|component| component.parts.into());
+        at_most("cycles of stacks", parts, MOST)?;
         at_most("lost samples", self.runs.iter().map(|run| run.lost_samples.into()), MOST)?;
         let uncertain = self.processes.iter().map(|process| process.count_uncertainty.into());
         at_most("uncertainties of counts", uncertain, u32::MAX.into())

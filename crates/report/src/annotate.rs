@@ -1,6 +1,7 @@
 //! `timewise annotate`: one function, instruction by instruction, between its source lines.
 
 use crate::arrows::Arrows;
+use crate::beside::Beside;
 use crate::branch;
 use crate::code_text::CodeText;
 use crate::csv::table;
@@ -42,6 +43,7 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
     let figures = Figures::new(analysis);
     let listing = Listing {
         analysis,
+        modelled: Beside::of(analysis, routine),
         figures,
         text: CodeText::new(analysis),
         costs: analysis.by_instruction(),
@@ -73,12 +75,15 @@ pub fn text(analysis: &Analysis, routine: RoutineId, source: Source, style: Styl
     let space = if fits { " " } else { "\n  " };
     out += &format!("\n{}{place}{space}{facts}\n\n", style.paint(Tone::Heading, &name));
     out += &body;
+    out += &listing.modelled.as_ref().map_or(String::new(), |modelled| modelled.legend(style));
     out += &figures.explanation(has_mark || figures::is_marked(&cost) || figures.is_doubtful(), style);
     out
 }
 
 struct Listing<'a> {
     analysis: &'a Analysis<'a>,
+    /// What a modelled core says of the same instructions.
+    modelled: Option<Beside<'a>>,
     figures: Figures<'a>,
     text: CodeText<'a>,
     costs: Vec<timewise_flow::Cost>,
@@ -152,6 +157,7 @@ impl Listing<'_> {
             self.figures.share_column("time"),
         ]);
         columns.extend(self.figures.each_columns("each"));
+        columns.extend(self.modelled.iter().flat_map(Beside::columns));
         columns
     }
 
@@ -165,6 +171,7 @@ impl Listing<'_> {
             self.figures.share_cell(&cost),
         ]);
         cells.extend(self.figures.each_cells(&cost, cost.instructions));
+        cells.extend(self.modelled.iter().flat_map(|modelled| modelled.cells(id)));
         cells
     }
 

@@ -20,6 +20,7 @@
 mod abbreviate;
 pub mod annotate;
 mod arrows;
+mod beside;
 mod branch;
 mod code_text;
 pub mod csv;
@@ -39,6 +40,7 @@ pub mod request;
 pub mod rows;
 mod short_name;
 pub mod simulated;
+mod site;
 pub mod style;
 pub mod summary;
 mod table;

@@ -161,6 +161,9 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         0 => facts.push("executions not counted".into()),
         _ => facts.push(format!("executions {}", counted(analysis))),
     }
+    if let Some(modelled) = &analysis.modelled {
+        facts.push(format!("cycles modelled on {}", modelled.simulation.core));
+    }
     if quality.samples > 0 && quality.counting_runs > 0 {
         facts.push(format!("{} of the time on counted code", percent(quality.joined_share)));
     }

@@ -67,7 +67,8 @@ fn documents_name_their_schema_and_clock() {
 fn rows_have_the_agreed_fields() {
     assert_eq!(
         fields(By::Instruction),
-        "module,offset,function,file,line,text,executions,samples,cycles,cpi,cpi_low,cpi_high"
+        "module,offset,function,file,line,text,executions,modelled_executions,modelled_cycles,modelled_why,\
+         divided_cycles,divided_within,samples,cycles,cpi,cpi_low,cpi_high"
     );
     assert_eq!(
         fields(By::Loop),
@@ -278,7 +279,7 @@ fn csv_quotes_what_needs_it_and_leaves_null_empty() {
     let text = csv::report(&Analysis::new(&profile, None), By::Instruction).unwrap();
     let load = text.lines().nth(1).unwrap();
     assert!(
-        load.starts_with("/bin/sketch,8192,\"leaf<int, \"\"x\"\">\",,,\"mov rax,[rax]\",10,30,"),
+        load.starts_with("/bin/sketch,8192,\"leaf<int, \"\"x\"\">\",,,\"mov rax,[rax]\",10,,,,,,30,"),
         "{load}"
     );
 }

@@ -1,14 +1,18 @@
 //! What is told of a simulated run, as golden text. `UPDATE_EXPECT=1 cargo test` rewrites it.
 
 use expect_test::expect;
+use timewise_attribution::Schedule;
 use timewise_attribution::comparison::Comparison;
-use timewise_attribution::{Component, Parts, Profiler, Schedule, Stacks, State};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::Profile;
+use timewise_profile::{
+    CodeVersion, CommitState, CoreEvents, ModuleId, Offset, Place, Profile, RunId, SimulatedInstruction,
+    SimulatedPart, Simulation, SimulationId, StackComponent,
+};
 use timewise_report::Style;
-use timewise_report::simulated::{Simulated, json, text};
-use timewise_trace::{Psv, Worker};
+use timewise_report::simulated::{Simulated, csv, json, listing, text};
+use timewise_report::{By, annotate};
+use timewise_trace::Worker;
 
 /// A loop of 1,000 rounds: a load that misses, an addition that waits for it, a branch.
 fn program() -> Profile {
@@ -25,48 +29,51 @@ fn program() -> Profile {
 }
 
 /// Cycles as a core might spend them: 20,000 on the load, most of them on missing caches.
-fn stacks() -> Stacks {
-    let mut stacks = Stacks::default();
-    let miss = Psv::ST_L1 | Psv::ST_LLC;
-    for (instruction, state, events, cycles) in [
-        (0, State::Computing, miss, 500),
-        (0, State::Stalled, miss, 14_000),
-        (0, State::Stalled, miss | Psv::ST_TLB, 4_000),
-        (0, State::Stalled, Psv::BASE, 1_500),
-        (1, State::Computing, Psv::BASE, 250),
-        (1, State::Stalled, Psv::BASE, 750),
-        (2, State::Computing, Psv::BASE, 250),
-        (2, State::Mispredicted, Psv::FL_MB, 2_700),
-        (2, State::Drained, Psv::DR_L1, 50),
+fn spent() -> Profile {
+    use CommitState::{Computing, Drained, Mispredicted, Stalled};
+    let mut profile = program();
+    for (offset, state, events, cycles) in [
+        (0x1000, Computing, "ST-L1+ST-LLC", 500),
+        (0x1000, Stalled, "ST-L1+ST-LLC", 14_000),
+        (0x1000, Stalled, "ST-L1+ST-TLB+ST-LLC", 4_000),
+        (0x1000, Stalled, "", 1_500),
+        (0x1004, Computing, "", 250),
+        (0x1004, Stalled, "", 750),
+        (0x1007, Computing, "", 250),
+        (0x1007, Mispredicted, "FL-MB", 2_700),
+        (0x1007, Drained, "DR-L1", 50),
     ] {
-        stacks.add(instruction, Component::new(state, events), Parts::cycles(cycles));
+        let place = Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(offset) };
+        let events = CoreEvents::named(events).unwrap();
+        let parts = StackComponent::PARTS_OF_A_CYCLE * cycles;
+        let simulation = SimulationId(0);
+        profile.cycle_stacks.push(StackComponent { simulation, place, state, events, parts });
+        profile.simulated_instructions.retain(|row| row.place != place);
+        profile.simulated_instructions.push(SimulatedInstruction { simulation, place, executions: 1_000 });
     }
-    stacks
-}
-
-fn with<T>(stacks: &Stacks, compared: Option<&Comparison>, tell: impl FnOnce(&Simulated) -> T) -> T {
-    let profile = program();
-    let analysis = Analysis::new(&profile, None);
-    let compared = compared.map(Comparison::findings);
-    tell(&Simulated {
-        analysis: &analysis,
-        run: &profile.runs[1],
-        core: "toy-core",
-        part: None,
+    profile.simulations.push(Simulation {
+        run: RunId(1),
+        core: "toy-core".into(),
+        core_hash: 0,
+        part: SimulatedPart::ALL,
         threads: 1,
         instructions: 3_000,
-        cycles: stacks.total().as_cycles() as u64,
-        executions: &[1_000; 3],
-        stacks,
-        compared: compared.as_ref(),
-    })
+        cycles: 24_000,
+    });
+    profile
+}
+
+fn with<T>(profile: &Profile, compared: Option<&Comparison>, tell: impl FnOnce(&Simulated) -> T) -> T {
+    let analysis = Analysis::new(profile, None);
+    let compared = compared.map(Comparison::findings);
+    tell(&Simulated { compared: compared.as_ref(), ..Simulated::of(&analysis).unwrap() })
 }
 
 const STYLE: Style = Style { width: 110, colour: false };
 
 #[test]
 fn the_screen_says_where_cycles_go_and_why() {
-    let got = with(&stacks(), None, |simulated| text(simulated, STYLE));
+    let got = with(&spent(), None, |simulated| text(simulated, STYLE));
     expect![[r#"
         sketch: modelled on toy-core, not on this processor · 3,000 instructions · 24,000 cycles
           CPI (cycles per instruction) 8.00 · flushes matter
@@ -83,6 +90,10 @@ fn the_screen_says_where_cycles_go_and_why() {
         Functions, by cycles of their own
                            cycles   CPI  execution  ALU stall  load stall  mispredict
           main  walk.c:3  100.0 %  8.00      4.2 %      3.1 %      81.2 %      11.2 %
+
+        Loops, by cycles of their own
+                             cycles   CPI  execution  ALU stall  load stall  mispredict
+          walk.c:5-6  main  100.0 %  8.00      4.2 %      3.1 %      81.2 %      11.2 %
 
         Costliest instructions
                                        cycles  each  executions  why
@@ -105,9 +116,7 @@ fn profilers_are_compared() {
     let trace = timewise_trace::sketch::sketch(table).records;
     let mut comparison = Comparison::new(Schedule::every_cycle());
     comparison.take(&trace);
-    let mut oracle = Profiler::oracle();
-    oracle.take(&trace);
-    let got = with(oracle.stacks(), Some(&comparison), |simulated| text(simulated, STYLE));
+    let got = with(&spent(), Some(&comparison), |simulated| text(simulated, STYLE));
     let tables = got.split_once("\nErrors").unwrap().1;
     expect![[r#"
          of profilers that tell where time goes (thesis, paper A)
@@ -135,7 +144,7 @@ fn profilers_are_compared() {
 
 #[test]
 fn programs_read_the_same() {
-    let got = with(&stacks(), None, |simulated| json(simulated).unwrap());
+    let got = with(&spent(), None, |simulated| json(simulated).unwrap());
     let got: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!((&got["schema"], &got["origin"]), (&"timewise-simulate/1".into(), &"modelled".into()));
     assert_eq!(got["categories"]["load_stall"], 19_500.0);
@@ -154,4 +163,66 @@ fn programs_read_the_same() {
     let sum: f64 =
         got["by_instruction"].as_array().unwrap().iter().map(|row| row["cycles"].as_f64().unwrap()).sum();
     assert_eq!(got["functions"][0]["cycles"].as_f64(), Some(sum));
+}
+
+#[test]
+fn lines_and_blocks_have_stacks_too() {
+    let got = with(&spent(), None, |simulated| listing(simulated, By::Line, Some(1), STYLE).unwrap());
+    let table = got.split_once("\n\n").unwrap().1.split_once("\n\n").unwrap().1;
+    expect![[r#"
+                    cycles   CPI  execution  load stall
+          walk.c:5  83.3 %  20.0      2.1 %      81.2 %
+        … and 1 more: --limit 0 shows all
+    "#]]
+    .assert_eq(table);
+    assert!(with(&spent(), None, |simulated| listing(simulated, By::Call, None, STYLE).is_none()));
+    let rows = with(&spent(), None, |simulated| csv(simulated, By::Block).unwrap().unwrap());
+    expect![[r#"
+        module,function,offset,file,line,line_last,text,instructions,cycles,why,execution,alu_stall,load_stall,store_stall,front_end,mispredict,misc_flush
+        /bin/sketch,main,4096,/src/walk.c,5,,,3000,24000.0,,1000.0,750.0,19500.0,0.0,50.0,2700.0,0.0
+    "#]].assert_eq(&rows);
+}
+
+/// The samples fell on the addition, which waits for the load.
+#[test]
+fn measured_time_is_divided_as_the_models_cycles_are() {
+    let mut profile = spent();
+    let measured = sketch(
+        "clock cpu-clock:u 2e9 1.9e9 2.1e9 500000
+         function main at 0x1000 size 0x40
+         sample 0x1004 240",
+    );
+    let measured = measured.unwrap();
+    (profile.samples, profile.runs[0].clock) = (measured.samples, measured.runs[0].clock.clone());
+    let analysis = Analysis::new(&profile, None);
+    let routine = annotate::find(&analysis, "main").unwrap();
+    let unknown = |_: &str, _: u32| annotate::SourceText::Unknown;
+    let got = annotate::text(&analysis, routine, &unknown, STYLE);
+    expect![[r#"
+        time sampled: 240 samples, 0 lost · executions exact · cycles modelled on toy-core
+          100.0 % of the time on counted code · counting took 1.00x the time
+        clock: cpu-clock:u, time; cycles estimated at 2.00 GHz (1.90 to 2.10 seen) · charged to the instruction before
+          CPI: cycles per instruction
+
+        main (walk.c:3): 100.0 % of the time, CPI 80,000, called once
+
+                                                                                   time    cycles
+             offset  instruction                  executions     time  ns each  divided  modelled  why, modelled on t…
+             ↻ loop, depth 1: entered once, 1,000 rounds each
+           walk.c:5
+           ◆ mov rsi,[rbx+rsi]: a slow load, 240.0 k (200.1 k–286.0 k) cycles each, 1,000 times: 100.0 % (87.7–100.0)
+             of the time; what needs its value waits
+        ╭─▸  0x1000  mov rsi,[rbx+rsi]                 1,000  100.0 %  120.0 k   83.3 %      20.0  ███████████▎ last-…
+        │  walk.c:6
+        │    0x1004  add rax,rsi                       1,000    0.0 %        0    4.2 %      1.00  ▋ waits for operan…
+        ╰──  0x1007  jne 0x1000         ↑ 99.9 %       1,000    0.0 %        0   12.5 %      3.00  ██▏ misprediction
+        cycles modelled: of each execution, on toy-core, not on this processor
+          time divided: what was measured of a loop, or of a block in none, divided as the model's cycles are
+    "#]].assert_eq(&got);
+    let rows: serde_json::Value = serde_json::from_str(&annotate::json(&analysis, routine).unwrap()).unwrap();
+    let load = &rows["rows"][0];
+    assert_eq!(load["divided_within"], "loop");
+    // 240 samples of a million cycles each, and 20,000 of 24,000 modelled cycles.
+    assert_eq!(load["divided_cycles"], 200_000_000);
+    assert_eq!((&load["modelled_executions"], &load["modelled_cycles"]), (&1000.into(), &20_000.into()));
 }

@@ -10,6 +10,7 @@ mod changes;
 mod diff;
 mod executions;
 mod exports;
+mod gate;
 mod html;
 mod imports;
 mod native;
@@ -49,6 +50,8 @@ pub enum Command {
     Branches(branches::Options),
     /// Hints name known flaws, and `timewise diff` explains what mending them gains
     Cases(cases::Options),
+    /// A gate on modelled cycles names planted regressions with their reason, and passes equal builds
+    Gate(gate::Options),
     /// Every export is understood by the program that it is for
     Exports(exports::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
@@ -83,6 +86,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Diff(options) => diff::run(root, &options),
         Command::Branches(options) => branches::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),
+        Command::Gate(options) => gate::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
         Command::Streams(options) => streams::run(root, &options),

@@ -27,7 +27,8 @@ enum From {
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     width: u32,
-    bytes: u32,
+    /// The instruction cache is read in aligned packets of so many bytes.
+    bytes: u64,
     depth: u64,
 }
 
@@ -41,7 +42,7 @@ pub struct Fetcher {
     /// The cycle, and what was fetched in it.
     cycle: u64,
     instructions: u32,
-    bytes: u32,
+    packet: u64,
     from: From,
     /// The line and the window of the latest instruction.
     line: u64,
@@ -59,8 +60,8 @@ impl Fetcher {
     /// Fetch that begins at cycle 0.
     pub fn new(processor: &Processor) -> Fetcher {
         let (fetch, ops) = (&processor.fetch, &processor.op_cache);
-        let decoders = Rate { width: fetch.width, bytes: fetch.bytes, depth: fetch.depth };
-        let cached = ops.as_ref().map(|ops| Rate { width: ops.width, bytes: u32::MAX, depth: ops.depth });
+        let decoders = Rate { width: fetch.width, bytes: fetch.bytes.into(), depth: fetch.depth };
+        let cached = ops.as_ref().map(|ops| Rate { width: ops.width, bytes: u64::MAX, depth: ops.depth });
         Fetcher {
             rates: [decoders, cached.unwrap_or(decoders)],
             op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways.max(1), ops.ways)),
@@ -68,7 +69,7 @@ impl Fetcher {
             taken_bubble: fetch.taken_bubble,
             cycle: 0,
             instructions: 0,
-            bytes: 0,
+            packet: 0,
             from: From::Decoders,
             line: u64::MAX,
             window: u64::MAX,
@@ -92,13 +93,13 @@ impl Fetcher {
 
     fn begin(&mut self, cycle: u64) {
         self.cycle = self.cycle.max(cycle);
-        (self.instructions, self.bytes) = (0, 0);
+        self.instructions = 0;
         self.is_new_block = true;
     }
 
     fn next_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
-        (self.instructions, self.bytes) = (0, 0);
+        self.instructions = 0;
     }
 
     /// Fetches an instruction that takes so many entries.
@@ -129,7 +130,9 @@ impl Fetcher {
         }
         let rate = self.rates[self.from as usize];
         let cost = if self.from == From::Decoders { u32::from(entries).min(1) } else { entries.into() };
-        let is_full = self.instructions + cost > rate.width || self.bytes + u32::from(length) > rate.bytes;
+        // An instruction that lies in two packets is there with the second.
+        let packet = (address + u64::from(length.max(1)) - 1) / rate.bytes;
+        let is_full = self.instructions + cost > rate.width || packet != self.packet;
         if is_full && self.instructions > 0 {
             self.next_cycle(self.cycle + 1);
         }
@@ -137,7 +140,7 @@ impl Fetcher {
             self.next_cycle(self.buffer.free_at());
         }
         self.instructions += cost;
-        self.bytes += u32::from(length);
+        self.packet = packet;
         Fetched { cycle: self.cycle, decoded: self.cycle + rate.depth, events }
     }
 

@@ -9,7 +9,8 @@ mod names;
 
 use self::blocks::Counts;
 use crate::model::{
-    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, StackId, StackNode, TakenBranch, ThreadId,
+    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, Simulation,
+    SimulationId, StackComponent, StackId, StackNode, TakenBranch, ThreadId,
 };
 use std::collections::HashMap;
 
@@ -79,6 +80,26 @@ impl Profile {
             to: ids.place(branch.to),
             next: branch.next.map(|place| ids.place(place)),
             ..branch
+        }));
+        let before = self.simulations.len() as u32;
+        let simulation = |id: SimulationId| SimulationId(id.0 + before);
+        self.simulations.extend(
+            other
+                .simulations
+                .into_iter()
+                .map(|simulation| Simulation { run: RunId(simulation.run.0 + ids.runs), ..simulation }),
+        );
+        self.simulated_instructions.extend(other.simulated_instructions.into_iter().map(|row| {
+            SimulatedInstruction {
+                simulation: simulation(row.simulation),
+                place: ids.place(row.place),
+                ..row
+            }
+        }));
+        self.cycle_stacks.extend(other.cycle_stacks.into_iter().map(|row| StackComponent {
+            simulation: simulation(row.simulation),
+            place: ids.place(row.place),
+            ..row
         }));
     }
 }

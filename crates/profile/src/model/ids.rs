@@ -36,4 +36,6 @@ ids! {
     StackId,
     /// Index into [`crate::Profile::intervals`].
     IntervalId,
+    /// Index into [`crate::Profile::simulations`].
+    SimulationId,
 }

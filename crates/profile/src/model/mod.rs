@@ -8,6 +8,7 @@ mod intervals;
 mod paths;
 mod run;
 mod samples;
+mod simulations;
 mod waits;
 
 pub use branches::*;
@@ -18,6 +19,7 @@ pub use intervals::*;
 pub use paths::*;
 pub use run::*;
 pub use samples::*;
+pub use simulations::*;
 pub use waits::*;
 
 /// Everything that one `.tw` file stores.
@@ -63,4 +65,10 @@ pub struct Profile {
     pub paths: Vec<PathCount>,
     /// Branches that traces saw taken, by process.
     pub taken_branches: Vec<TakenBranch>,
+    /// Executions on modelled cores.
+    pub simulations: Vec<Simulation>,
+    /// How often instructions were executed in them.
+    pub simulated_instructions: Vec<SimulatedInstruction>,
+    /// Where their cycles went.
+    pub cycle_stacks: Vec<StackComponent>,
 }

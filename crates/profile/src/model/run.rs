@@ -12,6 +12,8 @@ pub enum RunKind {
     Counting,
     /// Native execution with traces of branches taken.
     Branches,
+    /// Execution on modelled cores, of which only cycle stacks were kept: counts were there already.
+    Simulation,
 }
 
 /// How a program or process ended.

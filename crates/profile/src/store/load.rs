@@ -2,7 +2,7 @@
 
 use super::header::{self, Header};
 use super::reader::Reader;
-use super::{branches, code, counts, intervals, paths, runs, samples, schema};
+use super::{branches, code, counts, intervals, paths, runs, samples, schema, simulations};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use std::fs::{File, Metadata};
@@ -126,6 +126,7 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     intervals::read(&mut reader, &mut profile)?;
     paths::read(&mut reader, &mut profile)?;
     branches::read(&mut reader, &mut profile)?;
+    simulations::read(&mut reader, &mut profile)?;
     profile.check().map_err(LoadCause::Inconsistent)?;
     Ok(profile)
 }

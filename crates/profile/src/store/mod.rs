@@ -16,4 +16,5 @@ mod runs;
 mod samples;
 pub mod save;
 mod schema;
+mod simulations;
 mod table;

@@ -72,8 +72,12 @@ pub const PROCESSES: Table = Table {
 pub const THREADS: Table =
     Table { name: "threads", columns: &["thread_id", "process_id", "system_tid", "name", "instructions"] };
 
-const RUN_KINDS: [(RunKind, &str); 3] =
-    [(RunKind::Sampling, "sampling"), (RunKind::Counting, "counting"), (RunKind::Branches, "branches")];
+const RUN_KINDS: [(RunKind, &str); 4] = [
+    (RunKind::Sampling, "sampling"),
+    (RunKind::Counting, "counting"),
+    (RunKind::Branches, "branches"),
+    (RunKind::Simulation, "simulation"),
+];
 
 const METHODS: [(CallStackMethod, &str); 3] = [
     (CallStackMethod::FramePointers, "frame pointers"),

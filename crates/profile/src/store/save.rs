@@ -1,7 +1,7 @@
 //! Saving: all or nothing, and never at the cost of the former file.
 
 use super::replace::{self, Replacement};
-use super::{branches, code, counts, intervals, paths, runs, samples, schema};
+use super::{branches, code, counts, intervals, paths, runs, samples, schema, simulations};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -108,6 +108,7 @@ impl Profile {
         intervals::write(&transaction, self)?;
         paths::write(&transaction, self)?;
         branches::write(&transaction, self)?;
+        simulations::write(&transaction, self)?;
         schema::write_row_counts(&transaction)?;
         transaction.commit()?;
         database.close().map_err(|(_, error)| error)

@@ -1,20 +1,20 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
 use super::table::Table;
-use super::{branches, code, counts, intervals, paths, runs, samples};
+use super::{branches, code, counts, intervals, paths, runs, samples, simulations};
 use rusqlite::{Connection, Result, params};
 
 /// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 26] = [
+const TABLES: [&Table; 29] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -41,6 +41,9 @@ const TABLES: [&Table; 26] = [
     &paths::PATHS,
     &paths::PATH_BLOCKS,
     &branches::TAKEN_BRANCHES,
+    &simulations::SIMULATIONS,
+    &simulations::SIMULATED_INSTRUCTIONS,
+    &simulations::CYCLE_STACKS,
 ];
 
 /// Makes the tables and marks the database as ours.

@@ -10,7 +10,7 @@ CREATE TABLE row_counts (                       -- rows of every table below, to
 
 CREATE TABLE runs (
     run_id INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,                         -- 'sampling' or 'counting'
+    kind TEXT NOT NULL,                         -- 'sampling', 'counting', 'branches' or 'simulation'
     working_directory ANY NOT NULL,
     started_unix_ns INTEGER NOT NULL,           -- since 1970-01-01 00:00 UTC
     elapsed_ns INTEGER NOT NULL,
@@ -231,4 +231,35 @@ CREATE TABLE taken_branches (                   -- as traces saw them
     next_offset INTEGER,                        -- of the next branch that was taken
     times_seen INTEGER NOT NULL,
     weight INTEGER NOT NULL                     -- a thousand each time on average; less where code is slow
+) STRICT;
+
+CREATE TABLE simulations (                      -- executions on modelled cores
+    simulation_id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs,
+    core TEXT NOT NULL,
+    core_hash INTEGER NOT NULL,                 -- of all numbers that describe the core
+    skipped_instructions INTEGER NOT NULL,      -- of each thread, before each window
+    window_instructions INTEGER,                -- of each thread; NULL: all the rest
+    windows INTEGER NOT NULL,
+    threads INTEGER NOT NULL,
+    instructions INTEGER NOT NULL,              -- simulated, all threads together
+    cycles INTEGER NOT NULL                     -- of all threads' cores together
+) STRICT;
+
+CREATE TABLE simulated_instructions (
+    simulation_id INTEGER NOT NULL REFERENCES simulations,
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    executions INTEGER NOT NULL                 -- in what was simulated
+) STRICT;
+
+CREATE TABLE cycle_stacks (                     -- components of instructions' stacks
+    simulation_id INTEGER NOT NULL REFERENCES simulations,
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,                    -- of the instruction that is to blame
+    state TEXT NOT NULL,                        -- of the commit stage
+    events TEXT NOT NULL,                       -- joined by +; empty for none
+    cycle_parts INTEGER NOT NULL                -- 840 to a cycle
 ) STRICT;

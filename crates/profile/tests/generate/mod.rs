@@ -49,6 +49,7 @@ pub fn profile() -> impl Strategy<Value = Profile> {
         add_code(&mut profile, functions, lines, blocks);
         add_samples(&mut profile, stacks, samples);
         add_branches(&mut profile);
+        add_simulation(&mut profile);
         let block_count = profile.blocks.len();
         if process_count > 0 {
             let block = |index: Index| BlockId(index.index(block_count) as u32);
@@ -194,6 +195,31 @@ fn add_branches(profile: &mut Profile) {
     profile.taken_branches = branches.collect();
 }
 
+/// Of every second run, with all that was sampled as code.
+fn add_simulation(profile: &mut Profile) {
+    let places: Vec<Place> = profile.samples.iter().filter_map(|sample| sample.place).collect();
+    for run in (0..profile.runs.len() as u32).step_by(2).map(RunId) {
+        let simulation = SimulationId(profile.simulations.len() as u32);
+        let (skipped, length) = (u64::from(run.0), (run.0 == 0).then_some(1 << 40));
+        profile.simulations.push(Simulation {
+            run,
+            core: "toy".into(),
+            core_hash: u64::MAX - skipped,
+            part: SimulatedPart { skipped, length, windows: 3 },
+            threads: 2,
+            instructions: 1000,
+            cycles: 1234,
+        });
+        for (row, &place) in places.iter().enumerate() {
+            let executions = row as u64;
+            profile.simulated_instructions.push(SimulatedInstruction { simulation, place, executions });
+            let (state, events) = (CommitState::ALL[row % 5], CoreEvents(row as u16 * 37 % 512));
+            let parts = 840 * executions + 120;
+            profile.cycle_stacks.push(StackComponent { simulation, place, state, events, parts });
+        }
+    }
+}
+
 fn place((module, version, offset): RawPlace, modules: usize) -> Place {
     Place {
         module: ModuleId(module.index(modules) as u32),
@@ -222,7 +248,7 @@ fn exit() -> impl Strategy<Value = Exit> {
 
 fn run() -> impl Strategy<Value = Run> {
     let what = (
-        select(vec![RunKind::Sampling, RunKind::Counting, RunKind::Branches]),
+        select(vec![RunKind::Sampling, RunKind::Counting, RunKind::Branches, RunKind::Simulation]),
         vec(bytes(), 0..4),
         bytes(),
         vec((bytes(), bytes()), 0..4),

@@ -1,11 +1,13 @@
 //! `timewise diff`: what changed between two profiles, as text, JSON and CSV (`docs/diff.md`).
 
 mod fields;
+mod modelled;
 mod rows;
 mod screen;
 mod shares;
 mod verdict;
 
+pub use modelled::culprit;
 pub use rows::{DiffRow, rows};
 pub use screen::text;
 pub use verdict::{cautions, verdict};
@@ -71,6 +73,7 @@ struct Document {
     base: Side,
     test: Side,
     whole: ChangeFields,
+    modelled: Option<modelled::Document>,
     rows: Vec<DiffRow>,
 }
 
@@ -93,6 +96,7 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         base: Side::of(comparison.base),
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
+        modelled: modelled::document(comparison, by),
         rows: rows(comparison, by),
     };
     Ok(serde_json::to_string(&document)? + "\n")

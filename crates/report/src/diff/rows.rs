@@ -3,13 +3,11 @@
 use super::By;
 use super::fields::ChangeFields;
 use crate::code_text::CodeText;
-use crate::labels;
+use crate::site::{self, Site};
 use serde::Serialize;
 use timewise_diff::comparison::Row;
 use timewise_diff::{Both, Change, Comparison};
-use timewise_flow::lines::{SourceLine, line_at};
-use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
-use timewise_profile::Place;
+use timewise_flow::Analysis;
 
 /// A function, loop, instruction or line of one side or of both.
 #[derive(Clone, Debug, Serialize)]
@@ -65,25 +63,6 @@ pub struct SiteFields {
     pub test_text: Option<String>,
 }
 
-/// What something is on one side.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Site {
-    /// Path of the module.
-    pub module: String,
-    /// Name of the function; empty for a line, which may belong to several.
-    pub function: String,
-    /// Link-time address.
-    pub offset: Option<u64>,
-    /// Source file.
-    pub file: Option<String>,
-    /// Source line, the first of a loop.
-    pub line: Option<u32>,
-    /// Last source line of a loop.
-    pub last_line: Option<u32>,
-    /// Intel syntax of an instruction.
-    pub text: Option<String>,
-}
-
 impl DiffRow {
     /// The row as a sequence of two, which is how a table without nesting takes both.
     pub fn parts(&self) -> (&SiteFields, &ChangeFields) {
@@ -126,13 +105,14 @@ impl DiffRow {
 pub fn rows(comparison: &Comparison, by: By) -> Vec<DiffRow> {
     let sides = (comparison.base, comparison.test);
     match by {
-        By::Function => described(comparison.functions(), sides, |_, analysis, id| function(analysis, id)),
-        By::Loop => described(comparison.loops(), sides, |_, analysis, id| a_loop(analysis, id)),
-        By::Instruction => described(comparison.instructions(), sides, instruction),
-        By::Line => described(comparison.lines(), sides, |_, analysis, (module, line)| Site {
-            module: labels::module_path(analysis.profile, module),
-            ..at_line(analysis, Some(line))
-        }),
+        By::Function => {
+            described(comparison.functions(), sides, |_, analysis, id| site::function(analysis, id))
+        }
+        By::Loop => described(comparison.loops(), sides, |_, analysis, id| site::a_loop(analysis, id)),
+        By::Instruction => described(comparison.instructions(), sides, site::instruction),
+        By::Line => {
+            described(comparison.lines(), sides, |_, analysis, line| site::source_line(analysis, line))
+        }
     }
 }
 
@@ -147,52 +127,4 @@ fn described<'a, T>(
         DiffRow::new(what, row.change, row.is_finding)
     };
     rows.into_iter().map(row).collect()
-}
-
-fn function(analysis: &Analysis, id: RoutineId) -> Site {
-    let place = analysis.routines[id.index()].place;
-    let function = analysis.function_of(id).map(|id| &analysis.profile.functions[id.index()]);
-    let declared =
-        function.and_then(|function| Some(SourceLine { file: function.file?, line: function.line }));
-    Site {
-        function: analysis.name_of(id),
-        ..at_place(analysis, place, declared.filter(|line| line.line > 0))
-    }
-}
-
-fn a_loop(analysis: &Analysis, id: LoopId) -> Site {
-    let one = &analysis.forest.loops[id.index()];
-    let lines = analysis.lines_of_loop(id);
-    let place = analysis.code.blocks[one.header.index()].place;
-    Site {
-        function: analysis.name_of(one.routine),
-        last_line: lines.map(|(_, last)| last.line),
-        ..at_place(analysis, place, lines.map(|(first, _)| first))
-    }
-}
-
-fn instruction(text: &CodeText, analysis: &Analysis, id: InstructionId) -> Site {
-    let place = analysis.code.place(id);
-    let routine = analysis.owner[analysis.code.instructions[id.index()].block.index()];
-    Site {
-        function: analysis.name_of(routine),
-        text: Some(text.of(id)),
-        ..at_place(analysis, place, line_at(analysis.profile, place))
-    }
-}
-
-fn at_place(analysis: &Analysis, place: Place, line: Option<SourceLine>) -> Site {
-    Site {
-        module: labels::module_path(analysis.profile, place.module),
-        offset: Some(place.offset.0),
-        ..at_line(analysis, line)
-    }
-}
-
-fn at_line(analysis: &Analysis, line: Option<SourceLine>) -> Site {
-    Site {
-        file: line.map(|line| labels::file_path(analysis.profile, line.file).to_string()),
-        line: line.map(|line| line.line),
-        ..Site::default()
-    }
 }

@@ -1,15 +1,16 @@
 //! The comparison as text: the whole program, then what changed beyond noise.
 
 use super::By;
-use super::rows::{DiffRow, Site, rows};
+use super::rows::{DiffRow, rows};
 use super::shares::{counted, interval, judged, signed};
 use crate::labels::file_name;
 use crate::number::{count, duration, percent, samples};
+use crate::site::Site;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::command_line;
 use timewise_diff::noise::ASSUMED;
-use timewise_diff::{Change, Comparison, Difference, Noise, Unit};
+use timewise_diff::{Both, Change, Comparison, Difference, Noise, Unit};
 use timewise_flow::Analysis;
 use timewise_profile::RunKind;
 
@@ -24,6 +25,7 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
         out += &style.wrap(Tone::Plain, &line);
     }
     out += &noise(comparison, style);
+    out += &super::modelled::text(comparison, by, limit, style);
     let rows = rows(comparison, by);
     let findings = rows.iter().filter(|row| row.site.finding).count();
     if comparison.unit.is_none() {
@@ -135,7 +137,7 @@ fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
             cells.push(part.map_or(String::new(), |part| interval(&part, whole)));
         }
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
-        cells.extend([name(by, row), place(by, row)]);
+        cells.extend([name(by, &row.what), place(by, &row.what)]);
         table.row(Tone::Plain, cells);
     }
     table
@@ -147,7 +149,7 @@ fn table_has_brackets(rows: &[DiffRow]) -> bool {
 }
 
 /// The columns of [`name`] and [`place`].
-fn what_and_where(by: By) -> [Column; 2] {
+pub fn what_and_where(by: By) -> [Column; 2] {
     let what = match by {
         By::Function => Column::function,
         By::Loop | By::Line => Column::place,
@@ -157,20 +159,14 @@ fn what_and_where(by: By) -> [Column; 2] {
 }
 
 /// What a row is called: by its name in TEST, and in BASE where that is another.
-fn name(by: By, row: &DiffRow) -> String {
+pub fn name(by: By, what: &Both<Site>) -> String {
     let one = |site: &Site| match by {
         By::Function => site.function.clone(),
-        By::Loop => match (&site.file, site.line) {
-            (Some(file), Some(line)) => match site.last_line.filter(|&last| last > line) {
-                Some(last) => format!("{}:{line}-{last}", file_name(file)),
-                None => format!("{}:{line}", file_name(file)),
-            },
-            _ => offset(site),
-        },
+        By::Loop => site.lines(),
         By::Instruction => site.text.clone().unwrap_or_default(),
-        By::Line => source(site),
+        By::Line => site.source(),
     };
-    match (&row.what.base, &row.what.test) {
+    match (&what.base, &what.test) {
         (Some(base), Some(test)) if one(base) != one(test) => format!("{} (was {})", one(test), one(base)),
         (_, Some(test)) => one(test),
         (Some(base), None) => one(base),
@@ -179,31 +175,19 @@ fn name(by: By, row: &DiffRow) -> String {
 }
 
 /// Where it is, and whether only one side has it.
-fn place(by: By, row: &DiffRow) -> String {
-    let Some(site) = row.what.test.as_ref().or(row.what.base.as_ref()) else { return String::new() };
+pub fn place(by: By, what: &Both<Site>) -> String {
+    let Some(site) = what.test.as_ref().or(what.base.as_ref()) else { return String::new() };
     let place = match by {
-        By::Function => source(site),
+        By::Function => site.source(),
         By::Loop => format!("in {}", site.function),
-        By::Instruction => format!("{} in {}", source(site), site.function),
+        By::Instruction => format!("{} in {}", site.source(), site.function),
         By::Line => file_name(&site.module).to_string(),
     };
-    match row.site.status {
-        "new" => format!("only TEST: {place}"),
-        "gone" => format!("only BASE: {place}"),
+    match (&what.base, &what.test) {
+        (None, _) => format!("only TEST: {place}"),
+        (_, None) => format!("only BASE: {place}"),
         _ => place,
     }
-}
-
-fn source(site: &Site) -> String {
-    match (&site.file, site.line) {
-        (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
-        _ => offset(site),
-    }
-}
-
-fn offset(site: &Site) -> String {
-    let offset = site.offset.map_or(String::new(), |offset| format!("+{offset:#x}"));
-    format!("{}{offset}", file_name(&site.module))
 }
 
 /// What else differs: code of one side only, and counts that changed without a change of time.
@@ -237,7 +221,7 @@ fn names(by: By, rows: &[&DiffRow]) -> String {
     if matches!(by, By::Instruction | By::Line) {
         return format!("{} {}{}", rows.len(), by.name(), if rows.len() == 1 { "" } else { "s" });
     }
-    let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, row)).collect();
+    let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, &row.what)).collect();
     let more = rows.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
@@ -255,7 +239,8 @@ fn counts_only(rows: &[DiffRow], by: By, limit: Option<usize>, style: Style) -> 
     let mut table = Table::new(columns);
     for row in changed.iter().take(limit.unwrap_or(usize::MAX)) {
         let Some((base, test)) = row.change.instructions else { continue };
-        let cells = vec![counted((base, test)), count(base), count(test), name(by, row), place(by, row)];
+        let cells =
+            vec![counted((base, test)), count(base), count(test), name(by, &row.what), place(by, &row.what)];
         table.row(Tone::Plain, cells);
     }
     format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of counts"), table.render(style))

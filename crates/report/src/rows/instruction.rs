@@ -1,10 +1,12 @@
 //! Rows of instructions.
 
 use super::ranking::costliest_first;
-use super::{Costed, counted, module_ranks};
+use super::{Costed, compact_option, counted, module_ranks};
 use crate::code_text::CodeText;
 use crate::labels;
+use crate::simulated;
 use serde::Serialize;
+use timewise_flow::divided::{Divided, Whole};
 use timewise_flow::lines::line_at;
 use timewise_flow::{Analysis, Cost, InstructionId, RoutineId};
 use timewise_profile::Place;
@@ -26,6 +28,19 @@ pub struct InstructionRow {
     pub text: String,
     /// How often it was executed; null where that was not counted.
     pub executions: Option<u64>,
+    /// How often it was executed in what was simulated; null without a simulation, as are all that follow.
+    pub modelled_executions: Option<u64>,
+    /// Cycles of these executions on the modelled core.
+    #[serde(serialize_with = "compact_option")]
+    pub modelled_cycles: Option<f64>,
+    /// What most of them were, in words.
+    pub modelled_why: Option<String>,
+    /// Its part of the cycles that were measured for its loop or block, divided as the model's cycles are; null
+    /// without samples.
+    #[serde(serialize_with = "compact_option")]
+    pub divided_cycles: Option<f64>,
+    /// What was divided: `loop`, or `block` where it is in no loop.
+    pub divided_within: Option<&'static str>,
     /// Which one it is; `None` for code that was sampled but not counted.
     #[serde(skip)]
     pub id: Option<InstructionId>,
@@ -54,6 +69,7 @@ pub fn instructions_of(
 struct All<'a> {
     spots: Spots<'a>,
     costs: Vec<Cost>,
+    divided: Vec<Option<Divided>>,
     text: CodeText<'a>,
 }
 
@@ -92,7 +108,8 @@ impl<'a> All<'a> {
         let mut costs = analysis.by_instruction();
         costs.extend(analysis.strays().map(|(_, _, weight)| Cost { weight, ..Cost::default() }));
         let strays = analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
-        All { spots: Spots { analysis, strays }, costs, text: CodeText::new(analysis) }
+        let (divided, text) = (analysis.divided(), CodeText::new(analysis));
+        All { spots: Spots { analysis, strays }, costs, divided, text }
     }
 
     fn ranking(&self) -> impl ExactSizeIterator<Item = usize> + use<'a> {
@@ -109,6 +126,8 @@ impl<'a> All<'a> {
         let Spot { id, place, routine } = self.spots.of(at);
         let profile = analysis.profile;
         let line = line_at(profile, place);
+        let modelled = id.zip(analysis.modelled.as_ref());
+        let divided = id.and_then(|id| self.divided[id.index()]);
         let is_known = id.is_some() || analysis.was_surely_not_executed(place);
         let of = InstructionRow {
             module: labels::module_path(profile, place.module),
@@ -118,6 +137,14 @@ impl<'a> All<'a> {
             line: line.map(|line| line.line),
             text: id.map_or(String::new(), |id| self.text.of(id)),
             executions: counted(analysis, cost.instructions).filter(|_| is_known),
+            modelled_executions: modelled.map(|(id, modelled)| modelled.executions[id.index()]),
+            modelled_cycles: modelled.map(|(id, modelled)| modelled.stacks.height(id.0).as_cycles()),
+            modelled_why: modelled.map(|(id, modelled)| simulated::why(analysis, modelled, id)),
+            divided_cycles: divided.map(|divided| divided.cycles),
+            divided_within: divided.map(|divided| match divided.whole {
+                Whole::Loop(_) => "loop",
+                Whole::Block(_) => "block",
+            }),
             id,
             routine,
         };

@@ -1,15 +1,13 @@
 //! The same for programs: JSON in the schema `timewise-simulate/1`.
 
-use super::Simulated;
+use super::rows::rows;
 use super::words::{reason, state_name};
-use crate::code_text::CodeText;
-use crate::labels;
+use super::{Row, Simulated, part};
+use crate::request::By;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Technique, Units};
-use timewise_flow::InstructionId;
-use timewise_flow::lines::line_at;
+use timewise_flow::{InstructionId, ModelledCost};
 
 /// Name and version of the schema. The number changes when a field changes its meaning or goes; new
 /// fields do not change it.
@@ -20,26 +18,69 @@ struct Document<'a> {
     schema: &'static str,
     origin: &'static str,
     core: &'a str,
-    part: Option<&'a str>,
-    threads: usize,
+    part: Option<String>,
+    threads: u32,
     instructions: u64,
     cycles: u64,
     unattributed_cycles: f64,
     class: &'static str,
-    categories: BTreeMap<&'static str, f64>,
+    categories: Sums,
     functions: Vec<Function>,
+    loops: Vec<Lines>,
+    lines: Vec<Lines>,
     by_instruction: Vec<Instruction>,
     accuracy: Option<Accuracy>,
+}
+
+/// Cycles by category.
+#[derive(Serialize)]
+pub(super) struct Sums {
+    execution: f64,
+    alu_stall: f64,
+    load_stall: f64,
+    store_stall: f64,
+    front_end: f64,
+    mispredict: f64,
+    misc_flush: f64,
+}
+
+impl Sums {
+    pub(super) fn of(cost: &ModelledCost) -> Sums {
+        let cycles = |category| cost.of(category).as_cycles();
+        Sums {
+            execution: cycles(Category::Execution),
+            alu_stall: cycles(Category::AluStall),
+            load_stall: cycles(Category::LoadStall),
+            store_stall: cycles(Category::StoreStall),
+            front_end: cycles(Category::FrontEnd),
+            mispredict: cycles(Category::Mispredict),
+            misc_flush: cycles(Category::MiscFlush),
+        }
+    }
 }
 
 #[derive(Serialize)]
 struct Function {
     function: String,
     module: String,
-    offset: u64,
+    offset: Option<u64>,
     cycles: f64,
     instructions: u64,
-    categories: BTreeMap<&'static str, f64>,
+    categories: Sums,
+}
+
+/// A loop, or a single line.
+#[derive(Serialize)]
+struct Lines {
+    function: Option<String>,
+    module: String,
+    offset: Option<u64>,
+    file: Option<String>,
+    line: Option<u32>,
+    line_last: Option<u32>,
+    cycles: f64,
+    instructions: u64,
+    categories: Sums,
 }
 
 #[derive(Serialize)]
@@ -47,10 +88,10 @@ struct Instruction {
     function: String,
     module: String,
     version: u32,
-    offset: u64,
+    offset: Option<u64>,
     file: Option<String>,
     line: Option<u32>,
-    text: String,
+    text: Option<String>,
     executions: u64,
     cycles: f64,
     stack: Vec<Component>,
@@ -79,6 +120,8 @@ struct Errors {
     function: f64,
     program: f64,
     instruction_systematic: f64,
+    block_systematic: f64,
+    function_systematic: f64,
 }
 
 /// The whole document, one line.
@@ -86,85 +129,77 @@ struct Errors {
 /// # Errors
 /// None in practice: memory does not fail.
 pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
-    let sums = simulated.categories();
-    let class = match Class::of(|category| sums.get(&category).copied().unwrap_or_default()) {
-        Class::ComputeIntensive => "compute-intensive",
-        Class::FlushIntensive => "flush-intensive",
-        Class::StallIntensive => "stall-intensive",
-    };
-    let code = CodeText::new(simulated.analysis);
+    let whole = simulated.analysis.modelled_whole();
+    let simulation = &simulated.modelled.simulation;
+    let rows = |by| rows(simulated, by).into_iter().flatten();
+    let instruction = |row: Row| Some(instruction(simulated, row.instruction?, row));
     let document = Document {
         schema: SCHEMA,
         origin: "modelled",
-        core: simulated.core,
-        part: simulated.part.as_deref(),
-        threads: simulated.threads,
-        instructions: simulated.instructions,
-        cycles: simulated.cycles,
-        unattributed_cycles: simulated.cycles as f64 - simulated.attributed().as_cycles(),
-        class,
-        categories: named(|category| sums.get(&category).copied().unwrap_or_default().as_cycles()),
-        functions: functions(simulated),
-        by_instruction: simulated
-            .instruction_rows()
-            .iter()
-            .map(|(id, _)| instruction(simulated, &code, *id))
-            .collect(),
+        core: &simulation.core,
+        part: part(simulation.part),
+        threads: simulation.threads,
+        instructions: simulation.instructions,
+        cycles: simulation.cycles,
+        unattributed_cycles: simulated.modelled.unattributed().as_cycles(),
+        class: match whole.class() {
+            Class::ComputeIntensive => "compute-intensive",
+            Class::FlushIntensive => "flush-intensive",
+            Class::StallIntensive => "stall-intensive",
+        },
+        categories: Sums::of(&whole),
+        functions: rows(By::Function).map(function).collect(),
+        loops: rows(By::Loop).map(lines).collect(),
+        lines: rows(By::Line).map(lines).collect(),
+        by_instruction: rows(By::Instruction).filter_map(instruction).collect(),
         accuracy: accuracy(simulated),
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }
 
-fn named(cycles: impl Fn(Category) -> f64) -> BTreeMap<&'static str, f64> {
-    let name = |category| match category {
-        Category::Execution => "execution",
-        Category::AluStall => "alu_stall",
-        Category::LoadStall => "load_stall",
-        Category::StoreStall => "store_stall",
-        Category::FrontEnd => "front_end",
-        Category::Mispredict => "mispredict",
-        Category::MiscFlush => "misc_flush",
-    };
-    Category::ALL.into_iter().map(|category| (name(category), cycles(category))).collect()
+fn function(row: Row) -> Function {
+    Function {
+        function: row.site.function,
+        module: row.site.module,
+        offset: row.site.offset,
+        cycles: row.cost.cycles().as_cycles(),
+        instructions: row.cost.instructions,
+        categories: Sums::of(&row.cost),
+    }
 }
 
-fn functions(simulated: &Simulated) -> Vec<Function> {
-    let analysis = simulated.analysis;
-    let rows = simulated.function_rows().into_iter().map(|row| {
-        let place = analysis.routines[row.routine.index()].place;
-        Function {
-            function: analysis.name_of(row.routine),
-            module: labels::module_path(analysis.profile, place.module),
-            offset: place.offset.0,
-            cycles: row.cycles().as_cycles(),
-            instructions: row.instructions,
-            categories: named(|category| row.of(category).as_cycles()),
-        }
-    });
-    rows.collect()
+fn lines(row: Row) -> Lines {
+    Lines {
+        function: Some(row.site.function).filter(|name| !name.is_empty()),
+        module: row.site.module,
+        offset: row.site.offset,
+        file: row.site.file,
+        line: row.site.line,
+        line_last: row.site.last_line,
+        cycles: row.cost.cycles().as_cycles(),
+        instructions: row.cost.instructions,
+        categories: Sums::of(&row.cost),
+    }
 }
 
-fn instruction(simulated: &Simulated, code: &CodeText, id: InstructionId) -> Instruction {
-    let analysis = simulated.analysis;
-    let place = analysis.code.place(id);
-    let line = line_at(analysis.profile, place);
-    let block = analysis.code.instructions[id.index()].block;
-    let stack = simulated.stacks.stack(id.0).into_iter().map(|(component, parts)| Component {
+fn instruction(simulated: &Simulated, id: InstructionId, row: Row) -> Instruction {
+    let kind = simulated.analysis.kind_of(id);
+    let stack = simulated.modelled.stacks.stack(id.0).into_iter().map(|(component, parts)| Component {
         state: state_name(component.state()),
         events: component.events().events().map(|event| event.to_string()).collect(),
-        why: reason(component, simulated.kind(id.0)),
+        why: reason(component, kind),
         cycles: parts.as_cycles(),
     });
     Instruction {
-        function: analysis.name_of(analysis.owner[block.index()]),
-        module: labels::module_path(analysis.profile, place.module),
-        version: place.version.0,
-        offset: place.offset.0,
-        file: line.map(|line| labels::file_path(analysis.profile, line.file).to_owned()),
-        line: line.map(|line| line.line),
-        text: code.of(id),
-        executions: simulated.executions.get(id.index()).copied().unwrap_or_default(),
-        cycles: simulated.stacks.height(id.0).as_cycles(),
+        function: row.site.function,
+        module: row.site.module,
+        version: simulated.analysis.code.place(id).version.0,
+        offset: row.site.offset,
+        file: row.site.file,
+        line: row.site.line,
+        text: row.site.text,
+        executions: row.cost.instructions,
+        cycles: row.cost.cycles().as_cycles(),
         stack: stack.collect(),
     }
 }
@@ -175,8 +210,18 @@ fn accuracy(simulated: &Simulated) -> Option<Accuracy> {
     let errors = Technique::all().map(|technique| {
         let errors = units.each_ref().map(|units| findings.errors(technique, units));
         let [instruction, block, function, program] = errors.map(|errors| errors.total);
-        let instruction_systematic = errors[0].systematic;
-        Errors { technique: technique.name, instruction, block, function, program, instruction_systematic }
+        let [instruction_systematic, block_systematic, function_systematic, _] =
+            errors.map(|errors| errors.systematic);
+        Errors {
+            technique: technique.name,
+            instruction,
+            block,
+            function,
+            program,
+            instruction_systematic,
+            block_systematic,
+            function_systematic,
+        }
     });
     Some(Accuracy { samples: findings.samples, period_cycles: findings.period, errors: errors.collect() })
 }

@@ -1,0 +1,126 @@
+//! The program, and beside it a core for each of its threads.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use timewise_attribution::event_counts::EventCounts;
+use timewise_attribution::policy::TimeProportional;
+use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
+use timewise_core_model::{Code, Processor, Simulation, Totals};
+use timewise_engine::Options;
+use timewise_engine::streams::{Places, Windows};
+use timewise_profile::{Offset, Place, Profile, SimulatedPart};
+use timewise_replay::Replay;
+use timewise_target::launch::Stopped;
+use timewise_trace::{Doctor, Record, Recorder, Room, Seat, Worker};
+
+/// What looks at the commit stage of a thread's core.
+pub struct Watch {
+    /// Every cycle, where nothing is compared with it.
+    alone: Option<Profiler<TimeProportional>>,
+    /// Every cycle, and what profilers find that sample.
+    pub compared: Option<Comparison>,
+    /// Executions.
+    pub counts: EventCounts,
+}
+
+impl Watch {
+    fn new(schedule: Option<&Schedule>) -> Watch {
+        Watch {
+            alone: schedule.is_none().then(Profiler::oracle),
+            compared: schedule.cloned().map(Comparison::new),
+            counts: EventCounts::default(),
+        }
+    }
+
+    /// Cycle stacks by the numbers that the simulation gives instructions.
+    pub fn stacks(&self) -> Stacks {
+        match (&self.alone, &self.compared) {
+            (Some(alone), _) => alone.stacks().clone(),
+            (None, Some(compared)) => compared.findings().reference,
+            (None, None) => Stacks::default(),
+        }
+    }
+}
+
+impl Worker<Record> for Watch {
+    fn take(&mut self, part: &[Record]) {
+        Worker::take(&mut self.alone, part);
+        Worker::take(&mut self.compared, part);
+        self.counts.take(part);
+    }
+}
+
+/// What a simulation leaves behind.
+pub struct Done {
+    /// What was seen of each thread.
+    pub threads: Vec<(Watch, Totals)>,
+    code: Code,
+    places: Places,
+    elapsed: Duration,
+}
+
+impl Done {
+    /// Where the instruction stands that the simulation gave this number.
+    pub fn place(&self, instruction: u32) -> Option<Place> {
+        let origin = self.code.origin(instruction);
+        let block = self.places.place(origin.image, origin.block)?;
+        Some(Place { offset: Offset(block.offset.0 + u64::from(origin.offset)), ..block })
+    }
+
+    /// How many instructions have numbers.
+    pub fn numbered(&self) -> u32 {
+        self.code.len() as u32
+    }
+
+    /// Instructions and cycles of all threads together.
+    pub fn totals(&self) -> (u64, u64) {
+        let sum = |of: fn(&Totals) -> u64| self.threads.iter().map(|(_, totals)| of(totals)).sum();
+        (sum(|totals| totals.instructions), sum(|totals| totals.cycles))
+    }
+
+    /// Millions of instructions a second.
+    pub fn speed(&self) -> (Duration, f64) {
+        (self.elapsed, self.totals().0 as f64 / 1e6 / self.elapsed.as_secs_f64().max(1e-9))
+    }
+}
+
+/// Runs the program to its end, and simulates a part of it. Profilers are compared if there is a schedule of samples.
+pub fn simulate(
+    stopped: Stopped,
+    processor: &Processor,
+    part: SimulatedPart,
+    schedule: Option<&Schedule>,
+) -> anyhow::Result<(Profile, Done)> {
+    let began = Instant::now();
+    let mut seats: BTreeMap<usize, Seat<Watch>> = BTreeMap::new();
+    let mut simulation = Simulation::new(processor, |stream| {
+        let mut doctor = Doctor::new(Room::default());
+        seats.insert(stream, doctor.attach(Watch::new(schedule)));
+        Recorder::new(doctor)
+    })?;
+    let mut replay = Replay::new(true);
+    let mut failure = None;
+    let options = Options { calls: false, ..Options::default() };
+    let SimulatedPart { skipped, length, windows } = part;
+    let windows = Windows { skip: skipped, length: length.unwrap_or(u64::MAX), windows, memory: true };
+    let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
+        if failure.is_none() {
+            failure = simulation.chunk(&mut replay, chunk).err();
+        }
+    })?;
+    let (cores, code) = simulation.finish();
+    let elapsed = began.elapsed();
+    let mut threads = Vec::new();
+    for (stream, recorder, totals) in cores {
+        recorder.finish();
+        threads.extend(seats.remove(&stream).map(|seat| (seat.join(), totals)));
+    }
+    if let Some(failure) = failure {
+        return Err(failure.into());
+    }
+    let mut profile = counted.profile;
+    if !is_whole {
+        profile.runs[0].warnings.push("some of what was executed was not simulated".to_string());
+    }
+    Ok((profile, Done { threads, code, places: counted.places, elapsed }))
+}

@@ -1,0 +1,261 @@
+//! Changes of a modelled core's cycles: by category, by function, loop, instruction or line, and in one sentence.
+
+use super::By;
+use super::screen::{name, place, what_and_where};
+use super::shares::signed;
+use crate::code_text::CodeText;
+use crate::labels::file_name;
+use crate::number::{count, duration};
+use crate::simulated::{Reason, reasons};
+use crate::site::{self, Site};
+use crate::style::{Style, Tone};
+use crate::table::{Column, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use timewise_attribution::{Category, Parts};
+use timewise_diff::gate::is_named;
+use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Spot};
+use timewise_flow::{Analysis, InstructionId};
+
+/// Changes below this share of BASE's cycles are not worth a row.
+const WORTH_SHOWING: f64 = 0.0005;
+
+/// A row, and what it is on each side.
+pub struct Described {
+    /// What it is.
+    pub what: Both<Site>,
+    /// How it changed.
+    pub change: ModelledChange,
+}
+
+/// Rows that changed, most first.
+fn rows(comparison: &Comparison, by: By) -> Vec<Described> {
+    match by {
+        By::Function => described(comparison, comparison.modelled_functions(), |_, analysis, id| {
+            site::function(analysis, id)
+        }),
+        By::Loop => {
+            described(comparison, comparison.modelled_loops(), |_, analysis, id| site::a_loop(analysis, id))
+        }
+        By::Instruction => described(comparison, comparison.modelled_instructions(), |text, analysis, id| {
+            site::instruction(text, analysis, id)
+        }),
+        By::Line => described(comparison, comparison.modelled_lines(), |_, analysis, line| {
+            site::source_line(analysis, line)
+        }),
+    }
+}
+
+fn described<'a, T>(
+    comparison: &Comparison<'a>,
+    rows: Vec<ModelledRow<T>>,
+    site: impl Fn(&CodeText<'a>, &'a Analysis<'a>, T) -> Site,
+) -> Vec<Described> {
+    let (base, test) = (comparison.base, comparison.test);
+    let (base_text, test_text) = (CodeText::new(base), CodeText::new(test));
+    let changed = rows.into_iter().filter(|row| row.change.base != row.change.test);
+    let row = |row: ModelledRow<T>| Described {
+        what: row.what.map(|id| site(&base_text, base, id), |id| site(&test_text, test, id)),
+        change: row.change,
+    };
+    changed.map(row).collect()
+}
+
+/// The section of the screen: the whole program, categories that changed, and rows.
+pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style) -> String {
+    let Some((whole, (simulation, _))) = comparison.modelled_whole().zip(comparison.simulations()) else {
+        let is_one_simulated = comparison.base.modelled.is_some() || comparison.test.modelled.is_some();
+        let said = "modelled cycles are left out: the two sides were not both simulated, on the same core in the \
+                    same part";
+        return if is_one_simulated { style.wrap(Tone::Warning, said) } else { String::new() };
+    };
+    let old = whole.base.cycles().as_cycles();
+    let cycles = |parts: Parts| count(parts.as_cycles().round() as u64);
+    let (base, test) = (cycles(whole.base.cycles()), cycles(whole.test.cycles()));
+    let mut line =
+        format!("cycles modelled on {} {base} → {test}: {}", simulation.core, signed(whole.cycles(), old));
+    for category in Category::ALL {
+        if whole.of(category).abs() >= WORTH_SHOWING * old {
+            line += &format!(" · {} {}", category.name(), signed(whole.of(category), old));
+        }
+    }
+    let mut out = style.wrap(Tone::Plain, &line);
+    out += &style.wrap(Tone::Faint, &beside(comparison));
+    let rows: Vec<Described> = rows(comparison, by)
+        .into_iter()
+        .filter(|row| row.change.cycles().abs() >= WORTH_SHOWING * old)
+        .collect();
+    if rows.is_empty() {
+        return out + &format!("\nNo {} differs in modelled cycles.\n", by.name());
+    }
+    let shown = limit.unwrap_or(usize::MAX).min(rows.len());
+    let mut columns = vec![Column::number("cycles"), Column::detail("in BASE"), Column::detail("in TEST")];
+    columns.extend(Category::ALL.map(|category| Column::detail(category.name())));
+    columns.extend(what_and_where(by));
+    let mut table = Table::new(columns);
+    for Described { what, change } in &rows[..shown] {
+        let mut cells = vec![signed(change.cycles(), old)];
+        cells.extend([change.base, change.test].map(|cost| cycles(cost.cycles())));
+        cells.extend(Category::ALL.map(|category| match change.of(category) {
+            grown if grown.abs() < WORTH_SHOWING * old => String::new(),
+            grown => signed(grown, old),
+        }));
+        cells.extend([name(by, what), place(by, what)]);
+        table.row(Tone::Plain, cells);
+    }
+    out +=
+        &format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of modelled cycles"), table.render(style));
+    if shown < rows.len() {
+        out += &style.wrap(Tone::Faint, &format!("… and {} more: --limit 0 shows all", rows.len() - shown));
+    }
+    out
+}
+
+/// What a model does not know of.
+fn beside(comparison: &Comparison) -> String {
+    let (base, test) = comparison.system_calls();
+    let waited = |analysis: &Analysis| {
+        let is_sampled = analysis.quality.sampling_runs > 0;
+        let waits = analysis.profile.waits.iter();
+        is_sampled.then(|| duration(waits.map(|wait| wait.duration_ns as f64).sum()))
+    };
+    let waiting = match (waited(comparison.base), waited(comparison.test)) {
+        (Some(base), Some(test)) => format!("waiting ({base} → {test})"),
+        _ => "waiting (not measured)".into(),
+    };
+    format!(
+        "not modelled: what the kernel does in {} → {} system calls, which take a fixed time each; {waiting}",
+        count(base),
+        count(test)
+    )
+}
+
+/// What of a growth of modelled cycles is to blame: the loop, or the function, that grew most; the category of its
+/// cycles that grew most; and there the instruction and its reason. Nothing if nothing grew.
+pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
+    let spots = comparison.modelled_spots().into_iter();
+    let in_function = |analysis: &Analysis, spot: Spot| match spot {
+        Spot::Function(id) => id,
+        Spot::Loop(id) => analysis.forest.loops[id.index()].routine,
+    };
+    let spot = spots
+        .filter(|row| {
+            let function = row
+                .what
+                .map(|spot| in_function(comparison.base, spot), |spot| in_function(comparison.test, spot));
+            gate.function.as_deref().is_none_or(|name| is_named(comparison, function, name))
+        })
+        .find(|row| row.change.cycles() > 0.0)?;
+    let category =
+        Category::ALL.into_iter().max_by(|a, b| spot.change.of(*a).total_cmp(&spot.change.of(*b)))?;
+    let analysis = comparison.test;
+    let title = match spot.what.test? {
+        Spot::Loop(id) => {
+            let site = site::a_loop(analysis, id);
+            format!("the loop {} in {}", site.lines(), site.function)
+        }
+        Spot::Function(id) => site::function(analysis, id).function,
+    };
+    let whole = comparison.modelled_whole()?.base.cycles().as_cycles();
+    let mut text = format!(
+        "{title} {}, {} {}",
+        signed(spot.change.cycles(), whole),
+        category.name(),
+        signed(spot.change.of(category), whole)
+    );
+    if let Some((id, reason)) = instruction(comparison, spot.what.test?, category) {
+        let site = site::instruction(&CodeText::new(analysis), analysis, id);
+        let source = site.source();
+        text += &format!(": {source} {}: {reason}", site.text.unwrap_or_default());
+    }
+    Some(text)
+}
+
+/// The instruction of a spot of TEST whose cycles of a category grew most, and the reason that grew most.
+fn instruction(comparison: &Comparison, spot: Spot, category: Category) -> Option<(InstructionId, String)> {
+    let analysis = comparison.test;
+    let is_in = |id: InstructionId| {
+        let block = analysis.block_of(id);
+        match (spot, analysis.forest.innermost[block.index()]) {
+            (Spot::Loop(id), innermost) => innermost == Some(id),
+            (Spot::Function(id), None) => analysis.owner[block.index()] == id,
+            (Spot::Function(_), Some(_)) => false,
+        }
+    };
+    let rows = comparison.modelled_instructions().into_iter();
+    let of_spot = rows.filter(|row| row.what.test.is_some_and(is_in));
+    let worst = of_spot.max_by(|a, b| a.change.of(category).total_cmp(&b.change.of(category)))?;
+    let id = worst.what.test?;
+    let mut grown: BTreeMap<String, f64> = BTreeMap::new();
+    let mut add = |analysis: &Analysis, id: Option<InstructionId>, sign: f64| {
+        let of = id.zip(analysis.modelled.as_ref());
+        let all = of.into_iter().flat_map(|(id, modelled)| reasons(analysis, modelled, id));
+        all.for_each(|Reason { words, cycles }| {
+            *grown.entry(words).or_default() += sign * cycles.as_cycles()
+        });
+    };
+    add(comparison.base, worst.what.base, -1.0);
+    add(analysis, Some(id), 1.0);
+    let most = grown.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some((id, most.0))
+}
+
+/// Modelled cycles for programs.
+#[derive(Serialize)]
+pub struct Document {
+    core: String,
+    base_cycles: f64,
+    test_cycles: f64,
+    /// By how many cycles each category grew.
+    categories: BTreeMap<&'static str, f64>,
+    base_system_calls: u64,
+    test_system_calls: u64,
+    rows: Vec<Fields>,
+}
+
+#[derive(Serialize)]
+struct Fields {
+    module: String,
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+    line_last: Option<u32>,
+    text: Option<String>,
+    base_cycles: f64,
+    test_cycles: f64,
+    categories: BTreeMap<&'static str, f64>,
+}
+
+/// The same for programs, of rows that changed; `None` unless both sides were simulated alike.
+pub fn document(comparison: &Comparison, by: By) -> Option<Document> {
+    let whole = comparison.modelled_whole()?;
+    let (base_system_calls, test_system_calls) = comparison.system_calls();
+    Some(Document {
+        core: comparison.simulations()?.0.core.clone(),
+        base_cycles: whole.base.cycles().as_cycles(),
+        test_cycles: whole.test.cycles().as_cycles(),
+        categories: grown(&whole),
+        base_system_calls,
+        test_system_calls,
+        rows: rows(comparison, by).into_iter().filter_map(fields).collect(),
+    })
+}
+
+fn fields(row: Described) -> Option<Fields> {
+    let site = row.what.test.or(row.what.base)?;
+    Some(Fields {
+        module: file_name(&site.module).to_owned(),
+        function: site.function,
+        file: site.file,
+        line: site.line,
+        line_last: site.last_line,
+        text: site.text,
+        base_cycles: row.change.base.cycles().as_cycles(),
+        test_cycles: row.change.test.cycles().as_cycles(),
+        categories: grown(&row.change),
+    })
+}
+
+fn grown(change: &ModelledChange) -> BTreeMap<&'static str, f64> {
+    Category::ALL.into_iter().map(|category| (category.identifier(), change.of(category))).collect()
+}
