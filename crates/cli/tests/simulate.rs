@@ -157,6 +157,6 @@ fn a_growth_of_modelled_cycles_fails_a_gate_and_is_explained() {
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     place.shell("timewise simulate -q --core boom-4w-tea -o new.tw -- ./walk");
     let outcome = place.shell(GATE);
-    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+    assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("not modelled alike"), "{}", outcome.stderr);
 }
