@@ -51,7 +51,7 @@ impl Worker<u64> for Held {
 
 /// What a counter holds a little after it has come to a number; whatever it holds if it does not.
 fn comes_to(counter: &AtomicU64, number: u64) -> u64 {
-    for _ in 0..1000 {
+    for _ in 0..10_000 {
         if counter.load(Ordering::SeqCst) >= number {
             break;
         }

@@ -74,7 +74,7 @@ mod tests {
         let pid = child.id();
         let begun = Instant::now();
         while !has_left_the_system(pid) {
-            assert!(begun.elapsed() < Duration::from_secs(10), "a zombie has no memory");
+            assert!(begun.elapsed() < Duration::from_secs(100), "a zombie has no memory");
         }
         child.wait().unwrap();
         assert!(has_left_the_system(pid));
