@@ -121,6 +121,12 @@ impl<'a> Collector<'a> {
         statistics.branches = self.aggregate.branches;
         statistics.unplaced = self.aggregate.unplaced;
         let mut warnings = doubts(&statistics, self.rings.header().refusal.load(Ordering::Relaxed));
+        if statistics.branches == 0 {
+            warnings.push(format!(
+                "no branches were seen: the program used {:.1} ms of CPU time; repeat its work, or raise --frequency",
+                (run.user_ns + run.kernel_ns) as f64 / 1e6
+            ));
+        }
         if self.senseless > 0 {
             warnings.push(format!(
                 "the program wrote into the memory of the tracer: traces were given up {} times",

@@ -75,6 +75,20 @@ fn threads_that_block_all_signals_are_traced() {
 }
 
 #[test]
+fn why_there_is_nothing_is_told() {
+    let place = Place::new();
+    let outcome = place.shell("timewise branches -F 1 -- true");
+    // One trace is possible, though hardly likely.
+    if !refused(&outcome) && !place.has("profile.tw") {
+        assert!(
+            outcome.stderr.starts_with("timewise: nothing to save: no branches were seen"),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
 fn what_is_not_traced_is_told() {
     let place = Place::new();
     let outcome = place.shell(
