@@ -14,17 +14,14 @@ use timewise_abi::RESERVED_HIGH;
 use timewise_injection::{Payload, payload};
 use timewise_profile::RunKind;
 use timewise_target::attachable::{self, AttachError};
-use timewise_target::group::Group;
+use timewise_target::group::{self, Group};
 use timewise_target::maps;
 use timewise_target::perf::Event;
 use timewise_target::run::{self, Period};
 use timewise_target::subject::Subject;
 
 /// How long its threads are waited for, until they stand.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long a thread runs on at a time that is found in the tracer.
-const MOMENT: Duration = Duration::from_micros(100);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Traces process `pid`, all its threads and those that it makes, for `time`, or until it ends or `enough` says so. It
 /// runs on as before.
@@ -131,6 +128,7 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
 /// Lets threads run on that are in the tracer, or about to come into it, until all stand outside.
 fn outside(group: &mut Group) -> Result<(), TraceError> {
     let deadline = Instant::now() + PATIENCE;
+    let mut moments = group::moments();
     loop {
         let mut inside = Vec::new();
         for tracee in group.tracees() {
@@ -151,7 +149,7 @@ fn outside(group: &mut Group) -> Result<(), TraceError> {
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(inside.first().copied().unwrap_or(group.pid())).into());
         }
-        group.run_on(&inside, MOMENT)?;
+        group.run_on(&inside, moments.next().unwrap_or_default())?;
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use timewise_engine::{Options, attach};
+
+/// Of the crowd that stay.
+const THREADS: usize = 16;
 
 /// What a process has: its mappings without their sizes, how many descriptors, and how many threads that stay.
 fn belongings(pid: i32) -> (BTreeSet<String>, usize, usize) {
@@ -12,6 +15,30 @@ fn belongings(pid: i32) -> (BTreeSet<String>, usize, usize) {
     let of_files = maps.lines().filter_map(|line| line.split_whitespace().nth(5).map(str::to_string));
     let count = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).unwrap().count();
     (of_files.collect(), count("fd"), count("task"))
+}
+
+/// The same when it has all of it.
+fn belongings_when_begun(pid: i32) -> (BTreeSet<String>, usize, usize) {
+    let mut before = belongings(pid);
+    loop {
+        std::thread::sleep(Duration::from_millis(300));
+        let now = belongings(pid);
+        if now.2 >= THREADS && (&now.0, now.1) == (&before.0, before.1) {
+            return now;
+        }
+        before = now;
+    }
+}
+
+/// A child that is not left behind, whatever becomes of the test.
+struct Crowd(Child);
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        // One that has ended was waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]
@@ -22,15 +49,15 @@ fn twenty_times_leave_nothing_behind() {
     let built = Command::new("cc").args(["-O1", "-pthread", &source, "-o"]).arg(&program).status().unwrap();
     assert!(built.success());
     let complaints = folder.path().join("complaints");
-    let mut crowd = Command::new(&program)
+    let crowd = Command::new(&program)
         .args(["600", "quiet"])
         .stdout(Stdio::null())
         .stderr(fs::File::create(&complaints).unwrap())
         .spawn()
         .unwrap();
-    let pid = crowd.id() as i32;
-    std::thread::sleep(Duration::from_millis(300));
-    let (mappings, descriptors, threads) = belongings(pid);
+    let mut crowd = Crowd(crowd);
+    let pid = crowd.0.id() as i32;
+    let (mappings, descriptors, threads) = belongings_when_begun(pid);
     for round in 0..20 {
         let profile = attach(pid, Duration::from_millis(5), &Options::default(), || false).unwrap();
         assert_eq!(profile.runs[0].warnings, [""; 0], "round {round}");
@@ -44,7 +71,7 @@ fn twenty_times_leave_nothing_behind() {
     assert_eq!(fs::read_to_string(&complaints).unwrap(), "");
     // SAFETY: takes no memory; the process is our child.
     unsafe { libc::kill(pid, libc::SIGTERM) };
-    let ended = crowd.wait().unwrap();
+    let ended = crowd.0.wait().unwrap();
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(ended.signal(), Some(libc::SIGTERM), "{ended:?}");
 }

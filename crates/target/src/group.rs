@@ -4,6 +4,7 @@
 //! doing; a system call that it was in is to be made again (`restart.rs`).
 
 use crate::attachable::AttachError;
+use crate::cpu_time::ThreadAccount;
 use crate::family;
 use crate::restart;
 use crate::seize::{ended, request, stop_of};
@@ -16,6 +17,22 @@ const GLANCE: Duration = Duration::from_micros(50);
 
 /// How long is waited at first until all threads have stopped.
 const FIRST_ATTEMPT: Duration = Duration::from_millis(40);
+
+/// How long is waited for threads that would stop if a processor were free.
+const CROWDED: Duration = Duration::from_secs(60);
+
+/// How long is waited for a processor for threads that are to run on.
+const LONGEST_TURN: Duration = Duration::from_secs(1);
+
+/// How long they run on at least.
+const SHORTEST_MOMENT: Duration = Duration::from_micros(100);
+
+/// How long threads run on at a time that must get out of where they are: longer each time, because where a processor
+/// is long in coming, nothing is done in a short one.
+pub fn moments() -> impl Iterator<Item = Duration> {
+    let longer = |moment: &Duration| Some((*moment * 2).min(Duration::from_millis(20)));
+    std::iter::successors(Some(SHORTEST_MOMENT), longer)
+}
 
 /// All threads of a process. They belong to the thread of ours that stopped them. Dropped, they run on as if
 /// nothing had been.
@@ -40,7 +57,7 @@ impl Group {
     ///
     /// # Errors
     /// [`AttachError::Refused`] with the system's reason; [`AttachError::Stuck`] if one of them does not stop in
-    /// `patience`; [`AttachError::Gone`]. All of them run on then.
+    /// `patience` although it does not wait for a processor; [`AttachError::Gone`]. All of them run on then.
     pub fn stop(pid: i32, patience: Duration) -> Result<Group, AttachError> {
         let deadline = Instant::now() + patience;
         let mut attempt = FIRST_ATTEMPT;
@@ -66,14 +83,26 @@ impl Group {
                 group.gate = gate(pid);
                 return Ok(group);
             }
-            if Instant::now() > deadline {
-                let stuck = group.members.iter().find(|member| !member.stands).map_or(pid, |m| m.tid);
+            let now = Instant::now();
+            if now > deadline
+                && let Some(stuck) = group.stuck(now > deadline + CROWDED)
+            {
                 return Err(AttachError::Stuck(stuck));
             }
             if !all_stand {
                 std::thread::sleep(GLANCE);
             }
         }
+    }
+
+    /// A thread that does not stand, and not because it waits for a processor, unless that counts as well.
+    fn stuck(&self, crowded_too: bool) -> Option<i32> {
+        let is_stuck = |member: &&Member| {
+            let awaits_processor =
+                || Status::of_thread(self.pid, member.tid).is_some_and(|status| status.running);
+            !member.stands && (crowded_too || !awaits_processor())
+        };
+        self.members.iter().find(is_stuck).map(|member| member.tid)
     }
 
     /// Its process.
@@ -97,12 +126,27 @@ impl Group {
     /// # Errors
     /// As for [`Group::stop`].
     pub fn run_on(&mut self, tids: &[i32], moment: Duration) -> Result<(), AttachError> {
+        let pid = self.pid;
+        let before: Vec<_> = tids.iter().map(|&tid| (tid, turns(pid, tid))).collect();
         for member in self.members.iter_mut().filter(|member| tids.contains(&member.tid)) {
             member.stands = false;
             // If it was killed, that is seen when it is looked at.
             let _ = request(libc::PTRACE_CONT, member.tid, 0);
         }
-        std::thread::sleep(moment);
+        // One that has had no processor since would stop where it stood, and one that a signal comes to where its
+        // handler begins.
+        let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
+            before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
+        };
+        let begun = Instant::now();
+        loop {
+            std::thread::sleep(SHORTEST_MOMENT);
+            let took_signals = self.take_signals()?;
+            let is_over = begun.elapsed() >= moment && !took_signals && !before.iter().any(awaits_turn);
+            if is_over || begun.elapsed() > LONGEST_TURN {
+                break;
+            }
+        }
         for &tid in tids {
             let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
         }
@@ -151,6 +195,21 @@ impl Group {
             found = true;
         }
         Ok(found)
+    }
+
+    /// Lets threads that stopped for signals go on with them. Whether there were any.
+    fn take_signals(&mut self) -> Result<bool, AttachError> {
+        let mut any = false;
+        for member in self.members.iter_mut().filter(|member| !member.stands) {
+            let stopped = stop_of(member.tid).map_err(|error| AttachError::refused(self.pid, error))?;
+            let Some(status) = stopped else { continue };
+            member.stands = is_asked_for(status);
+            if !member.stands {
+                go_on_with_signal(member.tid, status);
+                any = true;
+            }
+        }
+        Ok(any)
     }
 
     /// Takes note of those that stopped or ended. Whether all of them stand.
@@ -222,14 +281,34 @@ impl Member {
 /// Whether a thread that stopped stands where it was asked to; otherwise it goes on, with its signal, to where it
 /// will.
 fn came_to_stand(tid: i32, status: i32) -> bool {
-    let (signal, event) = (status & 0xff, status >> 8);
-    if event == libc::PTRACE_EVENT_STOP {
-        return true;
+    let stands = is_asked_for(status);
+    if !stands {
+        // In this order: whatever a thread stopped for takes the place of what was asked before.
+        let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+        go_on_with_signal(tid, status);
     }
-    // In this order: whatever a thread stopped for takes the place of what was asked before.
-    let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+    stands
+}
+
+/// Whether a thread stopped because it was asked to, or its process was.
+fn is_asked_for(status: i32) -> bool {
+    status >> 8 == libc::PTRACE_EVENT_STOP
+}
+
+/// Lets a thread go on from another stop, with its signal if it stopped for one.
+fn go_on_with_signal(tid: i32, status: i32) {
+    let (signal, event) = (status & 0xff, status >> 8);
     let _ = request(libc::PTRACE_CONT, tid, if event == 0 { signal as u64 } else { 0 });
-    false
+}
+
+/// Whether a thread runs, or would if a processor were free.
+fn awaits_processor(pid: i32, tid: i32) -> bool {
+    Status::of_thread(pid, tid).is_some_and(|status| status.running)
+}
+
+/// How often a thread got a processor; `None` where the kernel does not keep that, or if it is gone.
+fn turns(pid: i32, tid: i32) -> Option<u64> {
+    Some(ThreadAccount::open(pid, tid).ok()?.read()?.times)
 }
 
 fn has_ended(pid: i32, tid: i32) -> bool {

@@ -14,17 +14,14 @@ use timewise_abi::process::{ProcessRecord, UNLIMITED, state};
 use timewise_abi::thread::{Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
 use timewise_target::attachable::{self, AttachError};
-use timewise_target::group::Group;
+use timewise_target::group::{self, Group};
 use timewise_target::maps;
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
 
 /// How long it is tried to stop a process's threads outside the runtime.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a thread runs on at a time that is found at work in the runtime.
-const MOMENT: Duration = Duration::from_micros(100);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long it is waited for processes that were just made.
 const BIRTH: Duration = Duration::from_millis(20);
@@ -118,6 +115,7 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
 fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
     let system = |cause| CountError::System { what: "look at a thread", cause };
     let deadline = Instant::now() + PATIENCE;
+    let mut moments = group::moments();
     loop {
         let (mut leaving, mut at_work) = (Vec::new(), Vec::new());
         for tracee in group.tracees() {
@@ -143,7 +141,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());
         }
-        group.run_on(&at_work, MOMENT)?;
+        group.run_on(&at_work, moments.next().unwrap_or_default())?;
     }
 }
 
