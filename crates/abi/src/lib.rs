@@ -10,6 +10,7 @@
 #![no_std]
 
 pub mod log;
+pub mod paths;
 pub mod process;
 mod register;
 pub mod signal;
@@ -86,6 +87,10 @@ pub struct SharedHeader {
     pub frames: u64,
     /// What is asked for beside counts; host, once.
     pub plan: stream::Plan,
+    /// Offset of the [`paths::Plan`] if paths are to be counted, else 0; host, once.
+    pub paths: u64,
+    /// Where in a thread area its counters end; host, once.
+    pub counters_end: u64,
     /// Latest registered [`stream::Ring`], 0 for none; runtime, linked through `previous`.
     pub latest_ring: AtomicU64,
     /// Advances when a chunk of a ring is full, and wakes the host; runtime (futex).
@@ -149,11 +154,6 @@ pub enum Failure {
 }
 
 impl SharedHeader {
-    /// Where in a thread area its counters end.
-    pub fn counters_end(&self) -> u64 {
-        if self.frames == 0 { self.thread_area_size } else { self.frames }
-    }
-
     /// What made counts incomplete, if anything did.
     pub fn failure(&self) -> Option<Failure> {
         match self.failure.load(Ordering::Relaxed) {

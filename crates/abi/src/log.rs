@@ -102,6 +102,8 @@ pub mod edge_kind {
     pub const UNMATCHED: u16 = 10;
     /// To the runtime, because the thread's budget does not cover the block: never recorded.
     pub const PACED: u16 = 11;
+    /// To the runtime, because a call's function cannot simply go on with its path: never recorded.
+    pub const ASTRAY: u16 = 12;
 }
 
 /// A change of the address space, followed by `path_length` bytes, padded to 8.

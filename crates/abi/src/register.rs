@@ -2,6 +2,7 @@
 //! makes by itself.
 
 use crate::Failure;
+use crate::paths::POISON;
 use crate::process::ProcessRecord;
 use crate::thread::COUNTERS;
 use crate::view::Shared;
@@ -37,6 +38,8 @@ impl Shared {
         area.stack_top = this + u64::from(COUNTERS);
         area.shared = self.header().base;
         area.frame_top = this + self.header().frames;
+        area.path_top = self.paths().map_or(0, |plan| this + plan.waiting);
+        area.path = POISON.into();
         area.process = process;
         push(&self.process(process).latest_thread, &area.previous, offset);
         Ok(offset)

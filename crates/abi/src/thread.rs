@@ -91,6 +91,12 @@ pub struct ThreadArea {
     pub ring_at: u64,
     /// Address of the [`crate::stream::Ring`], 0 for none.
     pub ring: u64,
+    /// Of the path that the thread is on: the register, as [`crate::paths`] says.
+    pub path: i64,
+    /// Address of the latest [`crate::paths::Waiting`].
+    pub path_top: u64,
+    /// Calls whose functions' registers were dropped: there were too many at once.
+    pub lost_paths: u64,
     /// A [`mode`].
     pub mode: u32,
     /// Windows that have ended.

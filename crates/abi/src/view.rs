@@ -1,6 +1,7 @@
 //! A view of the shared memory by its contents: the one place that turns offsets into references.
 
 use crate::log::{Log, SEGMENT_SIZE, Segment};
+use crate::paths::Plan;
 use crate::process::ProcessRecord;
 use crate::thread::{COUNTERS, ThreadArea};
 use crate::{Failure, GRANULE, NONE, SharedHeader};
@@ -27,6 +28,22 @@ impl Shared {
     pub fn header(self) -> &'static SharedHeader {
         // SAFETY: the file begins with the header; fields that change are atomic.
         unsafe { &*(self.base as *const SharedHeader) }
+    }
+
+    /// What is to be done so that paths are counted, if they are.
+    pub fn paths(self) -> Option<&'static Plan> {
+        let offset = self.header().paths;
+        // SAFETY: the host laid it down there, and nobody changes it.
+        (offset != 0).then(|| unsafe { &*((self.base + offset) as *const Plan) })
+    }
+
+    /// So many items of what the host laid down at an offset.
+    ///
+    /// # Safety
+    /// They must lie there, for good.
+    pub unsafe fn items<T>(self, [offset, count]: [u64; 2]) -> &'static [T] {
+        // SAFETY: as promised.
+        unsafe { core::slice::from_raw_parts((self.base + offset) as *const T, count as usize) }
     }
 
     /// A process record, by its offset.
@@ -126,7 +143,7 @@ impl Shared {
 
     /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more.
     pub fn take_counter(self, process: &ProcessRecord) -> u32 {
-        let room = (self.header().counters_end() - u64::from(COUNTERS)) / 8;
+        let room = (self.header().counters_end - u64::from(COUNTERS)) / 8;
         let number = process.counters.fetch_add(1, Ordering::Relaxed);
         if u64::from(number) < room {
             return number;

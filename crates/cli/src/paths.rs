@@ -1,12 +1,14 @@
 //! `timewise paths`: how often control goes along each path through functions.
 
 mod following;
+mod found;
+mod inside;
 
 use crate::arguments::{Output, Program};
 use crate::twice::{Input, Outputs, Written};
 use crate::{progress, reading, recording, signals};
 use anyhow::{Context, ensure};
-use following::{Followed, follow};
+use found::Found;
 use std::path::PathBuf;
 use timewise_flow::Analysis;
 use timewise_paths::Method;
@@ -47,6 +49,10 @@ pub struct Arguments {
     /// Take the counts of edges from this profile, and run the program once
     #[arg(long, value_name = "FILE")]
     edges: Option<PathBuf>,
+    /// Count along the stream of all that is executed, which takes longer, and tell how much of what was taken is
+    /// found out
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     program: Program,
 }
@@ -98,27 +104,30 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let ends = ends.context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
-    let mut followed = {
+    let mut found = {
         let analysis = Analysis::new(&profile, None);
         let _shown = progress::show("counting paths");
-        follow(&analysis, method, launch)?
+        match arguments.follow {
+            true => following::follow(&analysis, method, launch)?,
+            false => inside::count(&analysis, method, launch)?,
+        }
     };
     let written = ends.record.finish();
-    let mut exit = followed.exit;
+    let mut exit = found.exit;
     if let Some(signal) = signals::interruption() {
         exit = Exit::Signal(signal);
-        followed.definite = None;
-        followed.warnings.push(INTERRUPTED.into());
+        found.definite = None;
+        found.warnings.push(INTERRUPTED.into());
     } else if let Some(first) = first {
         exit = profile.runs[0].exit;
-        if exit != followed.exit || first.stdout != written.stdout {
-            followed.definite = None;
-            followed.warnings.push(DIFFERENT.into());
+        if exit != found.exit || first.stdout != written.stdout {
+            found.definite = None;
+            found.warnings.push(DIFFERENT.into());
         }
     }
-    profile.paths = followed.paths.clone();
-    profile.runs[0].warnings.extend(followed.warnings.iter().cloned());
-    recording::keep(profile, &arguments.output, |profile| summary(profile, &followed))?;
+    profile.paths = found.paths.clone();
+    profile.runs[0].warnings.extend(found.warnings.iter().cloned());
+    recording::keep(profile, &arguments.output, |profile| summary(profile, &found, arguments.follow))?;
     Ok(exit)
 }
 
@@ -134,13 +143,14 @@ fn count(mut launch: Launch, input: &Input, outputs: &Outputs) -> anyhow::Result
 }
 
 /// What was counted, in a few words.
-fn summary(profile: &Profile, followed: &Followed) -> String {
-    let Followed { routines, counted, bounded, cold, strayed, definite, elapsed, .. } = followed;
+fn summary(profile: &Profile, found: &Found, follows: bool) -> String {
+    let Found { routines, counted, bounded, cold, strayed, definite, elapsed, .. } = found;
     let taken = counted + bounded + cold;
     let share = |of: u64| 100.0 * of as f64 / taken.max(1) as f64;
     let mut text = format!(
-        "followed in {:.2} s: {} paths through {} functions, taken {} times: {:.1} % counted, {:.1} % told by \
+        "{} in {:.2} s: {} paths through {} functions, taken {} times: {:.1} % counted, {:.1} % told by \
          edges, {:.1} % not told apart",
+        if follows { "followed" } else { "counted" },
         elapsed.as_secs_f64(),
         grouped(profile.paths.len() as u64),
         grouped(*routines),
@@ -155,6 +165,5 @@ fn summary(profile: &Profile, followed: &Followed) -> String {
     if *strayed > 0 {
         text += &format!("; {} went where edges were not counted", grouped(*strayed));
     }
-    text += "\nthe counters are kept by timewise, from the stream of all that was executed";
     recording::with_warnings(text, &profile.runs[0])
 }

@@ -2,6 +2,7 @@
 
 use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
+use crate::paths::{self, Instrumentation, Laid};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -31,6 +32,9 @@ const FRAMES_SIZE: u64 = 32 << 20;
 const SHARE_OF_LIMIT: u64 = 4;
 const THREADS_UNDER_LIMIT: u64 = 32;
 
+/// Bytes of a thread area, which instructions reach by their displacement.
+const MOST_OF_AREA: u64 = 1 << 31;
+
 /// The part of the machine's memory that records of translated code may take.
 const LOG_SHARE: u64 = 4;
 
@@ -43,6 +47,9 @@ pub struct Arena {
     shared: Shared,
     thread_area_size: u64,
     counters_end: u64,
+    has_frames: bool,
+    /// Where in a thread area the counters of paths lie, if there are any, and their tables among them.
+    path_counters: Option<(Range<u64>, Vec<u32>)>,
     log_limit: u64,
     image: Range<u64>,
 }
@@ -54,18 +61,30 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     /// Makes the shared file, with the runtime's image in it; with room for open calls if their costs are
-    /// asked for. `plan` says what else is.
+    /// asked for, and with a plan for counting paths if there is one. `plan` says what else is asked for.
     ///
     /// # Errors
-    /// [`CountError::System`].
-    pub fn new(payload: &Payload, calls: bool, plan: Plan) -> Result<Arena, CountError> {
+    /// [`CountError::System`]; [`CountError::Full`] if the counters of paths have no room.
+    pub fn new(
+        payload: &Payload,
+        calls: bool,
+        plan: Plan,
+        paths: Option<&Instrumentation>,
+    ) -> Result<Arena, CountError> {
         let system = |what| move |cause| CountError::System { what, cause };
         // The program has been launched with the limit that it is to see: this one is ours alone.
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
         let most = (size / THREADS_UNDER_LIMIT) & !(GRANULE - 1);
         let counters = COUNTERS_SIZE.min(if calls { (most / 4) & !(GRANULE - 1) } else { most });
-        let thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
+        let mut thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
+        let path_counters_at = thread_area_size;
+        if let Some(paths) = paths {
+            thread_area_size += paths::room(paths).iter().sum::<u64>();
+            if thread_area_size > MOST_OF_AREA || (limit != UNLIMITED && thread_area_size > most) {
+                return Err(CountError::Full);
+            }
+        }
         let file = SharedFile::new(size).map_err(|error| match error.no_addresses && limit != UNLIMITED {
             true => CountError::AddressLimit(limit),
             false => system(error.what)(error.cause),
@@ -86,13 +105,33 @@ impl Arena {
         header.frames = if calls { counters } else { 0 };
         header.plan = plan;
         let log_limit = header.log_limit;
+        header.counters_end = counters;
         let image_end = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
-        header.next_free.store(image_end, Ordering::Relaxed);
+        let mut end = image_end;
+        let mut path_counters = None;
+        if let Some(paths) = paths {
+            let Laid { bytes, counters, tables } = paths::lay_down(paths, image_end, path_counters_at);
+            file.file().write_all_at(&bytes, image_end).map_err(system("write shared memory"))?;
+            header.paths = image_end;
+            end = (image_end + bytes.len() as u64).next_multiple_of(GRANULE);
+            path_counters = Some((counters, tables));
+        }
+        header.next_free.store(end, Ordering::Relaxed);
         // SAFETY: the mapping stays as long as the arena, which outlives all use of its contents.
         let shared = unsafe { Shared::at(mapping as u64) };
-        let image = image_offset..image_end;
-        let counters_end = header.counters_end();
-        Ok(Arena { file, mapping, shared, thread_area_size, counters_end, log_limit, image })
+        let image = image_offset..end;
+        let (counters_end, has_frames) = (counters, calls);
+        Ok(Arena {
+            file,
+            mapping,
+            shared,
+            thread_area_size,
+            counters_end,
+            has_frames,
+            path_counters,
+            log_limit,
+            image,
+        })
     }
 
     /// Its contents.
@@ -115,7 +154,7 @@ impl Arena {
         self.image.start
     }
 
-    /// Where the runtime's image lies.
+    /// Where the runtime's image lies, and what is to be done for paths behind it.
     pub fn image(&self) -> Range<u64> {
         self.image.clone()
     }
@@ -132,7 +171,18 @@ impl Arena {
 
     /// Whether the costs of calls are asked for.
     pub fn has_frames(&self) -> bool {
-        self.counters_end < self.thread_area_size
+        self.has_frames
+    }
+
+    /// Where in a thread area the counters of paths lie, if there are any, and their tables among them.
+    pub fn path_counters(&self) -> Option<(Range<u64>, &[u32])> {
+        self.path_counters.as_ref().map(|(counters, tables)| (counters.clone(), &tables[..]))
+    }
+
+    /// How many calls of a thread were forgotten for which its functions' paths were to wait.
+    pub fn lost_paths(&self, area: u64) -> u64 {
+        // SAFETY: within the file, aligned. Volatile: a thread may be writing it.
+        self.thread(area).map_or(0, |area| unsafe { (&raw const (*area).lost_paths).read_volatile() })
     }
 
     /// Bytes that logs may take in all.

@@ -4,12 +4,13 @@ use crate::arena::Arena;
 use crate::follow::{Uncounted, follow, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
+use crate::paths::{Instrumentation, PathCounts};
 use crate::streams::{self, Beat, Chunk, Places, Recording, Stream, Vectors, Windows};
 use crate::translation::{Ticks, Translation};
 use crate::warnings;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use timewise_abi::Failure;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
@@ -64,13 +65,15 @@ pub struct Options {
     pub calls: bool,
     /// Find out how long translation takes. The program must not forbid itself to read the time stamp counter.
     pub time_translation: bool,
+    /// Count paths as this says.
+    pub paths: Option<Arc<Instrumentation>>,
     /// Keep how much of each block was executed in every so many instructions of each thread.
     pub intervals: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { process_limit: 256, calls: true, time_translation: false, intervals: None }
+        Options { process_limit: 256, calls: true, time_translation: false, paths: None, intervals: None }
     }
 }
 
@@ -92,6 +95,8 @@ pub struct Counted {
     /// Bytes of memory that counters and records held at the end, of the processes that had not ended long
     /// before.
     pub shared_bytes: u64,
+    /// What counters of paths say, if there were any.
+    pub paths: PathCounts,
     /// How much code was translated, and how long that took if it was asked for.
     pub translation: Translation,
 }
@@ -154,7 +159,7 @@ fn run(
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
-        let arena = Arena::new(&payload, options.calls, recording.plan())?;
+        let arena = Arena::new(&payload, options.calls, recording.plan(), options.paths.as_deref())?;
         let times = &arena.shared().header().times_translation;
         times.store(options.time_translation.into(), Ordering::Relaxed);
         inject(&arena, &payload, stopped.pid(), 0)?;
@@ -188,11 +193,11 @@ fn run(
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
-    let Conclusion { profile, failure, imbalance, places, shared_bytes, translated_in } =
+    let Conclusion { profile, failure, imbalance, places, paths, shared_bytes, translated_in } =
         conclude(&arena, (harvest, intervals()), &uncounted, run);
     let (blocks, taken) = translated_in;
     let translation = Translation { blocks, elapsed: ticks.duration(taken) };
-    Ok((Counted { ended, profile, failure, imbalance, places, shared_bytes, translation }, is_whole))
+    Ok((Counted { ended, profile, failure, imbalance, places, shared_bytes, paths, translation }, is_whole))
 }
 
 /// What [`Counted`] says, but for the program's end.
@@ -202,6 +207,7 @@ pub struct Conclusion {
     failure: Option<Failure>,
     imbalance: u64,
     places: Places,
+    paths: PathCounts,
     shared_bytes: u64,
     /// Blocks translated, and the processor's ticks that it took.
     translated_in: (u64, u64),
@@ -216,7 +222,8 @@ pub fn conclude(
 ) -> Conclusion {
     let shared = arena.shared();
     let shared_bytes = arena.used();
-    let (converter, damage) = harvest.finish();
+    let (mut converter, damage) = harvest.finish();
+    let paths = std::mem::take(&mut converter.paths);
     let failure = shared.header().failure();
     let imbalance = converter.balance.imbalance;
     let translated_in = converter.translated_in;
@@ -231,5 +238,5 @@ pub fn conclude(
     }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
     profile.runs.push(Run { counts_complete, lost_calls, ..run });
-    Conclusion { profile, failure, imbalance, places, shared_bytes, translated_in }
+    Conclusion { profile, failure, imbalance, places, paths, shared_bytes, translated_in }
 }

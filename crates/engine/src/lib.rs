@@ -15,6 +15,7 @@ mod executable;
 mod follow;
 mod harvest;
 mod inject;
+pub mod paths;
 mod solve;
 pub mod streams;
 mod translation;

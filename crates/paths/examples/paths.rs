@@ -1,5 +1,5 @@
-//! Counts a program, streams it in a second run, and tells what PP and TPP would count and execute in that run:
-//! `paths FILE PROGRAM ARGUMENTS…`.
+//! Counts a program, streams it in another run, and tells what PP and TPP would count and execute in that run, and what
+//! they do count in the program in runs of their own: `paths FILE PROGRAM ARGUMENTS…`.
 //!
 //! For `cargo xtask check paths` and `cargo xtask bench paths`: what the first run prints is all that is printed, and
 //! it ends as the program ended. FILE gets lines of a name and a number each, with the configuration before the name
@@ -10,11 +10,13 @@ use std::fs::File;
 use std::io::{Seek, stdin};
 use std::os::fd::AsFd;
 use std::process::{ExitCode, Stdio};
-use timewise_engine::Options;
+use std::sync::Arc;
 use timewise_engine::streams::Windows;
-use timewise_flow::{Analysis, RoutineId};
+use timewise_engine::{Counted, Options};
+use timewise_flow::{Analysis, Code, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
-use timewise_paths::{Cfg, Executed, Feed, Limits, Method, PathProfile, Program, Store, Walker};
+use timewise_paths::{Cfg, Executed, Feed, Instruments, Limits, Method, PathProfile, Program, Store, Walker};
+use timewise_profile::{Module, ModuleId, Place};
 use timewise_target::launch::Launch;
 
 /// PP and the configurations of TPP that the paper compares it with (tables 2 and 3).
@@ -53,7 +55,16 @@ fn run(
         launch
     };
     let options = Options { calls: false, ..Options::default() };
-    let profile = timewise_engine::count(launch(), &options)?.profile;
+    let status = timewise_engine::count(launch(), &options)?.ended.wait_status;
+    // Where a program writes to may be another way to it.
+    let silent = || {
+        // What is not a file has nothing more to give.
+        _ = File::from(stdin().as_fd().try_clone_to_owned()?).rewind();
+        let mut again = launch();
+        (again.stdout, again.stderr) = (Stdio::null(), Stdio::null());
+        Ok::<Launch, std::io::Error>(again)
+    };
+    let profile = timewise_engine::count(silent()?, &options)?.profile;
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let plan =
@@ -63,11 +74,7 @@ fn run(
     let windows = Windows { memory: false, ..Windows::ALL };
     let mut senseless = 0u64;
     let begun = std::time::Instant::now();
-    // What is not a file has nothing more to give.
-    _ = File::from(stdin().as_fd().try_clone_to_owned()?).rewind();
-    let mut again = launch();
-    (again.stdout, again.stderr) = (Stdio::null(), Stdio::null());
-    let (counted, is_whole) = timewise_engine::stream(again.stopped()?, &options, windows, |chunk| {
+    let (_, is_whole) = timewise_engine::stream(silent()?.stopped()?, &options, windows, |chunk| {
         senseless += u64::from(!feed.chunk(chunk, &mut walker));
     })?;
     walker.finish();
@@ -77,13 +84,91 @@ fn run(
     writeln!(out, "whole {}", u64::from(is_whole && senseless == 0))?;
     writeln!(out, "strayed {}", walker.strayed)?;
     tell(&mut out, &graphs, &walker)?;
+    for (name, method) in METHODS {
+        let instruments = Instruments::new(&graphs, &profile, method, Limits::default());
+        let paths = Some(Arc::new(instruments.instrumentation.clone()));
+        let counted = timewise_engine::count(silent()?, &Options { paths, ..options.clone() })?;
+        let executions = Executions::of(&counted, &profile.modules);
+        tell_inside(&mut out, name, &graphs, &walker, (&instruments, &counted, &executions))?;
+    }
     std::fs::write(file, out)?;
-    let status = counted.ended.wait_status;
     Ok(if libc::WIFEXITED(status) {
         libc::WEXITSTATUS(status) as u8
     } else {
         128 + libc::WTERMSIG(status) as u8
     })
+}
+
+/// What counters in the program found out in a run of their own, compared with what the same plan finds out along the
+/// stream, of each routine of which all blocks were executed equally often in all runs.
+fn tell_inside(
+    out: &mut String,
+    name: &str,
+    graphs: &Program,
+    walker: &Walker,
+    (instruments, counted, executions): (&Instruments, &Counted, &Executions),
+) -> std::fmt::Result {
+    let method = METHODS.iter().position(|(known, _)| *known == name).unwrap_or(0);
+    let (mut compared, mut wrong, mut senseless, mut apart, mut unequal) = (0u64, 0u64, 0u64, 0u64, 0u64);
+    for (routine, of) in (0..).map(RoutineId).zip(walker.routines()) {
+        let truth = of.truth.profile();
+        let Some(tally) = instruments.tally(routine, &counted.paths) else {
+            apart += u64::from(!truth.is_empty());
+            continue;
+        };
+        senseless += tally.senseless;
+        if unequal_blocks(graphs, routine, &truth) > 0 || !executions.are_as_in(graphs, routine) {
+            unequal += 1;
+            continue;
+        }
+        compared += 1;
+        let plan = &of.plans[method];
+        let (told, found) = (of.tallies[method].profile(plan), tally.profile(plan));
+        if told != found {
+            wrong += 1;
+            let differ = told.keys().chain(found.keys()).find(|path| told.get(path) != found.get(path));
+            let counts = differ.map(|path| (path, told.get(path), found.get(path)));
+            let place = graphs.blocks.routines[routine.index()].place;
+            writeln!(out, "# {name} in {place:?}: {counts:?}")?;
+        }
+    }
+    for (what, figure) in [
+        ("whole", u64::from(counted.profile.runs[0].counts_complete)),
+        ("compared", compared),
+        ("wrong", wrong),
+        ("senseless", senseless),
+        ("unequal", unequal),
+        ("apart", apart),
+        ("lost", counted.paths.lost),
+    ] {
+        writeln!(out, "{name} inside {what} {figure}")?;
+    }
+    Ok(())
+}
+
+/// How often instructions were executed in a run.
+struct Executions {
+    code: Code,
+    /// Its modules, by those of the run whose edges were counted.
+    modules: Vec<Option<ModuleId>>,
+}
+
+impl Executions {
+    fn of(counted: &Counted, modules: &[Module]) -> Executions {
+        let same = |module: &Module| counted.profile.modules.iter().position(|known| known == module);
+        let modules = modules.iter().map(|module| Some(ModuleId(same(module)? as u32))).collect();
+        Executions { code: Code::new(&counted.profile), modules }
+    }
+
+    /// Whether a routine's blocks were executed as often as in the run whose edges were counted.
+    fn are_as_in(&self, graphs: &Program, routine: RoutineId) -> bool {
+        let blocks = &graphs.blocks.routines[routine.index()].blocks;
+        blocks.iter().map(|block| &graphs.blocks.code.blocks[block.index()]).all(|block| {
+            let module = self.modules[block.place.module.index()];
+            let here = module.and_then(|module| self.code.instruction_at(Place { module, ..block.place }));
+            here.map_or(0, |instruction| self.code.executions(instruction)) == block.executions
+        })
+    }
 }
 
 /// What one method comes to over all routines.

@@ -86,6 +86,22 @@ impl Tally {
         *self.counts.entry(number).or_default() += 1;
     }
 
+    /// Adds what was counted elsewhere: paths by number, and how many had none.
+    pub fn add(&mut self, plan: &Plan, counted: impl Iterator<Item = (u64, u64)>, cold: u64) {
+        self.executed.cold_counts += cold;
+        for (number, count) in counted.filter(|(_, count)| *count > 0) {
+            if number >= plan.numbered() {
+                self.senseless += count;
+                continue;
+            }
+            match plan.store {
+                Store::Hash => self.executed.hash_counts += count,
+                Store::Array | Store::Nothing => self.executed.array_counts += count,
+            }
+            *self.counts.entry(number).or_default() += count;
+        }
+    }
+
     /// Paths that were counted, by number.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter().map(|(&number, &count)| (number, count))

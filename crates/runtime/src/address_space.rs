@@ -18,6 +18,7 @@ use core::hash::Hasher;
 use core::ops::Range;
 use timewise_abi::Failure;
 use timewise_abi::log::{Log, MappingRecord};
+use timewise_abi::paths::name;
 use timewise_abi::view::Shared;
 
 /// A mapping, by its position among those of the log that this process has seen.
@@ -32,6 +33,8 @@ pub struct AddressSpace {
     /// What the log says is mapped.
     recorded: RangeMap<Mapping>,
     records: Vec<MappingRecord>,
+    /// Of the file of each, its [`name`].
+    files: Vec<u64>,
 }
 
 impl AddressSpace {
@@ -79,6 +82,14 @@ impl AddressSpace {
         let Mapping(number) = self.mapping(address)?;
         let record = &self.records[number as usize];
         (record.inode != 0).then_some((record.start, record.file_offset))
+    }
+
+    /// Which file the code at `address` comes from, by its [`name`], and from where in it.
+    pub fn place_in_file(&self, address: u64) -> Option<(u64, u64)> {
+        let Mapping(number) = self.mapping(address)?;
+        let record = &self.records[number as usize];
+        let offset = address.wrapping_sub(record.start).wrapping_add(record.file_offset);
+        (record.inode != 0).then(|| (self.files[number as usize], offset))
     }
 
     /// Whether two mappings put the same bytes of the same file at the same addresses, or are the same
@@ -165,6 +176,7 @@ impl AddressSpace {
             self.records.pop();
         } else {
             shared.append(log, &record, line.path)?;
+            self.files.push(name(line.path));
             self.recorded.insert(line.range.clone(), fresh);
         }
         self.seen.insert(line.range.clone(), line.writable || line.shared);

@@ -8,6 +8,7 @@ use crate::forest::Vertex;
 use crate::indirect;
 use crate::kinds::{self, Mode, window};
 use crate::link;
+use crate::paths;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
@@ -52,6 +53,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
         PROCESS.with(|process| {
             if let Some(process) = process {
                 calls::limit(process, area);
+                paths::limit(process, area);
                 window::start(process, area);
             }
         });
@@ -71,6 +73,7 @@ pub unsafe extern "C" fn dispatch(area: *mut ThreadArea, reason: u32) {
             }
             _ => {
                 area.state.store(state::RUNNING, Ordering::Relaxed);
+                paths::begin(process, area, area.registers.rip);
                 (area.registers.rip, enter(process, area, area.registers.rip))
             }
         })
@@ -164,6 +167,9 @@ fn outside(
 
 fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Result<Option<u64>, Failure> {
     let Exit { from, kind, target, executed, goal, .. } = process.exits[number as usize];
+    if kind == edge_kind::ASTRAY {
+        return Ok(paths::resume(process, area, number));
+    }
     if kind == edge_kind::UNMATCHED {
         let stack = area.registers.rsp;
         calls::land(process, area, target, stack);

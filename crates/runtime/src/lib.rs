@@ -26,6 +26,7 @@ pub mod kinds;
 pub mod link;
 mod live;
 pub mod marks;
+pub mod paths;
 pub mod placing;
 pub mod range_map;
 pub mod retire;

@@ -9,6 +9,7 @@ use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
 use crate::indirect;
+use crate::paths;
 use crate::placing;
 use crate::state::{Block, Edge, Exit, Process, Site, Target};
 use crate::unlink::{chain, enter_again};
@@ -16,7 +17,7 @@ use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
 
 /// Bytes that the stub of an indirect branch's target may take.
-const STUB: u64 = 512;
+const STUB: u64 = 2048;
 
 /// Links an exit to block `to`: where a thread that stands at the exit goes on.
 ///
@@ -60,17 +61,19 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     {
         calls.keep(exit.stub, to, noted);
     }
-    let entry = process.blocks[to as usize].entry;
+    let Block { address, entry, live, .. } = process.blocks[to as usize];
+    let steps = paths::steps(process, exit.from, exit.kind, address);
     let reaches = |place: u64| i32::try_from(entry.wrapping_sub(place + 4) as i64).is_ok();
-    if toll == Toll::NONE && sequence.is_none() && exit.place().is_none_or(reaches) {
+    let is_plain = toll == Toll::NONE && sequence.is_none() && steps.is_empty();
+    if is_plain && exit.place().is_none_or(reaches) {
         return Ok(entry);
     }
-    let live = process.blocks[to as usize].live;
     let region = process.cache.region_for(exit.stub, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
     if let Some((calls, sequence)) = process.calls.as_mut().zip(sequence) {
         calls.emit(&mut code, sequence);
     }
+    paths::put(process, &mut code, steps, exit.from, live);
     code.toll(toll, live);
     code.jump_far(entry);
     process.cache.region(region).place(&code.bytes, Kind::EdgeStub { counter: toll.counter, to });
@@ -118,6 +121,9 @@ pub fn indirect(
     let call = process.calls.as_ref().and_then(|calls| calls.call(noted.call));
     let (found, unmatched) = arrive(process, (&mut code, region), site, to, call)?;
     let past = code.here();
+    let from = process.sites[site as usize];
+    let steps = paths::steps(process, from.from, from.kind, address);
+    paths::put(process, &mut code, steps, from.from, block.live);
     code.toll(noted.toll, block.live);
     code.jump_far(block.entry);
     if let Some(exit) = unmatched {

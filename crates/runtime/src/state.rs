@@ -7,6 +7,7 @@ use crate::emit::Toll;
 use crate::forest::Vertex;
 use crate::kinds::{Kinds, Mode};
 use crate::marks::Marks;
+use crate::paths::Paths;
 use crate::placing::Placing;
 use crate::retire::CodePage;
 use crate::starts::Starts;
@@ -24,7 +25,7 @@ use hashbrown::{HashMap, HashSet};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
 use timewise_abi::{Failure, NONE};
-use timewise_isa::{FlagSet, MAX_LENGTH};
+use timewise_isa::{FlagSet, Instruction, MAX_LENGTH};
 
 /// A translated block.
 #[derive(Clone, Copy, Debug)]
@@ -254,6 +255,8 @@ pub struct Process {
     pub placing: Placing,
     /// Its calls, if their costs are asked for.
     pub calls: Option<Calls>,
+    /// Its paths, if they are counted.
+    pub paths: Option<Paths>,
     /// What else is recorded.
     pub kinds: Kinds,
     /// The mode of the thread that the runtime works for.
@@ -339,6 +342,7 @@ impl Process {
             blocks: Vec::new(),
             placing: Placing::new(with_calls),
             calls: with_calls.then(Calls::default),
+            paths: Paths::new(shared),
             kinds: Kinds::new(shared.header().plan),
             mode: Mode::Count,
             exits: Vec::new(),
@@ -443,6 +447,10 @@ impl World for Process {
 
     fn mode(&self) -> Mode {
         self.mode
+    }
+
+    fn cuts(&self, instructions: &[Instruction]) -> Vec<usize> {
+        self.paths.as_ref().map_or_else(Vec::new, |paths| paths.cuts(&self.space, instructions))
     }
 
     fn is_settled(&self, address: u64) -> bool {

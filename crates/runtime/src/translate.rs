@@ -14,6 +14,7 @@ use crate::indirect;
 use crate::kinds::{Adding, Mode, pace};
 use crate::live;
 use crate::marks::Mark;
+use crate::paths::{self, Step};
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::segment;
@@ -28,7 +29,7 @@ use timewise_abi::{Failure, NONE};
 use timewise_isa::{Control, FlagSet, Instruction};
 
 /// Room that a unit may need at most in its region, with its stubs.
-const ROOM: u64 = 32 << 10;
+const ROOM: u64 = 64 << 10;
 
 /// Bytes that counting may take.
 const TOLL: u64 = 96;
@@ -157,6 +158,8 @@ struct Fixup {
 
 struct Detour {
     place: usize,
+    from: usize,
+    steps: Vec<Step>,
     toll: Toll,
     to: usize,
     back: bool,
@@ -186,8 +189,22 @@ impl Translation<'_> {
     fn run_on(&mut self, block: usize, kind: u16, way: Passage) -> Result<(), Failure> {
         let toll = self.toll(way)?;
         self.edge(block, block + 1, kind, toll)?;
-        self.code.toll(toll, self.unit.blocks[block + 1].live);
+        let steps = self.steps(block, kind, block + 1);
+        self.pass(block, steps, toll, block + 1);
         Ok(())
+    }
+
+    /// What is to be done for paths on the way from a block to another of the unit.
+    fn steps(&self, from: usize, kind: u16, to: usize) -> Vec<Step> {
+        let to = self.unit.instructions[self.unit.blocks[to].instructions.start].address;
+        paths::steps(self.process, self.first + from as u32, kind, to)
+    }
+
+    /// Does all that is to be done on the way from a block to another of the unit.
+    fn pass(&mut self, from: usize, steps: Vec<Step>, toll: Toll, to: usize) {
+        let live = self.unit.blocks[to].live;
+        paths::put(self.process, &mut self.code, steps, self.first + from as u32, live);
+        self.code.toll(toll, live);
     }
 
     fn block(&mut self, block: usize) -> Result<(), Failure> {
@@ -471,7 +488,8 @@ impl Translation<'_> {
         };
         let toll = self.toll(self.unit.blocks[block].inside_way)?;
         self.edge(block, inside, edge_kind::JUMP, toll)?;
-        self.code.toll(toll, self.unit.blocks[inside].live);
+        let steps = self.steps(block, edge_kind::JUMP, inside);
+        self.pass(block, steps, toll, inside);
         self.fix_jump(inside, inside <= block);
         Ok(done)
     }
@@ -524,9 +542,10 @@ impl Translation<'_> {
     ) -> Result<(), Failure> {
         let toll = self.toll(way)?;
         self.edge(block, to, kind, toll)?;
+        let (back, steps) = (to <= block, self.steps(block, kind, to));
         match toll {
-            Toll::NONE => self.fixups.push(Fixup { place, to, back: to <= block }),
-            _ => self.detours.push(Detour { place, toll, to, back: to <= block }),
+            Toll::NONE if steps.is_empty() => self.fixups.push(Fixup { place, to, back }),
+            _ => self.detours.push(Detour { place, from: block, steps, toll, to, back }),
         }
         Ok(())
     }
@@ -547,11 +566,10 @@ impl Translation<'_> {
     }
 
     fn detours(&mut self) {
-        for Detour { place, toll, to, back } in core::mem::take(&mut self.detours) {
+        for Detour { place, from, steps, toll, to, back } in core::mem::take(&mut self.detours) {
             let here = self.code.bytes.len();
             self.code.fix(place, here);
-            let live: FlagSet = self.unit.blocks[to].live;
-            self.code.toll(toll, live);
+            self.pass(from, steps, toll, to);
             self.fix_jump(to, back);
         }
     }

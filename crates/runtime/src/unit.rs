@@ -92,6 +92,10 @@ pub trait World {
     fn known(&self, address: u64) -> Option<FlagSet>;
     /// What the code is to do beside counting.
     fn mode(&self) -> Mode;
+    /// Instructions, by their position, before which blocks must end whatever leads there.
+    fn cuts(&self, _: &[Instruction]) -> Vec<usize> {
+        Vec::new()
+    }
     /// Whether the code at `address` is there to stay, so that other code may rely on what it does.
     fn is_settled(&self, address: u64) -> bool;
     /// Whether the code at `address` may change unseen, so that it has to be checked before it is executed.
@@ -104,7 +108,7 @@ pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
     let (instructions, bytes, may_change) = decode_from(world, start, limit)?;
     let cuts = match world.mode() {
         Mode::Stream => record::cuts(&instructions, &bytes),
-        Mode::Count | Mode::Pace => Vec::new(),
+        Mode::Count | Mode::Pace => world.cuts(&instructions),
     };
     let mut unit = Unit { blocks: split(&instructions, cuts), instructions, bytes, may_change };
     find_inner_ways(&mut unit);

@@ -2,10 +2,12 @@
 
 mod memory;
 mod overhead;
+mod paths;
 mod report;
 mod startup;
 mod statistics;
 mod symbolise;
+mod table;
 mod threads;
 
 pub use statistics::{median, median_interval};
@@ -19,6 +21,8 @@ use std::path::Path;
 pub enum Command {
     /// CPU time of sampling and counting against native, and the time from Enter to the report
     Overhead(overhead::Options),
+    /// CPU time of counting paths, all of them or those that edges do not tell, against counting edges alone
+    Paths(paths::Options),
     /// Peak resident memory of programs under count against native
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
@@ -38,6 +42,7 @@ pub enum Command {
 pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Overhead(options) => overhead::run(root, &options),
+        Command::Paths(options) => paths::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),

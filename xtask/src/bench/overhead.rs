@@ -10,11 +10,11 @@
 //! own, and in the wall time from Enter to the report.
 
 use super::statistics::{geomean, median, upper_bound};
+use super::table;
 use crate::profiler::Profiler;
 use crate::suite::{self, Executed, Expected, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::fs;
 use std::path::{Path, PathBuf};
 use suite::Kind;
 use timewise_profile::Profile;
@@ -42,8 +42,8 @@ pub struct Options {
     into: Option<PathBuf>,
 }
 
-/// Between these lines stands the table in a Markdown file.
-const MARKS: [&str; 2] = ["<!-- overhead -->", "<!-- end of overhead -->"];
+/// The table's name in a Markdown file.
+const TABLE: &str = "overhead";
 
 const COLUMNS: [&str; 10] = [
     "workload",
@@ -86,7 +86,7 @@ struct Measured {
 /// If a workload goes wrong under timewise, or cannot be run at all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before hours of work that it would be for.
-    options.into.as_deref().map(around).transpose()?;
+    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
     let timewise = Profiler::build(root)?.program;
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
@@ -127,7 +127,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     if let Some(file) = &options.into {
-        replace(file, &caption, &rows)?;
+        table::replace(file, TABLE, &caption, &rows)?;
     }
     ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
     Ok(())
@@ -236,25 +236,6 @@ fn print(row: &[String; COLUMNS.len()]) {
     println!("{name:16}{}", rest.iter().map(|cell| format!(" {cell:>14}")).collect::<String>());
 }
 
-/// What stands before the table of a Markdown file, and after it.
-fn around(file: &Path) -> Result<[String; 2]> {
-    let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let parts = text.split_once(MARKS[0]).zip(text.split_once(MARKS[1]));
-    let ((before, _), (_, after)) =
-        parts.with_context(|| format!("{} has no table between {MARKS:?}", file.display()))?;
-    Ok([before, after].map(String::from))
-}
-
-/// Replaces what stands between the marks in a Markdown file by the table.
-fn replace(file: &Path, caption: &str, rows: &[[String; COLUMNS.len()]]) -> Result<()> {
-    let [before, after] = around(file)?;
-    let mut lines: Vec<String> = rows.iter().map(|row| format!("| {} |", row.join(" | "))).collect();
-    lines.insert(1, format!("|{}", "---|".repeat(COLUMNS.len())));
-    let table = lines.join("\n");
-    let text = format!("{before}{}\n{caption}.\n\n{table}\n{}{after}", MARKS[0], MARKS[1]);
-    fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,24 +250,5 @@ mod tests {
         let mean = mean("geomean", &[one([2.0, 4.0]), one([8.0, 1.0])]);
         assert!((mean.counting[0] - 4.0).abs() < 1e-12 && (mean.counting[1] - 2.0).abs() < 1e-12);
         assert!(mean.sampling.is_empty());
-    }
-
-    #[test]
-    fn a_table_takes_the_place_of_the_one_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("page.md");
-        let page = format!("above\n\n{}\nold\n{}\n\nbelow\n", MARKS[0], MARKS[1]);
-        fs::write(&file, page).unwrap();
-        let rows = [COLUMNS.map(String::from), COLUMNS.map(|_| "1".to_string())];
-        for _ in 0..2 {
-            replace(&file, "caption", &rows).unwrap();
-        }
-        let text = fs::read_to_string(&file).unwrap();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
-        assert_eq!((lines[0], lines[2], lines[lines.len() - 1]), ("above", "caption.", "below"));
-        assert_eq!(lines.len(), 3 + 3 + 2);
-        assert_eq!(lines[5].matches('1').count(), COLUMNS.len());
-        fs::write(&file, "no table").unwrap();
-        assert!(replace(&file, "caption", &rows).is_err());
     }
 }

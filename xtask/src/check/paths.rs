@@ -1,5 +1,5 @@
-//! `cargo xtask check paths`: of every function of a workload, the paths that PP counts are those that were taken;
-//! and what TPP finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
+//! `cargo xtask check paths`: of every function of a workload, the paths that PP counts are those that were taken,
+//! along the stream and by counters in the program, where TPP's counts are also those along the stream; and what TPP finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
 
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Expected, Size, execute};
@@ -65,6 +65,12 @@ impl Report {
             let senseless = self.of(method, "senseless")?;
             if senseless != 0.0 {
                 faults.push(format!("{method} counted {senseless} paths that there are none of"));
+            }
+            for (name, wanted) in [("whole", 1.0), ("wrong", 0.0), ("senseless", 0.0), ("lost", 0.0)] {
+                let found = self.of(method, &format!("inside {name}"))?;
+                if found != wanted {
+                    faults.push(format!("{method} in the program, {name}: {found}"));
+                }
             }
         }
         Ok(faults)
@@ -157,15 +163,18 @@ fn tables(reports: &[(&str, Report)]) -> Result<()> {
         row("mean", &all.iter().map(|cells| mean(cells)).collect::<Vec<_>>());
     }
     println!(
-        "\n{:16}{:>16}{:>16}{:>10}{:>10}{:>8}",
-        "", "instructions", "paths taken", "strayed", "unequal", "M/s"
+        "\n{:16}{:>16}{:>16}{:>10}{:>10}{:>10}{:>10}{:>8}",
+        "", "instructions", "paths taken", "strayed", "unequal", "compared", "apart", "M/s"
     );
     for (name, report) in reports {
         let number = |name| report.number(name);
         let (instructions, paths, strayed) = (number("instructions")?, number("paths")?, number("strayed")?);
         let unequal = number("unequal")?;
+        let (compared, apart) = (number("PP inside compared")?, number("PP inside apart")?);
         let speed = instructions / number("microseconds")?.max(1.0);
-        println!("{name:16}{instructions:16.0}{paths:16.0}{strayed:10.0}{unequal:10.0}{speed:8.1}");
+        println!(
+            "{name:16}{instructions:16.0}{paths:16.0}{strayed:10.0}{unequal:10.0}{compared:10.0}{apart:10.0}{speed:8.1}"
+        );
     }
     Ok(())
 }

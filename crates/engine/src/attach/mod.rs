@@ -45,7 +45,7 @@ pub fn attach(
     attachable::check(pid)?;
     let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
     let payload = payload::load()?;
-    let arena = Arena::new(&payload, options.calls, Plan::default())?;
+    let arena = Arena::new(&payload, options.calls, Plan::default(), None)?;
     let visits = Visits::new(&arena, &payload)?;
     let group = Group::stop(pid, PATIENCE)?;
     let mut period = Period::begin(pid);

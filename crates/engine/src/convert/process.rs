@@ -7,6 +7,7 @@ use super::rows::{ImageFlow, Rows};
 use super::translated::Translated;
 use crate::code::Modules;
 use crate::harvest::{Area, Images};
+use crate::paths::PathCounts;
 use crate::solve::{Equations, Point};
 use crate::unseen;
 use std::collections::HashMap;
@@ -27,6 +28,8 @@ pub struct Converter {
     pub balance: Balance,
     /// Blocks that were translated, and ticks of the time stamp counter that it took.
     pub translated_in: (u64, u64),
+    /// What counters of paths say.
+    pub paths: PathCounts,
     /// Each image's own blocks, by record.
     translated: HashMap<u64, Translated>,
     /// About how much all images executed: not less, and not more than [`MOST_EXECUTED`].
@@ -62,6 +65,7 @@ impl Converter {
             rows: Rows::new(process_limit),
             balance: Balance::default(),
             translated_in: (0, 0),
+            paths: PathCounts::default(),
             translated: HashMap::new(),
             executed: 0,
             kept: keep.then(HashMap::new),

@@ -134,6 +134,9 @@ impl<'a> Harvest<'a> {
                 *blocks += u64::from(process.blocks.count.load(Ordering::Relaxed));
                 *ticks = ticks.saturating_add(process.translation_ticks.load(Ordering::Relaxed));
                 let areas = area::all(self.arena, &mut self.claims, record, process);
+                for area in &areas {
+                    self.claims.damage += self.converter.paths.add(self.arena, area.offset);
+                }
                 self.converter.add(&self.images, record, &areas);
             }
             None => self.claims.damage += 1,

@@ -24,6 +24,8 @@ pub enum Form {
     Restore(u32, u8),
     /// What is added at a call or a return, by its number.
     Calls(u32),
+    /// What is done for paths, by the number of its piece.
+    Path(u32),
     /// A jump to this distance from its end.
     Jump(i32),
     /// A jump to this address.

@@ -7,6 +7,7 @@ use super::{actions, bit, stop};
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::kinds;
+use crate::paths;
 use crate::state::Process;
 use crate::sys::filter::is_confined;
 use crate::sys::{call, memory, number};
@@ -30,16 +31,18 @@ pub fn deliver(
     mask: u64,
 ) -> Option<usize> {
     leave(process, area, origin, &frame.registers);
+    let at = paths::place(process, (origin.from, origin.executed), frame.registers.rip);
     let signal = frame.info.signal();
     let action = actions(area).get(signal);
     match action.handler {
         DEFAULT if action::ends_by_default(signal) => {
             calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
+            paths::end(process, area, at);
             return Some(signal);
         }
         // Another thread changed the action while the signal was on its way.
         DEFAULT | IGNORE => go_on(process, area, frame),
-        _ => return handle(process, area, signal, action, frame, mask),
+        _ => return handle(process, area, (signal, action), frame, mask, at),
     }
     None
 }
@@ -55,14 +58,14 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin, regis
     }
 }
 
-/// The program's own handler runs.
+/// The program's own handler runs. The thread was at `at`, or outside.
 fn handle(
     process: &mut Process,
     area: &mut ThreadArea,
-    signal: usize,
-    action: Action,
+    (signal, action): (usize, Action),
     frame: &mut Frame,
     mask: u64,
+    at: Option<u64>,
 ) -> Option<usize> {
     const DIRECTION_TRAP_RESUME: u64 = 1 << 10 | 1 << 8 | 1 << 16;
     if action.flags & RESETHAND != 0 {
@@ -76,6 +79,7 @@ fn handle(
     let Some(place) = (unsafe { frame.put(area, action) }) else {
         frame.info = Info::of_kernel(SEGMENTATION_FAULT);
         calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
+        paths::end(process, area, at);
         return Some(SEGMENTATION_FAULT);
     };
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
@@ -83,6 +87,7 @@ fn handle(
     }
     let registers = &mut frame.registers;
     calls::mark_handler(process, area, (action.handler, place), (registers.rip, registers.rsp));
+    paths::begin_handler(process, area, (action.handler, place), at);
     registers.rsp = place;
     registers.rdi = signal as u64;
     registers.rsi = place + core::mem::offset_of!(Frame, info) as u64;

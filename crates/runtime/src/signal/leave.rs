@@ -5,6 +5,7 @@ use super::receive::in_call;
 use super::recover::recover;
 use crate::calls;
 use crate::entry::{self, Own};
+use crate::paths;
 use crate::state::Process;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{ThreadArea, state};
@@ -39,6 +40,8 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea) -> bool {
     };
     deliver::leave(process, area, origin, &registers);
     calls::end(process, area, (registers.rip, registers.rsp));
+    let at = paths::place(process, (origin.from, origin.executed), registers.rip);
+    paths::end(process, area, at);
     area.registers = registers;
     area.state.store(state::STOPPED, Ordering::Release);
     resuming

@@ -7,10 +7,12 @@ use super::recover::{OUTSIDE, Origin, recover};
 use super::{deliver, on_stack, own_stack, stop};
 use crate::calls;
 use crate::entry::{self, Own, SYSCALL_LENGTH};
+use crate::paths;
 use crate::state::{PROCESS, Process};
 use crate::system_call::{self, return_by};
 use core::arch::asm;
 use core::sync::atomic::Ordering;
+use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{HELD_FRAME, Registers, ThreadArea, state};
 
 /// What a system call answers that a signal interrupted.
@@ -134,6 +136,8 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
         if stops {
             deliver::leave(process, area, origin, &frame.registers);
             calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
+            let at = paths::place(process, (origin.from, origin.executed), frame.registers.rip);
+            paths::end(process, area, at);
             area.state.store(state::STOPPED, Ordering::Release);
             return None;
         }
@@ -158,7 +162,9 @@ fn makes_room(frame: &mut Frame, area: *mut ThreadArea) -> bool {
         // SAFETY: the thread is in translated code, if at all, which does not hold a reference to its area.
         let area = unsafe { &mut *area };
         process.as_ref().is_some_and(|process| {
-            calls::is_overflow(process, area, frame.info.address, &mut frame.registers)
+            let address = frame.info.address;
+            calls::is_overflow(process, area, address, &mut frame.registers)
+                || paths::is_overflow(process, area, address, &mut frame.registers)
         })
     })
 }
@@ -171,13 +177,19 @@ fn this() -> *mut ThreadArea {
 }
 
 /// The thread is at a system call of the program's, at the end of a block.
-pub(super) fn in_call(process: &Process, area: &ThreadArea, registers: &mut Registers, place: Own) -> Origin {
+pub(super) fn in_call(
+    process: &Process,
+    area: &mut ThreadArea,
+    registers: &mut Registers,
+    place: Own,
+) -> Origin {
     let from = area.position.load(Ordering::Relaxed);
     let Some(block) = process.blocks.get(from as usize) else { return OUTSIDE };
     let next = area.registers.rip;
     let after = entry::system_call as *const () as u64 + SYSCALL_LENGTH;
     if place == Own::AfterCall {
         (registers.rip, registers.rcx) = (next, next);
+        paths::cross(process, area, (from, edge_kind::SYSTEM_CALL), next, registers.rsp);
         return Origin { from, executed: block.instructions, begun: true };
     }
     registers.rip = next - SYSCALL_LENGTH;

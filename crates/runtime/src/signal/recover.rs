@@ -15,7 +15,8 @@ use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
 use crate::kinds::{Added, Lent, pace};
-use crate::state::Process;
+use crate::paths;
+use crate::state::{Process, Site};
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
@@ -46,7 +47,7 @@ pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registe
     }
     if let Some(table) = entry::miss_routine_at(registers.rip) {
         let site = indirect::site_of(table, registers.rcx as u32, registers.rdx);
-        return branched(process, area, registers, site_block(process, site));
+        return branched(process, area, registers, way_from(process, site));
     }
     let mut recovery = Recovery { process, area, registers };
     for _ in 0..MAX_STEPS {
@@ -62,17 +63,27 @@ fn all_of(process: &Process, from: u32) -> Origin {
     Origin { from, executed: process.blocks[from as usize].instructions, begun: true }
 }
 
-fn site_block(process: &Process, site: u32) -> u32 {
-    process.sites[site as usize].from
+/// The block that a branch leaves, and its kind.
+fn way_from(process: &Process, site: u32) -> (u32, u16) {
+    let Site { from, kind } = process.sites[site as usize];
+    (from, kind)
 }
 
 /// The thread is past an indirect branch of block `from`, with the target in `rdx`. Where the costs of calls are
 /// asked for nothing is noted of it yet, and the thread will make the branch once more.
-fn branched(process: &Process, area: &ThreadArea, registers: &mut Registers, from: u32) -> Origin {
+fn branched(
+    process: &Process,
+    area: &mut ThreadArea,
+    registers: &mut Registers,
+    (from, kind): (u32, u16),
+) -> Origin {
     registers.rip = registers.rdx;
     registers.rcx = area.spill[RCX_SLOT as usize];
     registers.rdx = area.spill[RDX_SLOT as usize];
-    before(process, registers, from).unwrap_or_else(|| all_of(process, from))
+    before(process, registers, from).unwrap_or_else(|| {
+        paths::cross(process, area, (from, kind), registers.rip, registers.rsp);
+        all_of(process, from)
+    })
 }
 
 /// Takes the thread back to before the branch that ends block `from`, if the costs of calls are asked for.
@@ -266,7 +277,9 @@ impl Recovery<'_> {
         if let Some((Form::LookUp, length)) = self.form(at)
             && pc < at + length as u64
         {
-            return Some(branched(self.process, self.area, self.registers, block));
+            let site = self.process.sites.iter().rposition(|site| site.from == block)?;
+            let way = way_from(self.process, site as u32);
+            return Some(branched(self.process, self.area, self.registers, way));
         }
         self.added(tail)
     }
@@ -280,7 +293,7 @@ impl Recovery<'_> {
         // The stubs of one entry know each other's table and index, not each other's site.
         let index = indirect::index_of(site, self.process.blocks[to as usize].address);
         let site = indirect::site_of(indirect::table_number(site), index, self.registers.rdx);
-        Some(branched(self.process, self.area, self.registers, site_block(self.process, site)))
+        Some(branched(self.process, self.area, self.registers, way_from(self.process, site)))
     }
 
     /// In the stub of an exit, in cold room, or in no translated code at all.
@@ -315,6 +328,11 @@ impl Recovery<'_> {
                         Some(exit) => return Some(self.left(exit)),
                         None => end,
                     }
+                }
+                Form::Path(number) => {
+                    let into = (pc - at) as usize;
+                    paths::finish(self.process, self.area, number, into, self.registers);
+                    end
                 }
                 Form::GiveBack(register) => {
                     self.give_back(register);
@@ -353,6 +371,8 @@ impl Recovery<'_> {
             return origin;
         }
         calls::left(self.process, self.area, number, self.registers.rsp);
+        let stack = self.registers.rsp;
+        paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, stack);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }
     }
@@ -386,6 +406,10 @@ impl Recovery<'_> {
         let calls = self.process.calls.as_ref();
         if let Some((calls, number)) = calls.and_then(|calls| Some((calls, calls.sequence_at(at)?))) {
             return Some((Form::Calls(number), calls.sequence(number).length()));
+        }
+        let paths = self.process.paths.as_ref();
+        if let Some((number, length)) = paths.and_then(|paths| paths.piece_at(at)) {
+            return Some((Form::Path(number), length));
         }
         let recorded = self.process.kinds.piece_at(at);
         if recorded > 0 {

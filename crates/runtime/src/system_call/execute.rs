@@ -6,6 +6,7 @@
 use super::process::expect;
 use crate::calls;
 use crate::entry;
+use crate::paths;
 use crate::state::PROCESS;
 use crate::sys::filter::is_confined;
 use crate::sys::{call, number};
@@ -48,6 +49,7 @@ pub fn execute(area: &mut ThreadArea) {
         let process = expect(process);
         let from = area.position.load(Ordering::Relaxed);
         calls::settle(process, area, (from, process.blocks[from as usize].instructions));
+        paths::settle(process, area, 1);
     });
     area.mailbox = number as u32;
     area.returned = returned::EXEC;
@@ -57,6 +59,7 @@ pub fn execute(area: &mut ThreadArea) {
 
 /// The call failed: the host is to let go of the thread. It frees the mailbox.
 pub fn failed(area: &ThreadArea) {
+    PROCESS.with(|process| paths::settle(expect(process), area, -1));
     // SAFETY: as above.
     let header = unsafe { Shared::at(area.shared) }.header();
     header.mailboxes[area.mailbox as usize].state.store(WITHDRAWN, Ordering::Release);

@@ -9,6 +9,7 @@ use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::entry::{self, SYSCALL_LENGTH};
 use crate::kinds::{self, window};
+use crate::paths;
 use crate::signal as signals;
 use crate::state::{PROCESS, Process};
 use crate::sys::memory;
@@ -207,6 +208,7 @@ pub fn begin(area: &mut ThreadArea) {
         let process = expect(process);
         calls::start(process, area);
         calls::limit(process, area);
+        paths::limit(process, area);
         window::start(process, area);
     });
     signals::begin(area);
@@ -249,6 +251,7 @@ fn last_position(process: &mut Process, area: &mut ThreadArea) {
     // Out of room for a record is noted where it happens; the thread is ending anyway.
     let _ = external(process, area, from, executed, NONE);
     calls::close(process, area, None);
+    paths::end(process, area, paths::behind(process, from));
 }
 
 /// The thread ends here, or its whole process.
@@ -264,6 +267,7 @@ pub fn end(area: &mut ThreadArea) {
         PROCESS.with(|process| {
             let process = expect(process);
             calls::close_others(process, area);
+            paths::close_others(process, area);
             process.record.state.store(ENDED, Ordering::Release);
         });
     }

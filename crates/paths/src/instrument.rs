@@ -1,0 +1,286 @@
+//! Plans put into the program: what the engine is to do where, so that its counters count what a [`Plan`] counts.
+
+use crate::cfg::Cfg;
+use crate::plan::{Limits, Op, Plan, Store};
+use crate::program::Program;
+use crate::tally::Tally;
+use crate::targeted::Method;
+use crate::transition::Transition;
+use std::collections::HashSet;
+use timewise_engine::paths::{
+    self, BIAS, Instrumentation, NONE, POISON, PathCounts, Planned, Site, kind, op, table,
+};
+use timewise_flow::RoutineId;
+use timewise_isa::Control;
+use timewise_profile::{BlockId, EdgeKind, ModuleKind, Profile};
+
+/// What registers can hold, with what is added to them, beside [`BIAS`].
+const MOST: i64 = BIAS as i64;
+
+/// By how much fewer paths are numbered where registers would hold too much.
+const FEWER: u64 = 16;
+
+/// A routine with a plan.
+#[derive(Clone, Debug)]
+pub struct Instrumented {
+    /// What its counters mean.
+    pub plan: Plan,
+    /// Where these lie; none if the plan counts nothing.
+    counters: Option<u32>,
+}
+
+/// All routines of a program, as the engine is to instrument them.
+#[derive(Clone, Debug)]
+pub struct Instruments {
+    /// By routine; none of code that is in no file, or not the file's.
+    pub routines: Vec<Option<Instrumented>>,
+    /// What the engine is to do.
+    pub instrumentation: Instrumentation,
+}
+
+impl Instruments {
+    /// For all routines of a program, whose edges were counted in `profile`.
+    pub fn new(program: &Program, profile: &Profile, method: Method, limits: Limits) -> Instruments {
+        let mut building = Building { program, made: Instrumentation::default(), ends: HashSet::new() };
+        building.made.modules.clone_from(&profile.modules);
+        let routines = (0..program.graphs.len() as u32).map(|number| {
+            let routine = RoutineId(number);
+            building.is_in_file(profile, routine).then(|| building.instrument(routine, method, limits))
+        });
+        let routines: Vec<Option<Instrumented>> = routines.collect();
+        building.land(&routines);
+        Instruments { routines, instrumentation: building.made }
+    }
+
+    /// What the counters of a routine say, if it has a plan.
+    pub fn tally(&self, routine: RoutineId, counts: &PathCounts) -> Option<Tally> {
+        let Instrumented { plan, counters } = self.routines[routine.index()].as_ref()?;
+        let mut tally = Tally::default();
+        let Some(counters) = *counters else { return Some(tally) };
+        match plan.store {
+            Store::Nothing => {}
+            Store::Array => {
+                let counter = |number: u64| counts.counter(counters + 8 * number as u32);
+                let counted = (0..plan.numbered()).map(|number| (number, counter(number)));
+                tally.add(plan, counted, counter(plan.numbered()));
+            }
+            Store::Hash => {
+                let counted = counts.table(counters).map(|(number, count)| (number.into(), count));
+                tally.add(plan, counted, counts.counter(counters + table::COLD));
+            }
+        }
+        Some(tally)
+    }
+}
+
+/// An [`Instrumentation`] in the making.
+struct Building<'a> {
+    program: &'a Program<'a>,
+    made: Instrumentation,
+    /// Ends of blocks that are known to be of a routine with a plan.
+    ends: HashSet<BlockId>,
+}
+
+/// Where something is to be done, in terms of a routine's graph.
+#[derive(Clone, Copy)]
+struct Spot {
+    kind: u64,
+    from: BlockId,
+    to: BlockId,
+    site: u32,
+}
+
+impl Building<'_> {
+    /// Whether all of a routine is a file's, as it was read.
+    fn is_in_file(&self, profile: &Profile, routine: RoutineId) -> bool {
+        let routine = &self.program.blocks.routines[routine.index()];
+        let is_file = |id: &BlockId| {
+            let place = self.program.blocks.code.blocks[id.index()].place;
+            place.version.0 == 0 && profile.modules[place.module.index()].kind == ModuleKind::File
+        };
+        !routine.blocks.is_empty() && routine.blocks.iter().all(is_file)
+    }
+
+    fn instrument(&mut self, routine: RoutineId, method: Method, mut limits: Limits) -> Instrumented {
+        let graph = &self.program.graphs[routine.index()];
+        let mut plan = method.plan(graph, limits);
+        while largest(&plan) >= MOST {
+            limits.paths /= FEWER;
+            plan = method.plan(graph, limits);
+        }
+        let counters = match plan.store {
+            Store::Nothing => return Instrumented { plan, counters: None },
+            Store::Array => self.room(8 * (plan.numbered() as u32 + 1)),
+            Store::Hash => {
+                let table = self.room(table::SIZE);
+                self.made.tables.push(table);
+                table
+            }
+        };
+        let lowering = Lowering { counters, limit: plan.numbered() as u32, store: plan.store };
+        self.places(routine, graph, &plan, lowering);
+        Instrumented { plan, counters: Some(counters) }
+    }
+
+    fn room(&mut self, bytes: u32) -> u32 {
+        let place = self.made.size;
+        self.made.size += bytes.next_multiple_of(8);
+        place
+    }
+
+    fn places(&mut self, routine: RoutineId, graph: &Cfg, plan: &Plan, lowering: Lowering) {
+        let matters = matters(graph, plan);
+        let block = |node: u32| self.program.block(routine, node);
+        let blocks: Vec<BlockId> = (0..graph.blocks()).map(block).collect();
+        let mut sites = vec![NONE; blocks.len()];
+        for (node, &id) in blocks.iter().enumerate() {
+            let block = &self.program.blocks.code.blocks[id.index()];
+            let bytes = (block.end.0 - block.place.offset.0) as u32;
+            self.put(Spot { kind: kind::KNOWN, from: id, to: id, site: NONE }, (0, bytes));
+            let node = node as u32;
+            let leaves = graph.find(node, graph.exit());
+            if let Some(edge) = leaves {
+                let ops = self.ops(&plan.ops[edge.index()], lowering);
+                self.put(Spot { kind: kind::EXIT, from: id, to: id, site: routine.0 }, ops);
+            }
+            if self.program.blocks.code.ends_in_call(id) {
+                let returns = |&edge: &crate::cfg::EdgeId| graph.edge(edge).to;
+                let enters = |to: u32| to < graph.blocks() && graph.find(graph.entry(), to).is_some();
+                let is_entered = graph.out(node).iter().map(returns).any(enters);
+                if leaves.is_some() || is_entered || matters[node as usize] {
+                    let (first, count) =
+                        leaves.map_or((0, 0), |edge| self.ops(&plan.ops[edge.index()], lowering));
+                    let site = self.made.sites.len() as u32;
+                    self.made.sites.push(Site { first, count, function: routine.0, reserved: 0 });
+                    self.put(Spot { kind: kind::CALL, from: id, to: id, site }, (0, 0));
+                    sites[node as usize] = site;
+                }
+            }
+            self.ends.insert(id);
+        }
+        for edge in graph.ids() {
+            let ends = graph.edge(edge);
+            if ends.to == graph.exit() {
+                continue;
+            }
+            let ops = self.ops(&plan.ops[edge.index()], lowering);
+            let to = blocks[ends.to as usize];
+            if ends.from == graph.entry() {
+                self.put(Spot { kind: kind::ENTRY, from: to, to, site: NONE }, ops);
+                continue;
+            }
+            let from = blocks[ends.from as usize];
+            let kind = if self.is_return(from, to) { kind::RETURN } else { kind::WITHIN };
+            self.put(Spot { kind, from, to, site: sites[ends.from as usize] }, ops);
+        }
+    }
+
+    /// Whether control goes from a block to another of its routine by the return of the call that ends it.
+    fn is_return(&self, from: BlockId, to: BlockId) -> bool {
+        let blocks = &self.program.blocks;
+        let end = blocks.code.blocks[from.index()].end;
+        // A call of the next instruction reads the program counter.
+        let reads = matches!(blocks.code.control(from), Some(Control::Call { target }) if target == end.0);
+        blocks.call_before(to) == Some(from) && !reads
+    }
+
+    /// Where exceptions and long jumps land.
+    fn land(&mut self, routines: &[Option<Instrumented>]) {
+        let blocks = &self.program.blocks;
+        let mut landings: Vec<BlockId> = Vec::new();
+        let edges = blocks.code.edges.iter();
+        for edge in edges.filter(|edge| edge.count > 0 && edge.kind != EdgeKind::External) {
+            let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
+            if blocks.transition(from, to, edge.kind) == Transition::Unwinding {
+                landings.push(to);
+            }
+        }
+        landings.sort_unstable();
+        landings.dedup();
+        for to in landings {
+            let owner = blocks.owner(to);
+            let has_plan = routines[owner.index()].as_ref().is_some_and(|made| made.counters.is_some());
+            let site = if has_plan { owner.0 } else { NONE };
+            self.put(Spot { kind: kind::LANDING, from: to, to, site }, (0, 0));
+        }
+    }
+
+    fn put(&mut self, spot: Spot, (first, count): (u32, u32)) {
+        let code = &self.program.blocks.code.blocks;
+        let (from, to) = (&code[spot.from.index()], &code[spot.to.index()]);
+        let (from, to) = match spot.kind {
+            kind::WITHIN => (from.end.0, to.place.offset.0),
+            kind::EXIT | kind::CALL | kind::KNOWN => (from.end.0, 0),
+            _ => (to.place.offset.0, 0),
+        };
+        let module = code[spot.to.index()].place.module;
+        self.made.places.push(Planned { kind: spot.kind, module, from, to, first, count, site: spot.site });
+    }
+
+    /// Adds a plan's operations: the first, and how many they are.
+    fn ops(&mut self, ops: &[Op], lowering: Lowering) -> (u32, u32) {
+        let first = self.made.ops.len() as u32;
+        self.made.ops.extend(ops.iter().map(|op| lowering.lower(op)));
+        (first, ops.len() as u32)
+    }
+}
+
+/// How a plan's operations are said to the engine.
+#[derive(Clone, Copy)]
+struct Lowering {
+    counters: u32,
+    limit: u32,
+    store: Store,
+}
+
+impl Lowering {
+    fn lower(self, what: &Op) -> paths::Op {
+        let Lowering { counters, limit, store } = self;
+        let place = counters;
+        let is_hashed = store == Store::Hash;
+        match *what {
+            Op::Add(by) => paths::Op { kind: op::ADD, place: 0, value: by as i32, limit: 0 },
+            Op::Set(to) => paths::Op { kind: op::SET, place: 0, value: to as i32 + BIAS, limit: 0 },
+            Op::Poison => paths::Op { kind: op::SET, place: 0, value: POISON, limit: 0 },
+            Op::Count(plus) => {
+                let kind = if is_hashed { op::HASH } else { op::COUNT };
+                paths::Op { kind, place, value: plus as i32 - BIAS, limit }
+            }
+            Op::CountThis(number) if is_hashed => {
+                paths::Op { kind: op::HASH_THIS, place, value: number as i32, limit: 0 }
+            }
+            Op::CountThis(number) => {
+                paths::Op { kind: op::INCREMENT, place: place + 8 * number as u32, value: 0, limit: 0 }
+            }
+            Op::CountCold => {
+                let cold = if is_hashed { table::COLD } else { 8 * limit };
+                paths::Op { kind: op::INCREMENT, place: place + cold, value: 0, limit: 0 }
+            }
+        }
+    }
+}
+
+/// More than a register can come to hold, or to be added to it.
+fn largest(plan: &Plan) -> i64 {
+    let size = |op: &Op| match *op {
+        Op::Add(by) | Op::Set(by) | Op::Count(by) => by.saturating_abs(),
+        Op::CountThis(number) => i64::try_from(number).unwrap_or(i64::MAX),
+        Op::Poison | Op::CountCold => 0,
+    };
+    plan.ops.iter().flatten().map(size).fold(0, i64::saturating_add)
+}
+
+/// Of each node, whether it matters what the register holds there.
+fn matters(graph: &Cfg, plan: &Plan) -> Vec<bool> {
+    // Of each edge: whether it reads the register first, or sets it first.
+    let first = |ops: &[Op]| {
+        ops.iter().find_map(|op| match op {
+            Op::Add(_) | Op::Count(_) => Some(true),
+            Op::Set(_) | Op::Poison => Some(false),
+            Op::CountThis(_) | Op::CountCold => None,
+        })
+    };
+    let first: Vec<Option<bool>> = plan.ops.iter().map(|ops| first(ops)).collect();
+    let reading = graph.ids().filter(|id| first[id.index()] == Some(true)).map(|id| graph.edge(id).from);
+    graph.reach(reading, true, |id| first[id.index()].is_none())
+}

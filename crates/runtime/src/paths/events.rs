@@ -1,0 +1,208 @@
+//! What becomes of a thread's paths where it does not simply go on: calls that do not return, handlers, ends.
+
+use super::Paths;
+use super::piece;
+use super::step::Counting;
+use crate::state::Process;
+use crate::sys::filter::is_confined;
+use crate::sys::{call, number};
+use core::slice;
+use core::sync::atomic::Ordering;
+use timewise_abi::paths::{HANDLER, POISON, Waiting};
+use timewise_abi::thread::{Registers, ThreadArea, state};
+
+/// Bytes at the end of a thread area that are made inaccessible.
+const GUARD: u64 = 0x1000;
+
+/// Further below a stack pointer than this is another stack.
+const STACK: u64 = 8 << 20;
+
+/// Calls that wait, the outermost first.
+fn waiting(paths: &Paths, area: &ThreadArea) -> &'static [Waiting] {
+    let base = area.this + paths.plan.waiting;
+    let count = area.path_top.saturating_sub(base) / size_of::<Waiting>() as u64;
+    // SAFETY: the first stands for none; the others follow up to the latest.
+    unsafe { slice::from_raw_parts((base as *const Waiting).add(1), count as usize) }
+}
+
+/// Gives up the latest calls but so many.
+fn give_up(paths: &Paths, area: &mut ThreadArea, left: usize) {
+    let mut counting = Counting::of(paths, area);
+    waiting(paths, area)[left..].iter().rev().for_each(|waiting| counting.give_up(waiting));
+    area.path_top = area.this + paths.plan.waiting + (left * size_of::<Waiting>()) as u64;
+}
+
+/// The latest call that `is_it` picks goes on; those since are given up. False if there is none, and no path then.
+pub fn take(process: &Process, area: &mut ThreadArea, is_it: impl Fn(&Waiting) -> bool) -> bool {
+    let Some(paths) = &process.paths else { return false };
+    let open = waiting(paths, area);
+    let Some(found) = open.iter().rposition(is_it) else {
+        area.path = POISON.into();
+        return false;
+    };
+    give_up(paths, area, found + 1);
+    area.path = open[found].register.into();
+    area.path_top -= size_of::<Waiting>() as u64;
+    true
+}
+
+/// A call keeps the register, with its return address at `slot`.
+pub fn keep(process: &Process, area: &mut ThreadArea, slot: u64, site: u32) {
+    let Some(paths) = &process.paths else { return };
+    let end = area.this + process.shared.header().thread_area_size - GUARD;
+    if area.path_top + 2 * size_of::<Waiting>() as u64 > end {
+        drop_all(paths, area);
+    }
+    area.path_top += size_of::<Waiting>() as u64;
+    // SAFETY: there is room for it.
+    unsafe { *(area.path_top as *mut Waiting) = Waiting { slot, register: area.path as i32, site } };
+}
+
+/// There are too many.
+fn drop_all(paths: &Paths, area: &mut ThreadArea) {
+    area.lost_paths += waiting(paths, area).len() as u64;
+    area.path_top = area.this + paths.plan.waiting;
+}
+
+/// An exception or a long jump lands in a function: its latest call is over, and all that came of it.
+pub fn land(process: &Process, area: &mut ThreadArea, function: u32) {
+    let Some(paths) = &process.paths else { return };
+    let is_its = |waiting: &Waiting| paths.function_of(waiting) == Some(function);
+    if let Some(found) = waiting(paths, area).iter().rposition(is_its) {
+        give_up(paths, area, found);
+    }
+    area.path = POISON.into();
+}
+
+/// One lands in a function that keeps nothing, with the stack pointer at `stack`.
+pub fn land_below(process: &Process, area: &mut ThreadArea, stack: u64) {
+    let Some(paths) = &process.paths else { return };
+    let open = waiting(paths, area);
+    let is_over = |waiting: &Waiting| waiting.slot < stack && stack - waiting.slot < STACK;
+    let left = open.iter().rposition(|waiting| !is_over(waiting)).map_or(0, |last| last + 1);
+    if left < open.len() {
+        give_up(paths, area, left);
+    }
+    area.path = POISON.into();
+}
+
+/// A thread takes its first step at an address.
+pub fn begin(process: &Process, area: &mut ThreadArea, address: u64) {
+    piece::begin(process, area, address);
+}
+
+/// Makes the end of the room for calls that wait inaccessible, so that too many of them are noticed.
+pub fn limit(process: &Process, area: &ThreadArea) {
+    if process.paths.is_some() && !is_confined() {
+        let guard = area.this + process.shared.header().thread_area_size - GUARD;
+        // SAFETY: nothing but such calls lies there, and the handler knows what a fault there means.
+        let _ = unsafe { call(number::MPROTECT, [guard, GUARD, 0, 0, 0, 0]) };
+    }
+}
+
+/// Whether a fault at `address` means that too many calls of the thread wait. They are dropped then, and the thread can
+/// go on, which was about to write the next one behind the one in `rcx`.
+pub fn is_overflow(
+    process: &Process,
+    area: &mut ThreadArea,
+    address: u64,
+    registers: &mut Registers,
+) -> bool {
+    let end = area.this + process.shared.header().thread_area_size;
+    let Some(paths) = process.paths.as_ref().filter(|_| (end - GUARD..end).contains(&address)) else {
+        return false;
+    };
+    area.path_top = end - GUARD - size_of::<Waiting>() as u64;
+    drop_all(paths, area);
+    registers.rcx = area.path_top;
+    true
+}
+
+/// A handler at an address is about to run, with the address of what it returns to at the top of its stack, `place`.
+/// The thread was at `at`, or outside.
+pub fn begin_handler(
+    process: &Process,
+    area: &mut ThreadArea,
+    (handler, place): (u64, u64),
+    at: Option<u64>,
+) {
+    let Some(paths) = &process.paths else { return };
+    let exit = at.and_then(|at| paths.exit_from(&process.space, at));
+    let site = HANDLER | exit.map_or(0, |record| record as u32 + 1);
+    keep(process, area, place, site);
+    piece::begin(process, area, handler);
+}
+
+/// The handler that began with `place` is over, at the end of block `from`, with its last system call.
+pub fn end_handler(process: &Process, area: &mut ThreadArea, from: u32, place: u64) {
+    leave(process, area, behind(process, from));
+    take(process, area, |waiting| waiting.site & HANDLER != 0 && waiting.slot == place);
+}
+
+/// Behind the last byte of block `from`.
+pub fn behind(process: &Process, from: u32) -> Option<u64> {
+    process.blocks.get(from as usize).map(|block| block.end() + 1)
+}
+
+/// Behind the last instruction of a thread that left block `from`, if any, after so many of its instructions, for an
+/// address.
+pub fn place(process: &Process, (from, executed): (u32, u16), address: u64) -> Option<u64> {
+    let block = process.blocks.get(from as usize)?;
+    Some(match executed {
+        0 => block.address + 1,
+        all if all == block.instructions => block.end() + 1,
+        _ => address,
+    })
+}
+
+/// The function is left in which a thread was at `at`, if it was in any.
+fn leave(process: &Process, area: &mut ThreadArea, at: Option<u64>) {
+    let Some(paths) = &process.paths else { return };
+    if let Some(record) = at.and_then(|at| paths.exit_from(&process.space, at)) {
+        let record = paths.records[record];
+        let mut counting = Counting::of(paths, area);
+        counting.carry_out_all(record.first, record.count);
+        area.path = counting.path;
+    }
+}
+
+/// The thread ends at `at`, or outside, and all its calls with it.
+pub fn end(process: &Process, area: &mut ThreadArea, at: Option<u64>) {
+    let Some(paths) = &process.paths else { return };
+    leave(process, area, at);
+    give_up(paths, area, 0);
+    area.path = POISON.into();
+}
+
+/// The process ends while other threads of it are in system calls.
+pub fn close_others(process: &Process, area: &ThreadArea) {
+    if process.paths.is_none() {
+        return;
+    }
+    let mut offset = process.record.latest_thread.load(Ordering::Acquire);
+    while offset != 0 {
+        // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
+        // process ends, both may write to its counters; neither leaves the area by that.
+        let other = unsafe { &mut *process.shared.thread(offset) };
+        let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
+        if in_call && other.this != area.this && other.sharing == 0 {
+            let from = other.position.load(Ordering::Relaxed);
+            end(process, other, behind(process, from));
+        }
+        offset = process.shared.previous_thread(offset);
+    }
+}
+
+/// All paths of a thread end in the system call that it is in, if `by` is 1: it may not come back. If it does after
+/// all, -1 takes that back.
+pub fn settle(process: &Process, area: &ThreadArea, by: i64) {
+    // One that shares its memory with another process is ended by that.
+    let Some(paths) = process.paths.as_ref().filter(|_| area.sharing == 0) else { return };
+    let mut counting = Counting { by, ..Counting::of(paths, area) };
+    let at = behind(process, area.position.load(Ordering::Relaxed));
+    if let Some(record) = at.and_then(|at| paths.exit_from(&process.space, at)) {
+        let record = paths.records[record];
+        counting.carry_out_all(record.first, record.count);
+    }
+    waiting(paths, area).iter().rev().for_each(|waiting| counting.give_up(waiting));
+}

@@ -1,0 +1,177 @@
+//! A table of what counting paths in the program costs, and how much of the truth it finds out (TPP, tables 2 and 3).
+//!
+//! Each round runs a workload natively, under counting of edges, and with each configuration's plans, one after the
+//! other, so that what the machine does besides concerns all of them alike.
+
+use super::statistics::{geomean, median};
+use super::table;
+use crate::counter::{build_example_of, target_folder};
+use crate::suite::{self, Expected, Size, Workload, execute};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// What to measure, and how.
+#[derive(Args)]
+pub struct Options {
+    /// Workloads; all of one thread that are neither servers nor process trees if none is named
+    names: Vec<String>,
+    /// Size of the input
+    #[arg(long, value_enum, default_value_t = Size::Train)]
+    size: Size,
+    /// Rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Seconds after which a workload is killed, with all of its runs
+    #[arg(long, default_value_t = 3600)]
+    limit: u32,
+    /// A Markdown file whose table is to be replaced
+    #[arg(long)]
+    into: Option<PathBuf>,
+}
+
+/// As the example names them.
+const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
+
+/// The table's name in a Markdown file.
+const TABLE: &str = "paths";
+
+/// What one workload takes.
+struct Measured {
+    name: String,
+    native_s: f64,
+    /// Counting edges, against native.
+    edges: f64,
+    /// Of each configuration: against counting edges.
+    times: Vec<f64>,
+    /// Of each but the first: the share of the flow that is attributed to the paths that it took.
+    definite: Vec<f64>,
+}
+
+/// Prints a row for each workload, then means.
+///
+/// # Errors
+/// If a workload goes wrong, or cannot be run at all.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    // Before hours of work that it would be for.
+    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    let scratch = target_folder(root).join("paths");
+    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let program = build_example_of(root, "timewise-paths", "cost")?;
+    let file = scratch.join("cost");
+    let rounds = options.rounds.to_string();
+    let [program, report] = [&program, &file].map(|path| path.to_string_lossy().into_owned());
+    let prefix = [program, report, rounds];
+    let work = suite::work_folder(root)?;
+    let mut expected = Expected::open(&work)?;
+    let mut workloads = suite::select(root, &options.names)?;
+    if options.names.is_empty() {
+        workloads.retain(Workload::is_single_threaded);
+    }
+    let caption = format!(
+        "CPU time of counting edges against native, and of counting paths against counting edges, at size {}: medians of \
+         {} rounds; and the share of all flow that TPP attributes to the paths that it took",
+        options.size.word(),
+        options.rounds
+    );
+    println!("{caption}");
+    let definite = METHODS[1..].iter().map(|method| format!("flow {method}"));
+    let titles = ["workload", "native s", "edges"].map(String::from).into_iter();
+    let mut rows = vec![titles.chain(METHODS.map(String::from)).chain(definite).collect::<Vec<String>>()];
+    print(&rows[0]);
+    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    for workload in &workloads {
+        std::fs::write(&file, "")?;
+        let executed = execute(workload, options.size, &work, &prefix, options.limit)?;
+        let verdict = expected.judge(workload, options.size, &executed, false)?;
+        let report = std::fs::read_to_string(&file)?;
+        match measured(&workload.name, &report).filter(|_| verdict.is_good()) {
+            Some(measured) => {
+                rows.push(row(&measured));
+                print(&rows[rows.len() - 1]);
+                all.push(measured);
+            }
+            None => {
+                println!("{:16} {verdict}\n{}", workload.name, executed.last_words());
+                wrong.push(workload.name.as_str());
+            }
+        }
+    }
+    if !all.is_empty() {
+        rows.push(row(&mean(&all)));
+        print(&rows[rows.len() - 1]);
+    }
+    if let Some(file) = &options.into {
+        table::replace(file, TABLE, &caption, &rows)?;
+    }
+    ensure!(wrong.is_empty(), "went wrong: {}", wrong.join(" "));
+    Ok(())
+}
+
+/// What the example reported, if it is whole.
+fn measured(name: &str, report: &str) -> Option<Measured> {
+    let numbers = |what: &str| -> Vec<f64> {
+        let of = |line: &str| line.strip_prefix(what)?.strip_prefix(' ')?.parse().ok();
+        report.lines().filter_map(of).collect()
+    };
+    let seconds = |what: &str| Some(numbers(what)).filter(|all| !all.is_empty()).map(|all| median(&all));
+    let (native_s, edges) = (seconds("native")?, seconds("edges")?);
+    let times: Option<Vec<f64>> =
+        METHODS.iter().map(|method| Some(seconds(method)? / edges.max(f64::EPSILON))).collect();
+    let definite: Option<Vec<f64>> =
+        METHODS[1..].iter().map(|method| numbers(&format!("definite {method}")).first().copied()).collect();
+    let edges = edges / native_s.max(f64::EPSILON);
+    Some(Measured { name: name.to_string(), native_s, edges, times: times?, definite: definite? })
+}
+
+/// Geometric means of times, and arithmetic ones of shares.
+fn mean(all: &[Measured]) -> Measured {
+    let each = |of: fn(&Measured) -> &Vec<f64>, mean: fn(&[f64]) -> f64| -> Vec<f64> {
+        let columns = 0..of(&all[0]).len();
+        columns.map(|at| mean(&all.iter().map(|one| of(one)[at]).collect::<Vec<f64>>())).collect()
+    };
+    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    Measured {
+        name: "mean".to_string(),
+        native_s: f64::NAN,
+        edges: geomean(&all.iter().map(|one| one.edges).collect::<Vec<f64>>()),
+        times: each(|one| &one.times, geomean),
+        definite: each(|one| &one.definite, average),
+    }
+}
+
+fn row(measured: &Measured) -> Vec<String> {
+    let native = if measured.native_s.is_nan() { "–".into() } else { format!("{:.2}", measured.native_s) };
+    let ratio = |value: &f64| format!("{value:.2}x");
+    let share = |value: &f64| format!("{:.2} %", 100.0 * value);
+    [measured.name.clone(), native, ratio(&measured.edges)]
+        .into_iter()
+        .chain(measured.times.iter().map(ratio))
+        .chain(measured.definite.iter().map(share))
+        .collect()
+}
+
+fn print(row: &[String]) {
+    let (name, rest) = row.split_first().expect("a row has a name");
+    println!("{name:16}{}", rest.iter().map(|cell| format!(" {cell:>15}")).collect::<String>());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_as_medians() {
+        let mut report =
+            String::from("native 2.0\nedges 3.0\nnative 2.0\nedges 5.0\nedges 4.0\nnative 1.0\n");
+        for (at, method) in METHODS.iter().enumerate() {
+            report += &format!("{method} {}\ndefinite {method} 0.9{at}\n", 4 + at);
+        }
+        let one = measured("one", &report).unwrap();
+        assert_eq!((one.native_s, one.edges, one.times[1]), (2.0, 2.0, 1.25));
+        assert_eq!(one.definite, [0.91, 0.92, 0.93, 0.94]);
+        assert!(measured("one", "native 2.0\n").is_none());
+        let both = mean(&[measured("one", &report).unwrap(), one]);
+        assert!((both.edges - 2.0).abs() < 1e-12 && (both.definite[0] - 0.91).abs() < 1e-12);
+    }
+}
