@@ -1,7 +1,8 @@
 //! All threads of a process that runs by itself, stopped where they are until they are let go.
 //!
-//! Signals on their way to a thread are delivered before it stands, so that what it stands in is the program's own
-//! doing; a system call that it was in is to be made again (`restart.rs`).
+//! A signal on its way to a thread goes back to those that wait for it, as if it had come a moment later. One that
+//! interrupted a system call is delivered before the thread stands, because what the call answers depends on it; else a
+//! call that a thread was in is to be made again (`restart.rs`).
 
 use crate::attachable::AttachError;
 use crate::cpu_time::ThreadAccount;
@@ -47,6 +48,8 @@ pub struct Group {
 struct Member {
     tid: i32,
     stands: bool,
+    /// The signals that the program had blocked, while a signal goes back that came to it.
+    blocked: Option<u64>,
     /// Its registers were not ours to set right: it goes on with those that it has.
     changed: bool,
 }
@@ -121,30 +124,35 @@ impl Group {
     }
 
     /// Lets some threads run for a moment, with their signals, and asks them to stop again where they are then. One
-    /// that waits in the kernel for another may not: [`Group::all_stand`] tells.
+    /// that waits in the kernel for another may not: [`Group::all_stand`] tells. A signal that comes at the end of the
+    /// moment waits, or a thread would be found where its handler begins however often it is tried.
     ///
     /// # Errors
     /// As for [`Group::stop`].
     pub fn run_on(&mut self, tids: &[i32], moment: Duration) -> Result<(), AttachError> {
         let pid = self.pid;
-        let before: Vec<_> = tids.iter().map(|&tid| (tid, turns(pid, tid))).collect();
+        let mut before: Vec<_> = tids.iter().map(|&tid| (tid, turns(pid, tid))).collect();
         for member in self.members.iter_mut().filter(|member| tids.contains(&member.tid)) {
             member.stands = false;
             // If it was killed, that is seen when it is looked at.
             let _ = request(libc::PTRACE_CONT, member.tid, 0);
         }
-        // One that has had no processor since would stop where it stood, and one that a signal comes to where its
-        // handler begins.
+        // One that has had no processor since would stop where it stood.
         let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
             before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
         };
         let begun = Instant::now();
         loop {
             std::thread::sleep(SHORTEST_MOMENT);
-            let took_signals = self.take_signals()?;
-            let is_over = begun.elapsed() >= moment && !took_signals && !before.iter().any(awaits_turn);
+            let is_over = begun.elapsed() >= moment && !before.iter().any(awaits_turn);
             if is_over || begun.elapsed() > LONGEST_TURN {
                 break;
+            }
+            for tid in self.take_signals()? {
+                before
+                    .iter_mut()
+                    .filter(|(other, _)| *other == tid)
+                    .for_each(|(_, turn)| *turn = turns(pid, tid));
             }
         }
         for &tid in tids {
@@ -191,25 +199,25 @@ impl Group {
             }
             // A failure means that it is gone, as is seen when it is looked at.
             let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
-            self.members.push(Member { tid, stands: false, changed: false });
+            self.members.push(Member { tid, stands: false, blocked: None, changed: false });
             found = true;
         }
         Ok(found)
     }
 
-    /// Lets threads that stopped for signals go on with them. Whether there were any.
-    fn take_signals(&mut self) -> Result<bool, AttachError> {
-        let mut any = false;
+    /// Lets threads that stopped for signals go on with them: those threads.
+    fn take_signals(&mut self) -> Result<Vec<i32>, AttachError> {
+        let mut went_on = Vec::new();
         for member in self.members.iter_mut().filter(|member| !member.stands) {
             let stopped = stop_of(member.tid).map_err(|error| AttachError::refused(self.pid, error))?;
             let Some(status) = stopped else { continue };
             member.stands = is_asked_for(status);
             if !member.stands {
                 go_on_with_signal(member.tid, status);
-                any = true;
+                went_on.push(member.tid);
             }
         }
-        Ok(any)
+        Ok(went_on)
     }
 
     /// Takes note of those that stopped or ended. Whether all of them stand.
@@ -222,7 +230,7 @@ impl Group {
                 continue;
             }
             match stop_of(tid) {
-                Ok(Some(status)) => self.members[at].stands = came_to_stand(tid, status),
+                Ok(Some(status)) => self.members[at].came_to(status),
                 Ok(None) if ended(tid, self.pid, false).unwrap_or(true) => {
                     self.members.remove(at);
                     continue;
@@ -257,6 +265,32 @@ impl Drop for Group {
 }
 
 impl Member {
+    /// It stopped. Unless that is where it was asked to stand, it goes on to there; a signal that it stopped for goes
+    /// back to those that wait for it, if it can.
+    fn came_to(&mut self, status: i32) {
+        let tracee = Tracee::new(self.tid);
+        self.stands = is_asked_for(status);
+        if self.stands {
+            if let Some(blocked) = self.blocked.take() {
+                // If it was killed, that is seen when it goes on.
+                let _ = tracee.set_signal_mask(blocked);
+            }
+            return;
+        }
+        let (signal, event) = (status & 0xff, status >> 8);
+        if event == 0
+            && can_wait(tracee, signal)
+            && let Ok(blocked) = tracee.signal_mask()
+            && tracee.set_signal_mask(blocked | 1 << (signal - 1)).is_ok()
+        {
+            // The kernel puts a signal back that is blocked by the time that it is to be delivered.
+            self.blocked = Some(blocked);
+        }
+        // In this order: whatever a thread stopped for takes the place of what was asked before.
+        let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
+        go_on_with_signal(self.tid, status);
+    }
+
     /// Lets it go. False if it does not stand, so that it cannot be let go yet.
     fn let_go(&mut self, pid: i32) -> bool {
         if !self.stands {
@@ -278,21 +312,26 @@ impl Member {
     }
 }
 
-/// Whether a thread that stopped stands where it was asked to; otherwise it goes on, with its signal, to where it
-/// will.
-fn came_to_stand(tid: i32, status: i32) -> bool {
-    let stands = is_asked_for(status);
-    if !stands {
-        // In this order: whatever a thread stopped for takes the place of what was asked before.
-        let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
-        go_on_with_signal(tid, status);
-    }
-    stands
-}
-
 /// Whether a thread stopped because it was asked to, or its process was.
 fn is_asked_for(status: i32) -> bool {
     status >> 8 == libc::PTRACE_EVENT_STOP
+}
+
+/// Whether a signal that a thread stopped for can as well come later: not one that says what an instruction did, one
+/// that cannot be blocked, or one that a system call ended for.
+fn can_wait(tracee: Tracee, signal: i32) -> bool {
+    const NOT_LATER: [i32; 8] = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGSYS,
+        libc::SIGKILL,
+        libc::SIGSTOP,
+    ];
+    !NOT_LATER.contains(&signal)
+        && tracee.registers().is_ok_and(|registers| !restart::ended_for_signal(&registers))
 }
 
 /// Lets a thread go on from another stop, with its signal if it stopped for one.

@@ -83,6 +83,12 @@ pub fn in_system_call(registers: &Registers) -> bool {
     registers.orig_rax as i64 >= 0
 }
 
+/// Whether a stopped thread stands at the end of a system call that ended for a signal, or a stop.
+pub fn ended_for_signal(registers: &Registers) -> bool {
+    const ENDINGS: [i64; 5] = [RESTART, RESTART_ALWAYS, RESTART_IF_NO_HANDLER, CONTINUE, INTERRUPTED];
+    in_system_call(registers) && ENDINGS.contains(&(registers.rax as i64))
+}
+
 fn was_interrupted(registers: &Registers) -> bool {
     let number = registers.orig_rax as libc::c_long;
     registers.cs == LONG_MODE && registers.rax as i64 == INTERRUPTED && WAITING.contains(&number)

@@ -257,14 +257,22 @@ impl Tracee {
         self.set_signal_mask(self.signal_mask()? & !(1 << (signal - 1)))
     }
 
-    fn signal_mask(self) -> io::Result<u64> {
+    /// The signals that it blocks, or will once the call that it waits in has ended.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn signal_mask(self) -> io::Result<u64> {
         let mut mask = 0u64;
         // SAFETY: the kernel fills one mask, whose size is given.
         check(unsafe { libc::ptrace(PTRACE_GETSIGMASK, self.tid, size_of_val(&mask), &raw mut mask) })?;
         Ok(mask)
     }
 
-    fn set_signal_mask(self, mask: u64) -> io::Result<()> {
+    /// Sets them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_signal_mask(self, mask: u64) -> io::Result<()> {
         // SAFETY: the kernel reads one mask, whose size is given.
         check(unsafe { libc::ptrace(PTRACE_SETSIGMASK, self.tid, size_of_val(&mask), &raw const mask) })
     }
