@@ -19,18 +19,32 @@ pub struct Cost {
     pub instructions: u64,
 }
 
-/// What the calls of a process image cost, whose blocks are these pieces, and how many of them nobody saw end
-/// whose costs count up to the end of the process.
-pub fn costs(edges: &[EdgeRecord], pieces: &[PieceId], areas: &[Area]) -> (Vec<Cost>, u64) {
+/// What the calls of a process image cost, whose blocks are these pieces and whose edges were taken so often, and how
+/// many of them nobody saw end whose costs count up to the end of the process.
+///
+/// What is found of a call that was not made is left out: a thread was in it when the process was attached to, or was
+/// killed on its way into it. A process that was forked may have made its calls before.
+pub fn costs(
+    (edges, taken): (&[EdgeRecord], &[i64]),
+    pieces: &[PieceId],
+    areas: &[Area],
+    is_forked: bool,
+) -> (Vec<Cost>, u64) {
     // A call whose target was replaced by other code has one counter for all: the first is charged.
     let mut known: HashMap<u32, (usize, bool)> = HashMap::new();
     let mut costs = Vec::new();
-    for edge in edges.iter().filter(|edge| edge.cost != NONE && edge.from != NONE && edge.to != NONE) {
-        known.entry(edge.cost & !BRIEF).or_insert_with(|| {
+    let mut was_made = Vec::new();
+    for (edge, &taken) in edges.iter().zip(taken) {
+        if edge.cost == NONE || edge.from == NONE || edge.to == NONE {
+            continue;
+        }
+        let &mut (cost, _) = known.entry(edge.cost & !BRIEF).or_insert_with(|| {
             let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
             costs.push(Cost { from, to, instructions: 0 });
+            was_made.push(is_forked);
             (costs.len() - 1, edge.cost & BRIEF != 0)
         });
+        was_made[cost] |= taken > 0;
     }
     let mut open = 0;
     for area in areas {
@@ -49,6 +63,8 @@ pub fn costs(edges: &[EdgeRecord], pieces: &[PieceId], areas: &[Area]) -> (Vec<C
             }
         }
     }
+    let mut was_made = was_made.into_iter();
+    costs.retain(|_| was_made.next() == Some(true));
     (costs, open)
 }
 
@@ -77,4 +93,43 @@ pub fn rows<'a>(
         let instructions = u64::try_from(cost.instructions as i64).ok().filter(|&n| n > 0)?;
         Some(CallCost { site: BlockId(site), callee: BlockId(callee), process, instructions })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_abi::log::edge_kind;
+
+    #[test]
+    fn calls_that_were_not_made_cost_nothing() {
+        let call = |from, to, cost| EdgeRecord {
+            from,
+            to,
+            counter: NONE,
+            executed: 1,
+            kind: edge_kind::CALL,
+            step: 0,
+            cost,
+        };
+        let edges = [call(0, 1, 1 | BRIEF), call(1, 2, 2), call(1, 2, 2)];
+        let area = Area {
+            offset: 0,
+            tid: 1,
+            state: 0,
+            position: NONE,
+            lost_calls: 0,
+            clock: 100,
+            counters: vec![(1, 7), (2, 30)],
+            below_zero: Vec::new(),
+        };
+        let of = |taken: [i64; 3], is_forked| {
+            let (costs, open) =
+                costs((&edges, &taken), &[0, 1, 2].map(PieceId), std::slice::from_ref(&area), is_forked);
+            assert_eq!(open, 0);
+            costs.iter().map(|cost| (cost.from.0, cost.instructions)).collect::<Vec<_>>()
+        };
+        assert_eq!(of([1, 1, 0], false), [(0, 7), (1, 30)]);
+        assert_eq!(of([0, 0, 2], false), [(1, 30)]);
+        assert_eq!(of([0, 0, 0], true), [(0, 7), (1, 30)]);
+    }
 }

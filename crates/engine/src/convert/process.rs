@@ -87,6 +87,7 @@ impl Converter {
         for (ancestor, range) in images.parts(record, 1) {
             let edges = ancestor.edges[range].iter().copied();
             code.edges.extend(edges.filter(|edge| known(edge.from) && known(edge.to)));
+            code.is_forked |= ancestor.record != record;
         }
         let mut flow = code.flow(&self.pieces, record, areas);
         let executed = flow.executed(&self.pieces);
@@ -126,6 +127,8 @@ struct Code {
     /// What each block is.
     pieces: Vec<PieceId>,
     edges: Vec<EdgeRecord>,
+    /// Whether some of it was executed before by the process that this one was forked from.
+    is_forked: bool,
 }
 
 impl Code {
@@ -165,7 +168,7 @@ impl Code {
             (area.tid, (all - i64::from(missing)).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        let (costs, open) = calls::costs(&self.edges, &self.pieces, areas);
+        let (costs, open) = calls::costs((&self.edges, &solution.edges), &self.pieces, areas, self.is_forked);
         let lost_calls = areas.iter().fold(open, |sum, area| sum.saturating_add(area.lost_calls));
         ImageFlow { record, threads, flows, costs, lost_calls, unknown_ends: unseen.len() as u32, imbalance }
     }
