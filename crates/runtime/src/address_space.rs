@@ -22,7 +22,7 @@ use timewise_abi::paths::name;
 use timewise_abi::view::Shared;
 
 /// A mapping, by its position among those of the log that this process has seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Mapping(u32);
 
 /// Executable memory and what is mapped there.
@@ -52,6 +52,11 @@ impl AddressSpace {
     /// What is mapped at `address`.
     pub fn mapping(&self, address: u64) -> Option<Mapping> {
         self.recorded.get(address).map(|(_, mapping)| mapping)
+    }
+
+    /// Whether some of a mapping is there still.
+    pub fn holds(&self, mapping: Mapping) -> bool {
+        self.recorded.within(0..u64::MAX).any(|(_, known)| known == mapping)
     }
 
     /// Whether code may have been translated from `range`.

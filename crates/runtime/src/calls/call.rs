@@ -1,6 +1,7 @@
 //! What is known of a call, of what it calls, and of what returns or jumps.
 
 use super::sequence::Function;
+use core::num::NonZeroU64;
 use timewise_abi::log::BRIEF;
 
 /// What is known of a function that returns.
@@ -62,10 +63,26 @@ pub enum Callee {
 pub struct Site {
     /// The block that it ends.
     pub block: u32,
+    caller: Option<NonZeroU64>,
+    callee: Option<NonZeroU64>,
+}
+
+impl Site {
+    /// At the end of a block of the function that begins at `caller`, of the one that begins at `callee`.
+    pub fn new(block: u32, caller: Option<u64>, callee: Option<u64>) -> Site {
+        let [caller, callee] = [caller, callee].map(|start| start.and_then(NonZeroU64::new));
+        Site { block, caller, callee }
+    }
+
     /// Where the function begins that calls, if it is known.
-    pub caller: Option<u64>,
+    pub fn caller(&self) -> Option<u64> {
+        self.caller.map(NonZeroU64::get)
+    }
+
     /// Where the one begins that is called, if it is not passed on.
-    pub callee: Option<u64>,
+    pub fn callee(&self) -> Option<u64> {
+        self.callee.map(NonZeroU64::get)
+    }
 }
 
 /// Without room for a counter nothing can be noted of a function.

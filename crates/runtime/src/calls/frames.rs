@@ -152,7 +152,7 @@ impl Frames<'_> {
 
     /// The function whose latest activation made an open call, if it may recur.
     pub fn caller(&self, index: usize) -> u32 {
-        let known = self.site(index).and_then(|site| site.caller);
+        let known = self.site(index).and_then(|site| site.caller());
         match (known, index.checked_sub(1)) {
             (Some(start), _) => self.process.calls.as_ref().map_or(0, |calls| calls.recurring(start)),
             (None, Some(below)) => self.copy(below).function,
@@ -170,7 +170,7 @@ impl Frames<'_> {
     pub fn note_recurring(&mut self, found: &BTreeMap<u64, u32>, latest: Option<u64>) {
         for index in 0..self.open().len() {
             let made = if index + 1 == self.open().len() { latest } else { self.caller_at(index + 1) };
-            let active = made.or_else(|| self.site(index)?.callee);
+            let active = made.or_else(|| self.site(index)?.callee());
             if let Some(&function) = active.and_then(|start| found.get(&start)) {
                 let frame = &mut self.open()[index];
                 (frame.function, frame.older) = (function, 0);
@@ -180,7 +180,7 @@ impl Frames<'_> {
 
     /// Where the function begins that made an open call, if it is known.
     pub fn caller_at(&self, index: usize) -> Option<u64> {
-        self.site(index)?.caller
+        self.site(index)?.caller()
     }
 
     /// Notes of each function that is called at which site its latest activation waits, but for what a handler

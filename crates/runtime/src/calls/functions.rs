@@ -40,10 +40,12 @@ const LOOKED_THROUGH: u64 = 4096;
 const NEAR: u64 = 64;
 const RECENT: usize = 256;
 
-/// The functions of a mapping.
+/// How many images are kept before it is looked which of them are mapped no more.
+const KEPT: usize = 64;
+
+/// The functions of a mapping of a file.
 #[derive(Debug)]
 struct Image {
-    mapping: Mapping,
     /// Address of the table.
     table: u64,
     /// How far from there they begin, in order, and their lengths as in [`Told`].
@@ -56,10 +58,12 @@ struct Image {
     depths: HashMap<u64, BTreeMap<u32, u32>, BuildHasherDefault<AddressHasher>>,
 }
 
-/// The functions of each mapping that was asked about.
+/// The functions of each mapping of a file that was asked about.
 #[derive(Debug, Default)]
 pub struct Functions {
-    images: Vec<Image>,
+    images: HashMap<Mapping, Image, BuildHasherDefault<AddressHasher>>,
+    /// Images that were mapped when that was looked at last.
+    mapped: usize,
     /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
     /// by where the part does.
     parts: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
@@ -116,15 +120,18 @@ impl Functions {
 
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
         let mapping = space.mapping(address)?;
-        let known = self.images.iter().position(|image| image.mapping == mapping);
-        let known = known.unwrap_or_else(|| {
-            let found = space.file_at(address).and_then(|(start, offset)| starts(start, offset));
-            let (table, told) = found.unwrap_or_default();
+        // Of other code nothing is told.
+        let (start, offset) = space.file_at(address)?;
+        if !self.images.contains_key(&mapping) {
+            if self.images.len() >= KEPT + 2 * self.mapped {
+                self.images.retain(|&mapping, _| space.holds(mapping));
+                self.mapped = self.images.len();
+            }
+            let (table, told) = starts(start, offset).unwrap_or_default();
             let (leaves, depths) = (HashMap::default(), HashMap::default());
-            self.images.push(Image { mapping, table, told, latest: [0; RECENT], leaves, depths });
-            self.images.len() - 1
-        });
-        Some(&mut self.images[known])
+            self.images.insert(mapping, Image { table, told, latest: [0; RECENT], leaves, depths });
+        }
+        self.images.get_mut(&mapping)
     }
 }
 

@@ -41,6 +41,7 @@ use crate::sys::memory::read;
 use alloc::vec::Vec;
 use call::{Call, Callee, Jump, Returning, Site, place, recurring};
 use core::hash::BuildHasherDefault;
+use core::num::NonZeroU64;
 use enter::Pass;
 use functions::Functions;
 use hashbrown::HashMap;
@@ -49,8 +50,8 @@ use placed::Placed;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
 
-/// Where a call returns to, and what is mapped there.
-type Return = (u64, u64);
+/// Where a call returns to and what is mapped there, in one word: there may be very many.
+type Return = u64;
 
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
@@ -60,7 +61,7 @@ pub struct Calls {
     /// Calls, by the counter for their cost.
     sites: HashMap<u32, Site, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
-    returns: HashMap<Return, Option<u64>, BuildHasherDefault<AddressHasher>>,
+    returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
     direct: HashMap<(Return, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
@@ -88,9 +89,14 @@ impl Calls {
         let place = place_of(space, returns_to);
         let known = self.returns.get(&place).copied();
         // What was once noted without a frame must go on so, whatever else is decoded there.
-        let noted = target.or(known.flatten());
+        let noted = target.and_then(NonZeroU64::new).or(known.flatten());
         self.returns.insert(place, noted);
         known != Some(noted)
+    }
+
+    /// What is called by a call that returns there, if that is always the same.
+    fn target(&self, returns_to: Return) -> Option<u64> {
+        self.returns.get(&returns_to).copied().flatten().map(NonZeroU64::get)
     }
 
     /// Whether a call returns to an address.
@@ -107,7 +113,7 @@ impl Calls {
         take: impl FnMut() -> u32,
     ) -> Returning {
         let returns_to = place_of(space, returns_to);
-        let target = self.returns.get(&returns_to).copied().flatten();
+        let target = self.target(returns_to);
         let cost = target.and_then(|target| self.direct.get(&(returns_to, target)).copied());
         let start = self.starts.start(space, within);
         let is_leaf = self.starts.leaf(space, within).is_some();
@@ -136,7 +142,7 @@ impl Calls {
 
     /// Whether a thread at `address` is in the leaf that calls with a counter for their cost call.
     pub fn is_in_callee(&mut self, space: &AddressSpace, cost: u32, address: u64) -> bool {
-        let callee = self.sites.get(&cost).and_then(|site| site.callee);
+        let callee = self.sites.get(&cost).and_then(Site::callee);
         callee.is_some() && self.starts.leaf(space, address) == callee
     }
 
@@ -155,7 +161,7 @@ impl Calls {
             self.recursion.leads(caller, to);
         }
         let returns_to = returns_to.map(|returns_to| place_of(space, returns_to));
-        let is_known = |to: &Return| self.returns.get(to).copied().flatten() == Some(address);
+        let is_known = |&to: &Return| self.target(to) == Some(address);
         let call = if let Some(returns_to) = returns_to.filter(is_known) {
             let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
             let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
@@ -168,7 +174,7 @@ impl Calls {
             Callee::Leaf | Callee::Brief => Some(address),
             Callee::Stub(_) => None,
         };
-        self.sites.insert(call.cost, Site { block, caller, callee });
+        self.sites.insert(call.cost, Site::new(block, caller, callee));
         call
     }
 
@@ -393,5 +399,5 @@ impl Calls {
 
 fn place_of(space: &AddressSpace, returns_to: u64) -> Return {
     // Past a call that is the last of its mapping there may be another.
-    (returns_to, space.identity(returns_to.wrapping_sub(1)))
+    returns_to.wrapping_add(space.identity(returns_to.wrapping_sub(1)))
 }
