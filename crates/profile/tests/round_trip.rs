@@ -55,6 +55,17 @@ fn a_link_is_followed() {
     assert!(link.is_symlink());
     assert_eq!(Profile::load(&real).unwrap(), with_module("second"));
     assert_eq!(names(directory.path()), ["link.tw", "real.tw", "real.tw.old"]);
+    // Also one to a link to nothing, and not for ever.
+    let far = directory.path().join("far.tw");
+    std::os::unix::fs::symlink("new.tw", directory.path().join("near.tw")).unwrap();
+    std::os::unix::fs::symlink("near.tw", &far).unwrap();
+    with_module("third").save(&far).unwrap();
+    assert!(far.is_symlink());
+    assert_eq!(Profile::load(&directory.path().join("new.tw")).unwrap(), with_module("third"));
+    let round = directory.path().join("round.tw");
+    std::os::unix::fs::symlink("round.tw", &round).unwrap();
+    with_module("fourth").save(&round).unwrap();
+    assert_eq!(Profile::load(&round).unwrap(), with_module("fourth"));
 }
 
 #[test]

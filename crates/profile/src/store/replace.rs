@@ -14,8 +14,7 @@ pub struct Replacement {
 impl Replacement {
     /// Makes an empty file beside `place`, in the same directory so that it can be renamed into it.
     pub fn begin(place: &Path) -> io::Result<Self> {
-        // A link is followed, so that what it points to is replaced and not the link.
-        let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
+        let place = behind_links(place);
         let temporary = with_suffix(&place, &format!(".new-{}", std::process::id()));
         // Left over from a process of the same id that was killed.
         let _ = fs::remove_file(&temporary);
@@ -70,6 +69,17 @@ impl Drop for Replacement {
         // After `finish` the name is gone already.
         let _ = fs::remove_file(&self.temporary);
     }
+}
+
+/// What a link points to is replaced and not the link, also where nothing is yet.
+fn behind_links(place: &Path) -> PathBuf {
+    let mut end = place.to_owned();
+    // As many as the kernel follows: further ones go round in a circle.
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&end) else { break };
+        end = parent(&end).join(next);
+    }
+    fs::canonicalize(&end).unwrap_or(end)
 }
 
 /// The directory that holds `path`.
