@@ -18,7 +18,6 @@ use timewise_target::group::{self, Group};
 use timewise_target::maps;
 use timewise_target::perf::Event;
 use timewise_target::run::{self, Period};
-use timewise_target::subject::Subject;
 
 /// How long its threads are waited for, until they stand.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,7 +35,7 @@ pub fn attach(
 ) -> Result<Traced, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     attachable::check(pid)?;
-    let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
+    let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     let rings = Rings::new(&payload, options, &guarded)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[group(skip)]
 pub struct Profiled {
     /// Attach to a process that runs already, with all its threads, and let it run on afterwards
-    #[arg(short = 'p', long, value_name = "PID", requires = "time", conflicts_with_all = ["command", "deterministic"])]
+    #[arg(short = 'p', long, value_name = "PID", conflicts_with_all = ["command", "deterministic"])]
     #[arg(value_parser = clap::value_parser!(i32).range(1..))]
     pid: Option<i32>,
     /// How long to stay attached: 30s, 500ms, 2m
@@ -33,10 +33,11 @@ impl Profiled {
     /// # Errors
     /// If it is neither.
     pub fn subject(&self) -> anyhow::Result<Subject<'_>> {
-        match (self.pid.zip(self.time), &self.program) {
-            (Some((pid, time)), _) => Ok(Subject::Process(pid, time)),
-            (None, Some(program)) => Ok(Subject::Program(program)),
-            (None, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
+        match (self.pid, self.time, &self.program) {
+            (Some(pid), Some(time), _) => Ok(Subject::Process(pid, time)),
+            (Some(pid), None, _) => anyhow::bail!("say how long to stay attached: --pid {pid} --for 10s"),
+            (None, _, Some(program)) => Ok(Subject::Program(program)),
+            (None, _, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
         }
     }
 }

@@ -162,3 +162,22 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
         assert!(!place.has("profile.tw"));
     }
 }
+
+/// Not even root may look at a process that is private without the capability for it.
+#[test]
+fn what_may_not_be_looked_at_cannot_be_attached_to() {
+    let place = Place::new();
+    place.write("unfit.c", include_str!("programs/unfit.c"));
+    let outcome = place.shell(&format!(
+        "cc unfit.c -o unfit || exit; ./unfit private > ready & pid=$!
+         trap 'kill -9 $pid' EXIT; until grep -q . ready; do sleep 0.01; done
+         [ $(id -u) != 0 ] || without=(setpriv --inh-caps=-all --bounding-set=-all)
+         for command in run sample count branches; do
+           \"${{without[@]}}\" '{TIMEWISE}' $command --pid $pid --for 1s; echo $?
+         done"
+    ));
+    assert_eq!(outcome.stdout, "126\n126\n126\n126\n", "{}", outcome.stderr);
+    let said: Vec<&str> = outcome.stderr.lines().collect();
+    assert!(said.len() == 4 && said.iter().all(|line| line.contains("cannot be attached to")), "{said:?}");
+    assert!(!place.has("profile.tw"));
+}

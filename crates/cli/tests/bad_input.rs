@@ -253,6 +253,13 @@ fn bad_usage() {
             "{command}"
         );
     }
+    let endless = place.shell("timewise run --pid $$");
+    assert_eq!(endless.status, Some(125));
+    assert!(
+        endless.stderr.starts_with("timewise: say how long to stay attached: --pid "),
+        "{}",
+        endless.stderr
+    );
     assert_eq!(
         place.shell("timewise report --by foo").stderr,
         "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, path, instruction, \

@@ -158,7 +158,10 @@ struct Followed {
 fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
     let unknown = "read what the program is (/proc/PID)";
-    let subject = Subject::of(pid as u32).map_err(failed(unknown))?;
+    let subject = match begun {
+        Begun::No => Subject::of(pid as u32).map_err(failed(unknown))?,
+        Begun::Yes => attachable::subject(pid)?,
+    };
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
     let way = match (options.means, choose(options, Some(pid))) {
         (Means::Stops, _) if begun == Begun::Yes => return Err(SampleError::EventsAlone),

@@ -2,6 +2,7 @@
 
 use crate::machine;
 use crate::status::Status;
+use crate::subject::Subject;
 use std::fs;
 use std::io;
 
@@ -40,9 +41,11 @@ pub enum AttachError {
 impl AttachError {
     /// The system refused to let us trace process `pid`.
     pub fn refused(pid: i32, cause: io::Error) -> AttachError {
-        if let Some(why) = unfit(pid) {
-            return why;
-        }
+        unfit(pid).unwrap_or_else(|| AttachError::forbidden(pid, cause))
+    }
+
+    /// Likewise of a process that could be attached to if it were ours.
+    fn forbidden(pid: i32, cause: io::Error) -> AttachError {
         // SAFETY: takes no memory.
         let root = unsafe { libc::geteuid() } == 0;
         let why = match machine::yama_ptrace_scope() {
@@ -64,6 +67,17 @@ impl AttachError {
 /// Why not.
 pub fn check(pid: i32) -> Result<(), AttachError> {
     unfit(pid).map_or(Ok(()), Err)
+}
+
+/// What process `pid` is.
+///
+/// # Errors
+/// [`AttachError::NotFound`], or [`AttachError::Refused`] if the system does not tell us: it is another user's, say.
+pub fn subject(pid: i32) -> Result<Subject, AttachError> {
+    Subject::of(pid as u32).map_err(|cause| match lives(pid) {
+        true => AttachError::forbidden(pid, cause),
+        false => AttachError::NotFound(pid),
+    })
 }
 
 /// Whether there is a process `pid`.

@@ -19,6 +19,7 @@ int main(int count, char **arguments)
         struct sock_fprog program = {1, &allow};
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
     }
+    if (!strcmp(state, "private") && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) return 1;
     int is_traced = !strcmp(state, "traced");
     if (is_traced) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     int is_parent = is_traced && fork();

@@ -21,7 +21,6 @@ use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable;
 use timewise_target::group::Group;
 use timewise_target::run::{self, Period};
-use timewise_target::subject::Subject;
 use visit::Visits;
 
 /// How long a program's threads are waited for, until they stand.
@@ -41,9 +40,8 @@ pub fn attach(
     options: &Options,
     enough: impl Fn() -> bool + Sync,
 ) -> Result<Profile, CountError> {
-    let system = |what| move |cause| CountError::System { what, cause };
     attachable::check(pid)?;
-    let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
+    let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     let arena = Arena::new(&payload, options.calls, Plan::default(), None)?;
     let visits = Visits::new(&arena, &payload)?;
