@@ -9,7 +9,7 @@ use crate::request::{By, Request};
 use crate::rows::{self, Totalled};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
-use timewise_flow::Analysis;
+use timewise_flow::{Analysis, Cost};
 
 /// The report as text: origin, table, and what was left out. At most `limit` rows.
 pub fn report(
@@ -39,6 +39,9 @@ pub fn report(
     if all > limit {
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
         out += &style.wrap(Tone::Faint, &rest);
+    }
+    if by == By::Line {
+        out += &without_lines(analysis, figures, style);
     }
     if by == By::Path {
         out += &path_hints::text(analysis, style);
@@ -204,6 +207,28 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
         table.row(figures.tone(&row.cost), cells);
     }
     (table, all)
+}
+
+/// Worth telling: less has no line in programs that were built with all of them.
+const MUCH_WITHOUT_LINES: f64 = 0.005;
+
+/// What no row of lines can show.
+fn without_lines(analysis: &Analysis, figures: Figures, style: Style) -> String {
+    let (part, what): (fn(&Cost) -> f64, _) = match figures.is_sampled() {
+        true => (|cost| cost.weight.cycles, "time"),
+        false => (|cost| cost.instructions as f64, "instructions"),
+    };
+    let whole = part(&analysis.whole());
+    let with_lines: f64 = analysis.by_line().iter().map(|(.., cost)| part(cost)).sum();
+    let share = 1.0 - with_lines / whole;
+    if whole <= 0.0 || share < MUCH_WITHOUT_LINES {
+        return String::new();
+    }
+    let told = format!(
+        "{} of the {what} is in code without line numbers: --by function shows it, debug information names its lines",
+        percent(share)
+    );
+    style.wrap(Tone::Faint, &told)
 }
 
 fn paths(analysis: &Analysis, limit: usize) -> (Table, usize) {

@@ -8,29 +8,28 @@ use timewise_report::annotate::SourceText;
 use timewise_report::{By, Style, annotate, listing, summary};
 
 /// OptiWISE's Figure 1 as measured on an AMD Zen 4 machine, 4000 samples a second.
+const FIGURE_1: &str = "clock cpu-clock:u 3.5e9 3.4e9 3.6e9 250000
+    function main at 0x1000 size 0x40 file fig1.c line 14
+    block outer at 0x1000 runs 1000000 code 48c1e606 31c0 488b3433 0f1f840000000000
+    block inner at 0x1012 runs 256000000 code 4889f1 4831c1 4801ca 4883c001 483d00010000 75eb
+    block latch at 0x1027 runs 1000000 code 4883c701 4839fd 75d0
+    edge - -> outer external 1
+    edge outer -> inner fallthrough 1000000
+    edge inner -> inner branch 255000000
+    edge inner -> latch fallthrough 1000000
+    edge latch -> outer branch 999999
+    edge latch -> - return 1
+    line 0x1000 /src/fig1.c 24
+    line 0x1012 /src/fig1.c 26
+    line 0x1027 /src/fig1.c 23
+    sample 0x100a 1035
+    sample 0x1018 516
+    sample 0x102b 3
+    output sampling 7
+    output counting 7";
+
 fn figure_1() -> Profile {
-    sketch(
-        "clock cpu-clock:u 3.5e9 3.4e9 3.6e9 250000
-         function main at 0x1000 size 0x40 file fig1.c line 14
-         block outer at 0x1000 runs 1000000 code 48c1e606 31c0 488b3433 0f1f840000000000
-         block inner at 0x1012 runs 256000000 code 4889f1 4831c1 4801ca 4883c001 483d00010000 75eb
-         block latch at 0x1027 runs 1000000 code 4883c701 4839fd 75d0
-         edge - -> outer external 1
-         edge outer -> inner fallthrough 1000000
-         edge inner -> inner branch 255000000
-         edge inner -> latch fallthrough 1000000
-         edge latch -> outer branch 999999
-         edge latch -> - return 1
-         line 0x1000 /src/fig1.c 24
-         line 0x1012 /src/fig1.c 26
-         line 0x1027 /src/fig1.c 23
-         sample 0x100a 1035
-         sample 0x1018 516
-         sample 0x102b 3
-         output sampling 7
-         output counting 7",
-    )
-    .unwrap()
+    sketch(FIGURE_1).unwrap()
 }
 
 fn check(got: &str, want: Expect) {
@@ -39,6 +38,25 @@ fn check(got: &str, want: Expect) {
 
 fn style() -> Style {
     Style { width: 110, colour: false }
+}
+
+#[test]
+fn what_has_no_line_is_told_where_lines_are_listed() {
+    let list = |source: &str| {
+        let profile = sketch(source).unwrap();
+        listing::report(&Analysis::new(&profile, None), By::Line, None, style())
+    };
+    assert!(!list(FIGURE_1).contains("without line numbers"));
+    let without =
+        FIGURE_1.replace("line 0x1000 /src/fig1.c 24", "").replace("line 0x1012 /src/fig1.c 26", "");
+    assert!(
+        list(&without).contains("\n99.8 % of the time is in code without line numbers"),
+        "{}",
+        list(&without)
+    );
+    let counted: String =
+        without.lines().filter(|line| !line.contains("sample ")).collect::<Vec<_>>().join("\n");
+    assert!(list(&counted).contains(" % of the instructions is in code"), "{}", list(&counted));
 }
 
 #[test]
