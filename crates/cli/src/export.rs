@@ -2,8 +2,8 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Charging};
-use crate::screen;
-use anyhow::{Context, bail};
+use crate::{destination, screen};
+use anyhow::bail;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use timewise_export as export;
@@ -83,6 +83,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if output.is_none() && !format.is_text() && io::stdout().is_terminal() {
         bail!("this format is not for a terminal; name a file: --output FILE");
     }
+    if let Some(output) = output {
+        destination::spare(&arguments.file, output)?;
+    }
     let profile = match format {
         format if format.needs_branches() => branches(&arguments.file)?,
         _ => reading::load(&arguments.file)?,
@@ -108,9 +111,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Autofdo => export::autofdo::export(&profile).into_bytes(),
     };
     match output {
-        Some(path) => {
-            std::fs::write(path, bytes).with_context(|| format!("cannot write '{}'", path.display()))
-        }
+        Some(path) => destination::write(path, bytes),
         None => screen::write(&bytes),
     }
 }

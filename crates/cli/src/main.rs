@@ -7,6 +7,7 @@ mod branches;
 mod call_graph;
 mod completions;
 mod count;
+mod destination;
 mod diff;
 mod doctor;
 mod exit_status;

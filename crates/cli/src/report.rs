@@ -3,11 +3,11 @@
 
 use crate::arguments::{DEFAULT_FILE, named};
 use crate::reading::{self, Reading};
-use crate::screen;
 use crate::sources::Sources;
+use crate::{destination, screen};
 use anyhow::{Context, bail};
 use std::io::{IsTerminal, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
@@ -141,21 +141,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     if let Some(output) = &arguments.output {
-        let place = |path: &Path| path.canonicalize().ok();
-        if place(output).is_some_and(|output| Some(output) == place(&arguments.file)) {
-            bail!(
-                "'{}' is the profile itself, which would be overwritten; choose another file",
-                output.display()
-            );
-        }
+        destination::spare(&arguments.file, output)?;
     }
     let profile = reading::load_with_waits(&arguments.file)?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
     let text = render(&profile, &analysis, arguments)?;
     match &arguments.output {
         None => arguments.reading.show(&text),
-        Some(path) => std::fs::write(path, text)
-            .with_context(|| format!("cannot write '{}'; choose another place", path.display())),
+        Some(path) => destination::write(path, text),
     }
 }
 

@@ -6,7 +6,7 @@ mod kept;
 use crate::arguments::{DEFAULT_FILE, Output};
 use crate::screen::{self, Colour};
 use crate::talk::say;
-use crate::{reading, recording, symbolise};
+use crate::{destination, reading, recording, symbolise};
 use anyhow::{Context, ensure};
 use cores::{Done, simulate};
 use std::ffi::OsString;
@@ -108,6 +108,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let output = Output::new(place, arguments.quiet);
     output.begin()?;
     let json = arguments.json.as_ref().map(std::path::absolute).transpose()?;
+    if let Some(json) = &json {
+        destination::check(json)?;
+        arguments
+            .profile
+            .iter()
+            .chain([&output.path])
+            .try_for_each(|profile| destination::spare(profile, json))?;
+    }
     let processor = processor(&arguments.core)?;
     let repeated = arguments.profile.as_deref().map(reading::load_with_waits).transpose()?;
     let launch = match &repeated {
@@ -184,8 +192,7 @@ fn tell(profile: &Profile, done: &Done, color: Colour, json: Option<&Path>) -> a
     let simulated = Simulated { compared: compared.as_ref(), ..simulated };
     say(simulated::text(&simulated, screen::style(&stderr(), color)).trim_end());
     let Some(path) = json else { return Ok(()) };
-    std::fs::write(path, simulated::json(&simulated)?)
-        .with_context(|| format!("cannot write '{}'; choose another place", path.display()))
+    destination::write(path, simulated::json(&simulated)?)
 }
 
 /// What profilers found that were compared, by the ids of the analysis.

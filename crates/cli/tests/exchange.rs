@@ -42,6 +42,11 @@ fn what_cannot_be_exported_is_said_in_a_line() {
     assert_eq!(place.shell("timewise export --to elf").status, Some(2));
     assert_eq!(place.shell("timewise count -- true").status, Some(0));
     assert_refused(&place.shell("timewise export --to csv -o missing/table.csv"), "missing/table.csv");
+    let before = place.shell("ln profile.tw hard; ln -s profile.tw soft; cksum < profile.tw").stdout;
+    for same in ["profile.tw", "./profile.tw", "hard", "soft"] {
+        assert_refused(&place.shell(&format!("timewise export --to csv -o {same}")), "the profile itself");
+    }
+    assert_eq!(place.shell("cksum < profile.tw").stdout, before);
 }
 
 #[test]

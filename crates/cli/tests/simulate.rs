@@ -133,6 +133,22 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
     }
 }
 
+#[test]
+fn where_nothing_can_be_written_nothing_is_run() {
+    let place = Place::new();
+    for (options, reason) in [
+        ("-o missing/new.tw", "there is no directory"),
+        ("--json missing/all.json", "missing/all.json"),
+        ("--json .", "cannot write"),
+        ("-o new.tw --json ./new.tw", "the profile itself"),
+    ] {
+        let outcome = place.shell(&format!("timewise simulate {options} -- touch began"));
+        assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(reason), "{}", outcome.stderr);
+    }
+    assert_eq!(place.shell("ls").stdout, "");
+}
+
 const GATE: &str = "timewise diff old.tw new.tw --fail-if 'modelled-cycles>1%'";
 
 /// A table in another order than its own.
