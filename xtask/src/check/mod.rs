@@ -3,6 +3,7 @@
 
 mod accesses;
 mod agreement;
+mod attempts;
 mod branches;
 mod callgrind;
 mod cases;

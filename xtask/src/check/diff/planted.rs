@@ -6,18 +6,20 @@ use crate::check::changes::{Changes, Row};
 use crate::check::native::{Ratio, together};
 use crate::profiler::Profiler;
 use anyhow::{Result, ensure};
+use std::path::PathBuf;
 
 /// Must fail: code that is new, or ran more often, takes more than this.
 const GATE: &str = "time-by-count>0.5%";
 
-/// Compares so many runs of each build, in turn, and its native time in so many pairs of runs, unless none.
+/// Compares so many runs of each build, in turn, and its native time in so many pairs of runs, unless none: whether the
+/// change is first, if all of them could be made.
 pub fn is_first(
     profiler: &Profiler,
     program: &Program,
     (base, planted): (&Built, &Built),
     runs: usize,
     natives: usize,
-) -> Result<()> {
+) -> Result<Result<()>> {
     let native = match natives {
         0 => None,
         pairs => Some(together(base.long_run(), planted.long_run(), pairs)?),
@@ -36,8 +38,19 @@ pub fn is_first(
             profiles.push(profile(profiler, built, &built.long, &format!("long-{run}"))?);
         }
     }
+    Ok(judge(profiler, program, (&ours, &theirs), planted, native.as_ref()))
+}
+
+/// Whether the first row is the change's, whatever rows are of.
+fn judge(
+    profiler: &Profiler,
+    program: &Program,
+    (ours, theirs): (&[PathBuf], &[PathBuf]),
+    planted: &Built,
+    native: Option<&Ratio>,
+) -> Result<()> {
     for by in GRANULARITIES {
-        let changes = Changes::between(profiler, &ours, &theirs, &["--by", by, "--fail-if", GATE])?;
+        let changes = Changes::between(profiler, ours, theirs, &["--by", by, "--fail-if", GATE])?;
         let row = changes.first();
         let (first, last) = row.lines().unwrap_or_default();
         println!(
@@ -53,7 +66,7 @@ pub fn is_first(
         };
         ensure!(is_there, "by {by}, what was planted in lines {:?} is not the first", planted.planted);
         ensure!(row.change("time").0 > 0.0, "by {by}, it has not become slower");
-        if let ("function", Some(native)) = (by, &native) {
+        if let ("function", Some(native)) = (by, native) {
             println!("{:8} the program: {}", program.name, changes.whole());
             has_the_size(&row, native)?;
         }

@@ -8,6 +8,7 @@
 
 mod busy;
 mod confined;
+mod paranoid;
 mod scripts;
 
 use crate::counter::target_folder;
@@ -17,6 +18,7 @@ use anyhow::{Context, Result, ensure};
 use busy::Busy;
 use clap::Args;
 use confined::Confined;
+use paranoid::Paranoid;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +64,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     };
     says_why_nothing_can_be_traced(&check.timewise, &check.place.0.join("profile.tw"))?;
     let natively = check.natively()?;
-    let _paranoid = Paranoid::raise();
+    let _paranoid = Paranoid::raise()?;
     let _busy = options.busy.then(Busy::start);
     println!(
         "{:16} {:18} {:>8} {:>8} {:>8} {:>6}  hottest function",
@@ -186,27 +188,5 @@ impl Place {
             let _ = std::fs::remove_file(folder.join(old));
         }
         Ok(Place(folder))
-    }
-}
-
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-
-/// The setting that refuses performance events to users, where the kernel has such a level, as it was before.
-struct Paranoid(Option<String>);
-
-impl Paranoid {
-    /// Raises it if we may.
-    fn raise() -> Paranoid {
-        let before = std::fs::read_to_string(PARANOID).ok();
-        Paranoid(before.filter(|_| std::fs::write(PARANOID, "3").is_ok()))
-    }
-}
-
-impl Drop for Paranoid {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // Nobody is left to be told.
-            let _ = std::fs::write(PARANOID, before);
-        }
     }
 }
