@@ -167,8 +167,10 @@ fn connect_unknown(code: &Code, known: &[Option<FunctionId>]) -> Vec<BlockId> {
         }
     }
     for (index, block) in code.blocks.iter().enumerate() {
-        if let Some(call) = code.call_returning_to(block.place) {
-            join(call, BlockId(index as u32));
+        // What is called may lie right behind a call that never returns.
+        let block_id = BlockId(index as u32);
+        if let (Some(call), false) = (code.call_returning_to(block.place), called.contains(&block_id)) {
+            join(call, block_id);
         }
     }
     (0..code.blocks.len() as u32).map(|id| find(&mut parent, BlockId(id))).collect()

@@ -42,6 +42,21 @@ fn stripped_code_is_split_at_call_targets() {
     assert_eq!(routines(facts), [("sketch+0x1000".into(), 3), ("sketch+0x2000".into(), 2)]);
 }
 
+/// `exit` is called last in `a`, and does not come back.
+#[test]
+fn what_is_called_begins_a_function_also_behind_a_call_that_does_not_return() {
+    let facts = "block a at 0x1000 runs 1 code 90 e8fa0f0000
+         block next at 0x1006 runs 1 code e8f5ffffff
+         block exit at 0x2000 runs 1 code 0f05
+         block caller at 0x3000 runs 1 code e801e0ffff
+         edge - -> caller external 1
+         edge caller -> next call 1
+         edge next -> a call 1
+         edge a -> exit call 1";
+    let names = ["sketch+0x1000", "sketch+0x1006", "sketch+0x2000", "sketch+0x3000"];
+    assert_eq!(routines(facts).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+}
+
 #[test]
 fn the_innermost_of_two_overlapping_functions_wins() {
     let facts = "function outer at 0x1000 size 0x100
