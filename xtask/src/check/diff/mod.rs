@@ -55,9 +55,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let mut wrong = Vec::new();
     for name in names {
         let begin = Instant::now();
-        let program = Program::named(root, name)?;
         let folder = fresh_folder(root, name)?;
-        match check(&profiler, &program, &folder, options) {
+        let program = Program::named(root, name);
+        match program.and_then(|program| check(&profiler, &program, &folder, options)) {
             // What went wrong can be looked at.
             Err(error) => wrong.push(format!("{name} (profiles in {}): {error:#}", folder.display())),
             Ok(()) => std::fs::remove_dir_all(&folder)?,

@@ -185,10 +185,19 @@ fn copy_files(from: &Path, to: &Path) -> Result<()> {
 /// Where cargo keeps the amalgamation of SQLite that timewise is built with.
 fn sqlite_sources(root: &Path) -> Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline"])
+        // Packages for other systems need not have been downloaded.
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--offline",
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+        ])
         .current_dir(root)
         .output()
         .context("cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let package = packages.iter().find(|package| package["name"] == "libsqlite3-sys").context("no SQLite")?;
