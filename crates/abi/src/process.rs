@@ -40,7 +40,25 @@ pub struct ProcessRecord {
     /// The limits on its address space, soft and hard, as the program knows them: the kernel's are higher
     /// by what the runtime takes; host at the start, then runtime.
     pub address_limits: [AtomicU64; 2],
+    /// Functions of the program that no table in its own memory tells of; host at the start.
+    pub unlisted: Unlisted,
 }
+
+/// Functions of a file that has no sorted table of them for its unwinder (`.eh_frame_hdr`), as static programs.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Unlisted {
+    /// Where the file would begin if it were mapped from its beginning on.
+    pub origin: AtomicU64,
+    /// Offset in the file of the rows, in order of where functions begin.
+    pub rows: AtomicU64,
+    /// How many; 0 for none.
+    pub count: AtomicU64,
+}
+
+/// How far from the file's beginning a function begins, and how far what its unwinder is told of it: as in the table
+/// that others have.
+pub type Row = [i32; 2];
 
 /// No limit, in [`ProcessRecord::address_limits`].
 pub const UNLIMITED: u64 = u64::MAX;

@@ -43,11 +43,15 @@ fn known(program: &str) -> Known {
 
 /// Builds a program, has `timewise` do `what` with it, and gives the place with its profile.
 fn profiled(program: &str, what: &str) -> Place {
+    built_and_profiled(program, "", what)
+}
+
+fn built_and_profiled(program: &str, option: &str, what: &str) -> Place {
     let place = Place::new();
     let compiler = if program.ends_with(".cc") { "c++" } else { "cc" };
     let options = known(program).options;
     let outcome = place.shell(&format!(
-        "{compiler} -O1 -g -fno-omit-frame-pointer {options} '{}' -o program && timewise {what} -- ./program",
+        "{compiler} -O1 -g -fno-omit-frame-pointer {options} {option} '{}' -o program && timewise {what} -- ./program",
         path(program)
     ));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
@@ -169,6 +173,16 @@ fn recursion_counts_once() {
 fn tail_calls_belong_to_the_call() {
     assert_totals("tail_calls.c", &["outer"]);
     assert_totals("tail_recursion.c", &[]);
+}
+
+/// Nothing in their memory lists their functions.
+#[test]
+fn static_programs_count_alike() {
+    for program in ["recursion.c", "mutual_recursion.c", "tail_calls.c", "tail_recursion.c", "cold_part.c"] {
+        for option in ["-static", "-static-pie"] {
+            assert_counted(program, &built_and_profiled(program, option, "count"));
+        }
+    }
 }
 
 #[test]

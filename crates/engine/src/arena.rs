@@ -3,6 +3,7 @@
 use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
 use crate::paths::{self, Instrumentation, Laid};
+use crate::unlisted::LaidDown;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -53,6 +54,7 @@ pub struct Arena {
     path_counters: Option<(Range<u64>, Vec<u32>)>,
     log_limit: u64,
     image: Range<u64>,
+    laid_down: LaidDown,
 }
 
 // SAFETY: the mapping stays until the arena is dropped, and what lies in it is reached through atomics.
@@ -132,7 +134,13 @@ impl Arena {
             path_counters,
             log_limit,
             image,
+            laid_down: LaidDown::default(),
         })
+    }
+
+    /// What it tells programs of their functions.
+    pub fn laid_down(&self) -> &LaidDown {
+        &self.laid_down
     }
 
     /// Its contents.

@@ -3,7 +3,7 @@
 use crate::address_limit;
 use crate::arena::{self, Arena};
 use crate::count::CountError;
-use std::io;
+use crate::unlisted;
 use std::sync::atomic::Ordering;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
@@ -29,7 +29,7 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let shared = arena.shared();
     let (process, thread) = arena.register(pid as u32, parent)?;
     address_limit::make_room(arena, process, parent, pid)?;
-    record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
+    record_mappings(arena, process, pid, mappings)?;
     timewise_injection::map(tracee, arena.file(), arena::BASE, payload, arena.image_offset())
         .map_err(system("map the runtime into the program"))?;
     // SAFETY: the area was just registered; the program does not run yet.
@@ -64,14 +64,23 @@ pub fn saved(r: &trace::Registers) -> Registers {
     }
 }
 
-/// Writes what is mapped executable before anything is counted into the process's log.
-pub fn record_mappings(arena: &Arena, process: u64, mappings: Vec<Mapped>) -> io::Result<()> {
+/// Writes what is mapped executable before anything is counted into the process's log, and what the runtime cannot see
+/// of the functions there.
+pub fn record_mappings(
+    arena: &Arena,
+    process: u64,
+    pid: i32,
+    mappings: Vec<Mapped>,
+) -> Result<(), CountError> {
+    if arena.has_frames() {
+        unlisted::tell(arena, process, pid, &mappings)?;
+    }
     let shared = arena.shared();
     let log = &shared.process(process).mappings;
     for Mapped { start, end, file_offset, device, inode, path } in mappings {
         let path_length = path.len() as u32;
         let record = MappingRecord { start, end, file_offset, device, inode, mapped: 1, path_length };
-        shared.append(log, &record, &path).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        shared.append(log, &record, &path).map_err(|_| CountError::Full)?;
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ pub mod paths;
 mod solve;
 pub mod streams;
 mod translation;
+mod unlisted;
 mod unseen;
 mod warnings;
 

@@ -341,7 +341,7 @@ impl Process {
             cache: Cache::default(),
             blocks: Vec::new(),
             placing: Placing::new(with_calls),
-            calls: with_calls.then(Calls::default),
+            calls: with_calls.then(|| Calls::new(shared, record)),
             paths: Paths::new(shared),
             kinds: Kinds::new(shared.header().plan),
             mode: Mode::Count,

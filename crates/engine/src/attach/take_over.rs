@@ -130,7 +130,7 @@ fn put_in(
         areas.push(shared.register_thread(process).map_err(|_| CountError::Full)?);
     }
     address_limit::make_room(arena, process, 0, pid)?;
-    record_mappings(arena, process, mappings).map_err(system("record memory maps"))?;
+    record_mappings(arena, process, pid, mappings)?;
     timewise_injection::map(first.tracee, arena.file(), arena::BASE, payload, arena.image_offset())
         .map_err(system("map the runtime into the program"))?;
     let areas: Vec<_> = areas.iter().map(|&area| shared.thread(area)).collect();

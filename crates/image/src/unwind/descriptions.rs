@@ -53,6 +53,16 @@ pub fn of(section: &[u8], bases: &BaseAddresses) -> Vec<Description> {
     descriptions
 }
 
+/// Where the code of each description begins and where the description lies, by link-time address, in order.
+pub fn places(elf: &Elf) -> Vec<(u64, u64)> {
+    let Some(start) = elf.section_by_name(".eh_frame").map(|section| section.address()) else {
+        return Vec::new();
+    };
+    let Some((section, bases)) = section(elf) else { return Vec::new() };
+    let place = |found: Description| (found.offsets.start, start.wrapping_add(found.position as u64));
+    of(section, &bases).into_iter().map(place).collect()
+}
+
 /// The code ranges of all descriptions of a module, sorted.
 pub fn ranges(elf: &Elf) -> Vec<Range<u64>> {
     let Some((section, bases)) = section(elf) else { return Vec::new() };

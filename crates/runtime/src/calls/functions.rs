@@ -7,7 +7,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
+use core::sync::atomic::Ordering;
 use hashbrown::HashMap;
+use timewise_abi::process::{ProcessRecord, Row, Unlisted};
+use timewise_abi::view::Shared;
 use timewise_isa::depths;
 
 /// How far below its code a file's header is looked for, in pages.
@@ -21,7 +24,7 @@ const MOST: usize = 1 << 22;
 struct Told {
     /// Its first address.
     start: u64,
-    /// Address of the table, and of the function's row in it.
+    /// The address that the table counts from, and that of the function's row in it.
     table: (u64, u64),
     /// Its length in bytes, or one of the two below.
     length: u32,
@@ -46,8 +49,8 @@ const KEPT: usize = 64;
 /// The functions of a mapping of a file.
 #[derive(Debug)]
 struct Image {
-    /// Address of the table.
-    table: u64,
+    /// The address that the table counts from, and that of its first row.
+    table: (u64, u64),
     /// How far from there they begin, in order, and their lengths as in [`Told`].
     told: Vec<(i32, u32)>,
     /// Those of them that were asked about last, by where.
@@ -61,6 +64,8 @@ struct Image {
 /// The functions of each mapping of a file that was asked about.
 #[derive(Debug, Default)]
 pub struct Functions {
+    /// Those of the program's own file, if no table in memory tells of them.
+    unlisted: Listed,
     images: HashMap<Mapping, Image, BuildHasherDefault<AddressHasher>>,
     /// Images that were mapped when that was looked at last.
     mapped: usize,
@@ -70,6 +75,20 @@ pub struct Functions {
 }
 
 impl Functions {
+    /// Nothing asked yet, of a process.
+    pub fn new(shared: Shared, record: &ProcessRecord) -> Functions {
+        let Unlisted { origin, rows, count } = &record.unlisted;
+        let [origin, rows, count] = [origin, rows, count].map(|field| field.load(Ordering::Relaxed));
+        if count == 0 {
+            return Functions::default();
+        }
+        // SAFETY: the host laid them down, for good.
+        let listed: &[Row] = unsafe { shared.items([rows, count]) };
+        let told = listed.iter().map(|&[start, _]| (start, UNASKED)).collect();
+        let unlisted = Listed { origin, rows: listed.as_ptr() as u64, told };
+        Functions { unlisted, ..Functions::default() }
+    }
+
     /// Where the function begins that holds `address`; none if nothing says so.
     pub fn start(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
         let told = self.image(space, address)?.told(address)?;
@@ -127,7 +146,10 @@ impl Functions {
                 self.images.retain(|&mapping, _| space.holds(mapping));
                 self.mapped = self.images.len();
             }
-            let (table, told) = starts(start, offset).unwrap_or_default();
+            let is_program = self.unlisted.origin == start.wrapping_sub(offset);
+            let of_program = || is_program.then(|| self.unlisted.clone());
+            let Listed { origin, rows, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
+            let table = (origin, rows);
             let (leaves, depths) = (HashMap::default(), HashMap::default());
             self.images.insert(mapping, Image { table, told, latest: [0; RECENT], leaves, depths });
         }
@@ -138,7 +160,7 @@ impl Functions {
 impl Image {
     /// The function that holds `address`.
     fn told(&mut self, address: u64) -> Option<Told> {
-        let table = self.table;
+        let (table, rows) = self.table;
         let place = |start: i32| table.wrapping_add_signed(start.into());
         let begins = |&(start, _): &(i32, u32)| place(start) <= address;
         let latest = &mut self.latest[(address / NEAR) as usize % RECENT];
@@ -148,7 +170,7 @@ impl Image {
             *latest = number as u32;
         }
         let (start, length) = &mut self.told[number];
-        let row = table + ROWS + ROW * number as u64;
+        let row = rows + ROW * number as u64;
         let mut told = Told { start: place(*start), table: (table, row), length: *length };
         if told.length == UNASKED {
             told.length = told.read_length().unwrap_or(UNKNOWN);
@@ -224,9 +246,19 @@ fn field(at: u64, bytes: usize) -> Option<u64> {
 const ROWS: u64 = 12;
 const ROW: u64 = 8;
 
-/// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on: its address,
-/// and how far from there functions begin, with lengths that were not asked for.
-fn starts(start: u64, offset: u64) -> Option<(u64, Vec<(i32, u32)>)> {
+/// A table of functions.
+#[derive(Clone, Debug, Default)]
+struct Listed {
+    /// The address that it counts from.
+    origin: u64,
+    /// Address of its first row.
+    rows: u64,
+    /// How far from there functions begin, with lengths that were not asked for.
+    told: Vec<(i32, u32)>,
+}
+
+/// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on.
+fn starts(start: u64, offset: u64) -> Option<Listed> {
     const HEADER: u32 = 0x6474_e550;
     // With most linkers the file's beginning lies as far below as its offset says, with some further.
     let first = start.checked_sub(offset)?;
@@ -252,5 +284,5 @@ fn starts(start: u64, offset: u64) -> Option<(u64, Vec<(i32, u32)>)> {
     }
     let rows = bytes.chunks_exact(ROW as usize);
     let starts = rows.map(|row| (i32::from_le_bytes([row[0], row[1], row[2], row[3]]), UNASKED));
-    Some((header, starts.collect()))
+    Some(Listed { origin: header, rows: header + ROWS, told: starts.collect() })
 }

@@ -49,6 +49,8 @@ use leave::Tail;
 use placed::Placed;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
+use timewise_abi::process::ProcessRecord;
+use timewise_abi::view::Shared;
 
 /// Where a call returns to and what is mapped there, in one word: there may be very many.
 type Return = u64;
@@ -83,6 +85,11 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// Nothing known yet, of a process.
+    pub fn new(shared: Shared, record: &ProcessRecord) -> Calls {
+        Calls { starts: Functions::new(shared, record), ..Calls::default() }
+    }
+
     /// Notes that a call returns to an address, and what it calls if that is always the same. Whether that changes
     /// what belongs to returns there.
     pub fn add_site(&mut self, space: &AddressSpace, returns_to: u64, target: Option<u64>) -> bool {

@@ -1,0 +1,59 @@
+//! Where functions begin in programs that have no table of that in memory, as static ones: their files tell.
+
+use crate::arena::Arena;
+use crate::count::CountError;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use timewise_abi::process::Row;
+use timewise_image::Image;
+use timewise_target::maps::Mapped;
+
+/// A file and where it begins, as nothing else tells it from its successors.
+type Identity = [u64; 5];
+
+/// What was laid down, where, and how many rows it has.
+#[derive(Debug, Default)]
+pub struct LaidDown(Mutex<HashMap<Identity, [u64; 2]>>);
+
+/// Tells the runtime of the functions of the executable of process `pid`, if it needs that.
+///
+/// # Errors
+/// What the system refused. A file that cannot be read tells nothing, which is no error.
+pub fn tell(arena: &Arena, process: u64, pid: i32, mappings: &[Mapped]) -> Result<(), CountError> {
+    let path = format!("/proc/{pid}/exe");
+    let Ok(file) = fs::metadata(&path) else { return Ok(()) };
+    let Some(mapped) = mappings.iter().find(|mapped| mapped.inode == file.ino()) else { return Ok(()) };
+    let changed = file.mtime() as u64 ^ (file.mtime_nsec() as u64) << 34;
+    let identity = [file.dev(), file.ino(), file.size(), changed, mapped.file_offset];
+    let mut laid_down = arena.laid_down().0.lock().unwrap_or_else(PoisonError::into_inner);
+    let [rows, count] = match laid_down.get(&identity) {
+        Some(&known) => known,
+        None => *laid_down.entry(identity).or_insert(lay_down(arena, &path, mapped.file_offset)?),
+    };
+    let unlisted = &arena.shared().process(process).unlisted;
+    unlisted.origin.store(mapped.start.wrapping_sub(mapped.file_offset), Ordering::Relaxed);
+    unlisted.rows.store(rows, Ordering::Relaxed);
+    unlisted.count.store(count, Ordering::Relaxed);
+    Ok(())
+}
+
+fn lay_down(arena: &Arena, path: &str, file_offset: u64) -> Result<[u64; 2], CountError> {
+    let Ok(image) = Image::open(Path::new(path)) else { return Ok([0; 2]) };
+    let Some(start) = image.segments().offset_of_file_offset(file_offset) else { return Ok([0; 2]) };
+    let origin = start.wrapping_sub(file_offset);
+    let far = |address: u64| i32::try_from(address.wrapping_sub(origin) as i64).ok();
+    let row = |(start, description)| Some([far(start)?, far(description)?]);
+    let rows: Vec<Row> = image.unlisted_functions().into_iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return Ok([0; 2]);
+    }
+    let bytes: Vec<u8> = rows.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+    let room = arena.shared().allocate(bytes.len() as u64).map_err(|_| CountError::Full)?;
+    let written = arena.file().file().write_all_at(&bytes, room);
+    written.map_err(|cause| CountError::System { what: "write shared memory", cause })?;
+    Ok([room, rows.len() as u64])
+}
