@@ -11,6 +11,7 @@ mod changes;
 mod diff;
 mod executions;
 mod exports;
+mod fdo;
 mod gate;
 mod html;
 mod imports;
@@ -51,10 +52,12 @@ pub enum Command {
     Branches(branches::Options),
     /// Hints name known flaws, and `timewise diff` explains what mending them gains
     Cases(cases::Options),
-    /// A gate on modelled cycles names planted regressions with their reason, and passes equal builds
-    Gate(gate::Options),
     /// Every export is understood by the program that it is for
     Exports(exports::Options),
+    /// BOLT and llvm-profgen find no fault with traced branches
+    Fdo(fdo::Options),
+    /// A gate on modelled cycles names planted regressions with their reason, and passes equal builds
+    Gate(gate::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
     Import(imports::Options),
     /// What is replayed from streams was counted as often, and no program is changed by streaming
@@ -86,6 +89,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Accesses(options) => accesses::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),
         Command::Branches(options) => branches::run(root, &options),
+        Command::Fdo(options) => fdo::run(root, &options),
         Command::Cases(options) => cases::run(root, &options),
         Command::Gate(options) => gate::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),

@@ -4,7 +4,7 @@
 mod breakpoints;
 mod edges;
 mod overlap;
-mod subject;
+pub mod subject;
 
 use self::breakpoints::{Breakpoints, Sums};
 use self::edges::Edges;
@@ -80,8 +80,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     let subjects = match (options.small, options.names.is_empty()) {
         (true, _) => subject::small(root, &scratch)?,
-        (_, true) => subject::workloads(root, &CHECKED.map(String::from), options)?,
-        _ => subject::workloads(root, &options.names, options)?,
+        (_, true) => subject::workloads(root, &CHECKED.map(String::from), options.size, options.limit)?,
+        _ => subject::workloads(root, &options.names, options.size, options.limit)?,
     };
     // Some branches depend on where things lie.
     fix_addresses()?;

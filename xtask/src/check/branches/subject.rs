@@ -1,6 +1,5 @@
 //! What is traced and counted: workloads of the suite, or kernels of it that are compiled here.
 
-use super::Options;
 use crate::suite::{self, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -18,13 +17,13 @@ pub enum Subject {
     Kernel(&'static str, PathBuf, &'static [&'static str], Vec<u8>),
 }
 
-/// Workloads by name.
+/// Workloads by name, each to run for so many seconds at most.
 ///
 /// # Errors
 /// If there are none of that name.
-pub fn workloads(root: &Path, names: &[String], options: &Options) -> Result<Vec<Subject>> {
+pub fn workloads(root: &Path, names: &[String], size: Size, limit_s: u32) -> Result<Vec<Subject>> {
     let work = suite::work_folder(root)?;
-    let subject = |workload| Subject::Workload(Box::new(workload), options.size, work.clone(), options.limit);
+    let subject = |workload| Subject::Workload(Box::new(workload), size, work.clone(), limit_s);
     Ok(suite::select(root, names)?.into_iter().map(subject).collect())
 }
 
