@@ -77,7 +77,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     match &arguments.clang {
         None => {
             let said = bolt::optimise(&base, &export::bolt::export(&profile), &output)?;
-            if said != bolt::Said::default() {
+            say(format_args!("BOLT laid out {} functions anew", said.laid_out));
+            if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(
                     "warning: BOLT found {} stretches that contradict the program, and {} functions with a profile \
                      that it did not believe",

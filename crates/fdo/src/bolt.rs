@@ -13,6 +13,8 @@ pub struct Said {
     pub mismatching: u64,
     /// Functions whose profile it did not believe.
     pub stale: u64,
+    /// Functions in which it moved blocks of code.
+    pub laid_out: u64,
 }
 
 /// How code is laid out: what helps without a second program to measure with.
@@ -40,7 +42,8 @@ pub fn optimise(binary: &Path, branches: &str, output: &Path) -> Result<Said, Fd
         run(Command::new(bolt).arg(binary).arg("-o").arg(output).arg("-data").arg(&profile).args(LAYOUT))?;
     Ok(Said {
         mismatching: number_behind(&converted, "mismatching disassembled function contents:"),
-        stale: number_before(&laid_out, "stale (invalid)"),
+        stale: number_before(&laid_out, "(possibly stale) profile"),
+        laid_out: number_behind(&laid_out, "basic block reordering modified layout of"),
     })
 }
 
@@ -50,7 +53,8 @@ fn number_behind(text: &str, words: &str) -> u64 {
     behind.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
-/// The number at the start of what precedes some words on a line: "… 12 out of 90 functions … have stale".
+/// The first number on the line that has some words: "4 (2.0% of all profiled) functions have invalid (possibly stale)
+/// profile".
 fn number_before(text: &str, words: &str) -> u64 {
     let line = text.lines().find(|line| line.contains(words)).unwrap_or_default();
     let numbers = line.split_whitespace().filter_map(|word| word.trim_start_matches('(').parse().ok());
@@ -65,8 +69,11 @@ mod tests {
     fn what_bolt_complains_of_is_understood() {
         let text = "PERF2BOLT: traces mismatching disassembled function contents: 12 (0.5%)\n";
         assert_eq!(number_behind(text, "mismatching disassembled function contents:"), 12);
-        let text = "BOLT-INFO: 3 functions\nBOLT-WARNING: 4 (2.0% of all profiled) functions have invalid (possibly stale (invalid)) profile\n";
-        assert_eq!(number_before(text, "stale (invalid)"), 4);
+        let text = "BOLT-INFO: 3 functions\nBOLT-WARNING: 4 (2.0% of all profiled) functions have invalid (possibly \
+                    stale) profile. Use -report-stale to see the list.\n";
+        assert_eq!(number_before(text, "(possibly stale) profile"), 4);
+        let text = "BOLT-INFO: basic block reordering modified layout of 2 functions (66.67% of profiled)\n";
+        assert_eq!(number_behind(text, "basic block reordering modified layout of"), 2);
         assert_eq!((number_behind("", "a"), number_before("", "a")), (0, 0));
     }
 }

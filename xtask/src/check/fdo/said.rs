@@ -11,13 +11,15 @@ pub struct Said {
     out_of_range: f64,
     /// Functions whose profile `llvm-bolt` does not believe.
     stale: u64,
-    /// Why `llvm-bolt` gave up, if it did, and what `llvm-profgen` warns of.
-    pub lines: Vec<String>,
+    /// Percent of the different stretches that `llvm-profgen` finds impossible.
+    impossible: f64,
+    /// Why `llvm-bolt` gave up, if it did, or parts of the program.
+    pub given_up: Vec<String>,
 }
 
 impl Said {
     /// Titles of the columns.
-    pub const TITLES: &str = "mismatching  out of range  stale functions  other warnings";
+    pub const TITLES: &str = "mismatching  out of range  stale functions  impossible  BOLT gives up";
 
     /// Of what `perf2bolt`, `llvm-bolt` and `llvm-profgen` wrote.
     pub fn new([converted, laid_out, sampled]: &[String; 3]) -> Said {
@@ -26,15 +28,14 @@ impl Said {
             let share = behind.split(['(', '%']).nth(1).and_then(|number| number.trim().parse().ok());
             share.unwrap_or_default()
         };
-        // Of how few samples there are, nobody needs to be warned here.
-        let is_fault = |line: &&str| line.contains("warning:") && !line.contains("more samples");
         let given_up =
             laid_out.lines().filter(|line| line.contains("BOLT-ERROR") || line.contains("llvm-bolt: "));
         Said {
             mismatching: percent("traces mismatching disassembled function contents:"),
             out_of_range: percent("traces involving unknown regions:"),
             stale: stale(laid_out),
-            lines: given_up.chain(sampled.lines().filter(is_fault)).map(String::from).collect(),
+            impossible: sampled.lines().filter_map(impossible).fold(0.0, |sum, share| sum + share),
+            given_up: given_up.map(String::from).collect(),
         }
     }
 
@@ -44,7 +45,8 @@ impl Said {
         self.mismatching > 0.0 && counted.mismatching == 0.0
             || self.out_of_range > 0.0 && counted.out_of_range == 0.0
             || self.stale > counted.stale
-            || self.lines.len() > counted.lines.len()
+            || self.impossible > 0.0
+            || self.given_up.len() > counted.given_up.len()
     }
 }
 
@@ -55,14 +57,21 @@ fn stale(laid_out: &str) -> u64 {
     line.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or_default()
 }
 
+/// The percentage of a warning of stretches that begin or end within an instruction, do not end with a branch, or run
+/// across an unconditional jump. That code before `main` belongs to no function is no fault.
+fn impossible(line: &str) -> Option<f64> {
+    const WORDS: [&str; 2] = ["not on instruction boundary", "range start after or too far from range end"];
+    let share = line.split_once("warning: ")?.1.split_once('%')?.0;
+    WORDS.iter().any(|words| line.contains(words)).then(|| share.parse().ok())?
+}
+
 impl fmt::Display for Said {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (mismatching, out_of_range) = (self.mismatching, self.out_of_range);
+        let Said { mismatching, out_of_range, stale, impossible, given_up } = self;
+        let times = given_up.len();
         write!(
             formatter,
-            "{mismatching:9.1} % {out_of_range:11.1} % {:16} {:15}",
-            self.stale,
-            self.lines.len()
+            "{mismatching:9.1} % {out_of_range:11.1} % {stale:16} {impossible:9.1} % {times:14}"
         )
     }
 }
@@ -81,17 +90,23 @@ mod tests {
                          PERF2BOLT: Out of range traces involving unknown regions: 3 (0.1%)\n";
         let laid_out = "BOLT-INFO: 9 functions\nBOLT-WARNING: 4 (2.0% of all profiled) functions have invalid (possibly \
                         stale) profile. Use -report-stale to see the list.\n";
-        let sampled = "warning: Sample PGO is estimated to optimize better with 2x more samples.\n\
-                       warning: 2.10% of samples are from ranges that are not on instruction boundary\n";
+        let sampled = "warning: Sample PGO is estimated to optimize better with 212.5x more samples.\n\
+                       warning: 1.79%(1/56) of samples are from ranges that are not on instruction boundary.\n\
+                       warning: 5.36%(3/56) of samples are from ranges that do not belong to any functions.\n";
         let found = said(converted, laid_out, sampled);
-        assert_eq!((found.mismatching, found.out_of_range, found.stale, found.lines.len()), (0.5, 0.1, 4, 1));
-        assert!(found.blames_more_than(&said("", "", "")) && !found.blames_more_than(&found));
+        assert_eq!(
+            (found.mismatching, found.out_of_range, found.stale, found.impossible),
+            (0.5, 0.1, 4, 1.79)
+        );
+        assert!(found.blames_more_than(&said("", "", "")));
+        assert!(said(converted, laid_out, "").blames_more_than(&said("", "", "")));
+        assert!(!said(converted, laid_out, "").blames_more_than(&found));
     }
 
     #[test]
     fn a_tool_that_gives_up_says_why() {
         let found = said("", "/usr/bin/llvm-bolt: exit status: 1: BOLT-ERROR: cannot process", "");
-        assert_eq!(found.lines.len(), 1);
+        assert_eq!(found.given_up.len(), 1);
         assert_eq!(said("", "", ""), Said::default());
     }
 }
