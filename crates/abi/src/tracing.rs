@@ -134,8 +134,6 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
-    /// What it takes when a breakpoint is hit and nobody is told, ticks; tracer, once.
-    pub hit_ticks: u32,
     /// Where the system call stands that sets handlers, 0 for nowhere more; host, once.
     pub guarded: [u64; GUARDS],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
@@ -177,10 +175,8 @@ pub struct TraceSlot {
     pub sure: u64,
     /// Where that trace began; tracer.
     pub start: u64,
-    /// How long the program took natively for a part of it and for what follows; tracer.
-    pub timing: Timing,
-    /// How that is being found out; tracer.
-    pub plan: Plan,
+    /// What it takes of the processor; tracer.
+    pub effort: Effort,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
     pub passed: u32,
     /// How often its events were opened; tracer.
@@ -203,58 +199,19 @@ pub struct TraceSlot {
     pub ends: [AtomicU64; ENDS],
 }
 
-/// How long the program took natively for a stretch behind a trace.
+/// What a trace takes of the processor, as far as evaluation tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Timing {
-    /// Ticks of the processor's clock.
-    pub ticks: u64,
-    /// Instructions that were executed in this time, 0 if nothing was timed.
-    pub timed: u64,
-    /// Instructions of the trace itself.
+pub struct Effort {
+    /// Its instructions.
     pub instructions: u64,
-}
-
-/// Where a thread is stopped to be timed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Plan {
-    /// What is waited for.
-    pub stage: Stage,
-    /// Where the stretch starts and ends.
-    pub to: u64,
-    /// At which visit there from where it starts.
-    pub further: u64,
-    /// The instruction that is executed next: how long it takes to get there is what it takes to be stopped.
-    pub behind: u64,
-    /// Instructions of the stretch.
-    pub instructions: u64,
-    /// Ticks that it took, with what it takes to be stopped.
-    pub ticks: u64,
-    /// When the signal that is handled arrived.
-    pub entered: u64,
-    /// When the handler before it ended; 0 if that is of no use.
-    pub left: u64,
-}
-
-/// Which breakpoint of a [`Plan`] a thread is on its way to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Stage {
-    /// None of a plan.
-    #[default]
-    Untimed = 0,
-    /// That where the stretch begins, when caches hold the program's own again.
-    Start = 1,
-    /// That where it ends.
-    End = 2,
-    /// That behind.
-    Behind = 3,
+    /// Lines of memory that it used first behind its first fifth, in which caches become its own.
+    pub lines: u64,
 }
 
 /// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, and its
-/// [`Timing`]. Branches have two words each.
-pub const HEAD_WORDS: u64 = 5;
+/// [`Effort`]. Branches have two words each.
+pub const HEAD_WORDS: u64 = 4;
 
 /// The first word of a trace in a ring: how many branches follow.
 pub fn head_word(branches: u32, end: End) -> u64 {

@@ -85,7 +85,7 @@ impl<'a> Collector<'a> {
 
     fn drain(&mut self) {
         let aggregate = &mut self.aggregate;
-        self.senseless += self.rings.drain(|timing, branches| aggregate.add(timing, branches));
+        self.senseless += self.rings.drain(|effort, branches| aggregate.add(effort, branches));
     }
 
     /// Once there are threads, what one reads may be what another wrote meanwhile.

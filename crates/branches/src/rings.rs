@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
 use timewise_abi::tracing::{
-    HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, Timing, TraceHeader, TraceSlot,
+    Effort, HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot,
     VERSION, branches_of,
 };
 use timewise_injection::{Payload, SharedFile};
@@ -121,9 +121,9 @@ impl Rings {
         })
     }
 
-    /// Takes all finished traces out: calls `each` with how long a trace took and its branches, two words each.
+    /// Takes all finished traces out: calls `each` with what a trace takes and its branches, two words each.
     /// A program may write here too: a ring that makes no sense is skipped, and counted.
-    pub fn drain(&self, mut each: impl FnMut(Timing, &[[u64; 2]])) -> u64 {
+    pub fn drain(&self, mut each: impl FnMut(Effort, &[[u64; 2]])) -> u64 {
         let mut senseless = 0;
         let mut branches = Vec::new();
         for slot in self.used() {
@@ -146,9 +146,8 @@ impl Rings {
                     let place = at.wrapping_add(HEAD_WORDS + 2 * number);
                     [self.word(slot, place), self.word(slot, place.wrapping_add(1))]
                 }));
-                let [ticks, timed, instructions] =
-                    [2, 3, 4].map(|word| self.word(slot, at.wrapping_add(word)));
-                each(Timing { ticks, timed, instructions }, &branches);
+                let [instructions, lines] = [2, 3].map(|word| self.word(slot, at.wrapping_add(word)));
+                each(Effort { instructions, lines }, &branches);
                 at = at.wrapping_add(length);
             }
             // Release: all of it is read before the thread may write there again.

@@ -43,8 +43,8 @@ pub trait Steps {
     fn instructions(&self) -> u32;
     /// Whether an instruction at this address may have been evaluated since the start.
     fn has_been(&self, address: u64) -> bool;
-    /// The thread came by the branch at this address, which changes no register, and goes on to `next`.
-    fn came_by(&mut self, address: u64, next: u64, progress: Progress, state: &State);
+    /// The thread came by the branch at this address, which changes no register.
+    fn came_by(&mut self, address: u64, progress: Progress, state: &State);
 }
 
 /// Where branches are noted.
@@ -115,7 +115,7 @@ pub fn look_ahead(
                     ) {
                         let noted = branches.noted() as u32;
                         let progress = Progress { is_early: branches.is_early(), noted };
-                        steps.came_by(at, way.address, progress, state);
+                        steps.came_by(at, progress, state);
                     }
                 }
                 if way.taken {

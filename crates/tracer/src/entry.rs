@@ -1,8 +1,7 @@
 //! Where the kernel and the host come in, in assembly.
 
-use crate::calibration::hit_ticks;
 use crate::handler::{SIGTRAP, handle, open};
-use crate::slot::{find, header, set_header, set_hit_ticks};
+use crate::slot::{find, header, set_header};
 use core::arch::naked_asm;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
 use timewise_isa::decode;
@@ -77,9 +76,6 @@ extern "C" fn prepare(shared: u64) {
     let _ = decode(&[0x90], 0);
     // SAFETY: the thread's own slot, which nobody else uses.
     if let Some(slot) = unsafe { find().as_mut() } {
-        // First, because once it is open a sample may come, which the host would take for the trap.
-        // SAFETY: nobody else uses the header before this thread goes on.
-        unsafe { set_hit_ticks(hit_ticks(header().descriptors)) };
         open(header(), slot);
     }
 }

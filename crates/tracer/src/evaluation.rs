@@ -5,8 +5,8 @@ use crate::been::Been;
 use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
 use crate::shelf::Shelf;
-use crate::visits::{Progress, Stretch, Visit, Visits};
-use timewise_abi::tracing::{End, WORK_BYTES};
+use crate::visits::{Progress, Visit, Visits};
+use timewise_abi::tracing::{Effort, End, WORK_BYTES};
 use timewise_isa::{Control, State, evaluate, lone};
 
 /// What evaluation works with, in a thread's slot; all zeros is a valid start.
@@ -34,6 +34,9 @@ pub struct Evaluation<'a, S> {
     visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
+    /// Lines of data that were fetched since the trace's first part.
+    lines: u32,
+    is_early: bool,
 }
 
 impl<'a, S: Source> Evaluation<'a, S> {
@@ -50,14 +53,16 @@ impl<'a, S: Source> Evaluation<'a, S> {
             visits: &mut work.visits,
             bench,
             instructions: 0,
+            lines: 0,
+            is_early: true,
         }
     }
 }
 
 impl<S: Source> Evaluation<'_, S> {
-    /// A stretch of what was evaluated that can be timed.
-    pub fn stretch(&self) -> Option<Stretch> {
-        self.visits.best(self.instructions)
+    /// What was evaluated takes of the processor.
+    pub fn effort(&self) -> Effort {
+        Effort { instructions: self.instructions.into(), lines: self.lines.into() }
     }
 
     /// The last visit to a place that can be waited for.
@@ -76,10 +81,11 @@ impl<S> Evaluation<'_, S> {
 impl<S: Source> Steps for Evaluation<'_, S> {
     fn step(&mut self, at: u64, state: &mut State) -> Step {
         let mut bytes = [0; 16];
+        let before = self.shadow.fetched;
         let length = self.shadow.code(at, &mut bytes);
+        let with_code = self.shadow.fetched;
         let Some(decoded) = self.shelf.decoded(at, &bytes, length) else { return self.ended() };
         let mut effort = 1;
-        let before = self.shadow.fetched;
         let way = match evaluate(decoded, state, &mut self.shadow) {
             Some(way) => Some(way),
             None if decoded.control() == Control::Next => {
@@ -95,6 +101,9 @@ impl<S: Source> Steps for Evaluation<'_, S> {
             None => None,
         };
         effort += FETCH_EFFORT * (self.shadow.fetched - before);
+        if !self.is_early {
+            self.lines += self.shadow.fetched - with_code;
+        }
         match way {
             Some(way) => {
                 self.been.mark(at);
@@ -115,7 +124,8 @@ impl<S: Source> Steps for Evaluation<'_, S> {
     }
 
     #[inline]
-    fn came_by(&mut self, address: u64, next: u64, progress: Progress, state: &State) {
-        self.visits.note((address, next), self.instructions, progress, state);
+    fn came_by(&mut self, address: u64, progress: Progress, state: &State) {
+        self.is_early = progress.is_early;
+        self.visits.note(address, progress.noted, state);
     }
 }

@@ -1,15 +1,14 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
-use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead, patience};
+use crate::ahead::{Landmark, Next, first_time, look_ahead, patience};
 use crate::events;
 use crate::guard;
 use crate::slot::{self, header};
-use crate::timing::{self, Stop};
 use crate::trace::Trace;
 use crate::visits::Visit;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::{ALL_REGISTERS, End, Stage, TraceHeader, TraceSlot, signal_data};
+use timewise_abi::tracing::{ALL_REGISTERS, End, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
 use timewise_runtime::sys::Errno;
 
@@ -66,23 +65,13 @@ const MASK_WORD: usize = 37;
 /// All three are what the entry found: the kernel's, and the thread's own slot or null.
 pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
     const TRAP_PERF: i32 = 6;
-    let entered = time_stamp();
     // SAFETY: as promised; nobody else uses them while this handler runs.
     let (info, context) = unsafe { (&*info, &mut *context) };
     if info.code != TRAP_PERF {
         return guard::own_handler(header(), info.code, context.mask);
     }
     // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
-    let mut slot = unsafe { slot.as_mut() };
-    if let Some(slot) = slot.as_deref_mut() {
-        slot.plan.entered = entered;
-    }
-    handle_event(info, context, slot.as_deref_mut());
-    if let Some(slot) = slot {
-        let is_timed = slot.plan.stage != Stage::Untimed && info.data == signal_data::BREAKPOINT;
-        // Last of all, so that what is timed is the program.
-        slot.plan.left = if is_timed { time_stamp() } else { 0 };
-    }
+    handle_event(info, context, unsafe { slot.as_mut() });
     0
 }
 
@@ -175,9 +164,6 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
     if flags & ASYNCHRONOUS != 0 || context.registers.rip != slot.armed {
         return finish(header, slot, End::Elsewhere);
     }
-    if slot.plan.stage == Stage::Start || slot.plan.stage == Stage::Behind {
-        return after(header, slot);
-    }
     let found = general(&context.registers);
     let differs = |number: usize| slot.known >> number & 1 == 1 && slot.expected[number] != found[number];
     if differs(STACK) {
@@ -187,14 +173,9 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
         return finish(header, slot, End::Otherwise);
     }
     Trace::of(slot, header.length).confirm();
-    if slot.ends_there.is_some() { after(header, slot) } else { go_on(header, slot, context) }
-}
-
-/// The thread is where its trace ends, or beyond: it is timed, or the trace is over.
-fn after(header: &TraceHeader, slot: &mut TraceSlot) {
-    match timing::reached(header, slot) {
-        Some(next) => stop_for(header, slot, &next),
-        None => finish(header, slot, slot.ends_there.unwrap_or(End::Full)),
+    match slot.ends_there {
+        Some(end) => finish(header, slot, end),
+        None => go_on(header, slot, context),
     }
 }
 
@@ -206,28 +187,26 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let (mut landmark, most) = (None, patience(header.length));
     let next =
         look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
-    let noted = evaluation.instructions();
-    slot.timing.instructions += u64::from(noted);
+    let effort = evaluation.effort();
+    slot.effort.instructions += effort.instructions;
+    slot.effort.lines += effort.lines;
     let (end, address) = match next {
         Next::Wait { address, known } => return wait(header, slot, address, (&state.general, known), None),
         Next::End { end, address } => (end, address),
     };
     let alone = header.alone.load(Ordering::Relaxed) == 1;
     if end != End::Unreadable && (!alone || is_drawn(slot, header.confirm)) {
-        let stretch = if alone { evaluation.stretch() } else { None };
-        if let Some(stretch) = stretch.filter(|stretch| is_free(header, stretch.address)) {
-            // Nobody else changes what was evaluated from.
-            Trace::of(slot, header.length).confirm();
-            let (start, plan) = timing::plan(&stretch);
-            slot.plan = plan;
-            (slot.expected, slot.known, slot.ends_there) = (stretch.state.general, ALL_REGISTERS, Some(end));
-            return stop_for(header, slot, &start);
-        }
-        let visit = evaluation.latest_visit().filter(|visit| !alone && is_free(header, visit.address));
+        let visit = evaluation.latest_visit().filter(|visit| is_free(header, visit.address));
         if let Some(Visit { address, number, noted, state }) = visit {
-            Trace::of(slot, header.length).take_back(noted.into());
+            let mut trace = Trace::of(slot, header.length);
+            // Nobody else changes what was evaluated from, or what follows is not sure.
+            if alone {
+                trace.confirm()
+            } else {
+                trace.take_back(noted.into())
+            }
             (slot.expected, slot.known, slot.ends_there) = (state.general, ALL_REGISTERS, Some(end));
-            return stop_for(header, slot, &Stop { address, visit: number });
+            return stop_for(header, slot, address, number);
         }
         if let Some(stop) =
             first_time(address, &mut state, &mut evaluation, 0, &mut { ROUNDS }).filter(|_| !alone)
@@ -274,10 +253,10 @@ fn is_free(header: &TraceHeader, address: u64) -> bool {
 }
 
 /// Has the thread stopped at a certain visit.
-fn stop_for(header: &TraceHeader, slot: &mut TraceSlot, stop: &Stop) {
+fn stop_for(header: &TraceHeader, slot: &mut TraceSlot, address: u64, visit: u32) {
     slot.moves.fetch_add(1, Ordering::Relaxed);
-    match events::set_breakpoint_for(slot.breakpoint, stop.address, &mut slot.period, stop.visit.into()) {
-        Ok(()) => slot.armed = stop.address,
+    match events::set_breakpoint_for(slot.breakpoint, address, &mut slot.period, visit.into()) {
+        Ok(()) => slot.armed = address,
         Err(error) => refused(header, slot, error),
     }
 }
@@ -304,7 +283,6 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     Trace::of(slot, header.length).publish(end);
     slot.tracing = 0;
     slot.passed = 0;
-    slot.plan.stage = Stage::Untimed;
     if slot.armed != 0 {
         // If the program closed it, it is off.
         let _ = events::set_breakpoint(slot.breakpoint, slot.armed, slot.period, false);

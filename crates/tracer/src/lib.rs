@@ -12,7 +12,6 @@
 pub mod ahead;
 pub mod been;
 pub mod bench;
-mod calibration;
 pub mod entry;
 pub mod evaluation;
 pub mod events;
@@ -21,6 +20,5 @@ pub mod handler;
 pub mod shadow;
 pub mod shelf;
 pub mod slot;
-mod timing;
 pub mod trace;
 pub mod visits;

@@ -24,15 +24,6 @@ pub fn header() -> &'static TraceHeader {
     unsafe { &*(HEADER.load(Ordering::Acquire) as *const TraceHeader) }
 }
 
-/// Notes what a counted hit of a breakpoint takes.
-///
-/// # Safety
-/// No other thread may use the header yet.
-pub unsafe fn set_hit_ticks(ticks: u32) {
-    // SAFETY: as promised.
-    unsafe { (*(HEADER.load(Ordering::Acquire) as *mut TraceHeader)).hit_ticks = ticks };
-}
-
 fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
     (header.base + header.slots + SLOT_BYTES * position as u64) as *mut TraceSlot
 }

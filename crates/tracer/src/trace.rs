@@ -6,7 +6,7 @@ use crate::evaluation::{Evaluation, Work};
 use crate::shadow::{LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::Ordering;
-use timewise_abi::tracing::{End, HEAD_WORDS, Plan, RING, RING_WORDS, Timing, TraceSlot, WORK, head_word};
+use timewise_abi::tracing::{Effort, End, HEAD_WORDS, RING, RING_WORDS, TraceSlot, WORK, head_word};
 use timewise_runtime::sys::memory;
 
 /// Memory of the calling process.
@@ -41,7 +41,7 @@ impl<'a> Trace<'a> {
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
         (slot.written, slot.sure, slot.start) = (0, 0, start);
-        (slot.timing, slot.plan) = (Timing::default(), Plan::default());
+        slot.effort = Effort::default();
         true
     }
 
@@ -75,11 +75,9 @@ impl<'a> Trace<'a> {
         let head = self.slot.head.load(Ordering::Relaxed);
         if branches > 0 {
             self.put(0, head_word(branches as u32, end));
-            let timing = self.slot.timing;
-            for (at, word) in
-                [self.slot.start, timing.ticks, timing.timed, timing.instructions].into_iter().enumerate()
-            {
-                self.put(1 + at as u64, word);
+            let Effort { instructions, lines } = self.slot.effort;
+            for (at, word) in (1..).zip([self.slot.start, instructions, lines]) {
+                self.put(at, word);
             }
             // Release: what was put there is complete before the host may look.
             self.slot.head.store(head + HEAD_WORDS + 2 * branches, Ordering::Release);

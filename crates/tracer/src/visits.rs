@@ -12,16 +12,9 @@ const PLACES: usize = 256;
 struct Entry {
     stamp: u64,
     address: u64,
-    /// Visits, and those of them before the stretch may begin.
     visits: u32,
-    early: u32,
-    /// Instructions before the first visit that is not early, and before the last.
-    first: u32,
-    last: u32,
     /// Branches that were noted before the last.
     noted: u32,
-    /// Where control goes from the last.
-    next: u64,
     /// The thread's state at the last visit.
     state: State,
 }
@@ -29,7 +22,7 @@ struct Entry {
 /// How far a trace has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// It is still in its first part, in which caches are not yet the program's own.
+    /// It is still in its first part, in which caches become its own.
     pub is_early: bool,
     /// Branches that were noted.
     pub noted: u32,
@@ -55,31 +48,8 @@ pub struct Visits {
     entries: [Entry; PLACES],
 }
 
-/// A stretch between two visits to one place.
-#[derive(Clone, Copy, Debug)]
-pub struct Stretch {
-    /// The place.
-    pub address: u64,
-    /// Which visit the stretch begins with, counted from 1.
-    pub first: u32,
-    /// How many visits further it ends.
-    pub further: u32,
-    /// Its instructions.
-    pub instructions: u32,
-    /// The instruction that is executed next.
-    pub behind: u64,
-    /// The thread's state at its end.
-    pub state: State,
-}
-
 /// Visits to a place that is waited for, at most: each takes about a microsecond.
 const MOST_VISITS: u32 = 128;
-
-/// Visits within a stretch that is timed, at most: they take their own time.
-const MOST_TIMED: u32 = 4;
-
-/// Instructions of a stretch, at least: that it takes longer than being stopped.
-const FEWEST: u32 = 512;
 
 impl Visits {
     /// Forgets all places.
@@ -87,33 +57,18 @@ impl Visits {
         self.stamp += 1;
     }
 
-    /// The thread comes to a branch after so many instructions, and goes on from there to `next`.
+    /// The thread comes to a branch.
     #[inline]
-    pub fn note(&mut self, (address, next): (u64, u64), instructions: u32, at: Progress, state: &State) {
+    pub fn note(&mut self, address: u64, noted: u32, state: &State) {
         let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let entry = &mut self.entries[(mixed >> 56) as usize % PLACES];
         if entry.stamp != self.stamp {
-            *entry = Entry {
-                stamp: self.stamp,
-                address,
-                visits: 0,
-                early: 0,
-                first: 0,
-                last: instructions,
-                noted: 0,
-                next,
-                state: *state,
-            };
+            *entry = Entry { stamp: self.stamp, address, visits: 0, noted: 0, state: *state };
         } else if entry.address != address {
             return;
         }
         entry.visits += 1;
-        if at.is_early {
-            entry.early += 1;
-        } else if entry.visits == entry.early + 1 {
-            entry.first = instructions;
-        }
-        (entry.last, entry.noted, entry.next, entry.state) = (instructions, at.noted, next, *state);
+        (entry.noted, entry.state) = (noted, *state);
     }
 
     /// The last of all last visits that are not many.
@@ -121,28 +76,5 @@ impl Visits {
         let entries = self.entries.iter().filter(|entry| entry.stamp == self.stamp);
         let entry = entries.filter(|entry| entry.visits <= MOST_VISITS).max_by_key(|entry| entry.noted)?;
         Some(Visit { address: entry.address, number: entry.visits, noted: entry.noted, state: entry.state })
-    }
-
-    /// Of the stretches that hold a third of all `instructions` that were evaluated, the one with the fewest visits.
-    pub fn best(&self, instructions: u32) -> Option<Stretch> {
-        let stretches = self.entries.iter().filter(|entry| entry.stamp == self.stamp).filter_map(|entry| {
-            let further = (entry.visits - entry.early).checked_sub(1).filter(|&more| more > 0)?;
-            let covered = entry.last - entry.first;
-            let is_fit = entry.next != entry.address
-                && covered >= FEWEST
-                && covered >= instructions / 3
-                && further <= MOST_TIMED;
-            is_fit.then_some((further, entry))
-        });
-        let (further, entry) =
-            stretches.min_by_key(|(further, entry)| (*further, core::cmp::Reverse(entry.last)))?;
-        Some(Stretch {
-            address: entry.address,
-            first: entry.early + 1,
-            further,
-            instructions: entry.last - entry.first,
-            behind: entry.next,
-            state: entry.state,
-        })
     }
 }

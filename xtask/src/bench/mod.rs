@@ -7,7 +7,7 @@ mod report;
 mod startup;
 mod statistics;
 mod symbolise;
-mod table;
+pub mod table;
 mod threads;
 
 pub use statistics::{median, median_interval};

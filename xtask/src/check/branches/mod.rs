@@ -12,12 +12,13 @@ use self::overlap::Agreement;
 use self::subject::Subject;
 use super::attempts::ATTEMPTS;
 use super::{fix_addresses, stops, torture};
+use crate::bench::table;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
-use crate::suite::Size;
+use crate::suite::{self, Size, Workload};
 use anyhow::{Result, ensure};
 use clap::Args;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use timewise_profile::Profile;
 
 /// Workloads that are checked if none is named.
@@ -33,6 +34,21 @@ const MOST_OF_ITS_OWN: f64 = 3.0;
 /// the tracer, limit their addresses, or forbid system calls.
 const NOTICE: [&str; 4] = ["descriptors", "far_ranges", "memory_limit", "seccomp_signals"];
 
+/// The table's name in a Markdown file, and its columns.
+const TABLE: &str = "agreement";
+const COLUMNS: [&str; 10] = [
+    "workload",
+    "traced",
+    "edges",
+    "whole",
+    "by weight",
+    "floor",
+    "within",
+    "by weight",
+    "never taken",
+    "breakpoints a branch; algorithm 1's",
+];
+
 /// What to check, and how.
 #[derive(Args)]
 pub struct Options {
@@ -44,6 +60,12 @@ pub struct Options {
     /// Some kernels of the suite instead of workloads, compiled here: half a minute
     #[arg(long)]
     small: bool,
+    /// All workloads of the suite that have one thread and are neither servers nor process trees
+    #[arg(long, conflicts_with_all = ["names", "torture", "small"])]
+    all: bool,
+    /// A Markdown file whose table is to be replaced
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
     /// Print so many branches, whose shares differ most, of each workload
     #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
     differences: usize,
@@ -53,7 +75,7 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 500)]
     length: u32,
-    /// Of so many traces one is confirmed by a breakpoint, and timed
+    /// Of so many traces one is confirmed by a breakpoint
     #[arg(long, default_value_t = 2)]
     confirm: u32,
     /// Lowest share of branches within functions that must agree
@@ -78,8 +100,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }
+    let all = suite::select(root, &[])?.into_iter().filter(Workload::is_single_threaded);
+    let all: Vec<String> = all.map(|workload| workload.name).collect();
     let subjects = match (options.small, options.names.is_empty()) {
         (true, _) => subject::small(root, &scratch)?,
+        _ if options.all => subject::workloads(root, &all, options.size, options.limit)?,
         (_, true) => subject::workloads(root, &CHECKED.map(String::from), options.size, options.limit)?,
         _ => subject::workloads(root, &options.names, options.size, options.limit)?,
     };
@@ -87,9 +112,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     fix_addresses()?;
     println!("{:12} {} {}", "workload", Agreement::TITLES, Breakpoints::TITLES);
     let (mut bad, mut sums) = (Vec::new(), Sums::default());
+    let mut rows = vec![COLUMNS.map(String::from).to_vec()];
     let confirm = options.confirm.to_string();
+    let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
     for subject in subjects {
-        let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
         let execute = |words: &[&str], name: &str| {
             let file = scratch.join(name);
             let recorded = profile(&subject, words, &file, &timewise)?;
@@ -122,8 +148,22 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             bad.push(subject.name().to_string());
         }
         sums.add(&agreement, &breakpoints);
+        rows.push(
+            [vec![subject.name().to_string()], agreement.cells(), vec![breakpoints.to_string()]].concat(),
+        );
     }
     println!("{sums}");
+    if let Some(file) = &options.into {
+        let size = match options.size {
+            Size::Test => "test",
+            Size::Train => "train",
+        };
+        let caption = format!(
+            "`--size {size} -F {frequency} --length {length} --confirm {confirm}`\n\n{}",
+            sums.to_string().replace('\n', "; ")
+        );
+        table::replace(file, TABLE, &caption, &rows)?;
+    }
     ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
     Ok(())
 }

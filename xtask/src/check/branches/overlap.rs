@@ -51,6 +51,15 @@ impl Agreement {
         }
     }
 
+    /// What [`Self::TITLES`] announces, for a table.
+    pub fn cells(&self) -> Vec<String> {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let ([whole, weighted], [within, within_weighted]) = (self.whole_program, self.within_functions);
+        let shares = [whole, weighted, self.floor, within, within_weighted].map(percent);
+        let numbers = [self.traced.to_string(), self.taken.to_string()];
+        numbers.into_iter().chain(shares).chain([self.never_taken.len().to_string()]).collect()
+    }
+
     /// Share of the traced branches that were never taken.
     pub fn share_never_taken(&self) -> f64 {
         let times: u64 = self.never_taken.iter().map(|(_, times)| times).sum();

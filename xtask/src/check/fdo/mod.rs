@@ -150,7 +150,8 @@ impl Tools {
         };
         let (aggregated, unsymbolized) = (export("bolt-preaggregated")?, export("llvm-profgen")?);
         let (fdata, script, output) = (place("profile.fdata"), place("script"), place("output"));
-        std::fs::write(&script, script::of(&std::fs::read_to_string(&unsymbolized)?, binary)?)?;
+        let samples = script::of(&std::fs::read_to_string(&unsymbolized)?, binary)?;
+        std::fs::write(&script, &samples)?;
         let mut convert = Command::new(self.llvm.join("perf2bolt"));
         let convert = convert.arg("-pa").arg("-p").args([&aggregated, binary]).arg("-o").arg(&fdata);
         let mut bolt = Command::new(self.llvm.join("llvm-bolt"));
@@ -158,7 +159,8 @@ impl Tools {
         let bolt = bolt.args(["-reorder-blocks=ext-tsp", "-split-functions"]);
         let option = |name: &str, file: &Path| format!("--{name}={}", file.display());
         // Straight code that was counted is in blocks, of which many do not end with a branch.
-        let sampled = match profile.taken_branches.is_empty() {
+        // And of branches without any, as in a loop of one instruction and a jump, llvm-profgen makes nothing.
+        let sampled = match profile.taken_branches.is_empty() || samples.lines().count() < 2 {
             true => String::new(),
             false => {
                 let mut profgen = Command::new(self.llvm.join("llvm-profgen"));
