@@ -96,7 +96,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let (cases, workloads) = select(root, &options.names, options.torture)?;
     let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
-    let mut bad = Vec::new();
+    let (mut changed, mut contradictory) = (Vec::new(), Vec::new());
     let ways: Vec<_> = options
         .kind
         .each()
@@ -114,17 +114,29 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
         for case in &cases {
             if !check_case(case, &tools, &scratch, options)? && case.open.is_none() {
-                bad.push(case.name.as_str());
+                changed.push(case.name.as_str());
             }
         }
         for workload in &workloads {
-            if !check_workload(workload, &tools, &work, &scratch, options)? {
-                bad.push(&workload.name);
+            match check_workload(workload, &tools, &work, &scratch, options)? {
+                Found::Same => {}
+                Found::Contradictory => contradictory.push(workload.name.as_str()),
+                Found::Changed => changed.push(&workload.name),
             }
         }
     }
     let checked = ways.len() * (cases.len() + workloads.len());
-    ensure!(bad.is_empty(), "{} of {checked} programs are changed by counting: {}", bad.len(), bad.join(" "));
+    ensure!(
+        changed.is_empty(),
+        "{} of {checked} programs are changed by counting: {}",
+        changed.len(),
+        changed.join(" ")
+    );
+    ensure!(
+        contradictory.is_empty(),
+        "none of {checked} programs is changed by counting, but profiles contradict themselves: {}",
+        contradictory.join(" ")
+    );
     let open = ways.len() * cases.iter().filter(|case| case.open.is_some()).count();
     println!("{} programs, none changed by counting; {open} more are open", checked - open);
     Ok(())
@@ -183,24 +195,36 @@ fn check_case(case: &Case, tools: &Tools, scratch: &Path, options: &Options) -> 
     Ok(row(&case.name, [&native.ended, ended], &file, &verdict, &faults))
 }
 
+/// What was found of a workload.
+enum Found {
+    Same,
+    /// It did the same, but its profile says what cannot be.
+    Contradictory,
+    Changed,
+}
+
 fn check_workload(
     workload: &Workload,
     tools: &Tools,
     work: &Path,
     scratch: &Path,
     options: &Options,
-) -> Result<bool> {
+) -> Result<Found> {
     let outcome_of = |prefix: &[String]| execute(workload, work, prefix, options.limit);
     let native = outcome_of(&[])?;
     let file = scratch.join("counts");
     let prefix = tools.counter.prefix_with(tools.options, &file);
-    let mut faults = Vec::new();
     let changed = first_changed(&native, &file, options.repeat, || outcome_of(&prefix))?;
-    faults.extend(changed.iter().map(|counted| both(&native, counted)));
+    let mut faults: Vec<String> = changed.iter().map(|counted| both(&native, counted)).collect();
     faults.extend(tools.contradictions(&file)?);
     let ended = &changed.as_ref().unwrap_or(&native).ended;
-    let verdict = if faults.is_empty() { "same" } else { "DIFFERENT" };
-    Ok(row(&workload.name, [&native.ended, ended], &file, verdict, &faults))
+    let (found, verdict) = match (&changed, faults.is_empty()) {
+        (Some(_), _) => (Found::Changed, "DIFFERENT"),
+        (None, false) => (Found::Contradictory, "same, CONTRADICTORY"),
+        (None, true) => (Found::Same, "same"),
+    };
+    row(&workload.name, [&native.ended, ended], &file, verdict, &faults);
+    Ok(found)
 }
 
 /// Runs a workload behind `prefix`.
