@@ -2,6 +2,7 @@
 //!
 //! Code is put together in a buffer for a known final address, and then copied there whole.
 
+use crate::entry::vector;
 use alloc::vec::Vec;
 use timewise_abi::thread::COUNTERS;
 use timewise_isa::FlagSet;
@@ -160,6 +161,25 @@ impl Code {
         self.raw32(value);
     }
 
+    /// `add qword gs:[place], number`; changes flags.
+    pub fn add_number(&mut self, place: u32, number: i32) {
+        self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]);
+        self.raw32(place);
+        self.raw32(number as u32);
+    }
+
+    /// `inc qword gs:[place]`; changes flags, but for the carry.
+    pub fn increment(&mut self, place: u32) {
+        self.raw(&[0x65, 0x48, 0xff, 0x04, 0x25]);
+        self.raw32(place);
+    }
+
+    /// Leaves for the dispatcher by an exit.
+    pub fn leave(&mut self, exit: u32) {
+        self.store_number(gs!(exit), exit);
+        self.jump_through(vector::EXIT);
+    }
+
     /// `jmp [address]`, for an address below 2 GiB.
     pub fn jump_through(&mut self, address: u32) {
         self.raw(&[0xff, 0x24, 0x25]);
@@ -189,10 +209,7 @@ impl Code {
     /// Adds to a field of the thread area without changing a flag of `live`.
     fn add(&mut self, place: u32, step: i32, live: FlagSet) {
         if !live.intersects(FlagSet::ALL) {
-            self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]); // add qword gs:[place], step
-            self.raw32(place);
-            self.raw32(step as u32);
-            return;
+            return self.add_number(place, step);
         }
         self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
         self.load(Borrowed::Rcx, place);
@@ -206,9 +223,7 @@ impl Code {
     pub fn count(&mut self, number: u32, live: FlagSet) {
         let place = COUNTERS + 8 * number;
         if !live.intersects(FlagSet::WRITTEN_BY_INC) {
-            self.raw(&[0x65, 0x48, 0xff, 0x04, 0x25]); // inc qword gs:[place]
-            self.raw32(place);
-            return;
+            return self.increment(place);
         }
         self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
         self.load(Borrowed::Rcx, place);

@@ -27,6 +27,9 @@ pub const RCX_SLOT: u32 = 0;
 /// Likewise.
 pub const RDX_SLOT: u32 = 1;
 
+/// Spill slot of the third register that is borrowed where more is done at a branch.
+pub const RAX_SLOT: u32 = 4;
+
 const fn inverse(odd: u32) -> u32 {
     let mut x = odd;
     let mut round = 0;

@@ -20,6 +20,7 @@ pub mod dispatch;
 pub mod emit;
 pub mod entry;
 pub mod forest;
+pub mod guard;
 pub mod heap;
 pub mod indirect;
 pub mod kinds;

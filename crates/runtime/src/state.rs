@@ -23,6 +23,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 use hashbrown::{HashMap, HashSet};
 use timewise_abi::process::ProcessRecord;
+use timewise_abi::thread::{ThreadArea, state};
 use timewise_abi::view::Shared;
 use timewise_abi::{Failure, NONE};
 use timewise_isa::{FlagSet, Instruction, MAX_LENGTH};
@@ -65,6 +66,14 @@ impl Block {
     pub fn code(&self) -> &'static [u8] {
         // SAFETY: the copy in the log stays, and is as long as the block.
         unsafe { core::slice::from_raw_parts(self.copy as *const u8, self.length.into()) }
+    }
+
+    /// By how much more than 8 bytes the return that ends it moves the stack pointer.
+    pub fn discards(&self) -> u16 {
+        match self.code() {
+            [.., 0xc2, low, high] => u16::from_le_bytes([*low, *high]), // ret with an operand
+            _ => 0,
+        }
     }
 
     /// Where its code goes on after the check that it is what it was.
@@ -360,6 +369,23 @@ impl Process {
             external: HashMap::default(),
             readable: HashSet::default(),
             latest: NO_PAGE,
+        }
+    }
+
+    /// Calls `each` with every other thread of the process that is in a system call, and the block that made it, as the
+    /// process ends. One that shares its memory with another process is not ended by that.
+    pub fn each_in_system_call(&self, area: &ThreadArea, mut each: impl FnMut(&mut ThreadArea, u32)) {
+        let mut offset = self.record.latest_thread.load(Ordering::Acquire);
+        while offset != 0 {
+            // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
+            // process ends, both may write to what the area holds; neither leaves it by that.
+            let other = unsafe { &mut *self.shared.thread(offset) };
+            let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
+            if in_call && other.this != area.this && other.sharing == 0 {
+                let from = other.position.load(Ordering::Relaxed);
+                each(other, from);
+            }
+            offset = self.shared.previous_thread(offset);
         }
     }
 

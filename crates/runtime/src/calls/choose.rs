@@ -33,11 +33,7 @@ pub fn leave(
 ) -> Result<Option<Sequence>, Failure> {
     let ahead = ahead(process, from)?;
     let block = process.blocks[from as usize];
-    // `ret` with an operand ends in it.
-    let discard = match block.code() {
-        [.., 0xc2, low, high] => u16::from_le_bytes([*low, *high]),
-        _ => 0,
-    };
+    let discard = block.discards();
     let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, cache, shared, record, .. } = &mut *process else {
         return Ok(None);

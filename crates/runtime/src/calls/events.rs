@@ -3,15 +3,10 @@
 
 use super::frames::{Frames, brief};
 use super::strands;
+use crate::guard;
 use crate::state::{Exit, Process};
-use crate::sys::filter::is_confined;
-use crate::sys::{call, number};
-use core::sync::atomic::Ordering;
 use timewise_abi::log::edge_kind;
-use timewise_abi::thread::{Frame, Registers, ThreadArea, state};
-
-/// Bytes at the end of a thread area that are made inaccessible.
-const GUARD: u64 = 0x1000;
+use timewise_abi::thread::{Frame, Registers, ThreadArea};
 
 /// How far below its latest call a function that left the stack is taken to have had its own part of it.
 const OWN: u64 = 1 << 10;
@@ -82,21 +77,11 @@ pub fn close(process: &Process, area: &mut ThreadArea, from: Option<(u32, u16)>)
 
 /// The process ends while other threads of it are in system calls: their calls end there.
 pub fn close_others(process: &Process, area: &ThreadArea) {
-    if process.calls.is_none() {
-        return;
-    }
-    let mut offset = process.record.latest_thread.load(Ordering::Acquire);
-    while offset != 0 {
-        // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
-        // process ends, both may write to its frames; neither leaves the area by that.
-        let other = unsafe { &mut *process.shared.thread(offset) };
-        let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
-        if in_call && other.this != area.this && other.sharing == 0 {
-            let from = other.position.load(Ordering::Relaxed);
+    if process.calls.is_some() {
+        process.each_in_system_call(area, |other, from| {
             let executed = process.blocks.get(from as usize).map_or(0, |block| block.instructions);
             settle(process, other, (from, executed));
-        }
-        offset = process.shared.previous_thread(offset);
+        });
     }
 }
 
@@ -149,11 +134,8 @@ pub fn start(process: &Process, area: &mut ThreadArea) {
 
 /// Makes the end of a thread's frames inaccessible, so that too many of them are noticed.
 pub fn limit(process: &Process, area: &ThreadArea) {
-    let header = process.shared.header();
-    if process.calls.is_some() && !is_confined() {
-        let guard = area.this + header.thread_area_size - GUARD;
-        // SAFETY: nothing but frames lies there, and the handler knows what a fault there means.
-        let _ = unsafe { call(number::MPROTECT, [guard, GUARD, 0, 0, 0, 0]) };
+    if process.calls.is_some() {
+        guard::raise(process, area);
     }
 }
 
@@ -165,12 +147,11 @@ pub fn is_overflow(
     address: u64,
     registers: &mut Registers,
 ) -> bool {
-    let end = area.this + process.shared.header().thread_area_size;
-    if process.calls.is_none() || !(end - GUARD..end).contains(&address) {
+    if process.calls.is_none() || !guard::holds(process, area, address) {
         return false;
     }
     let base = area.this + process.shared.header().frames;
-    area.frame_top = (end - GUARD) - size_of::<Frame>() as u64;
+    area.frame_top = guard::begins(process, area) - size_of::<Frame>() as u64;
     let mut frames = Frames { process, area, now: 0 };
     let count = frames.open().len();
     frames.forget_waiting();
@@ -195,10 +176,10 @@ pub fn mark_handler(
     (at, stack): (u64, u64),
 ) {
     let interrupted = brief_at(process, at, stack);
+    let room = guard::begins(process, area);
     let Process { calls, space, shared, record, .. } = &mut *process;
     let Some(calls) = calls else { return };
     let function = calls.handler(space, handler, || shared.take_counter(record));
-    let room = area.this + shared.header().thread_area_size - GUARD;
     if area.frame_top + 2 * size_of::<Frame>() as u64 > room {
         return;
     }

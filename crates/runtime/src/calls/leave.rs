@@ -4,11 +4,9 @@ use super::sequence::{Function, GIVE_BACK, at, borrow, length, now, unmatched};
 use super::step::{FRAME, Step};
 use crate::emit::Borrowed::{Rax, Rcx, Rdx};
 use crate::emit::{gs, spill_slot};
+use crate::indirect::RAX_SLOT;
 use alloc::vec::Vec;
 use timewise_abi::thread::COUNTERS;
-
-/// Spill slot of the third register that is borrowed; the others are an indirect branch's.
-const RAX_SLOT: u32 = 4;
 
 /// Spill slot of a cost, while another register than it was in is wanted.
 const COST_SLOT: u32 = 5;

@@ -2,7 +2,6 @@
 //! does, so that it can be carried out for a thread that a signal interrupted before it.
 
 use crate::emit::{Borrowed, Code, gs};
-use crate::entry::vector;
 use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea};
 
 /// Bytes of a frame.
@@ -194,10 +193,7 @@ impl Step {
                 code.raw(&[0x48, 0x39, near(register, base), distance]);
                 code.branch_to(0x05, address);
             }
-            Step::Leave(exit) => {
-                code.store_number(gs!(exit), exit);
-                code.jump_through(vector::EXIT);
-            }
+            Step::Leave(exit) => code.leave(exit),
         }
     }
 

@@ -3,16 +3,12 @@
 use super::Paths;
 use super::piece;
 use super::step::Counting;
+use crate::guard;
 use crate::state::Process;
-use crate::sys::filter::is_confined;
-use crate::sys::{call, number};
 use core::slice;
 use core::sync::atomic::Ordering;
 use timewise_abi::paths::{HANDLER, POISON, Waiting};
-use timewise_abi::thread::{Registers, ThreadArea, state};
-
-/// Bytes at the end of a thread area that are made inaccessible.
-const GUARD: u64 = 0x1000;
+use timewise_abi::thread::{Registers, ThreadArea};
 
 /// Further below a stack pointer than this is another stack.
 const STACK: u64 = 8 << 20;
@@ -49,7 +45,7 @@ pub fn take(process: &Process, area: &mut ThreadArea, is_it: impl Fn(&Waiting) -
 /// A call keeps the register, with its return address at `slot`.
 pub fn keep(process: &Process, area: &mut ThreadArea, slot: u64, site: u32) {
     let Some(paths) = &process.paths else { return };
-    let end = area.this + process.shared.header().thread_area_size - GUARD;
+    let end = guard::begins(process, area);
     if area.path_top + 2 * size_of::<Waiting>() as u64 > end {
         drop_all(paths, area);
     }
@@ -86,17 +82,10 @@ pub fn land_below(process: &Process, area: &mut ThreadArea, stack: u64) {
     area.path = POISON.into();
 }
 
-/// A thread takes its first step at an address.
-pub fn begin(process: &Process, area: &mut ThreadArea, address: u64) {
-    piece::begin(process, area, address);
-}
-
 /// Makes the end of the room for calls that wait inaccessible, so that too many of them are noticed.
 pub fn limit(process: &Process, area: &ThreadArea) {
-    if process.paths.is_some() && !is_confined() {
-        let guard = area.this + process.shared.header().thread_area_size - GUARD;
-        // SAFETY: nothing but such calls lies there, and the handler knows what a fault there means.
-        let _ = unsafe { call(number::MPROTECT, [guard, GUARD, 0, 0, 0, 0]) };
+    if process.paths.is_some() {
+        guard::raise(process, area);
     }
 }
 
@@ -108,11 +97,10 @@ pub fn is_overflow(
     address: u64,
     registers: &mut Registers,
 ) -> bool {
-    let end = area.this + process.shared.header().thread_area_size;
-    let Some(paths) = process.paths.as_ref().filter(|_| (end - GUARD..end).contains(&address)) else {
+    let Some(paths) = process.paths.as_ref().filter(|_| guard::holds(process, area, address)) else {
         return false;
     };
-    area.path_top = end - GUARD - size_of::<Waiting>() as u64;
+    area.path_top = guard::begins(process, area) - size_of::<Waiting>() as u64;
     drop_all(paths, area);
     registers.rcx = area.path_top;
     true
@@ -176,20 +164,8 @@ pub fn end(process: &Process, area: &mut ThreadArea, at: Option<u64>) {
 
 /// The process ends while other threads of it are in system calls.
 pub fn close_others(process: &Process, area: &ThreadArea) {
-    if process.paths.is_none() {
-        return;
-    }
-    let mut offset = process.record.latest_thread.load(Ordering::Acquire);
-    while offset != 0 {
-        // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
-        // process ends, both may write to its counters; neither leaves the area by that.
-        let other = unsafe { &mut *process.shared.thread(offset) };
-        let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
-        if in_call && other.this != area.this && other.sharing == 0 {
-            let from = other.position.load(Ordering::Relaxed);
-            end(process, other, behind(process, from));
-        }
-        offset = process.shared.previous_thread(offset);
+    if process.paths.is_some() {
+        process.each_in_system_call(area, |other, from| end(process, other, behind(process, from)));
     }
 }
 

@@ -13,14 +13,12 @@ mod events;
 mod piece;
 mod step;
 
-pub use events::{
-    begin, begin_handler, behind, close_others, end, end_handler, is_overflow, limit, place, settle,
-};
-pub use piece::{cross, finish, put, resume};
+pub use events::{begin_handler, behind, close_others, end, end_handler, is_overflow, limit, place, settle};
+pub use piece::{begin, cross, finish, put, resume};
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
-use crate::state::{AddressHasher, Process};
+use crate::state::{AddressHasher, Block, Process};
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use hashbrown::HashMap;
@@ -74,9 +72,8 @@ impl Paths {
         (1..instructions.len()).filter(cuts).collect()
     }
 
-    /// What is to be done on a way of a kind from the end of a block, behind its last byte, to an address. A return
-    /// discards so many bytes of the stack.
-    fn steps(&self, space: &AddressSpace, kind: u16, (end, to): (u64, u64), discard: u16) -> Vec<Step> {
+    /// What is to be done on a way of a kind from the end of a block, behind its last byte, to an address.
+    fn steps(&self, space: &AddressSpace, kind: u16, (end, to): (u64, u64), block: &Block) -> Vec<Step> {
         let mut steps = Vec::new();
         let from = space.place_in_file(end - 1).map(|(file, last)| (file, last + 1));
         let goal = space.place_in_file(to);
@@ -102,7 +99,7 @@ impl Paths {
         if kind == edge_kind::RETURN {
             if let Some(record) = coming(kind::RETURN) {
                 if record.site != NONE {
-                    steps.push(Step::Take { site: record.site, to, discard });
+                    steps.push(Step::Take { site: record.site, to, discard: block.discards() });
                 }
                 self.add(&mut steps, record);
                 return steps;
@@ -183,10 +180,5 @@ pub fn steps(process: &Process, from: u32, kind: u16, to: u64) -> Vec<Step> {
         return Vec::new();
     }
     let block = &process.blocks[from as usize];
-    // `ret` with an operand ends in it.
-    let discard = match block.code() {
-        [.., 0xc2, low, high] if kind == edge_kind::RETURN => u16::from_le_bytes([*low, *high]),
-        _ => 0,
-    };
-    paths.steps(&process.space, kind, (block.end() + 1, to), discard)
+    paths.steps(&process.space, kind, (block.end() + 1, to), block)
 }

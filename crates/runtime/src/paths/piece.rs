@@ -1,12 +1,13 @@
 //! All that is done on one way from a block to another: in translated code, in the runtime, and in part in each.
 
 use super::step::{Counting, Extent, Step};
-use super::{POISONED, events, steps};
+use super::{events, steps};
 use crate::emit::Code;
 use crate::state::{Exit, Process};
 use alloc::vec::Vec;
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
+use timewise_abi::paths::POISON;
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_isa::FlagSet;
 
@@ -77,10 +78,7 @@ pub fn carry_out(process: &Process, area: &mut ThreadArea, steps: impl Iterator<
 /// A path begins at an address.
 pub fn begin(process: &Process, area: &mut ThreadArea, to: u64) {
     let Some(paths) = &process.paths else { return };
-    area.path = match POISONED {
-        Step::Op(op) => op.value.into(),
-        _ => area.path,
-    };
+    area.path = POISON.into();
     let entering = paths.entering(&process.space, to);
     carry_out(process, area, entering.into_iter(), 0);
 }

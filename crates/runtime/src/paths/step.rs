@@ -6,14 +6,10 @@
 use super::Paths;
 use crate::emit::Borrowed::{self, Rax, Rcx, Rdx};
 use crate::emit::{Code, gs, spill_slot};
-use crate::entry::vector;
-use crate::indirect::{RCX_SLOT, RDX_SLOT};
+use crate::indirect::{RAX_SLOT, RCX_SLOT, RDX_SLOT};
 use timewise_abi::paths::{HANDLER, Op, Waiting, op, table};
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_isa::FlagSet;
-
-/// Spill slot of the third register that is borrowed; the others are an indirect branch's.
-const RAX_SLOT: u32 = 4;
 
 /// Bytes of the code that keeps a register.
 const SAVE: usize = 9;
@@ -86,7 +82,7 @@ impl Step {
             Step::Keep(site) => keep(code, site),
             Step::Take { discard, .. } => take(code, exit, discard),
             Step::Land(_) => {
-                leave(code, exit);
+                code.leave(exit);
                 (code.bytes.len(), 0)
             }
         };
@@ -102,11 +98,6 @@ fn give_back(code: &mut Code, count: usize) {
     BORROWED[..count].iter().rev().for_each(|&(register, slot)| code.load(register, slot));
 }
 
-fn leave(code: &mut Code, exit: u32) {
-    code.store_number(gs!(exit), exit);
-    code.jump_through(vector::EXIT);
-}
-
 /// An operation: where it is done, and how many registers it borrows.
 fn emit_op(code: &mut Code, op: Op, live: FlagSet) -> (usize, u8) {
     let is_free = !live.intersects(FlagSet::ALL);
@@ -118,15 +109,12 @@ fn emit_op(code: &mut Code, op: Op, live: FlagSet) -> (usize, u8) {
             (code.bytes.len(), 0)
         }
         op::ADD if is_free => {
-            code.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]); // add qword gs:[path], value
-            code.raw32(PATH);
-            code.raw32(op.value as u32);
+            code.add_number(PATH, op.value);
             (code.bytes.len(), 0)
         }
         op::ADD => add(code, PATH, op.value),
         op::INCREMENT if !live.intersects(FlagSet::WRITTEN_BY_INC) => {
-            code.raw(&[0x65, 0x48, 0xff, 0x04, 0x25]); // inc qword gs:[place]
-            code.raw32(op.place);
+            code.increment(op.place);
             (code.bytes.len(), 0)
         }
         op::INCREMENT => add(code, op.place, 1),
@@ -314,7 +302,7 @@ fn take(code: &mut Code, exit: u32, discard: u16) -> (usize, u8) {
     code.raw(&[0xe3, 0]); // jrcxz over the way out
     let over = code.bytes.len() - 1;
     give_back(code, 2);
-    leave(code, exit);
+    code.leave(exit);
     fix_short(code, over);
     code.raw(&[0x48, 0x63, 0x4a, REGISTER]); // movsxd rcx, dword [rdx+register]
     code.store(PATH, Rcx);

@@ -58,6 +58,14 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin, regis
     }
 }
 
+/// The thread does not go on: it is `origin` where the program's registers say, and all its calls and paths end there.
+pub fn end_there(process: &mut Process, area: &mut ThreadArea, origin: Origin, registers: &Registers) {
+    leave(process, area, origin, registers);
+    calls::end(process, area, (registers.rip, registers.rsp));
+    let at = paths::place(process, (origin.from, origin.executed), registers.rip);
+    paths::end(process, area, at);
+}
+
 /// The program's own handler runs. The thread was at `at`, or outside.
 fn handle(
     process: &mut Process,

@@ -3,9 +3,7 @@
 use super::deliver;
 use super::receive::in_call;
 use super::recover::recover;
-use crate::calls;
 use crate::entry::{self, Own};
-use crate::paths;
 use crate::state::Process;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{ThreadArea, state};
@@ -38,10 +36,7 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea) -> bool {
         Some(place) => in_call(process, area, &mut registers, place),
         None => recover(process, area, &mut registers),
     };
-    deliver::leave(process, area, origin, &registers);
-    calls::end(process, area, (registers.rip, registers.rsp));
-    let at = paths::place(process, (origin.from, origin.executed), registers.rip);
-    paths::end(process, area, at);
+    deliver::end_there(process, area, origin, &registers);
     area.registers = registers;
     area.state.store(state::STOPPED, Ordering::Release);
     resuming

@@ -134,10 +134,7 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
             None => recover(process, area, &mut frame.registers),
         };
         if stops {
-            deliver::leave(process, area, origin, &frame.registers);
-            calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
-            let at = paths::place(process, (origin.from, origin.executed), frame.registers.rip);
-            paths::end(process, area, at);
+            deliver::end_there(process, area, origin, &frame.registers);
             area.state.store(state::STOPPED, Ordering::Release);
             return None;
         }
