@@ -50,7 +50,7 @@ pub struct ProcessRecord {
 pub struct Unlisted {
     /// Where the file would begin if it were mapped from its beginning on.
     pub origin: AtomicU64,
-    /// Offset in the file of the rows, in order of where functions begin.
+    /// Offset in the shared file of the [`Row`]s, in order of where functions begin.
     pub rows: AtomicU64,
     /// How many; 0 for none.
     pub count: AtomicU64,

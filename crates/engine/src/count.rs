@@ -65,7 +65,7 @@ pub struct Options {
     pub calls: bool,
     /// Find out how long translation takes. The program must not forbid itself to read the time stamp counter.
     pub time_translation: bool,
-    /// Count paths as this says.
+    /// Count paths as this says, and no costs of calls.
     pub paths: Option<Arc<Instrumentation>>,
     /// Keep how much of each block was executed in every so many instructions of each thread.
     pub intervals: Option<u64>,
@@ -159,7 +159,9 @@ fn run(
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
-        let arena = Arena::new(&payload, options.calls, recording.plan(), options.paths.as_deref())?;
+        // The paths of functions that wait stand where open calls would.
+        let calls = options.calls && options.paths.is_none();
+        let arena = Arena::new(&payload, calls, recording.plan(), options.paths.as_deref())?;
         let times = &arena.shared().header().times_translation;
         times.store(options.time_translation.into(), Ordering::Relaxed);
         inject(&arena, &payload, stopped.pid(), 0)?;

@@ -12,10 +12,11 @@ use timewise_abi::process::Row;
 use timewise_image::Image;
 use timewise_target::maps::Mapped;
 
-/// A file and where it begins, as nothing else tells it from its successors.
-type Identity = [u64; 5];
+/// What tells a file from others and from what it was before: device, number, size and time of the last change. And
+/// where in it the code begins that is mapped.
+type Identity = (u64, u64, u64, (i64, i64), u64);
 
-/// What was laid down, where, and how many rows it has.
+/// By file, where its rows were laid down and how many they are: once, however often the file is executed.
 #[derive(Debug, Default)]
 pub struct LaidDown(Mutex<HashMap<Identity, [u64; 2]>>);
 
@@ -26,9 +27,10 @@ pub struct LaidDown(Mutex<HashMap<Identity, [u64; 2]>>);
 pub fn tell(arena: &Arena, process: u64, pid: i32, mappings: &[Mapped]) -> Result<(), CountError> {
     let path = format!("/proc/{pid}/exe");
     let Ok(file) = fs::metadata(&path) else { return Ok(()) };
+    // Some file systems name another device in mappings than here.
     let Some(mapped) = mappings.iter().find(|mapped| mapped.inode == file.ino()) else { return Ok(()) };
-    let changed = file.mtime() as u64 ^ (file.mtime_nsec() as u64) << 34;
-    let identity = [file.dev(), file.ino(), file.size(), changed, mapped.file_offset];
+    let changed = (file.mtime(), file.mtime_nsec());
+    let identity = (file.dev(), file.ino(), file.size(), changed, mapped.file_offset);
     let mut laid_down = arena.laid_down().0.lock().unwrap_or_else(PoisonError::into_inner);
     let [rows, count] = match laid_down.get(&identity) {
         Some(&known) => known,

@@ -8,7 +8,7 @@ use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::{self, COUNTERS, Frame};
 
 /// No thread counts this far: it would take years.
-const LARGEST_COUNT: u64 = 1 << 56;
+pub const LARGEST_COUNT: u64 = 1 << 56;
 
 /// Nor does one make so many calls in an hour, and as many as there can be threads are not too many for a profile.
 const MOST_LOST_CALLS: u64 = 1 << 43;

@@ -13,7 +13,7 @@ mod log;
 #[cfg(test)]
 mod scribbled;
 
-pub use area::Area;
+pub use area::{Area, LARGEST_COUNT};
 pub use claims::Claims;
 pub use image::{Image, Images};
 

@@ -2,10 +2,8 @@
 
 use super::table;
 use crate::arena::Arena;
+use crate::harvest::LARGEST_COUNT;
 use std::collections::HashMap;
-
-/// No thread counts this far: it would take years.
-const LARGEST_COUNT: u64 = 1 << 56;
 
 /// Counts of paths, of all threads and processes together, by where their counters lie.
 #[derive(Clone, Debug, Default)]

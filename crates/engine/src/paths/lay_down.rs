@@ -58,24 +58,15 @@ pub fn lay_down(instrumentation: &Instrumentation, offset: u64, counters: u64) -
         });
     }
     records.sort_unstable();
-    let moves = |op: &&Op| !matches!(op.kind, op::SET | op::ADD);
-    let placed = |op: &Op| Op { place: op.place + if moves(&op) { counters as u32 } else { 0 }, ..*op };
+    let has_counter = |op: &Op| !matches!(op.kind, op::SET | op::ADD);
+    let placed = |op: &Op| Op { place: op.place + if has_counter(op) { counters as u32 } else { 0 }, ..*op };
     let ops: Vec<Op> = instrumentation.ops.iter().map(placed).collect();
     let mut bytes = vec![0; size_of::<Plan>()];
     let mut plan = Plan { counters, waiting: counters + size, ..Plan::default() };
     plan.records = append(&mut bytes, offset, &records);
     plan.ops = append(&mut bytes, offset, &ops);
     plan.sites = append(&mut bytes, offset, &instrumentation.sites);
-    bytes[..size_of::<Plan>()].copy_from_slice(&words(&[
-        plan.records[0],
-        plan.records[1],
-        plan.ops[0],
-        plan.ops[1],
-        plan.sites[0],
-        plan.sites[1],
-        plan.counters,
-        plan.waiting,
-    ]));
+    bytes[..size_of::<Plan>()].copy_from_slice(&plan.bytes());
     let tables = instrumentation.tables.clone();
     Laid { bytes, counters: counters..counters + size, tables }
 }
@@ -88,10 +79,17 @@ fn file(instrumentation: &Instrumentation, module: ModuleId) -> Option<(u64, Hea
     (headers.build_id == module.build_id).then(|| (name(&module.path), headers))
 }
 
-/// Something of which the plan holds many.
+/// The plan, or something of which it holds many.
 trait Item: Copy {
     /// Its bytes, as the runtime reads them.
     fn bytes(&self) -> Vec<u8>;
+}
+
+impl Item for Plan {
+    fn bytes(&self) -> Vec<u8> {
+        let Plan { records, ops, sites, counters, waiting } = *self;
+        words(&[records, ops, sites, [counters, waiting]].concat())
+    }
 }
 
 impl Item for Record {
@@ -142,5 +140,8 @@ mod tests {
         assert_eq!(record[32..36], 5_u32.to_le_bytes());
         assert_eq!((op.len(), site.len()), (size_of::<Op>(), size_of::<Site>()));
         assert_eq!(op[8..12], (-3_i32).to_le_bytes());
+        let plan = Plan { records: [1, 2], ops: [3, 4], sites: [5, 6], counters: 7, waiting: 8 };
+        let numbers: Vec<u8> = (1..9_u64).flat_map(u64::to_le_bytes).collect();
+        assert_eq!((plan.bytes().len(), plan.bytes()), (size_of::<Plan>(), numbers));
     }
 }
