@@ -109,7 +109,6 @@ impl Image {
         (&self.contents).read_bytes_at(start, length).ok()
     }
 
-    /// The library's view of it. Its headers were read once, so this does not fail.
     /// Functions that no sorted table (`.eh_frame_hdr`) lists, though each is described (`.eh_frame`), as in static
     /// programs: where they begin and where their descriptions lie, by link-time address, in order. None if there is
     /// a table.
@@ -122,6 +121,7 @@ impl Image {
         descriptions::places(&elf)
     }
 
+    /// The library's view of it. Its headers were read once, so this does not fail.
     pub(crate) fn elf(&self) -> Option<Elf<'_>> {
         Elf::parse(&self.contents).ok()
     }

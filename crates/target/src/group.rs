@@ -100,11 +100,8 @@ impl Group {
 
     /// A thread that does not stand, and not because it waits for a processor, unless that counts as well.
     fn stuck(&self, crowded_too: bool) -> Option<i32> {
-        let is_stuck = |member: &&Member| {
-            let awaits_processor =
-                || Status::of_thread(self.pid, member.tid).is_some_and(|status| status.running);
-            !member.stands && (crowded_too || !awaits_processor())
-        };
+        let is_stuck =
+            |member: &&Member| !member.stands && (crowded_too || !awaits_processor(self.pid, member.tid));
         self.members.iter().find(is_stuck).map(|member| member.tid)
     }
 

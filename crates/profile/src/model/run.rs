@@ -17,13 +17,14 @@ pub enum RunKind {
 }
 
 /// How a program or process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// Returned or called `exit` with this status.
     Code(i32),
     /// Ended by this signal.
     Signal(i32),
     /// Still running when collection stopped, or its end was not seen.
+    #[default]
     Unknown,
 }
 
