@@ -1,8 +1,6 @@
 //! Cycle stacks of a whole program in the categories of paper A, figure A.7.
 
-use std::collections::BTreeMap;
-
-use crate::{Component, Parts, Stacks, State, Units};
+use crate::{Parts, State};
 
 /// What an instruction does, as far as it tells why it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,39 +69,6 @@ impl Category {
             Self::MiscFlush => "misc. flush",
         }
     }
-
-    /// The name as a field for programs.
-    pub fn identifier(self) -> &'static str {
-        match self {
-            Self::Execution => "execution",
-            Self::AluStall => "alu_stall",
-            Self::LoadStall => "load_stall",
-            Self::StoreStall => "store_stall",
-            Self::FrontEnd => "front_end",
-            Self::Mispredict => "mispredict",
-            Self::MiscFlush => "misc_flush",
-        }
-    }
-}
-
-/// Cycles by unit and category; components of which the state is not known are left out. `kind` tells
-/// what a static instruction does.
-pub fn by_category(
-    stacks: &Stacks,
-    units: &Units,
-    kind: impl Fn(u32) -> Kind,
-) -> BTreeMap<(u32, Category), Parts> {
-    let mut sums = BTreeMap::new();
-    for (instruction, component, parts) in stacks.iter() {
-        if let Some(category) = categorise(component, kind(instruction)) {
-            *sums.entry((units.of(instruction), category)).or_default() += parts;
-        }
-    }
-    sums
-}
-
-fn categorise(component: Component, kind: Kind) -> Option<Category> {
-    component.state().map(|state| Category::of(state, kind))
 }
 
 /// What a program mostly does (paper A, section 4).
@@ -134,27 +99,20 @@ impl Class {
 
 #[cfg(test)]
 mod tests {
-    use timewise_trace::Psv;
-
-    use super::{Category, Class, Kind, by_category};
-    use crate::{Component, Parts, Stacks, State, Units};
+    use super::{Category, Class, Kind};
+    use crate::{Parts, State};
 
     #[test]
     fn stalls_are_of_the_kind_that_waits() {
-        let mut stacks = Stacks::default();
-        for (instruction, state, cycles) in
-            [(0, State::Computing, 4), (0, State::Stalled, 3), (1, State::Stalled, 2), (1, State::Drained, 1)]
-        {
-            stacks.add(instruction, Component::new(state, Psv::BASE), Parts::cycles(cycles));
+        for (state, kind, name) in [
+            (State::Computing, Kind::Load, "execution"),
+            (State::Stalled, Kind::Load, "load stall"),
+            (State::Stalled, Kind::Store, "store stall"),
+            (State::Stalled, Kind::Other, "ALU stall"),
+            (State::Drained, Kind::Store, "front end"),
+        ] {
+            assert_eq!(Category::of(state, kind).name(), name);
         }
-        let kind = |instruction| if instruction == 0 { Kind::Load } else { Kind::Store };
-        let sums = by_category(&stacks, &Units::Whole, kind);
-        let cycles: Vec<_> =
-            sums.into_iter().map(|((_, category), parts)| (category.name(), parts.as_cycles())).collect();
-        assert_eq!(
-            cycles,
-            [("execution", 4.0), ("load stall", 3.0), ("store stall", 2.0), ("front end", 1.0)]
-        );
     }
 
     #[test]
