@@ -103,9 +103,9 @@ impl Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let place = arguments.output.as_ref().or(arguments.profile.as_ref());
-    let place = std::path::absolute(place.map_or(Path::new(DEFAULT_FILE), PathBuf::as_path))?;
-    let output = Output::new(place, arguments.quiet);
+    let named = arguments.output.as_ref().or(arguments.profile.as_ref());
+    let named = named.map_or(Path::new(DEFAULT_FILE), PathBuf::as_path);
+    let output = Output::new(std::path::absolute(named)?, arguments.quiet);
     output.begin()?;
     let json = arguments.json.as_ref().map(std::path::absolute).transpose()?;
     if let Some(json) = &json {
@@ -141,9 +141,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         profile = whole;
     }
     profile.save(&output.path)?;
-    let name = arguments.output.as_ref().or(arguments.profile.as_ref());
-    let name = name.map_or(DEFAULT_FILE.into(), |name| name.to_string_lossy());
-    say(format_args!("saved as {}", visible(&name)));
+    say(format_args!("saved as {}", visible(&named.to_string_lossy())));
     Ok(exit)
 }
 

@@ -7,7 +7,7 @@ use timewise_paths::{Path, Plan, Program, Tally};
 use timewise_profile::{Exit, PathCount};
 
 /// What came of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// All paths that were taken, most executed blocks first.
     pub paths: Vec<PathCount>,
@@ -31,24 +31,6 @@ pub struct Found {
     pub exit: Exit,
     /// What a reader must know.
     pub warnings: Vec<String>,
-}
-
-impl Default for Found {
-    fn default() -> Found {
-        Found {
-            paths: Vec::new(),
-            routines: 0,
-            apart: 0,
-            counted: 0,
-            bounded: 0,
-            cold: 0,
-            strayed: 0,
-            definite: None,
-            elapsed: Duration::ZERO,
-            exit: Exit::Unknown,
-            warnings: Vec::new(),
-        }
-    }
 }
 
 impl Found {

@@ -1,6 +1,7 @@
 //! From what cores did to rows of a profile.
 
 use super::cores::Done;
+use crate::twice::Fingerprint;
 use std::collections::BTreeMap;
 use timewise_attribution::{Parts, State};
 use timewise_core_model::Processor;
@@ -60,9 +61,9 @@ fn stored(state: State) -> CommitState {
 /// 64-bit FNV-1a of all that describes the core, and of the program's version: another one may know other cores.
 fn hash(processor: &Processor) -> u64 {
     let text = format!("{} {processor:?}", env!("CARGO_PKG_VERSION"));
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.add(text.as_bytes());
+    fingerprint.hash
 }
 
 /// Adds a simulated run to the profile that it repeats. Exact counts that are there already stay as they are.

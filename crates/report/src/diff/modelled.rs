@@ -6,7 +6,7 @@ use super::shares::signed;
 use crate::code_text::CodeText;
 use crate::labels::file_name;
 use crate::number::{count, duration};
-use crate::simulated::{Reason, reasons};
+use crate::simulated::{Reason, Sums, reasons};
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
@@ -207,7 +207,7 @@ pub struct Document {
     base_cycles: f64,
     test_cycles: f64,
     /// By how many cycles each category grew.
-    categories: BTreeMap<&'static str, f64>,
+    categories: Sums,
     base_system_calls: u64,
     test_system_calls: u64,
     rows: Vec<Fields>,
@@ -223,7 +223,7 @@ struct Fields {
     text: Option<String>,
     base_cycles: f64,
     test_cycles: f64,
-    categories: BTreeMap<&'static str, f64>,
+    categories: Sums,
 }
 
 /// The same for programs, of rows that changed; `None` unless both sides were simulated alike.
@@ -256,6 +256,6 @@ fn fields(row: Described) -> Option<Fields> {
     })
 }
 
-fn grown(change: &ModelledChange) -> BTreeMap<&'static str, f64> {
-    Category::ALL.into_iter().map(|category| (category.identifier(), change.of(category))).collect()
+fn grown(change: &ModelledChange) -> Sums {
+    Sums::by(|category| change.of(category))
 }

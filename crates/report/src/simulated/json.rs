@@ -34,7 +34,7 @@ struct Document<'a> {
 
 /// Cycles by category.
 #[derive(Serialize)]
-pub(super) struct Sums {
+pub struct Sums {
     execution: f64,
     alu_stall: f64,
     load_stall: f64,
@@ -46,7 +46,11 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn of(cost: &ModelledCost) -> Sums {
-        let cycles = |category| cost.of(category).as_cycles();
+        Sums::by(|category| cost.of(category).as_cycles())
+    }
+
+    /// Of each category what `cycles` says.
+    pub fn by(cycles: impl Fn(Category) -> f64) -> Sums {
         Sums {
             execution: cycles(Category::Execution),
             alu_stall: cycles(Category::AluStall),

@@ -14,7 +14,7 @@ mod words;
 pub use accuracy::accuracy;
 pub use bars::bar;
 pub use csv::csv;
-pub use json::{SCHEMA, json};
+pub use json::{SCHEMA, Sums, json};
 pub use rows::{Row, rows, tells};
 pub use screen::{listing, text};
 pub use why::{Reason, reasons, why};
