@@ -5,11 +5,12 @@
 //! it ends as that run ended. FILE gets a line for each run, of the configuration and the program's CPU time in
 //! seconds, and one with `definite` before the configuration for the share of the flow that is attributed to the paths
 //! that it took; that is known for sure where each run does the same.
+
+mod repeated;
+
+use repeated::{Repeated, rewind, status};
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::File;
-use std::io::{Seek, stdin};
-use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use timewise_engine::paths::PathCounts;
@@ -17,18 +18,8 @@ use timewise_engine::{Counted, Options};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
 use timewise_paths::{Instruments, Limits, Method, Program};
-use timewise_target::launch::Launch;
 
 type Fault = Box<dyn std::error::Error>;
-
-/// PP and the configurations of TPP that the paper compares it with (tables 2 and 3).
-const METHODS: [(&str, Method); 5] = [
-    ("PP", Method::All),
-    ("TPP(1,1)", Method::Targeted { cold: 1, disconnect: 1 }),
-    ("TPP(5,5)", Method::Targeted { cold: 5, disconnect: 5 }),
-    ("TPP(10,10)", Method::Targeted { cold: 10, disconnect: 10 }),
-    ("TPP(5,15)", Method::USUAL),
-];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -48,24 +39,17 @@ fn main() -> ExitCode {
 }
 
 fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>) -> Result<u8, Fault> {
-    let launch = || {
-        let mut launch = Launch::new(program.clone());
-        launch.arguments = arguments.clone();
-        launch.randomise_addresses = false;
-        launch
-    };
+    let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
-    let first = timewise_engine::count(launch(), &options)?;
+    let first = timewise_engine::count(repeated.launch(), &options)?;
     let analysis = Analysis::new(&first.profile, None);
     let graphs = Program::new(&analysis);
-    let plans: Vec<(&str, Instruments)> = METHODS
+    let plans: Vec<(&str, Instruments)> = Method::COMPARED
         .iter()
         .map(|&(name, method)| (name, Instruments::new(&graphs, &first.profile, method, Limits::default())))
         .collect();
     let again = |paths: Option<&Instruments>| -> Result<(Counted, f64), Fault> {
-        rewind()?;
-        let mut again = launch();
-        (again.stdout, again.stderr) = (Stdio::null(), Stdio::null());
+        let again = repeated.again()?;
         let paths = paths.map(|paths| Arc::new(paths.instrumentation.clone()));
         let before = children_cpu();
         let counted = timewise_engine::count(again, &Options { paths, ..options.clone() })?;
@@ -79,8 +63,8 @@ fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>
     for round in 0..rounds {
         rewind()?;
         let before = children_cpu();
-        let mut native = Command::new(&program);
-        native.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        let mut native = Command::new(&repeated.program);
+        native.args(&repeated.arguments).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         writeln!(out, "native {}", children_cpu() - before)?;
         writeln!(out, "edges {}", again(None)?.1)?;
         let mut truth = None;
@@ -96,18 +80,7 @@ fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>
         }
     }
     std::fs::write(file, out)?;
-    let status = first.ended.wait_status;
-    Ok(if libc::WIFEXITED(status) {
-        libc::WEXITSTATUS(status) as u8
-    } else {
-        128 + libc::WTERMSIG(status) as u8
-    })
-}
-
-/// Standard input from its start; what is not a file has nothing more to give.
-fn rewind() -> std::io::Result<()> {
-    _ = File::from(stdin().as_fd().try_clone_to_owned()?).rewind();
-    Ok(())
+    Ok(status(first.profile.runs[0].exit))
 }
 
 /// CPU time of all programs that have ended, seconds.

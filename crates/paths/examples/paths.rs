@@ -4,12 +4,13 @@
 //! For `cargo xtask check paths` and `cargo xtask bench paths`: what the first run prints is all that is printed, and
 //! it ends as the program ended. FILE gets lines of a name and a number each, with the configuration before the name
 //! where it is of one.
+
+mod repeated;
+
+use repeated::{Repeated, status};
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::File;
-use std::io::{Seek, stdin};
-use std::os::fd::AsFd;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use timewise_engine::streams::Windows;
 use timewise_engine::{Counted, Options};
@@ -17,16 +18,6 @@ use timewise_flow::{Analysis, Code, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
 use timewise_paths::{Cfg, Executed, Feed, Instruments, Limits, Method, PathProfile, Program, Store, Walker};
 use timewise_profile::{Module, ModuleId, Place};
-use timewise_target::launch::Launch;
-
-/// PP and the configurations of TPP that the paper compares it with (tables 2 and 3).
-const METHODS: [(&str, Method); 5] = [
-    ("PP", Method::All),
-    ("TPP(1,1)", Method::Targeted { cold: 1, disconnect: 1 }),
-    ("TPP(5,5)", Method::Targeted { cold: 5, disconnect: 5 }),
-    ("TPP(10,10)", Method::Targeted { cold: 10, disconnect: 10 }),
-    ("TPP(5,15)", Method::USUAL),
-];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -48,33 +39,21 @@ fn run(
     program: OsString,
     arguments: Vec<OsString>,
 ) -> Result<u8, Box<dyn std::error::Error>> {
-    let launch = || {
-        let mut launch = Launch::new(program.clone());
-        launch.arguments = arguments.clone();
-        launch.randomise_addresses = false;
-        launch
-    };
+    let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
-    let status = timewise_engine::count(launch(), &options)?.ended.wait_status;
-    // Where a program writes to may be another way to it.
-    let silent = || {
-        // What is not a file has nothing more to give.
-        _ = File::from(stdin().as_fd().try_clone_to_owned()?).rewind();
-        let mut again = launch();
-        (again.stdout, again.stderr) = (Stdio::null(), Stdio::null());
-        Ok::<Launch, std::io::Error>(again)
-    };
-    let profile = timewise_engine::count(silent()?, &options)?.profile;
+    let first = timewise_engine::count(repeated.launch(), &options)?;
+    let profile = timewise_engine::count(repeated.again()?, &options)?.profile;
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
-    let plan =
-        |graph: &Cfg| METHODS.iter().map(|(_, method)| method.plan(graph, Limits::default())).collect();
+    let plan = |graph: &Cfg| {
+        Method::COMPARED.iter().map(|(_, method)| method.plan(graph, Limits::default())).collect()
+    };
     let mut walker = Walker::new(&graphs, |routine| plan(&graphs.graphs[routine.index()]));
     let mut feed = Feed::new(&analysis);
     let windows = Windows { memory: false, ..Windows::ALL };
     let mut senseless = 0u64;
     let begun = std::time::Instant::now();
-    let (_, is_whole) = timewise_engine::stream(silent()?.stopped()?, &options, windows, |chunk| {
+    let (_, is_whole) = timewise_engine::stream(repeated.again()?.stopped()?, &options, windows, |chunk| {
         senseless += u64::from(!feed.chunk(chunk, &mut walker));
     })?;
     walker.finish();
@@ -84,19 +63,15 @@ fn run(
     writeln!(out, "whole {}", u64::from(is_whole && senseless == 0))?;
     writeln!(out, "strayed {}", walker.strayed)?;
     tell(&mut out, &graphs, &walker)?;
-    for (name, method) in METHODS {
+    for (name, method) in Method::COMPARED {
         let instruments = Instruments::new(&graphs, &profile, method, Limits::default());
         let paths = Some(Arc::new(instruments.instrumentation.clone()));
-        let counted = timewise_engine::count(silent()?, &Options { paths, ..options.clone() })?;
+        let counted = timewise_engine::count(repeated.again()?, &Options { paths, ..options.clone() })?;
         let executions = Executions::of(&counted, &profile.modules);
         tell_inside(&mut out, name, &graphs, &walker, (&instruments, &counted, &executions))?;
     }
     std::fs::write(file, out)?;
-    Ok(if libc::WIFEXITED(status) {
-        libc::WEXITSTATUS(status) as u8
-    } else {
-        128 + libc::WTERMSIG(status) as u8
-    })
+    Ok(status(first.profile.runs[0].exit))
 }
 
 /// What counters in the program found out in a run of their own, compared with what the same plan finds out along the
@@ -108,7 +83,7 @@ fn tell_inside(
     walker: &Walker,
     (instruments, counted, executions): (&Instruments, &Counted, &Executions),
 ) -> std::fmt::Result {
-    let method = METHODS.iter().position(|(known, _)| *known == name).unwrap_or(0);
+    let method = Method::COMPARED.iter().position(|(known, _)| *known == name).unwrap_or(0);
     let (mut compared, mut wrong, mut senseless, mut apart, mut unequal) = (0u64, 0u64, 0u64, 0u64, 0u64);
     for (routine, of) in (0..).map(RoutineId).zip(walker.routines()) {
         let truth = of.truth.profile();
@@ -200,7 +175,7 @@ fn unequal_blocks(graphs: &Program, routine: RoutineId, truth: &PathProfile) -> 
 }
 
 fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result {
-    let mut sums: [Sum; METHODS.len()] = Default::default();
+    let mut sums: [Sum; Method::COMPARED.len()] = Default::default();
     let (mut routines, mut paths, mut unequal) = (0u64, 0u64, 0u64);
     for (number, (graph, of)) in (0..).zip(graphs.graphs.iter().zip(walker.routines())) {
         let truth = of.truth.profile();
@@ -226,7 +201,7 @@ fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result
     writeln!(out, "routines {routines}")?;
     writeln!(out, "paths {paths}")?;
     writeln!(out, "unequal {unequal}")?;
-    for ((name, _), sum) in METHODS.iter().zip(sums) {
+    for ((name, _), sum) in Method::COMPARED.iter().zip(sums) {
         let Executed { adds, sets, array_counts, hash_counts, cold_counts } = sum.executed;
         writeln!(out, "{name} definite {:.6}", sum.accuracy.definite())?;
         writeln!(out, "{name} over {:.6}", sum.accuracy.over as f64 / sum.accuracy.flow as f64)?;

@@ -23,6 +23,15 @@ impl Method {
     /// TPP(5, 15), which the paper finds to be a good choice (section 5.1).
     pub const USUAL: Method = Method::Targeted { cold: 5, disconnect: 15 };
 
+    /// PP and the configurations of TPP that the paper compares it with (tables 2 and 3), by name.
+    pub const COMPARED: [(&'static str, Method); 5] = [
+        ("PP", Method::All),
+        ("TPP(1,1)", Method::Targeted { cold: 1, disconnect: 1 }),
+        ("TPP(5,5)", Method::Targeted { cold: 5, disconnect: 5 }),
+        ("TPP(10,10)", Method::Targeted { cold: 10, disconnect: 10 }),
+        ("TPP(5,15)", Method::USUAL),
+    ];
+
     /// The plan for a routine.
     pub fn plan(self, cfg: &Cfg, limits: Limits) -> Plan {
         let back = back_edges(cfg);
