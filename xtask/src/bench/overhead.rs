@@ -90,10 +90,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
-    let mut workloads = suite::select(root, &options.names)?;
-    if options.names.is_empty() {
-        workloads.retain(Workload::is_single_threaded);
-    }
+    let workloads = suite::select_single_threaded(root, &options.names)?;
     let caption = format!(
         "CPU time against native at size {}, {} rounds of {} pairs of native and sampling, a count without calls and one \
          with them: median (upper 95 % bound); *calls* is counting with them against counting without",

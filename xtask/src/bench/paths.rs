@@ -6,7 +6,7 @@
 use super::statistics::{geomean, median};
 use super::table;
 use crate::counter::{build_example_of, target_folder};
-use crate::suite::{self, Expected, Size, Workload, execute};
+use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -64,10 +64,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let prefix = [program, report, rounds];
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
-    let mut workloads = suite::select(root, &options.names)?;
-    if options.names.is_empty() {
-        workloads.retain(Workload::is_single_threaded);
-    }
+    let workloads = suite::select_single_threaded(root, &options.names)?;
     let caption = format!(
         "CPU time of counting edges against native, and of counting paths against counting edges, at size {}: medians of \
          {} rounds; and the share of all flow that TPP attributes to the paths that it took",

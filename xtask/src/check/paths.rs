@@ -1,5 +1,6 @@
 //! `cargo xtask check paths`: of every function of a workload, the paths that PP counts are those that were taken,
-//! along the stream and by counters in the program, where TPP's counts are also those along the stream; and what TPP finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
+//! along the stream and by counters in the program, where TPP's counts are also those along the stream; and what TPP
+//! finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
 
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Expected, Size, execute};
@@ -89,10 +90,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let prefix = [&program, &file].map(|path| path.to_string_lossy().into_owned());
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
-    let mut workloads = suite::select(root, &options.names)?;
-    if options.names.is_empty() {
-        workloads.retain(suite::Workload::is_single_threaded);
-    }
+    let workloads = suite::select_single_threaded(root, &options.names)?;
     let (mut reports, mut faults) = (Vec::new(), Vec::new());
     for workload in &workloads {
         std::fs::write(&file, "")?;

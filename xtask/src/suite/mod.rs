@@ -67,6 +67,18 @@ pub fn select(root: &Path, names: &[String]) -> Result<Vec<Workload>> {
     names.iter().map(find).collect()
 }
 
+/// The same; without names those of one thread that are neither servers nor process trees.
+///
+/// # Errors
+/// If one is not in the list.
+pub fn select_single_threaded(root: &Path, names: &[String]) -> Result<Vec<Workload>> {
+    let mut workloads = select(root, names)?;
+    if names.is_empty() {
+        workloads.retain(Workload::is_single_threaded);
+    }
+    Ok(workloads)
+}
+
 /// Carries out the command.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use super::{fix_addresses, stops, torture};
 use crate::bench::table;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
-use crate::suite::{self, Size, Workload};
+use crate::suite::{self, Size};
 use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -100,8 +100,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }
-    let all = suite::select(root, &[])?.into_iter().filter(Workload::is_single_threaded);
-    let all: Vec<String> = all.map(|workload| workload.name).collect();
+    let all: Vec<String> =
+        suite::select_single_threaded(root, &[])?.into_iter().map(|workload| workload.name).collect();
     let subjects = match (options.small, options.names.is_empty()) {
         (true, _) => subject::small(root, &scratch)?,
         _ if options.all => subject::workloads(root, &all, options.size, options.limit)?,
@@ -154,10 +154,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     println!("{sums}");
     if let Some(file) = &options.into {
-        let size = match options.size {
-            Size::Test => "test",
-            Size::Train => "train",
-        };
+        let size = options.size.word();
         let caption = format!(
             "`--size {size} -F {frequency} --length {length} --confirm {confirm}`\n\n{}",
             sums.to_string().replace('\n', "; ")
