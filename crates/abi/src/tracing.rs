@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -37,8 +37,8 @@ pub const SLOTS: usize = 1024;
 /// Words of a slot's ring; a power of two.
 pub const RING_WORDS: usize = 1 << 16;
 
-/// Branches that one trace can hold: with its head it fits into half a ring.
-pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 3) as u32;
+/// Branches that one trace can hold: with its head and a mark it fits into half a ring.
+pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 4) as u32;
 
 /// Where in a slot the stack ends that the handler runs on.
 pub const STACK_END: u32 = 0x8000;
@@ -175,6 +175,8 @@ pub struct TraceSlot {
     pub sure: u64,
     /// Where that trace began; tracer.
     pub start: u64,
+    /// When, by the monotonic clock, nanoseconds, 0 if it cannot be asked; tracer.
+    pub time_ns: u64,
     /// What it takes of the processor; tracer.
     pub effort: Effort,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
@@ -209,16 +211,20 @@ pub struct Effort {
     pub lines: u64,
 }
 
-/// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, and its
-/// [`Effort`]. Branches have two words each.
-pub const HEAD_WORDS: u64 = 4;
+/// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, its
+/// [`Effort`], and when it began. Branches have two words each: where from and where to.
+pub const HEAD_WORDS: u64 = 5;
 
-/// The first word of a trace in a ring: how many branches follow.
+/// In the place of where a branch comes from: what follows was found later, at the time in the word behind. A thread
+/// may have waited for anything meanwhile.
+pub const TIME_MARK: u64 = 0;
+
+/// The first word of a trace in a ring: how many branches and marks follow.
 pub fn head_word(branches: u32, end: End) -> u64 {
     u64::from(branches) | (end as u64) << 32
 }
 
-/// The number of branches that a first word announces.
+/// The number of branches and marks that a first word announces.
 pub fn branches_of(head: u64) -> u32 {
     head as u32
 }

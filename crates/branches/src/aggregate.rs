@@ -2,8 +2,8 @@
 
 use crate::modules::Modules;
 use crate::pace::Pace;
+use crate::trace::Trace;
 use std::collections::HashMap;
-use timewise_abi::tracing::Effort;
 use timewise_profile::{Place, ProcessId, TakenBranch};
 
 /// A branch and the next one of the same trace: where from, where to, and where the next was taken from, 0 at
@@ -39,14 +39,26 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// Adds the branches of a trace, in order.
-    pub fn add(&mut self, effort: Effort, branches: &[[u64; 2]]) {
+    /// Adds the branches of a trace. All that was mapped before it must be known.
+    pub fn add(&mut self, trace: &Trace, modules: &Modules) {
         self.traces += 1;
-        self.branches += branches.len() as u64;
-        let once = Seen { times: 1, per_cycle: 1.0 / self.pace.cycles(effort, branches).max(1.0) };
-        for (number, &[from, to]) in branches.iter().enumerate() {
-            let next = branches.get(number + 1).map_or(0, |&[next, _]| next);
-            self.recent.entry([from, to, next]).or_default().add(once);
+        self.branches += trace.branches.len() as u64;
+        let cycles = self.pace.cycles(trace.effort, &trace.branches);
+        let once = Seen { times: 1, per_cycle: 1.0 / cycles.max(1.0) };
+        let mut timed = trace.timed().peekable();
+        while let Some((time, [from, to])) = timed.next() {
+            let next = timed.peek().copied();
+            if modules.is_current(time) {
+                let next = next.map_or(0, |(_, [next, _])| next);
+                self.recent.entry([from, to, next]).or_default().add(once);
+                continue;
+            }
+            // It was under way while something was mapped.
+            let next = next.and_then(|(later, [next, _])| modules.place_at(next, later));
+            match (modules.place_at(from, time), modules.place_at(to, time)) {
+                (Some(from), Some(to)) => self.settled.entry((from, to, next)).or_default().add(once),
+                _ => self.unplaced += 1,
+            }
         }
     }
 
@@ -94,5 +106,39 @@ impl Aggregate {
         let mut rows: Vec<TakenBranch> = self.settled.into_iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.from, row.to, row.next));
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::tests::mapped;
+    use timewise_abi::tracing::TIME_MARK;
+
+    /// Each branch belongs to what lay there when it was found, whenever its trace arrives.
+    #[test]
+    fn what_is_mapped_in_turn_at_one_place_is_told_apart() {
+        let changes = [(0, 10, 100, "[program]"), (10, 200, 300, "[one]"), (20, 200, 300, "[two]")];
+        let trace = |time, pairs: &[[u64; 2]]| Trace::new(Default::default(), time, pairs.iter().copied());
+        let mut aggregate = Aggregate::default();
+        let modules = mapped(&changes[..2]);
+        aggregate.add(&trace(15, &[[50, 250], [260, 60]]), &modules);
+        aggregate.settle_known(&modules);
+        let modules = mapped(&changes);
+        aggregate.add(&trace(16, &[[50, 250], [260, 60]]), &modules);
+        aggregate.add(&trace(17, &[[50, 250], [260, 60], [TIME_MARK, 22], [50, 250]]), &modules);
+        aggregate.add(&trace(23, &[[50, 250], [260, 60]]), &modules);
+        aggregate.settle(&modules);
+        let rows = aggregate.into_rows(ProcessId(0));
+        let row = |row: &TakenBranch| {
+            let next = row.next.map_or(u32::MAX, |next| next.module.0);
+            (row.from.module.0, row.to.module.0, next, row.count)
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        let end = u32::MAX;
+        assert_eq!(
+            rows,
+            [(0, 1, 1, 3), (0, 2, end, 1), (0, 2, 2, 1), (1, 0, end, 2), (1, 0, 0, 1), (2, 0, end, 1)]
+        );
     }
 }

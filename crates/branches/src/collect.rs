@@ -1,6 +1,7 @@
 //! Taking traces out of shared memory while the program runs, and what is to be known about them.
 
 use crate::aggregate::Aggregate;
+use crate::mappings::News;
 use crate::modules::Modules;
 use crate::offspring::{self, executable};
 use crate::rings::Rings;
@@ -38,13 +39,11 @@ pub struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// For process `pid`, which stands; `own_child` says whether it is one of ours.
     pub fn new(rings: &'a Rings, pid: i32, own_child: bool) -> Collector<'a> {
-        let mut modules = Modules::of(pid);
-        modules.apply(modules.change().unwrap_or_default());
         let collector = Collector {
             rings,
             pid,
             executable: executable(pid),
-            modules,
+            modules: Modules::of(pid),
             aggregate: Aggregate::default(),
             unmask: Unmask::new(pid, own_child),
             senseless: 0,
@@ -69,7 +68,8 @@ impl<'a> Collector<'a> {
             self.look_at_threads();
             self.drain();
             let due = looked.elapsed() >= LOOKS.min(started.elapsed() / 4);
-            if !over && (due || self.aggregate.has_unplaced(&self.modules)) {
+            let hurry = self.modules.must_look() && self.aggregate.has_unplaced(&self.modules);
+            if !over && (due || hurry) {
                 self.look_at_mappings();
                 self.unmask.look();
                 self.look_at_program();
@@ -84,8 +84,22 @@ impl<'a> Collector<'a> {
     }
 
     fn drain(&mut self) {
-        let aggregate = &mut self.aggregate;
-        self.senseless += self.rings.drain(|effort, branches| aggregate.add(effort, branches));
+        // Traces first: the kernel has told by then of all that was mapped before they began.
+        let mut traces = Vec::new();
+        self.senseless += self.rings.drain(&mut traces);
+        let news = self.modules.news();
+        self.apply(news);
+        for trace in &traces {
+            self.aggregate.add(trace, &self.modules);
+        }
+    }
+
+    /// What ran in code that is known keeps its place; the rest lies in what is new.
+    fn apply(&mut self, news: Vec<News>) {
+        if !news.is_empty() {
+            self.aggregate.settle_known(&self.modules);
+            self.modules.apply_all(news);
+        }
     }
 
     /// Once there are threads, what one reads may be what another wrote meanwhile.
@@ -105,11 +119,11 @@ impl<'a> Collector<'a> {
     }
 
     fn look_at_mappings(&mut self) {
-        let Some(present) = self.modules.change() else { return };
-        self.drain();
-        // What ran in code that is known keeps its place; the rest lies in what is new.
-        self.aggregate.settle_known(&self.modules);
-        self.modules.apply(present);
+        if self.modules.must_look() || self.aggregate.has_unplaced(&self.modules) {
+            let news = self.modules.appeared();
+            self.drain();
+            self.apply(news);
+        }
     }
 
     /// What was collected: a profile with one run, which is `run`, and what it took.

@@ -11,6 +11,7 @@ mod collect;
 mod guard;
 mod inherited;
 mod inject;
+mod mappings;
 mod modules;
 mod offspring;
 mod pace;
@@ -19,6 +20,7 @@ mod record;
 mod rings;
 mod signal_sets;
 mod statistics;
+mod trace;
 mod unmask;
 
 pub use timewise_abi::tracing::{End, LONGEST_TRACE};

@@ -1,40 +1,91 @@
-//! What a process has mapped, looked at from time to time.
+//! What a process has mapped, and had mapped.
 
+use crate::mappings::{Mappings, News};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use timewise_image::Headers;
-use timewise_profile::{Module, ModuleId, ModuleKind, Place};
+use timewise_profile::{Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::modules;
 
-/// The modules of one process.
+/// The modules of one process, by address and time.
 #[derive(Debug)]
 pub struct Modules {
     pid: i32,
+    /// None where the kernel refuses to tell: then the process is looked at from time to time.
+    mappings: Option<Mappings>,
     known: modules::Modules,
     files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
     present: Vec<Mapped>,
     space: AddressSpace,
+    changes: Vec<Change>,
+}
+
+/// Something was mapped.
+#[derive(Debug)]
+struct Change {
+    time_ns: u64,
+    start: u64,
+    mapping: Mapping,
+}
+
+impl Change {
+    fn place(&self, address: u64) -> Option<Place> {
+        (self.start..self.mapping.end).contains(&address).then(|| Place {
+            module: self.mapping.module,
+            version: Default::default(),
+            offset: Offset(address.wrapping_sub(self.mapping.bias)),
+        })
+    }
 }
 
 impl Modules {
-    /// Of process `pid`; nothing is known yet.
+    /// Of process `pid`, which stands.
     pub fn of(pid: i32) -> Modules {
+        let mut modules = Modules::new(pid, Mappings::of(pid).ok());
+        let present = modules.appeared();
+        modules.apply_all(present);
+        modules
+    }
+
+    fn new(pid: i32, mappings: Option<Mappings>) -> Modules {
         Modules {
             pid,
+            mappings,
             known: modules::Modules::default(),
             files: HashMap::new(),
             present: Vec::new(),
             space: AddressSpace::default(),
+            changes: Vec::new(),
         }
     }
 
-    /// What is mapped now, if that is anything else than before, and the process still has memory.
-    pub fn change(&self) -> Option<Vec<Mapped>> {
-        maps::executable(self.pid).ok().filter(|mapped| !mapped.is_empty() && *mapped != self.present)
+    /// What was mapped lately and is not applied yet, in order.
+    pub fn news(&mut self) -> Vec<News> {
+        self.mappings.as_mut().map(Mappings::news).unwrap_or_default()
+    }
+
+    /// What is mapped now and was not told of, when the process is looked at.
+    pub fn appeared(&mut self) -> Vec<News> {
+        let present = maps::executable(self.pid).unwrap_or_default();
+        // Without memory, it is about to end.
+        if present.is_empty() || present == self.present {
+            return Vec::new();
+        }
+        let is_told = self.mappings.as_ref().is_some_and(|mappings| !mappings.is_incomplete);
+        let news = present.iter().filter(|mapped| !is_told || self.place(mapped.start).is_none());
+        let time_ns = self.latest_change_ns();
+        let news = news.map(|mapped| News { time_ns, mapped: mapped.clone() }).collect();
+        self.present = present;
+        news
+    }
+
+    /// Whether the process has to be looked at all the time.
+    pub fn must_look(&self) -> bool {
+        self.mappings.as_ref().is_none_or(|mappings| mappings.is_incomplete)
     }
 
     /// How many threads the process has now.
@@ -45,30 +96,71 @@ impl Modules {
         tasks.nlink().checked_sub(2)
     }
 
-    /// Takes over what is mapped now. What lies nowhere any more keeps its place until something else lies
-    /// there: traces of it may still be under way.
-    pub fn apply(&mut self, present: Vec<Mapped>) {
-        for mapped in &present {
-            let mapping = match kind_of(&mapped.path) {
-                ModuleKind::File => {
-                    let (module, headers) = file(&mut self.known, &mut self.files, mapped);
-                    let bias = mapped.start.wrapping_sub(headers.virtual_address(mapped.file_offset));
-                    Mapping { end: mapped.end, module, bias }
-                }
-                ModuleKind::Jit => self.known.written_code(&self.space, 0, mapped.start, mapped.end),
-                kind => {
-                    let module = Module { kind, path: mapped.path.clone(), build_id: Vec::new() };
-                    Mapping { end: mapped.end, module: self.known.intern(0, module), bias: mapped.start }
-                }
-            };
-            self.space.map(mapped.start, mapping);
+    /// Takes over what was mapped.
+    pub fn apply_all(&mut self, news: Vec<News>) {
+        for News { time_ns, mapped } in news {
+            self.apply(time_ns.max(self.latest_change_ns()), &mapped);
         }
-        self.present = present;
     }
 
-    /// The place of an address.
+    /// What lies nowhere any more keeps its place until something else lies there: traces of it may still be under
+    /// way.
+    fn apply(&mut self, time_ns: u64, mapped: &Mapped) {
+        let mapping = match kind_of(&mapped.path) {
+            ModuleKind::File => {
+                let (module, headers) = self.file(mapped);
+                let bias = mapped.start.wrapping_sub(headers.virtual_address(mapped.file_offset));
+                Mapping { end: mapped.end, module, bias }
+            }
+            ModuleKind::Jit => self.known.written_code(&self.space, 0, mapped.start, mapped.end),
+            kind => {
+                let module = Module { kind, path: mapped.path.clone(), build_id: Vec::new() };
+                Mapping { end: mapped.end, module: self.known.intern(0, module), bias: mapped.start }
+            }
+        };
+        if !self.space.holds(mapped.start, &mapping) {
+            self.space.map(mapped.start, mapping);
+            self.changes.push(Change { time_ns, start: mapped.start, mapping });
+        }
+    }
+
+    /// The module of a mapped file; one that cannot be read has no headers, and its offsets are those in the file.
+    fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
+        let key = (mapped.path.clone(), mapped.device, mapped.inode);
+        let known = &mut self.known;
+        let (id, headers) = self.files.entry(key).or_insert_with(|| {
+            let headers = Headers::of_file(Path::new(OsStr::from_bytes(&mapped.path))).unwrap_or_default();
+            let build_id = headers.build_id.clone();
+            let is_named = !build_id.is_empty();
+            let module = Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id };
+            // The kernel may have two numbers for one file: where file systems lie one over the other.
+            (if is_named { known.intern(0, module) } else { known.add(module) }, headers)
+        });
+        (*id, headers)
+    }
+
+    fn latest_change_ns(&self) -> u64 {
+        self.changes.last().map_or(0, |change| change.time_ns)
+    }
+
+    /// Whether nothing was mapped since this time; 0 stands for a moment ago.
+    pub fn is_current(&self, time_ns: u64) -> bool {
+        time_ns == 0 || time_ns >= self.latest_change_ns()
+    }
+
+    /// The place of an address now.
     pub fn place(&self, address: u64) -> Option<Place> {
         self.space.place(address)
+    }
+
+    /// The place that an address had: the last mapping over it that is not younger.
+    pub fn place_at(&self, address: u64, time_ns: u64) -> Option<Place> {
+        let (before, since) =
+            self.changes.split_at(self.changes.partition_point(|change| change.time_ns <= time_ns));
+        if time_ns == 0 || since.iter().all(|change| change.place(address).is_none()) {
+            return self.place(address);
+        }
+        before.iter().rev().find_map(|change| change.place(address))
     }
 
     /// All modules, in the order of their ids.
@@ -77,17 +169,38 @@ impl Modules {
     }
 }
 
-/// The module of a mapped file; one that cannot be read has no headers, and its offsets are those in the file.
-fn file<'a>(
-    known: &mut modules::Modules,
-    files: &'a mut HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
-    mapped: &Mapped,
-) -> (ModuleId, &'a Headers) {
-    let key = (mapped.path.clone(), mapped.device, mapped.inode);
-    let (id, headers) = files.entry(key).or_insert_with(|| {
-        let headers = Headers::of_file(Path::new(OsStr::from_bytes(&mapped.path))).unwrap_or_default();
-        let build_id = headers.build_id.clone();
-        (known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id }), headers)
-    });
-    (*id, headers)
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Modules of which nothing is told but this: when, from where to where, and the name.
+    pub fn mapped(changes: &[(u64, u64, u64, &str)]) -> Modules {
+        let mut modules = Modules::new(0, None);
+        for &(time_ns, start, end, name) in changes {
+            let path = name.as_bytes().to_vec();
+            modules.apply(time_ns, &Mapped { start, end, file_offset: 0, device: 0, inode: 0, path });
+        }
+        modules
+    }
+
+    #[test]
+    fn an_address_belongs_to_what_lay_there_at_the_time() {
+        let modules = mapped(&[
+            (0, 100, 200, "[one]"),
+            (10, 300, 400, "[two]"),
+            (20, 340, 500, "[three]"),
+            (30, 300, 400, "[two]"),
+            (40, 300, 400, "[two]"),
+        ]);
+        let at = |address, time| {
+            let place = modules.place_at(address, time)?;
+            Some((place.module.0, place.offset.0))
+        };
+        assert_eq!([at(150, 5), at(150, 50)], [Some((0, 50)); 2]);
+        assert_eq!([at(350, 5), at(350, 10), at(350, 19)], [None, Some((1, 50)), Some((1, 50))]);
+        assert_eq!([at(350, 20), at(350, 30), at(350, 0)], [Some((2, 10)), Some((1, 50)), Some((1, 50))]);
+        assert_eq!([at(450, 19), at(450, 25), at(450, 35)], [None, Some((2, 110)), Some((2, 110))]);
+        // What was mapped again to the same place is nothing new.
+        assert!(modules.is_current(30) && !modules.is_current(29));
+    }
 }

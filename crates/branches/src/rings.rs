@@ -3,6 +3,7 @@
 
 use crate::record::{Options, TraceError};
 use crate::statistics::Statistics;
+use crate::trace::Trace;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
@@ -121,11 +122,10 @@ impl Rings {
         })
     }
 
-    /// Takes all finished traces out: calls `each` with what a trace takes and its branches, two words each.
-    /// A program may write here too: a ring that makes no sense is skipped, and counted.
-    pub fn drain(&self, mut each: impl FnMut(Effort, &[[u64; 2]])) -> u64 {
+    /// Takes all finished traces out. A program may write here too: a ring that makes no sense is skipped, and
+    /// counted.
+    pub fn drain(&self, traces: &mut Vec<Trace>) -> u64 {
         let mut senseless = 0;
-        let mut branches = Vec::new();
         for slot in self.used() {
             // SAFETY: these fields are atomic.
             let (head, tail) = unsafe { (&(*slot).head, &(*slot).tail) };
@@ -141,13 +141,13 @@ impl Rings {
                     at = end;
                     break;
                 }
-                branches.clear();
-                branches.extend((0..count).map(|number| {
+                let pairs = (0..count).map(|number| {
                     let place = at.wrapping_add(HEAD_WORDS + 2 * number);
                     [self.word(slot, place), self.word(slot, place.wrapping_add(1))]
-                }));
-                let [instructions, lines] = [2, 3].map(|word| self.word(slot, at.wrapping_add(word)));
-                each(Effort { instructions, lines }, &branches);
+                });
+                let [instructions, lines, time] =
+                    [2, 3, 4].map(|word| self.word(slot, at.wrapping_add(word)));
+                traces.push(Trace::new(Effort { instructions, lines }, time, pairs));
                 at = at.wrapping_add(length);
             }
             // Release: all of it is read before the thread may write there again.

@@ -1,7 +1,9 @@
 //! Programs under branch tracing: they do as they do natively, and what is traced are branches of theirs.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use timewise_branches::{End, Options, TraceError, Traced, record};
@@ -10,12 +12,15 @@ use timewise_target::launch::Launch;
 
 /// Compiles a C program into `folder`.
 fn build(name: &str, folder: &Path) -> PathBuf {
+    compile(name, &folder.join(name), &["-pthread"])
+}
+
+fn compile(name: &str, output: &Path, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
-    let program = folder.join(name);
-    let status =
-        Command::new("gcc").args(["-O1", "-g", "-pthread", "-o"]).args([&program, &source]).status().unwrap();
-    assert!(status.success());
-    program
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-g"]).args(flags).arg("-o").args([output, &source]);
+    assert!(compiler.status().unwrap().success());
+    output.to_path_buf()
 }
 
 /// Traces a program with its output into a file; none where events are refused.
@@ -130,6 +135,46 @@ fn listing(program: &Path) -> HashMap<u64, (String, Option<u64>)> {
         Some((u64::from_str_radix(address, 16).ok()?, (mnemonic, target)))
     };
     text.lines().filter_map(row).collect()
+}
+
+/// Of two objects that are mapped in turn at one place, each has branches of its own only, however short a time it lay
+/// there.
+#[test]
+fn modules_that_lie_at_one_place_in_turn_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("plugins", folder.path());
+    let objects = [("one.so", "-DEVEN"), ("two.so", "-DODD")]
+        .map(|(name, flag)| compile("plugin", &folder.path().join(name), &["-shared", "-fPIC", flag]));
+    let output = folder.path().join("output");
+    let arguments = objects.each_ref().map(|object| object.to_str().unwrap());
+    let Some(traced) = trace(&program, &arguments, &output, &OFTEN) else { return };
+    // They do lie at one place.
+    assert!(std::fs::read_to_string(&output).unwrap().starts_with("1 "));
+    let profile = &traced.profile;
+    for object in &objects {
+        let listing = listing(object);
+        let is_it = |module: &timewise_profile::Module| Path::new(OsStr::from_bytes(&module.path)) == object;
+        let number = profile.modules.iter().position(is_it).unwrap();
+        let own: Vec<&TakenBranch> = profile
+            .taken_branches
+            .iter()
+            .filter(|row| [row.from, row.to].iter().any(|place| place.module.index() == number))
+            .collect();
+        assert!(own.iter().map(|row| row.count).sum::<u64>() > 1000, "{:?}", traced.statistics);
+        for row in own {
+            if row.from.module.index() == number {
+                let (mnemonic, target) = &listing[&row.from.offset.0];
+                let is_branch =
+                    mnemonic.starts_with('j') || ["ret", "call", "bnd", "notrack"].contains(&&mnemonic[..]);
+                assert!(is_branch, "{mnemonic} at {:#x}", row.from.offset.0);
+                let is_inside = row.to.module.index() == number;
+                assert!(target.is_none_or(|target| is_inside && target == row.to.offset.0));
+            }
+            if row.to.module.index() == number {
+                assert!(listing.contains_key(&row.to.offset.0), "{:#x}", row.to.offset.0);
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Records of performance events: the kernel's bytes to values. Reads what the attributes of
 //! `source` ask for and nothing else; a malformed record is `None`, never a panic.
 
-use crate::fields::Fields;
 use crate::record::{FileIdentity, RawMapping, RawSample, Record, Stamped};
 use crate::user_stack::UserStack;
 use timewise_image::Registers;
+use timewise_target::perf::Fields;
 use timewise_target::perf::sys;
 
 /// Fields of every sample, in this order; the call chain is added where stacks are wanted.

@@ -15,7 +15,6 @@ pub mod core_clock;
 mod cost;
 mod digestion;
 pub mod doctor;
-mod fields;
 pub mod import;
 mod kernel_record;
 mod modules;

@@ -41,6 +41,14 @@ impl AddressSpace {
         self.by_start.insert(start, mapping);
     }
 
+    /// Whether all of a mapping from `start` belongs to the same one of the same module already.
+    pub fn holds(&self, start: u64, mapping: &Mapping) -> bool {
+        let there = self.by_start.range(..=start).next_back().map(|(_, there)| there);
+        there.is_some_and(|there| {
+            there.end >= mapping.end && (there.module, there.bias) == (mapping.module, mapping.bias)
+        })
+    }
+
     /// The last mapping that holds or touches any byte from `start` up to and including `end`.
     pub fn touching(&self, start: u64, end: u64) -> Option<Mapping> {
         let (_, &last) = self.by_start.range(..=end).next_back()?;

@@ -175,7 +175,10 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
     Trace::of(slot, header.length).confirm();
     match slot.ends_there {
         Some(end) => finish(header, slot, end),
-        None => go_on(header, slot, context),
+        None => {
+            Trace::of(slot, header.length).goes_on();
+            go_on(header, slot, context);
+        }
     }
 }
 

@@ -6,8 +6,10 @@ use crate::evaluation::{Evaluation, Work};
 use crate::shadow::{LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::Ordering;
-use timewise_abi::tracing::{Effort, End, HEAD_WORDS, RING, RING_WORDS, TraceSlot, WORK, head_word};
-use timewise_runtime::sys::memory;
+use timewise_abi::tracing::{
+    Effort, End, HEAD_WORDS, RING, RING_WORDS, TIME_MARK, TraceSlot, WORK, head_word,
+};
+use timewise_runtime::sys::{call, memory};
 
 /// Memory of the calling process.
 pub struct OwnMemory;
@@ -34,20 +36,34 @@ impl<'a> Trace<'a> {
     pub fn begin(&mut self, start: u64) -> bool {
         let slot = &mut *self.slot;
         let used = slot.head.load(Ordering::Relaxed).wrapping_sub(slot.tail.load(Ordering::Acquire));
-        let wanted = HEAD_WORDS + 2 * u64::from(self.length);
+        // A mark may come before the last branch.
+        let wanted = HEAD_WORDS + 2 * (u64::from(self.length) + 1);
         if used.saturating_add(wanted) > RING_WORDS as u64 {
             slot.lost.fetch_add(1, Ordering::Relaxed);
             return false;
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
         (slot.written, slot.sure, slot.start) = (0, 0, start);
-        slot.effort = Effort::default();
+        (slot.effort, slot.time_ns) = (Effort::default(), now_ns());
         true
     }
 
     /// All that was noted has been executed.
     pub fn confirm(&mut self) {
         self.slot.sure = self.slot.written;
+    }
+
+    /// What follows is found now, after the thread went on for a while: meanwhile other code may have been mapped.
+    pub fn goes_on(&mut self) {
+        let now = now_ns();
+        let at = HEAD_WORDS + 2 * self.slot.written;
+        if self.slot.written == 0 {
+            self.slot.time_ns = now;
+        } else if self.word(at - 2) == TIME_MARK {
+            self.put(at - 1, now);
+        } else {
+            self.push(TIME_MARK, now);
+        }
     }
 
     /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers.
@@ -70,29 +86,49 @@ impl<'a> Trace<'a> {
 
     /// Ends the trace: the host gets what is sure of it.
     pub fn publish(&mut self, end: End) {
-        let branches = self.slot.sure;
+        let pairs = self.slot.sure;
         self.slot.ends[end as usize].fetch_add(1, Ordering::Relaxed);
         let head = self.slot.head.load(Ordering::Relaxed);
-        if branches > 0 {
-            self.put(0, head_word(branches as u32, end));
+        if pairs > 0 {
+            self.put(0, head_word(pairs as u32, end));
             let Effort { instructions, lines } = self.slot.effort;
-            for (at, word) in (1..).zip([self.slot.start, instructions, lines]) {
+            for (at, word) in (1..).zip([self.slot.start, instructions, lines, self.slot.time_ns]) {
                 self.put(at, word);
             }
             // Release: what was put there is complete before the host may look.
-            self.slot.head.store(head + HEAD_WORDS + 2 * branches, Ordering::Release);
+            self.slot.head.store(head + HEAD_WORDS + 2 * pairs, Ordering::Release);
         }
         (self.slot.written, self.slot.sure) = (0, 0);
     }
 
     /// Puts a word where the trace under way has its `at`-th.
     fn put(&mut self, at: u64, word: u64) {
+        // SAFETY: this part of the ring is the thread's: there was room when the trace began.
+        unsafe { self.place(at).write(word) };
+    }
+
+    /// The `at`-th word of the trace under way.
+    fn word(&mut self, at: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.place(at).read() }
+    }
+
+    fn place(&mut self, at: u64) -> *mut u64 {
         let position = self.slot.head.load(Ordering::Relaxed).wrapping_add(at) as usize % RING_WORDS;
         let slot: *mut TraceSlot = self.slot;
-        // SAFETY: the ring lies behind the slot's head within the slot, and this part of it is the thread's:
-        // there was room when the trace began.
-        unsafe { slot.cast::<u8>().add(RING as usize).cast::<u64>().add(position).write(word) };
+        // SAFETY: the ring lies behind the slot's head within the slot.
+        unsafe { slot.cast::<u8>().add(RING as usize).cast::<u64>().add(position) }
     }
+}
+
+/// The monotonic clock, by which the kernel also tells of what is mapped; 0 if a filter of the program's refuses.
+fn now_ns() -> u64 {
+    const CLOCK_GETTIME: u64 = 228;
+    const MONOTONIC: u64 = 1;
+    let mut time = [0_u64; 2];
+    // SAFETY: the kernel writes a `timespec`: seconds and nanoseconds.
+    let told = unsafe { call(CLOCK_GETTIME, [MONOTONIC, &raw mut time as u64, 0, 0, 0, 0]) };
+    told.map_or(0, |_| time[0] * 1_000_000_000 + time[1])
 }
 
 impl Branches for Trace<'_> {

@@ -1,7 +1,7 @@
 //! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
 
-use crate::fields::Fields;
 use timewise_profile::CallStackMethod;
+use timewise_target::perf::Fields;
 use timewise_target::perf::sys;
 
 /// What the kernel was asked for: one event.

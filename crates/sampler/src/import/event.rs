@@ -3,10 +3,10 @@
 use super::ImportError;
 use super::attribute::Attribute;
 use super::file::BuildIds;
-use crate::fields::Fields;
 use crate::kernel_record;
 use crate::record::{FileIdentity, RawMapping, RawSample, Record, Stamped};
 use timewise_profile::CallStackMethod;
+use timewise_target::perf::Fields;
 use timewise_target::perf::sys;
 
 /// Bits of `sample_type` that stand before the call chain, each a field of 8 bytes, in this order.

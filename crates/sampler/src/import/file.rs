@@ -8,12 +8,12 @@ use super::ImportError;
 use super::attribute::Attribute;
 use super::event::Events;
 use super::stream::Records;
-use crate::fields::Fields;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use timewise_profile::Machine;
+use timewise_target::perf::Fields;
 
 /// Build ids of files, by path.
 pub type BuildIds = HashMap<Vec<u8>, Vec<u8>>;

@@ -1,0 +1,206 @@
+//! What the kernel tells of a process's mappings as they are made: none is too short-lived, and each has its time.
+
+use std::io;
+use timewise_target::family;
+use timewise_target::machine;
+use timewise_target::maps::Mapped;
+use timewise_target::perf::{Event, Fields, Ring, Watched, sys};
+
+/// Bytes of a processor's ring: room for some hundred mappings, which is emptied every few milliseconds.
+const RING_BYTES: usize = 64 << 10;
+
+/// Code was mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// When, by the monotonic clock, nanoseconds.
+    pub time_ns: u64,
+    /// What lies there from then on.
+    pub mapped: Mapped,
+}
+
+/// The events of a process's threads: one that follows a thread to any processor cannot have a ring if threads are to
+/// inherit it, hence one a processor.
+#[derive(Debug)]
+pub struct Mappings {
+    events: Vec<Event>,
+    rings: Vec<Ring>,
+    bytes: Vec<u8>,
+    /// Whether anything was mapped that is not told of.
+    pub is_incomplete: bool,
+}
+
+impl Mappings {
+    /// Of a process whose threads stand, from now on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of(pid: i32) -> io::Result<Mappings> {
+        let mut mappings =
+            Mappings { events: Vec::new(), rings: Vec::new(), bytes: Vec::new(), is_incomplete: false };
+        let threads = family::threads(pid);
+        for processor in machine::online_processors() {
+            let mut first: Option<usize> = None;
+            for &thread in &threads {
+                let event = Event::open(&attributes(), Watched::Thread(thread), Some(processor))?;
+                match first {
+                    Some(first) => event.write_to(&mappings.events[first])?,
+                    None => {
+                        mappings.rings.push(Ring::map(&event, RING_BYTES)?);
+                        first = Some(mappings.events.len());
+                    }
+                }
+                mappings.events.push(event);
+            }
+        }
+        Ok(mappings)
+    }
+
+    /// What was mapped since, in order.
+    pub fn news(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        // Until nothing more is found: of two mappings one may have gone into a ring behind us, and the other into one
+        // before us.
+        loop {
+            self.bytes.clear();
+            for ring in &mut self.rings {
+                ring.drain_into(&mut self.bytes);
+            }
+            if self.bytes.is_empty() {
+                break;
+            }
+            self.is_incomplete |= !read_all(&self.bytes, &mut news);
+        }
+        news.sort_by_key(|one: &News| one.time_ns);
+        news
+    }
+}
+
+/// An event that never fires and tells of executable mappings.
+fn attributes() -> sys::perf_event_attr {
+    let mut attributes = sys::perf_event_attr::default();
+    attributes.type_ = sys::PERF_TYPE_SOFTWARE;
+    attributes.config = sys::PERF_COUNT_SW_DUMMY as u64;
+    attributes.sample_type = sys::PERF_SAMPLE_TIME as u64;
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes.set_use_clockid(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    attributes.set_inherit(1);
+    attributes.set_inherit_thread(1);
+    attributes.set_remove_on_exec(1);
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes
+}
+
+/// Reads whole records: false if some were lost.
+fn read_all(bytes: &[u8], news: &mut Vec<News>) -> bool {
+    let mut fields = Fields(bytes);
+    let mut is_complete = true;
+    while let (Some(kind), Some(rest)) = (fields.u32(), fields.u32()) {
+        let Some(body) = ((rest >> 16) as usize).checked_sub(8).and_then(|size| fields.take(size)) else {
+            return false;
+        };
+        match kind {
+            sys::PERF_RECORD_MMAP2 => news.extend(read(body)),
+            sys::PERF_RECORD_LOST => is_complete = false,
+            _ => {}
+        }
+    }
+    is_complete
+}
+
+/// A mapping, and the time that the kernel appends.
+fn read(body: &[u8]) -> Option<News> {
+    let (body, mut time) = body.split_at_checked(body.len().checked_sub(8)?).map(|(b, t)| (b, Fields(t)))?;
+    let mut fields = Fields(body);
+    let (_process, _thread) = (fields.u32()?, fields.u32()?);
+    let (start, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+    let (major, minor) = (fields.u32()?, fields.u32()?);
+    let (inode, _generation) = (fields.u64()?, fields.u64()?);
+    let _protection_and_flags = fields.u64()?;
+    let mapped = Mapped {
+        start,
+        end: start.saturating_add(length),
+        file_offset,
+        device: libc::makedev(major, minor),
+        inode,
+        path: fields.text().to_vec(),
+    };
+    Some(News { time_ns: time.u64()?, mapped })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, words: &[u64]) -> Vec<u8> {
+        let head = u64::from(kind) | (8 + 8 * words.len() as u64) << 48;
+        [head].iter().chain(words).flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn mappings_are_read_and_losses_noticed() {
+        let name = u64::from_ne_bytes(*b"/lib/a\0\0");
+        let words = [1 | 1 << 32, 0x1000, 0x2000, 0x3000, 8 | 1 << 32, 42, 0, 5, name, 99];
+        let mut bytes = record(sys::PERF_RECORD_MMAP2, &words);
+        let mut news = Vec::new();
+        assert!(read_all(&bytes, &mut news));
+        let mapped = Mapped {
+            start: 0x1000,
+            end: 0x3000,
+            file_offset: 0x3000,
+            device: libc::makedev(8, 1),
+            inode: 42,
+            path: b"/lib/a".to_vec(),
+        };
+        assert_eq!(news, [News { time_ns: 99, mapped }]);
+        for cut in 1..bytes.len() {
+            read_all(&bytes[..cut], &mut Vec::new());
+        }
+        bytes.extend(record(sys::PERF_RECORD_LOST, &[0, 3, 100]));
+        assert!(!read_all(&bytes, &mut news));
+        assert_eq!(news.len(), 2);
+    }
+
+    /// Each mapping of our own is told, with what was mapped there and when.
+    #[test]
+    fn short_lived_mappings_are_told_in_order() {
+        let mut mappings = match Mappings::of(std::process::id() as i32) {
+            Ok(mappings) => mappings,
+            Err(why) => return eprintln!("skipped, events are refused here: {why}"),
+        };
+        let before = now_ns();
+        let (size, pages) = (0x1000, [1, 2, 3, 1]);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mut starts = Vec::new();
+        for count in pages {
+            // SAFETY: new mappings, which nobody else knows.
+            unsafe {
+                let protection = libc::PROT_READ | libc::PROT_EXEC;
+                let start = libc::mmap(std::ptr::null_mut(), count * size, protection, flags, -1, 0);
+                assert_ne!(start, libc::MAP_FAILED);
+                starts.push((start as u64, start as u64 + (count * size) as u64));
+                libc::munmap(start, count * size);
+            }
+        }
+        let after = now_ns();
+        let news = mappings.news();
+        assert!(!mappings.is_incomplete);
+        let told: Vec<(u64, u64)> = news
+            .iter()
+            .filter(|one| (before..=after).contains(&one.time_ns))
+            .map(|one| (one.mapped.start, one.mapped.end))
+            .filter(|range| starts.contains(range))
+            .collect();
+        assert_eq!(told, starts);
+    }
+
+    fn now_ns() -> u64 {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the kernel fills the structure.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
