@@ -208,6 +208,44 @@ fn memory_has_a_bandwidth() {
 }
 
 #[test]
+fn prefetched_lines_are_not_waited_for() {
+    let prefetch: &[u8] = &[0x0f, 0x18, 0x08]; // prefetcht0 [rax], which cannot run ahead of the loads either
+    let mut processor = Processor::named("boom-4w-tip").unwrap();
+    processor.translation.page = 1 << 30;
+    processor.memory.data.prefetch.clear();
+    let latency = processor.memory.latency as f64;
+    let pairs = Loop { body: &[prefetch, LOAD_CHAIN], unroll: 50 };
+    // Lines far from each other; the prefetch is of the same, or of one that is loaded four rounds later.
+    let taken = |ahead: u64| pairs.cycles(&processor, &mut |n| (n / 2 + (n + 1) % 2 * ahead) * 797 * 64);
+    let (late, early) = (taken(0), taken(4));
+    assert!(late > latency && early < 0.4 * late, "{late} and {early} cycles");
+}
+
+/// A loop of three additions, a decrement and a branch, with so many bytes before it in its line.
+fn loop_behind(core: &str, bytes: u64) -> f64 {
+    let processor = Processor::named(core).unwrap();
+    let mut code = Code::new(&processor).unwrap();
+    // add eax,1; add ecx,2; add edx,3; dec edi; jne
+    let round = [0x83, 0xc0, 1, 0x83, 0xc1, 2, 0x83, 0xc2, 3, 0xff, 0xcf, 0x75, 0xf3];
+    code.add(0, 0, &round, START + bytes).unwrap();
+    let mut run = |rounds: u32| {
+        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+        (0..5 * rounds).for_each(|n| core.step(&code, n % 5, &[]));
+        core.finish().1.cycles
+    };
+    (run(3000) - run(1000)) as f64 / 2000.0
+}
+
+#[test]
+fn a_loop_across_two_lines_of_decoded_instructions_takes_a_cycle_more() {
+    for core in ["zen-4", "raptor-cove"] {
+        near(loop_behind(core, 0), 1.0);
+        near(loop_behind(core, 25), 1.0);
+        near(loop_behind(core, 57), 2.0);
+    }
+}
+
+#[test]
 fn a_misprediction_costs_what_the_record_says() {
     // Two loops of one branch each behind an addition: one that is always taken to the next instruction, one
     // that goes there or not as a coin falls, which is the same for what is executed.

@@ -89,7 +89,7 @@ pub struct Access {
     pub size: u16,
     /// It is read.
     pub reads: bool,
-    /// It is written.
+    /// It is written. What is neither read nor written is prefetched.
     pub writes: bool,
     /// How often.
     pub extent: Extent,
@@ -160,6 +160,9 @@ pub fn accesses(bytes: &[u8], address: u64) -> Accesses {
             accesses.count += 1;
         }
     }
+    if let Some(hint) = prefetched(&instruction) {
+        accesses = Accesses { all: [hint; MOST], count: 1 };
+    }
     // What is written stands last, as it happens last; the library has the explicit operand first.
     accesses.all[..accesses.count].sort_by_key(|access| !access.reads);
     accesses
@@ -177,6 +180,40 @@ pub fn used_registers(bytes: &[u8]) -> u16 {
     })
 }
 
+/// What an instruction asks for without using it.
+fn prefetched(instruction: &Instruction) -> Option<Access> {
+    use Mnemonic::{Prefetch, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2, Prefetchw, Prefetchwt1};
+    let is_prefetch = matches!(
+        instruction.mnemonic(),
+        Prefetch | Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw | Prefetchwt1
+    );
+    let scale = instruction.memory_index_scale().trailing_zeros() as u8;
+    let (base, index) = (instruction.memory_base(), instruction.memory_index());
+    is_prefetch.then(|| Access {
+        segment: segment(instruction.memory_segment()),
+        base: number(base),
+        index: number(index).map(|number| (number, scale)),
+        displacement: instruction.memory_displacement64(),
+        narrow: base.is_gpr32() || index.is_gpr32(),
+        size: 1,
+        ..Access::NONE
+    })
+}
+
+fn segment(register: Register) -> Segment {
+    match register {
+        Register::FS => Segment::Fs,
+        Register::GS => Segment::Gs,
+        _ => Segment::Flat,
+    }
+}
+
+/// The number of a general-purpose register of an address.
+fn number(register: Register) -> Option<u8> {
+    let is_general = register.is_gpr64() || register.is_gpr32();
+    is_general.then(|| register.full_register().number() as u8)
+}
+
 fn access(instruction: &Instruction, used: &UsedMemory) -> Option<Access> {
     let (reads, writes) = match used.access() {
         OpAccess::Read | OpAccess::CondRead => (true, false),
@@ -184,18 +221,12 @@ fn access(instruction: &Instruction, used: &UsedMemory) -> Option<Access> {
         OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
         OpAccess::None | OpAccess::NoMemAccess => return None,
     };
-    let number = |register: Register| register.full_register().number() as u8;
-    let general = |register: Register| register.is_gpr64() || register.is_gpr32();
     let scale = used.scale().trailing_zeros() as u8;
     let (base, index) = (used.base(), used.index());
     let mut access = Access {
-        segment: match used.segment() {
-            Register::FS => Segment::Fs,
-            Register::GS => Segment::Gs,
-            _ => Segment::Flat,
-        },
-        base: general(base).then(|| number(base)),
-        index: general(index).then(|| (number(index), scale)),
+        segment: segment(used.segment()),
+        base: number(base),
+        index: number(index).map(|number| (number, scale)),
         displacement: used.displacement(),
         narrow: base.is_gpr32() || index.is_gpr32(),
         size: match used.memory_size() {
@@ -273,7 +304,9 @@ mod tests {
         assert_eq!((local.segment, local.fixed(), local.displacement), (Segment::Fs, None, 0x28));
         assert!(of(&[0x48, 0x8d, 0x04, 0x13]).is_empty()); // lea
         assert!(of(&[0x0f, 0x1f, 0x40, 0]).is_empty()); // nop [rax]
-        assert!(of(&[0x0f, 0x18, 0x08]).is_empty()); // prefetcht0 [rax]
+        let [hint] = of(&[0x0f, 0x18, 0x4c, 0xb5, 0x40])[..] else { panic!() }; // prefetcht0 [rbp+rsi*4+64]
+        assert_eq!((hint.base, hint.index, hint.displacement), (Some(5), Some((6, 2)), 64));
+        assert!(!hint.reads && !hint.writes && hint.recorded() == 8);
     }
 
     #[test]

@@ -126,7 +126,8 @@ fn write_step(list: &mut impl Write, step: &Executed) {
         let kind = match (access.reads, access.writes) {
             (true, true) => 'M',
             (true, false) => 'R',
-            _ => 'W',
+            (false, true) => 'W',
+            (false, false) => 'P',
         };
         write!(list, " {kind} {:x} {}", access.address, access.size).expect("the list");
     }

@@ -38,7 +38,8 @@ fn stream(program: &Path, windows: Windows, folder: &Path) -> (Vec<Told>, String
                     let kind = |reads, writes| match (reads, writes) {
                         (true, true) => 'M',
                         (true, false) => 'R',
-                        _ => 'W',
+                        (false, true) => 'W',
+                        (false, false) => 'P',
                     };
                     let accesses = step.accesses.iter();
                     let accesses =

@@ -160,7 +160,8 @@ impl Steps {
             let kind = match (access.reads, access.writes) {
                 (true, true) => 'M',
                 (true, false) => 'R',
-                _ => 'W',
+                (false, true) => 'W',
+                (false, false) => 'P',
             };
             if size > 0 || access.extent != Extent::Repeated {
                 line += &format!(" {kind} {address:x} {size}");

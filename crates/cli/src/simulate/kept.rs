@@ -58,11 +58,11 @@ fn stored(state: State) -> CommitState {
     }
 }
 
-/// 64-bit FNV-1a of all that describes the core, and of the program's version: another one may know other cores.
+/// A number for the core and for the program's version: another one may know other cores, and model them otherwise.
 fn hash(processor: &Processor) -> u64 {
-    let text = format!("{} {processor:?}", env!("CARGO_PKG_VERSION"));
     let mut fingerprint = Fingerprint::default();
-    fingerprint.add(text.as_bytes());
+    fingerprint.add(env!("CARGO_PKG_VERSION").as_bytes());
+    fingerprint.add(processor.description().as_bytes());
     fingerprint.hash
 }
 

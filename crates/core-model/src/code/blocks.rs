@@ -123,7 +123,8 @@ impl Code {
         control: Control,
     ) -> Result<Static, TableError> {
         let accessed = accesses(bytes, address);
-        let loads = accessed.iter().filter(|access| access.reads).count();
+        // What only asks for a line takes what a load does.
+        let loads = accessed.iter().filter(|access| access.reads || !access.writes).count();
         let stores = accessed.iter().filter(|access| access.writes).count();
         let removed = self.rename.removes_copies && form.is_copy
             || self.rename.removes_zeroing && form.is_idiom

@@ -6,7 +6,7 @@ mod table;
 
 pub(crate) use blocks::rotated;
 pub use blocks::{Code, Origin};
-pub use table::TableError;
+pub use table::{TEXT as TABLE, TableError};
 
 use crate::predict::Branch;
 use timewise_isa::Order;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-const TEXT: &str = include_str!("../../data/instructions.txt");
+/// The file.
+pub const TEXT: &str = include_str!("../../data/instructions.txt");
 
 /// Why the table has nothing for a processor.
 #[derive(Debug, thiserror::Error)]

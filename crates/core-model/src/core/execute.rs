@@ -96,6 +96,9 @@ impl<O: Observer> Core<O> {
                 }
                 operands = operands.max(load.ready);
             }
+            for access in accesses.iter().filter(|access| !access.reads && !access.writes) {
+                operands = operands.max(self.prefetch(access, address.max(operands)));
+            }
         }
         let mut result = operands.max(first);
         let uops = code.uops(it);

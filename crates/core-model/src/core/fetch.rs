@@ -27,7 +27,7 @@ enum From {
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     width: u32,
-    /// The instruction cache is read in aligned packets of so many bytes.
+    /// What a cycle brings lies in one aligned packet of so many bytes.
     bytes: u64,
     depth: u64,
 }
@@ -61,7 +61,8 @@ impl Fetcher {
     pub fn new(processor: &Processor) -> Fetcher {
         let (fetch, ops) = (&processor.fetch, &processor.op_cache);
         let decoders = Rate { width: fetch.width, bytes: fetch.bytes.into(), depth: fetch.depth };
-        let cached = ops.as_ref().map(|ops| Rate { width: ops.width, bytes: u64::MAX, depth: ops.depth });
+        let cached =
+            ops.as_ref().map(|ops| Rate { width: ops.width, bytes: ops.bytes.into(), depth: ops.depth });
         Fetcher {
             rates: [decoders, cached.unwrap_or(decoders)],
             op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways.max(1), ops.ways)),

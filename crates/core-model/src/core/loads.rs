@@ -75,6 +75,15 @@ impl<O: Observer> Core<O> {
         Loaded { ready, events, raises: false }
     }
 
+    /// Asks for a line at an address that is known at `address`, and gives when that is done: nobody waits for the
+    /// line itself.
+    pub(super) fn prefetch(&mut self, access: &Access, address: u64) -> u64 {
+        let issued = self.issue(self.memory_uops.load, address);
+        let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
+        self.caches.access(access.address >> LINE, page.ready, Why::Prefetch);
+        issued + 1
+    }
+
     /// Reads from the cache.
     fn cached(&mut self, number: u32, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
         let line = access.address >> LINE;

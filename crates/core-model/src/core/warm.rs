@@ -19,7 +19,8 @@ impl<O: Observer> Core<O> {
             self.caches.touch(it.address >> LINE, Why::Fetch);
         }
         for access in accesses {
-            let why = if access.reads { Why::Load(number) } else { Why::Store(number) };
+            let is_stored = access.writes && !access.reads;
+            let why = if is_stored { Why::Store(number) } else { Why::Load(number) };
             for line in access.address >> LINE..=(access.address + access.size.max(1) - 1) >> LINE {
                 self.pages.touch(Side::Data, line << LINE, &mut self.caches);
                 self.caches.touch(line, why);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Fetch {
     /// Instructions that are fetched and decoded in a cycle.
     pub width: u32,
-    /// Bytes that are fetched in a cycle.
+    /// Bytes of the aligned packet that is fetched in a cycle. What reaches into the next packet comes with that.
     pub bytes: u32,
     /// Instructions that are decoded and wait for dispatch.
     pub buffer: u32,
@@ -30,6 +30,8 @@ pub struct OpCache {
     pub ways: usize,
     /// Instructions that it gives in a cycle.
     pub width: u32,
+    /// Bytes of the aligned piece of code that those of a cycle are of.
+    pub bytes: u32,
     /// Cycles from it to dispatch.
     pub depth: u64,
     /// Cycles that are lost when fetch changes between it and the decoders.

@@ -92,11 +92,19 @@ impl Processor {
         Ok(processor)
     }
 
+    /// All that describes the processor, with the table of instructions if it uses that: what is described alike takes
+    /// the same cycles, as long as the model itself stays as it is.
+    pub fn description(&self) -> String {
+        let table = self.backend.model.as_ref().map_or("", |_| crate::code::TABLE);
+        format!("{self:?}\n{table}")
+    }
+
     fn check(&self) -> Result<(), String> {
         let widths = [
             ("fetch.width", self.fetch.width),
             ("fetch.bytes", self.fetch.bytes),
             ("fetch.buffer", self.fetch.buffer),
+            ("op_cache.bytes", self.op_cache.as_ref().map_or(1, |cache| cache.bytes)),
             ("rename.width", self.rename.width),
             ("rename.reorder_buffer", self.rename.reorder_buffer),
             ("commit.width", self.commit.width),
@@ -129,6 +137,19 @@ mod tests {
             let processor = Processor::named(name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(processor.name, name);
         }
+    }
+
+    #[test]
+    fn what_differs_is_described_otherwise() {
+        let zen = Processor::named("zen-4").unwrap();
+        assert_eq!(zen.description(), Processor::named("zen-4").unwrap().description());
+        let mut slower = zen.clone();
+        slower.memory.latency += 1;
+        assert_ne!(zen.description(), slower.description());
+        // Without the table it would have to be told what instructions take.
+        let mut plain = zen.clone();
+        plain.backend.model = None;
+        assert_ne!(zen.description(), plain.description());
     }
 
     #[test]

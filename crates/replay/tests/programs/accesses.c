@@ -1,4 +1,5 @@
-/* Accesses memory in known ways between `begin` and `end`, and prints these: R, W or M (both), address, bytes. */
+/* Accesses memory in known ways between `begin` and `end`, and prints these: R, W, M (both) or P
+ * (prefetched), address, bytes. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,6 +36,8 @@ asm(".text\n"
     "push 16(%rbx)\n"
     "pop 24(%rbx)\n"
     "nopl 8(%rbx)\n"
+    "prefetcht0 40(%rbx, %r9, 8)\n"
+    "prefetchnta (%r9)\n"
     "pop %rbx\n"
     "ret\n"
     "end:\n"
@@ -69,6 +72,8 @@ int main(void)
     expect('W', (void *)stack, -8, 8);
     expect('R', (void *)stack, -8, 8);
     expect('W', table, 24, 8);
+    expect('P', table, 40 + 24, 1);
+    expect('P', 0, 3, 1);
     expect('R', (void *)stack, 0, 8);
     expect('R', (void *)stack, 8, 8);
     if (__builtin_cpu_supports("avx2")) {
