@@ -21,6 +21,11 @@ impl Weighted<'_> {
         self.stacks.total() * self.cycles_each
     }
 
+    /// The cycles of one instruction.
+    pub fn height(self, instruction: u32) -> Parts {
+        self.stacks.height(instruction) * self.cycles_each
+    }
+
     /// Cycles by unit and by those of the events that are asked for.
     fn by(self, units: &Units, events: Psv) -> BTreeMap<(u32, Psv), Parts> {
         let mut sums = self.stacks.by(units, |component| component.events() & events);

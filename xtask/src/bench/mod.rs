@@ -1,9 +1,12 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
+mod cpi;
 mod memory;
 mod overhead;
 mod paths;
+mod profilers;
 mod report;
+mod simulation;
 mod startup;
 mod statistics;
 mod symbolise;
@@ -29,6 +32,12 @@ pub enum Command {
     Startup(startup::Options),
     /// CPU time of a thread among many against one alone, and whether its counts are exact
     Threads(threads::Options),
+    /// How far profilers that sample are from what a modelled core spends, beside the papers' figures
+    Profilers(profilers::Options),
+    /// Cycles per instruction of programs natively and as a core model has them
+    Cpi(cpi::Options),
+    /// How fast a core is simulated, and what workers cost that look at it
+    Simulation(simulation::Options),
     /// Time and memory to find functions, lines and inlined calls of a million addresses
     Symbolise(symbolise::Options),
     /// Time until a report of a large profile begins
@@ -46,6 +55,9 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),
+        Command::Profilers(options) => profilers::run(root, &options),
+        Command::Cpi(options) => cpi::run(root, &options),
+        Command::Simulation(options) => simulation::run(root, &options),
         Command::Symbolise(options) => symbolise::run(root, &options),
         Command::Report(options) => report::run(root, &options),
     }

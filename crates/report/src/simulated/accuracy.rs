@@ -1,20 +1,30 @@
 //! How far each profiler of the thesis is from the reference, for this program.
 
 use super::Simulated;
-use crate::number::grouped;
+use super::rows::rows;
+use crate::number::{grouped, percent};
+use crate::request::By;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
 use timewise_attribution::comparison::{Errors, Findings};
 use timewise_attribution::{Technique, Units};
 
-/// The tables of errors of papers A and B.
+/// Instructions of which is shown what each profiler makes of them.
+const ROWS: usize = 8;
+
+/// What each profiler makes of the costliest instructions (paper A, figure A.12), and the tables of errors of papers
+/// A and B.
 pub fn accuracy(simulated: &Simulated, findings: &Findings, style: Style) -> String {
     let units = [Units::Instructions, simulated.blocks(), simulated.functions()];
     let tables = [
         ("Errors of profilers that tell where time goes (thesis, paper A)", &Technique::WHERE[..]),
         ("Errors of profilers that also tell why (thesis, paper B)", &Technique::WHY[..]),
     ];
-    let mut out = String::new();
+    let mut out = format!(
+        "\n{}\n{}",
+        style.paint(Tone::Heading, "Costliest instructions, and what each profiler makes of them"),
+        costliest(simulated, findings).render(style)
+    );
     for (title, techniques) in tables {
         let columns = ["instruction", "block", "function"].map(Column::number);
         let systematic = Column::detail("instruction, systematic");
@@ -38,6 +48,22 @@ pub fn accuracy(simulated: &Simulated, findings: &Findings, style: Style) -> Str
         grouped(findings.period)
     );
     out + &style.wrap(Tone::Faint, &how)
+}
+
+fn costliest(simulated: &Simulated, findings: &Findings) -> Table {
+    let techniques = Technique::WHERE.map(|technique| Column::number(technique.name));
+    let mut columns = vec![Column::place(""), Column::name(""), Column::number("cycles")];
+    columns.extend(techniques);
+    let mut table = Table::new(columns);
+    let total = simulated.modelled.stacks.total();
+    for row in rows(simulated, By::Instruction).into_iter().flatten().take(ROWS) {
+        let Some(id) = row.instruction else { continue };
+        let found = Technique::WHERE.map(|technique| findings.found(technique.blame).height(id.0));
+        let shares = [row.cost.cycles()].into_iter().chain(found).map(|cycles| percent(cycles.of(total)));
+        let names = [row.site.source(), row.site.text.unwrap_or_default()];
+        table.row(Tone::Plain, names.into_iter().chain(shares).collect());
+    }
+    table
 }
 
 fn hundredths(part: f64) -> String {

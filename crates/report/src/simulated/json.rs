@@ -5,6 +5,7 @@ use super::words::{reason, state_name};
 use super::{Row, Simulated, part};
 use crate::request::By;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Technique, Units};
 use timewise_flow::{InstructionId, ModelledCost};
@@ -99,6 +100,7 @@ struct Instruction {
     executions: u64,
     cycles: f64,
     stack: Vec<Component>,
+    sampled: Option<BTreeMap<&'static str, f64>>,
 }
 
 #[derive(Serialize)]
@@ -205,6 +207,11 @@ fn instruction(simulated: &Simulated, id: InstructionId, row: Row) -> Instructio
         executions: row.cost.instructions,
         cycles: row.cost.cycles().as_cycles(),
         stack: stack.collect(),
+        sampled: simulated.compared.map(|findings| {
+            let of_technique =
+                |technique: Technique| findings.found(technique.blame).height(id.0).as_cycles();
+            Technique::WHERE.map(|technique| (technique.name, of_technique(technique))).into()
+        }),
     }
 }
 

@@ -1,0 +1,141 @@
+//! What workers cost that look at a simulated core: `workers CORE SEATING INSTRUCTIONS FILE PROGRAM ARGUMENTS…`.
+//!
+//! SEATING is `none` for no trace at all, `apart` for the reference and TIP on a thread each, `together` for both on one.
+//! FILE gets a line: instructions; nanoseconds in all; nanoseconds of CPU time of the thread that simulates; those of the
+//! busiest worker; the most memory that was resident, in KiB; and a number for what was found.
+
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::time::Instant;
+use timewise_attribution::policy::{Sharing, TimeProportional};
+use timewise_attribution::{Profiler, Schedule};
+use timewise_core_model::{Processor, Simulation, Totals};
+use timewise_engine::Options;
+use timewise_engine::streams::Windows;
+use timewise_replay::Replay;
+use timewise_target::launch::Launch;
+use timewise_trace::{Doctor, Observer, Record, Recorder, Room, Seat, Worker};
+
+/// Cycles between samples of TIP.
+const PERIOD: u64 = 1000;
+
+/// A worker, and the CPU time that it took.
+struct Timed<W> {
+    worker: W,
+    cpu_ns: u64,
+}
+
+impl<W: Worker<Record>> Worker<Record> for Timed<W> {
+    fn take(&mut self, part: &[Record]) {
+        let begun = thread_ns();
+        self.worker.take(part);
+        self.cpu_ns += thread_ns() - begun;
+    }
+}
+
+/// The reference, or TIP.
+type Tip = Profiler<TimeProportional>;
+
+/// A seat, for workers that share its thread.
+type Bench = Seat<Timed<Vec<Tip>>>;
+
+/// Seats the reference and TIP.
+fn seated(doctor: &mut Doctor<Record>, seating: &str) -> Vec<Bench> {
+    let tip = || Profiler::new(TimeProportional::new(Sharing::Equal), Schedule::periodic(PERIOD));
+    let groups = match seating {
+        "together" => vec![vec![Profiler::oracle(), tip()]],
+        _ => vec![vec![Profiler::oracle()], vec![tip()]],
+    };
+    groups.into_iter().map(|worker| doctor.attach(Timed { worker, cpu_ns: 0 })).collect()
+}
+
+/// What a simulation took.
+struct Took {
+    totals: Vec<Totals>,
+    elapsed_ns: u64,
+    cpu_ns: u64,
+}
+
+/// Simulates the first `length` instructions of each thread. Observers are dropped at the end, which ends their traces.
+fn simulate<O: Observer + Send>(
+    processor: &Processor,
+    length: u64,
+    launch: Launch,
+    make: impl FnMut(usize) -> O + Send,
+) -> Result<Took, Box<dyn std::error::Error>> {
+    let mut simulation = Simulation::new(processor, make)?;
+    let mut replay = Replay::new(true);
+    let windows = Windows { length, ..Windows::ALL };
+    let (mut failed, mut cpu_ns) = (None, 0);
+    let begun = Instant::now();
+    timewise_engine::stream(
+        launch.stopped()?,
+        &Options { calls: false, ..Options::default() },
+        windows,
+        |chunk| {
+            let begun = thread_ns();
+            failed = failed.take().or(simulation.chunk(&mut replay, chunk).err());
+            cpu_ns += thread_ns() - begun;
+        },
+    )?;
+    failed.map_or(Ok(()), Err)?;
+    let (streams, _) = simulation.finish();
+    let totals = streams.into_iter().map(|(_, _, totals)| totals).collect();
+    Ok(Took { totals, elapsed_ns: begun.elapsed().as_nanos() as u64, cpu_ns })
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut word = |what: &'static str| arguments.next().ok_or(what);
+    let usage = "usage: workers CORE SEATING INSTRUCTIONS FILE PROGRAM ARGUMENTS…";
+    let [core, seating, length] = [word(usage)?, word(usage)?, word(usage)?].map(OsString::into_string);
+    let (core, seating, length) = match (core, seating, length) {
+        (Ok(core), Ok(seating), Ok(length)) => (core, seating, length.parse()?),
+        _ => return Err(usage.into()),
+    };
+    let (file, program) = (word(usage)?, word(usage)?);
+    let mut launch = Launch { randomise_addresses: false, ..Launch::new(program) };
+    launch.arguments = arguments.collect();
+    let processor = Processor::named(&core)?;
+    let mut benches = Vec::new();
+    let took = match &*seating {
+        "none" => simulate(&processor, length, launch, |_| |_: &Record| {})?,
+        _ => simulate(&processor, length, launch, |_| {
+            let mut doctor = Doctor::new(Room::default());
+            benches.extend(seated(&mut doctor, &seating));
+            Recorder::new(doctor)
+        })?,
+    };
+    let done: Vec<Timed<Vec<Tip>>> = benches.into_iter().map(Seat::join).collect();
+    let worker_ns = done.iter().map(|timed| timed.cpu_ns).max().unwrap_or(0);
+    let mut hash = DefaultHasher::new();
+    for profiler in done.iter().flat_map(|timed| &timed.worker) {
+        profiler.stacks().iter().for_each(|part| format!("{part:?}").hash(&mut hash));
+    }
+    let instructions: u64 = took.totals.iter().map(|totals| totals.instructions).sum();
+    let Took { elapsed_ns, cpu_ns, .. } = took;
+    let peak = peak_kib();
+    std::fs::write(
+        file,
+        format!("{instructions} {elapsed_ns} {cpu_ns} {worker_ns} {peak} {}\n", hash.finish()),
+    )?;
+    Ok(())
+}
+
+/// CPU time of this thread.
+fn thread_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the result goes to a live local.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The most memory of this process that was resident.
+fn peak_kib() -> u64 {
+    // SAFETY: all zeroes are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the result goes to a live local.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    usage.ru_maxrss as u64
+}
