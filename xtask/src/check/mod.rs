@@ -15,6 +15,7 @@ mod fdo;
 mod gate;
 mod html;
 mod imports;
+mod lessons;
 mod native;
 mod paths;
 mod perf;
@@ -58,6 +59,8 @@ pub enum Command {
     Fdo(fdo::Options),
     /// A gate on modelled cycles names planted regressions with their reason, and passes equal builds
     Gate(gate::Options),
+    /// A modelled core blames what is at fault in programs after the thesis's case studies, and mending it gains
+    Lessons(lessons::Options),
     /// An imported recording of perf has the same hottest functions as one of our own
     Import(imports::Options),
     /// What is replayed from streams was counted as often, and no program is changed by streaming
@@ -93,6 +96,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Cases(options) => cases::run(root, &options),
         Command::Gate(options) => gate::run(root, &options),
         Command::Exports(options) => exports::run(root, &options),
+        Command::Lessons(options) => lessons::run(root, &options),
         Command::Import(options) => imports::run(root, &options),
         Command::Streams(options) => streams::run(root, &options),
         Command::Paths(options) => paths::run(root, &options),
