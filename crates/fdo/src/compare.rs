@@ -42,36 +42,51 @@ pub fn compare(
     input: Option<&File>,
     pairs: usize,
 ) -> Result<Comparison, FdoError> {
-    let execute = |program: &Path| {
-        let cannot = |cause| FdoError::System { what: "run", path: program.into(), cause };
-        execute(program, arguments, input).map_err(cannot)
-    };
-    let (expected, _) = execute(base)?;
-    let (mut times, mut ratios) = (Vec::new(), Vec::new());
-    for pair in 0..=pairs.max(FEWEST_PAIRS) {
-        // Whoever runs first in a pair has no advantage over all of them.
-        let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
-        let mut seconds = [0.0; 2];
-        for which in order {
-            let (done, took) = execute([base, test][which])?;
-            if done != expected {
-                let what =
-                    if done.status == expected.status { "another output" } else { "another exit status" };
-                return Err(FdoError::Differs { base: base.into(), test: test.into(), what: what.into() });
-            }
-            seconds[which] = took;
-        }
-        if pair > 0 {
-            times.push(seconds[0]);
-            ratios.push(seconds[1] / seconds[0].max(1e-9));
-        }
-    }
+    let rounds = in_turns([base, test], arguments, input, pairs.max(FEWEST_PAIRS))?;
+    let mut times: Vec<f64> = rounds.iter().map(|[base_s, _]| *base_s).collect();
+    let mut ratios: Vec<f64> = rounds.iter().map(|[base_s, test_s]| test_s / base_s.max(1e-9)).collect();
     Ok(Comparison {
         base_s: median(&mut times),
         ratio: median(&mut ratios),
         interval: interval(&ratios),
         pairs: ratios.len(),
     })
+}
+
+/// Runs programs in turns, so many rounds after one that does not count: the seconds of CPU time of each, by round.
+///
+/// # Errors
+/// If one cannot be run, or does not do as the first.
+pub fn in_turns<const N: usize>(
+    programs: [&Path; N],
+    arguments: &[OsString],
+    input: Option<&File>,
+    rounds: usize,
+) -> Result<Vec<[f64; N]>, FdoError> {
+    let execute = |program: &Path| {
+        let cannot = |cause| FdoError::System { what: "run", path: program.into(), cause };
+        execute(program, arguments, input).map_err(cannot)
+    };
+    let (expected, _) = execute(programs[0])?;
+    let mut all = Vec::new();
+    for round in 0..=rounds {
+        let mut seconds = [0.0; N];
+        // Whoever runs first in a round has no advantage over all of them.
+        for which in (0..N).map(|place| (place + round) % N) {
+            let (done, took) = execute(programs[which])?;
+            if done != expected {
+                let what =
+                    if done.status == expected.status { "another output" } else { "another exit status" };
+                let (base, test) = (programs[0].into(), programs[which].into());
+                return Err(FdoError::Differs { base, test, what: what.into() });
+            }
+            seconds[which] = took;
+        }
+        if round > 0 {
+            all.push(seconds);
+        }
+    }
+    Ok(all)
 }
 
 /// Runs a program to its end: what it did, and the seconds of CPU time that it took.

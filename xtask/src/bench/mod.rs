@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
 mod cpi;
+mod fdo;
 mod memory;
 mod overhead;
 mod paths;
@@ -26,6 +27,8 @@ pub enum Command {
     Overhead(overhead::Options),
     /// CPU time of counting paths, all of them or those that edges do not tell, against counting edges alone
     Paths(paths::Options),
+    /// How much faster programs get by traced branches, and by exact counts
+    Fdo(fdo::Options),
     /// Peak resident memory of programs under count against native
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
@@ -52,6 +55,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
     match command {
         Command::Overhead(options) => overhead::run(root, &options),
         Command::Paths(options) => paths::run(root, &options),
+        Command::Fdo(options) => fdo::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),

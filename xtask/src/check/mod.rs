@@ -30,6 +30,8 @@ mod transparency;
 mod unprivileged;
 mod upstream;
 
+pub use fdo::llvm;
+
 use anyhow::{Context, Result, ensure};
 use clap::Subcommand;
 use std::path::Path;

@@ -111,7 +111,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 /// The folder of LLVM's tools, of the newest version that is installed whole.
-fn llvm() -> Result<PathBuf> {
+pub fn llvm() -> Result<PathBuf> {
     let folder = |version: u32| PathBuf::from(format!("/usr/lib/llvm-{version}/bin"));
     let has_all = |folder: &PathBuf| {
         ["perf2bolt", "llvm-bolt", "llvm-profgen", "clang"].iter().all(|tool| folder.join(tool).is_file())

@@ -1,0 +1,233 @@
+//! A table of how much faster programs get by branches that were traced, and by all branches counted: what a perfect
+//! profile would gain.
+//!
+//! Each program is built with Clang's own decisions, with a profile from counts, and with one from traces; and linked
+//! for BOLT, and laid out by it with either. The three of each tool run in turns, so that what the machine does besides
+//! concerns all alike, and must write the same.
+
+mod programs;
+
+use self::programs::{FOR_BOLT, FOR_CLANG, PROGRAMS, Program};
+use super::statistics::{geomean, median, median_interval};
+use super::table;
+use crate::check::llvm;
+use crate::counter::target_folder;
+use crate::profiler::Profiler;
+use crate::suite;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use timewise_export as export;
+use timewise_fdo::compare::in_turns;
+use timewise_fdo::{bolt, clang};
+use timewise_profile::Profile;
+
+/// What to measure, and how.
+#[derive(Args)]
+pub struct Options {
+    /// Programs; all if none is named
+    names: Vec<String>,
+    /// Rounds in which the programs run in turns
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
+    rounds: u32,
+    /// Traces per second
+    #[arg(short = 'F', long, default_value_t = 1000)]
+    frequency: u32,
+    /// Branches of a trace
+    #[arg(long, default_value_t = 1000)]
+    length: u32,
+    /// A Markdown file whose table is to be replaced
+    #[arg(long)]
+    into: Option<PathBuf>,
+}
+
+/// The table's name in a Markdown file, and its columns.
+const TABLE: &str = "speed-ups";
+const COLUMNS: [&str; 6] = ["program", "tool", "native s", "by counts", "by traces", "share"];
+
+/// Which tool makes a program faster.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tool {
+    Clang,
+    Bolt,
+}
+
+/// How many times as fast as native a program is by counts and by traces, round by round.
+struct Gains {
+    native_s: f64,
+    by_counts: Vec<f64>,
+    by_traces: Vec<f64>,
+}
+
+/// Prints a row for each program and tool, then means.
+///
+/// # Errors
+/// If a program cannot be built or profiled, or what was made of it writes something else.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    // Before a quarter of an hour's work that it would be for.
+    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    let bench = Bench {
+        root: root.to_path_buf(),
+        timewise: Profiler::build(root)?.program,
+        work: suite::work_folder(root)?,
+        llvm: llvm()?,
+        scratch: std::path::absolute(target_folder(root).join("fdo-bench"))?,
+        frequency: options.frequency.to_string(),
+        length: options.length.to_string(),
+        rounds: options.rounds as usize,
+    };
+    std::fs::create_dir_all(&bench.scratch)?;
+    std::env::set_current_dir(&bench.work)?;
+    let wanted =
+        |program: &&Program| options.names.is_empty() || options.names.iter().any(|n| n == program.name);
+    let programs: Vec<&Program> = PROGRAMS.iter().filter(wanted).collect();
+    ensure!(!programs.is_empty(), "there are {}", PROGRAMS.map(|program| program.name).join(" "));
+    let mut rows = vec![COLUMNS.map(String::from).to_vec()];
+    print(&rows[0]);
+    let mut medians = Vec::new();
+    for program in programs {
+        for tool in [Tool::Clang, Tool::Bolt] {
+            let gains = bench.measure(program, tool).with_context(|| program.name)?;
+            rows.push(gains.row(program, tool));
+            print(&rows[rows.len() - 1]);
+            medians.push((tool, median(&gains.by_counts), median(&gains.by_traces)));
+        }
+    }
+    for tool in [Tool::Clang, Tool::Bolt] {
+        let of_tool = || medians.iter().filter(|row| row.0 == tool);
+        let by_counts = geomean(&of_tool().map(|row| row.1).collect::<Vec<f64>>());
+        let by_traces = geomean(&of_tool().map(|row| row.2).collect::<Vec<f64>>());
+        rows.push(
+            ["geometric mean", tool.word(), ""]
+                .map(String::from)
+                .into_iter()
+                .chain([times(by_counts), times(by_traces), share(by_counts, by_traces)])
+                .collect(),
+        );
+        print(&rows[rows.len() - 1]);
+    }
+    if let Some(file) = &options.into {
+        let caption = format!(
+            "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
+             which the true median lies with a probability of 95 %; and which share of what counts gain traces do",
+            options.frequency, options.length, options.rounds
+        );
+        table::replace(&root.join(file), TABLE, &caption, &rows)?;
+    }
+    Ok(())
+}
+
+/// What measuring takes.
+struct Bench {
+    root: PathBuf,
+    timewise: PathBuf,
+    work: PathBuf,
+    llvm: PathBuf,
+    scratch: PathBuf,
+    frequency: String,
+    length: String,
+    rounds: usize,
+}
+
+impl Bench {
+    /// Makes the programs that a tool makes by both profiles, and runs them in turns.
+    fn measure(&self, program: &Program, tool: Tool) -> Result<Gains> {
+        let flags = match tool {
+            Tool::Clang => FOR_CLANG,
+            Tool::Bolt => FOR_BOLT,
+        };
+        let build = program.build(&self.root, &self.work, &self.llvm, flags);
+        let place = |name: &str| self.scratch.join(format!("{}.{name}", program.name));
+        let native = place("native");
+        clang::build(&build, &native, None)?;
+        let tracing = ["branches", "-F", &self.frequency, "--length", &self.length];
+        let made = [("counts", &["count", "--no-calls"][..]), ("traces", &tracing)].map(|(name, command)| {
+            let profile = self.profile(program, &native, command)?;
+            let made = place(name);
+            match tool {
+                Tool::Clang => {
+                    let samples = place("prof");
+                    clang::sample_profile(&native, &export::llvm_profgen::export(&profile), &samples)?;
+                    clang::build(&build, &made, Some(&samples))?;
+                }
+                Tool::Bolt => {
+                    bolt::optimise(&native, &export::bolt::export(&profile), &made)?;
+                }
+            }
+            anyhow::Ok(made)
+        });
+        let [by_counts, by_traces] = made;
+        let (by_counts, by_traces) = (by_counts?, by_traces?);
+        let arguments: Vec<OsString> = program.arguments.iter().map(OsString::from).collect();
+        let input = program.input.map(File::open).transpose()?;
+        let rounds = in_turns([&native, &by_counts, &by_traces], &arguments, input.as_ref(), self.rounds)?;
+        let natives: Vec<f64> = rounds.iter().map(|round| round[0]).collect();
+        let gains = |which: usize| rounds.iter().map(|round| round[0] / round[which]).collect();
+        Ok(Gains { native_s: median(&natives), by_counts: gains(1), by_traces: gains(2) })
+    }
+
+    /// Profiles a run of a program.
+    fn profile(&self, program: &Program, file: &Path, command: &[&str]) -> Result<Profile> {
+        let recorded = self.scratch.join("recorded.tw");
+        let mut timewise = Command::new(&self.timewise);
+        timewise.args(command).arg("-o").arg(&recorded).arg("--").arg(file).args(program.arguments);
+        if let Some(input) = program.input {
+            timewise.stdin(File::open(input)?);
+        }
+        let done = timewise.output().context("timewise")?;
+        ensure!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let profile = Profile::load(&recorded)?;
+        std::fs::remove_file(&recorded)?;
+        Ok(profile)
+    }
+}
+
+impl Gains {
+    fn row(&self, program: &Program, tool: Tool) -> Vec<String> {
+        let cell = |gains: &[f64]| {
+            let (low, high) = median_interval(gains).unwrap_or((f64::NAN, f64::NAN));
+            format!("{} ({low:.3} to {high:.3})", times(median(gains)))
+        };
+        let share = share(median(&self.by_counts), median(&self.by_traces));
+        let gains = [cell(&self.by_counts), cell(&self.by_traces), share];
+        let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", self.native_s)];
+        head.into_iter().chain(gains).collect()
+    }
+}
+
+impl Tool {
+    fn word(self) -> &'static str {
+        match self {
+            Tool::Clang => "Clang",
+            Tool::Bolt => "BOLT",
+        }
+    }
+}
+
+fn times(speed_up: f64) -> String {
+    format!("{speed_up:.3}x")
+}
+
+/// How much of one gain another is, if there is one to speak of.
+fn share(of: f64, gain: f64) -> String {
+    const LEAST: f64 = 1.01;
+    if of < LEAST { "–".to_string() } else { format!("{:.0} %", 100.0 * (gain - 1.0) / (of - 1.0)) }
+}
+
+fn print(row: &[String]) {
+    let [name, tool, native, by_counts, by_traces, share] = row else { return };
+    println!("{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {share:>6}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_gains() {
+        assert_eq!([share(1.2, 1.19), share(1.1, 0.95), share(1.005, 1.3)], ["95 %", "-50 %", "–"]);
+    }
+}
