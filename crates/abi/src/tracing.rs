@@ -134,8 +134,8 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
-    /// Where the system call stands that sets handlers, 0 for nowhere more; host, once.
-    pub guarded: [u64; GUARDS],
+    /// Where the system call stands that sets handlers, 0 for nowhere more; host, while the program stands.
+    pub guarded: [AtomicU64; GUARDS],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
@@ -175,8 +175,8 @@ pub struct TraceSlot {
     pub sure: u64,
     /// Where that trace began; tracer.
     pub start: u64,
-    /// When, by the monotonic clock, nanoseconds, 0 if it cannot be asked; tracer.
-    pub time_ns: u64,
+    /// When, in ticks of the processor; tracer.
+    pub ticks: u64,
     /// What it takes of the processor; tracer.
     pub effort: Effort,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
@@ -215,8 +215,8 @@ pub struct Effort {
 /// [`Effort`], and when it began. Branches have two words each: where from and where to.
 pub const HEAD_WORDS: u64 = 5;
 
-/// In the place of where a branch comes from: what follows was found later, at the time in the word behind. A thread
-/// may have waited for anything meanwhile.
+/// In the place of where a branch comes from: what follows was found later, at so many ticks of the processor as
+/// the word behind says. A thread may have waited for anything meanwhile.
 pub const TIME_MARK: u64 = 0;
 
 /// The first word of a trace in a ring: how many branches and marks follow.

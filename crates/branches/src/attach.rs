@@ -38,7 +38,8 @@ pub fn attach(
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
-    let rings = Rings::new(&payload, options, &guarded)?;
+    let rings = Rings::new(&payload, options)?;
+    rings.guard(&guarded);
     let group = Group::stop(pid, PATIENCE)?;
     let mut collector = Collector::new(&rings, pid, false);
     let mut period = Period::begin(pid);

@@ -1,6 +1,7 @@
 //! Taking traces out of shared memory while the program runs, and what is to be known about them.
 
 use crate::aggregate::Aggregate;
+use crate::clock::Clock;
 use crate::mappings::News;
 use crate::modules::Modules;
 use crate::offspring::{self, executable};
@@ -28,6 +29,7 @@ pub struct Collector<'a> {
     rings: &'a Rings,
     pid: i32,
     executable: PathBuf,
+    clock: Clock,
     modules: Modules,
     aggregate: Aggregate,
     unmask: Unmask,
@@ -39,10 +41,11 @@ pub struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// For process `pid`, which stands; `own_child` says whether it is one of ours.
     pub fn new(rings: &'a Rings, pid: i32, own_child: bool) -> Collector<'a> {
-        let collector = Collector {
+        let mut collector = Collector {
             rings,
             pid,
             executable: executable(pid),
+            clock: Clock::default(),
             modules: Modules::of(pid),
             aggregate: Aggregate::default(),
             unmask: Unmask::new(pid, own_child),
@@ -50,6 +53,7 @@ impl<'a> Collector<'a> {
             executed: None,
             offspring: None,
         };
+        collector.clock.read();
         collector.look_at_threads();
         collector
     }
@@ -83,13 +87,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn drain(&mut self) {
+    /// Takes out what there is.
+    pub fn drain(&mut self) {
         // Traces first: the kernel has told by then of all that was mapped before they began.
         let mut traces = Vec::new();
         self.senseless += self.rings.drain(&mut traces);
         let news = self.modules.news();
         self.apply(news);
-        for trace in &traces {
+        if traces.is_empty() {
+            return;
+        }
+        self.clock.read();
+        for trace in &mut traces {
+            trace.set_times(&self.clock);
             self.aggregate.add(trace, &self.modules);
         }
     }

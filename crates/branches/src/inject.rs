@@ -19,11 +19,9 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset())
         .map_err(system("map the tracer into the program"))?;
     map_benches(tracee).map_err(system("map memory into the program"))?;
-    let entry = |number: u64| payload.entry + number * ENTRY_BYTES;
-    set_handler(rings, tracee, entry(entry::HANDLE), entry(entry::RESTORE))
-        .map_err(system("set a signal handler in the program"))?;
+    set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
     tracee
-        .run_to_trap(entry(entry::PREPARE), [BASE, 0], rings.first_stack())
+        .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
         .map_err(system("make the program's first thread ready"))?;
     match rings.header().refusal.load(Ordering::Relaxed) {
         0 => Ok(()),
@@ -54,14 +52,22 @@ fn map_benches(tracee: Tracee) -> io::Result<()> {
     if got == BENCHES { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
 }
 
+fn entry(payload: &Payload, number: u64) -> u64 {
+    payload.entry + number * ENTRY_BYTES
+}
+
 /// Has `SIGTRAP` handled by the tracer, with all signals blocked meanwhile; what was asked for before is kept for the
 /// program.
-fn set_handler(rings: &Rings, tracee: Tracee, handler: u64, restorer: u64) -> io::Result<()> {
+///
+/// # Errors
+/// The system's.
+pub fn set_handler(rings: &Rings, payload: &Payload, tracee: Tracee) -> io::Result<()> {
     const RESTORER: u64 = 0x0400_0000;
+    let [handler, restorer] = [entry::HANDLE, entry::RESTORE].map(|number| entry(payload, number));
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART) as u64 | RESTORER;
     let action = rings.hand_over(&[handler, flags, restorer, u64::MAX]);
     let arguments = [libc::SIGTRAP as u64, action, action, size_of::<u64>() as u64, 0, 0];
     tracee.system_call(libc::SYS_rt_sigaction, arguments)?;
-    rings.keep_action();
+    rings.keep_action_but(handler);
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod aggregate;
 mod attach;
+mod clock;
 mod collect;
 mod guard;
 mod inherited;

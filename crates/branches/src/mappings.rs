@@ -134,6 +134,7 @@ fn read(body: &[u8]) -> Option<News> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now_ns;
 
     fn record(kind: u32, words: &[u64]) -> Vec<u8> {
         let head = u64::from(kind) | (8 + 8 * words.len() as u64) << 48;
@@ -195,12 +196,5 @@ mod tests {
             .filter(|range| starts.contains(range))
             .collect();
         assert_eq!(told, starts);
-    }
-
-    fn now_ns() -> u64 {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the kernel fills the structure.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
 }

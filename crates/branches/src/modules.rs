@@ -143,9 +143,9 @@ impl Modules {
         self.changes.last().map_or(0, |change| change.time_ns)
     }
 
-    /// Whether nothing was mapped since this time; 0 stands for a moment ago.
+    /// Whether nothing was mapped since this time.
     pub fn is_current(&self, time_ns: u64) -> bool {
-        time_ns == 0 || time_ns >= self.latest_change_ns()
+        time_ns >= self.latest_change_ns()
     }
 
     /// The place of an address now.
@@ -157,7 +157,7 @@ impl Modules {
     pub fn place_at(&self, address: u64, time_ns: u64) -> Option<Place> {
         let (before, since) =
             self.changes.split_at(self.changes.partition_point(|change| change.time_ns <= time_ns));
-        if time_ns == 0 || since.iter().all(|change| change.place(address).is_none()) {
+        if since.iter().all(|change| change.place(address).is_none()) {
             return self.place(address);
         }
         before.iter().rev().find_map(|change| change.place(address))
@@ -198,7 +198,7 @@ pub mod tests {
         };
         assert_eq!([at(150, 5), at(150, 50)], [Some((0, 50)); 2]);
         assert_eq!([at(350, 5), at(350, 10), at(350, 19)], [None, Some((1, 50)), Some((1, 50))]);
-        assert_eq!([at(350, 20), at(350, 30), at(350, 0)], [Some((2, 10)), Some((1, 50)), Some((1, 50))]);
+        assert_eq!([at(350, 20), at(350, 30)], [Some((2, 10)), Some((1, 50))]);
         assert_eq!([at(450, 19), at(450, 25), at(450, 35)], [None, Some((2, 110)), Some((2, 110))]);
         // What was mapped again to the same place is nothing new.
         assert!(modules.is_current(30) && !modules.is_current(29));

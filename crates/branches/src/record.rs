@@ -2,18 +2,23 @@
 
 use crate::collect::Collector;
 use crate::guard;
-use crate::inject::inject;
+use crate::inject::{inject, set_handler};
 use crate::pick_up;
 use crate::rings::Rings;
+use crate::signal_sets::{Set, has_trap};
 use crate::statistics::Statistics;
 use std::io;
-use timewise_injection::{PayloadFault, payload};
+use timewise_injection::{Payload, PayloadFault, payload};
 use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::launch::{LaunchError, Stopped};
+use timewise_target::perf::Event;
 use timewise_target::run;
 use timewise_target::subject::{self, Subject};
 use timewise_target::trace::Tracee;
+
+/// The code of signals that events send.
+const TRAP_PERF: i32 = 6;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
@@ -80,30 +85,17 @@ pub struct Traced {
 pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let pid = stopped.pid();
+    let tracee = Tracee::new(pid);
     let prepare = || {
         let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
-        let entered = reach_entry(pid).map_err(system("let the program's libraries be loaded"))?;
         let payload = payload::load()?;
-        let guarded = if entered {
-            guard::places(pid).map_err(system("read the program's memory"))?
-        } else {
-            Vec::new()
-        };
-        let rings = Rings::new(&payload, options, &guarded)?;
-        if !entered {
-            return Ok((subject, rings, Vec::new()));
-        }
+        let rings = Rings::new(&payload, options)?;
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;
-        inject(&rings, &payload, Tracee::new(pid))?;
-        let mut events = Vec::new();
-        for place in guarded {
-            events.push(guard::open(pid, place).map_err(TraceError::Events)?);
-        }
+        inject(&rings, &payload, tracee)?;
         pick_up.enable().map_err(TraceError::Events)?;
-        events.push(pick_up);
-        Ok((subject, rings, events))
+        Ok((subject, payload, rings, pick_up))
     };
-    let (subject, rings, events) = match prepare() {
+    let (subject, payload, rings, pick_up) = match prepare() {
         Ok(prepared) => prepared,
         Err(error) => {
             stopped.kill();
@@ -111,17 +103,53 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
         }
     };
     let mut collector = Collector::new(&rings, pid, true);
+    let guards = match load(tracee, &rings, &payload, &mut collector) {
+        Ok(guards) => guards,
+        Err(error) => {
+            stopped.kill();
+            return Err(error);
+        }
+    };
     let running = stopped.release().map_err(system("release the program"))?;
     let followed = collector.follow(|pause| running.ends_within(pause));
     followed.map_err(system("wait for the program"))?;
-    drop(events);
+    drop((guards, pick_up));
     let ended = running.wait().map_err(system("wait for the program"))?;
     let (profile, statistics) = collector.finish(run::row(RunKind::Branches, subject, &ended));
     Ok(Traced { profile, statistics })
 }
 
+/// Lets the program's libraries be loaded, under tracing, and then watches where it sets handlers. There is nothing to
+/// be watched if it ended before.
+fn load(
+    tracee: Tracee,
+    rings: &Rings,
+    payload: &Payload,
+    collector: &mut Collector,
+) -> Result<Vec<Event>, TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause };
+    let pid = tracee.tid();
+    if !reach_entry(tracee, collector).map_err(system("let the program's libraries be loaded"))? {
+        return Ok(Vec::new());
+    }
+    // A library may have set its own when it was loaded.
+    set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
+    let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
+    rings.guard(&guarded);
+    guarded.into_iter().map(|place| guard::open(pid, place).map_err(TraceError::Events)).collect()
+}
+
 /// Lets the program run to where it begins itself, with its libraries loaded: false if it ended before.
-fn reach_entry(pid: i32) -> io::Result<bool> {
-    let (tracee, entry) = (Tracee::new(pid), subject::entry_point(pid)?);
-    if tracee.registers()?.rip == entry { Ok(true) } else { tracee.run_to(entry) }
+fn reach_entry(tracee: Tracee, collector: &mut Collector) -> io::Result<bool> {
+    let entry = subject::entry_point(tracee.tid())?;
+    if tracee.registers()?.rip == entry {
+        return Ok(true);
+    }
+    tracee.run_to(entry, |signal| {
+        collector.drain();
+        // Nobody guards the handler yet: a library that takes it away must not meet what is not its own.
+        let is_ours = signal == libc::SIGTRAP && tracee.signal_code().is_ok_and(|code| code == TRAP_PERF);
+        let is_handled = has_trap(tracee.tid(), tracee.tid(), Set::Caught);
+        if is_ours && !is_handled { 0 } else { signal }
+    })
 }

@@ -29,11 +29,11 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Makes the file, with the image in it. `guarded` is where the program sets handlers.
+    /// Makes the file, with the image in it.
     ///
     /// # Errors
     /// The system's.
-    pub fn new(payload: &Payload, options: &Options, guarded: &[u64]) -> Result<Rings, TraceError> {
+    pub fn new(payload: &Payload, options: &Options) -> Result<Rings, TraceError> {
         let image_offset = GRANULE;
         let slots = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         let file = SharedFile::new(slots + SLOTS as u64 * SLOT_BYTES)
@@ -49,14 +49,18 @@ impl Rings {
         header.slots = slots;
         header.period_ns = options.period_ns;
         header.descriptors = lowest_descriptor();
-        for (place, &address) in header.guarded.iter_mut().zip(guarded) {
-            *place = address;
-        }
         header.confirm = options.confirm;
         header.reads_bases = u32::from(programs_read_bases());
         header.alone.store(1, Ordering::Relaxed);
         header.active.store(1, Ordering::Relaxed);
         Ok(Rings { file, image_offset, slots })
+    }
+
+    /// Notes where the program sets handlers.
+    pub fn guard(&self, guarded: &[u64]) {
+        for (place, &address) in self.header().guarded.iter().zip(guarded) {
+            place.store(address, Ordering::Relaxed);
+        }
     }
 
     /// The file itself.
@@ -76,10 +80,14 @@ impl Rings {
         BASE + SCRATCH
     }
 
-    /// Keeps for the program what the kernel wrote over what was handed over last: its own action for the signal.
-    pub fn keep_action(&self) {
+    /// Keeps for the program what the kernel wrote over what was handed over last: its own action for the signal,
+    /// unless it is the handler `ours`.
+    pub fn keep_action_but(&self, ours: u64) {
         // SAFETY: where `hand_over` wrote. Volatile: the program may write it.
         let action = unsafe { self.file.mapping().add(SCRATCH as usize).cast::<[u64; 4]>().read_volatile() };
+        if action[0] == ours {
+            return;
+        }
         for (place, word) in self.header().action.iter().zip(action) {
             place.store(word, Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! Which signals a thread blocks, and which wait for it.
+//! Which signals a thread blocks and handles, and which wait for it.
 
 /// One of the sets that the kernel tells of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +7,8 @@ pub enum Set {
     Blocked,
     /// Signals that wait to be delivered to it.
     Pending,
+    /// Signals that its process handles.
+    Caught,
 }
 
 /// Whether `SIGTRAP` is in a set of a thread now; not if the thread is gone.
@@ -20,6 +22,7 @@ fn is_in(status: &str, set: Set) -> bool {
     let name = match set {
         Set::Blocked => "SigBlk:",
         Set::Pending => "SigPnd:",
+        Set::Caught => "SigCgt:",
     };
     let mask = status.lines().find_map(|line| line.strip_prefix(name));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,5 +1,6 @@
 //! A trace as it is taken out of a ring.
 
+use crate::clock::Clock;
 use timewise_abi::tracing::{Effort, TIME_MARK};
 
 /// The branches of a thread, one behind the other.
@@ -9,15 +10,14 @@ pub struct Trace {
     pub effort: Effort,
     /// Where each branch came from and led to.
     pub branches: Vec<[u64; 2]>,
-    /// From which branch on what was found at which time, by the monotonic clock; the first is from 0 on. A time of 0
-    /// is unknown.
+    /// From which branch on what was found at which time; the first is from 0 on.
     parts: Vec<(usize, u64)>,
 }
 
 impl Trace {
-    /// One that began at `time_ns`, from what stands in the ring.
-    pub fn new(effort: Effort, time_ns: u64, pairs: impl Iterator<Item = [u64; 2]>) -> Trace {
-        let mut trace = Trace { effort, branches: Vec::new(), parts: vec![(0, time_ns)] };
+    /// One that began at `time`, from what stands in the ring.
+    pub fn new(effort: Effort, time: u64, pairs: impl Iterator<Item = [u64; 2]>) -> Trace {
+        let mut trace = Trace { effort, branches: Vec::new(), parts: vec![(0, time)] };
         for pair in pairs {
             match pair {
                 [TIME_MARK, time] => trace.parts.push((trace.branches.len(), time)),
@@ -25,6 +25,13 @@ impl Trace {
             }
         }
         trace
+    }
+
+    /// Takes its times for ticks of the processor, and makes nanoseconds of the monotonic clock of them.
+    pub fn set_times(&mut self, clock: &Clock) {
+        for (_, time) in &mut self.parts {
+            *time = clock.time_ns(*time);
+        }
     }
 
     /// When each branch was found, and where from and where to.

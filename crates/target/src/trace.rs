@@ -181,11 +181,12 @@ impl Tracee {
     }
 
     /// Lets it run, with the signals that come to it, until it reaches `address`, before whose instruction it
-    /// then stands: false if the process ended before. Nobody may have waited for it.
+    /// then stands: false if the process ended before. Nobody may have waited for it. Of each signal `delivered` says
+    /// which one it gets instead, 0 for none.
     ///
     /// # Errors
     /// Those of `ptrace`, and if it became another program before.
-    pub fn run_to(self, address: u64) -> io::Result<bool> {
+    pub fn run_to(self, address: u64, mut delivered: impl FnMut(i32) -> i32) -> io::Result<bool> {
         const BREAKPOINT: u64 = 0xcc;
         let code = self.peek(address)?;
         self.poke(address, code & !0xff | BREAKPOINT)?;
@@ -203,7 +204,20 @@ impl Tracee {
             if stopped_by == libc::SIGTRAP && self.peek(address).ok() != Some(code & !0xff | BREAKPOINT) {
                 return Err(io::Error::other("it became another program before its first instruction"));
             }
-            signal = stopped_by;
+            signal = delivered(stopped_by);
+        }
+    }
+
+    /// The code that comes with the signal by which it stands (`si_code`).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn signal_code(self) -> io::Result<i32> {
+        let mut information = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: the kernel fills the structure, for which all zeros are valid too.
+        unsafe {
+            check(libc::ptrace(libc::PTRACE_GETSIGINFO, self.tid, 0, information.as_mut_ptr()))?;
+            Ok(information.assume_init().si_code)
         }
     }
 

@@ -252,7 +252,7 @@ fn wait(
 
 /// Whether no other breakpoint is there: of two signals for one instruction the kernel keeps one.
 fn is_free(header: &TraceHeader, address: u64) -> bool {
-    !header.guarded.contains(&address)
+    header.guarded.iter().all(|guarded| guarded.load(Ordering::Relaxed) != address)
 }
 
 /// Has the thread stopped at a certain visit.

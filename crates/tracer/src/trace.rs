@@ -3,13 +3,14 @@
 use crate::ahead::Branches;
 use crate::bench::Bench;
 use crate::evaluation::{Evaluation, Work};
+use crate::handler::time_stamp;
 use crate::shadow::{LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::Ordering;
 use timewise_abi::tracing::{
     Effort, End, HEAD_WORDS, RING, RING_WORDS, TIME_MARK, TraceSlot, WORK, head_word,
 };
-use timewise_runtime::sys::{call, memory};
+use timewise_runtime::sys::memory;
 
 /// Memory of the calling process.
 pub struct OwnMemory;
@@ -44,7 +45,7 @@ impl<'a> Trace<'a> {
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
         (slot.written, slot.sure, slot.start) = (0, 0, start);
-        (slot.effort, slot.time_ns) = (Effort::default(), now_ns());
+        (slot.effort, slot.ticks) = (Effort::default(), time_stamp());
         true
     }
 
@@ -55,10 +56,10 @@ impl<'a> Trace<'a> {
 
     /// What follows is found now, after the thread went on for a while: meanwhile other code may have been mapped.
     pub fn goes_on(&mut self) {
-        let now = now_ns();
+        let now = time_stamp();
         let at = HEAD_WORDS + 2 * self.slot.written;
         if self.slot.written == 0 {
-            self.slot.time_ns = now;
+            self.slot.ticks = now;
         } else if self.word(at - 2) == TIME_MARK {
             self.put(at - 1, now);
         } else {
@@ -92,7 +93,7 @@ impl<'a> Trace<'a> {
         if pairs > 0 {
             self.put(0, head_word(pairs as u32, end));
             let Effort { instructions, lines } = self.slot.effort;
-            for (at, word) in (1..).zip([self.slot.start, instructions, lines, self.slot.time_ns]) {
+            for (at, word) in (1..).zip([self.slot.start, instructions, lines, self.slot.ticks]) {
                 self.put(at, word);
             }
             // Release: what was put there is complete before the host may look.
@@ -119,16 +120,6 @@ impl<'a> Trace<'a> {
         // SAFETY: the ring lies behind the slot's head within the slot.
         unsafe { slot.cast::<u8>().add(RING as usize).cast::<u64>().add(position) }
     }
-}
-
-/// The monotonic clock, by which the kernel also tells of what is mapped; 0 if a filter of the program's refuses.
-fn now_ns() -> u64 {
-    const CLOCK_GETTIME: u64 = 228;
-    const MONOTONIC: u64 = 1;
-    let mut time = [0_u64; 2];
-    // SAFETY: the kernel writes a `timespec`: seconds and nanoseconds.
-    let told = unsafe { call(CLOCK_GETTIME, [MONOTONIC, &raw mut time as u64, 0, 0, 0, 0]) };
-    told.map_or(0, |_| time[0] * 1_000_000_000 + time[1])
 }
 
 impl Branches for Trace<'_> {

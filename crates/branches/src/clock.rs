@@ -1,0 +1,83 @@
+//! From ticks of the processor, which the tracer notes without a system call, to the clock of the kernel's events.
+
+use std::arch::x86_64::_rdtsc;
+
+/// Attempts to read both clocks at once: whoever is interrupted in between tries again.
+const ATTEMPTS: usize = 8;
+
+/// Both clocks, read together from time to time.
+#[derive(Debug, Default)]
+pub struct Clock {
+    /// Ticks, and nanoseconds of the monotonic clock.
+    pairs: Vec<(u64, u64)>,
+}
+
+impl Clock {
+    /// Reads both.
+    pub fn read(&mut self) {
+        let attempt = || {
+            let before = ticks();
+            let time = now_ns();
+            let after = ticks();
+            (after.wrapping_sub(before), before, time)
+        };
+        let best = (0..ATTEMPTS).map(|_| attempt()).min();
+        self.pairs.extend(best.map(|(took, before, time)| (before + took / 2, time)));
+    }
+
+    /// The time at so many ticks, which lie between two that were read.
+    pub fn time_ns(&self, ticks: u64) -> u64 {
+        let later = self.pairs.partition_point(|&(known, _)| known <= ticks);
+        let later = later.clamp(1, self.pairs.len().max(2) - 1);
+        let around = [later - 1, later].map(|at| self.pairs.get(at));
+        let [Some(&(from, from_ns)), Some(&(to, to_ns))] = around else {
+            return self.pairs.first().map_or(0, |&(_, time)| time);
+        };
+        let share = (ticks as f64 - from as f64) / (to.saturating_sub(from).max(1)) as f64;
+        from_ns.saturating_add_signed((share * to_ns.saturating_sub(from_ns) as f64) as i64)
+    }
+}
+
+fn ticks() -> u64 {
+    // SAFETY: reads a counter of the processor.
+    unsafe { _rdtsc() }
+}
+
+/// The monotonic clock.
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_lie_between_those_that_were_read() {
+        let clock = Clock { pairs: vec![(1000, 500), (2000, 1000), (4000, 3000)] };
+        assert_eq!(
+            [1000, 1500, 2000, 3000, 4000].map(|ticks| clock.time_ns(ticks)),
+            [500, 750, 1000, 2000, 3000]
+        );
+        assert_eq!([800, 5000].map(|ticks| clock.time_ns(ticks)), [400, 4000]);
+        assert_eq!(Clock { pairs: vec![(1000, 500)] }.time_ns(7), 500);
+        assert_eq!(Clock::default().time_ns(7), 0);
+    }
+
+    #[test]
+    fn a_moment_is_found_between_the_reading_before_and_after() {
+        let mut clock = Clock::default();
+        clock.read();
+        let (before, at, after) = (now_ns(), ticks(), now_ns());
+        clock.read();
+        // Both clocks are read in one go at best within a microsecond, whatever else the machine does.
+        let found = clock.time_ns(at);
+        assert!(
+            (before.saturating_sub(1_000_000)..=after + 1_000_000).contains(&found),
+            "{before} {found} {after}"
+        );
+    }
+}
