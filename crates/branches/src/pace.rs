@@ -15,8 +15,8 @@ const INSTRUCTION: f64 = 0.2;
 const TAKEN: f64 = 1.0;
 
 /// Cycles that a branch costs which the model below does not foresee: fewer than the dozen or so of a misprediction,
-/// because processors foresee more.
-const SURPRISE: f64 = 8.0;
+/// because processors foresee more, in large programs above all.
+const SURPRISE: f64 = 4.0;
 
 /// Cycles that it costs when a line of memory is used that was not used lately: the nearest caches may not have it, and
 /// the wait is partly hidden.
@@ -183,7 +183,7 @@ mod tests {
                 .collect();
             let cycles = pace.cycles(effort(5000), &trace(|round| draws[round as usize]));
             // Half of them cannot be foreseen.
-            assert!((3000.0..8000.0).contains(&cycles), "{cycles}");
+            assert!((2000.0..5000.0).contains(&cycles), "{cycles}");
         }
     }
 

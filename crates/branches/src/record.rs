@@ -103,7 +103,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
         }
     };
     let mut collector = Collector::new(&rings, pid, true);
-    let guards = match load(tracee, &rings, &payload, &mut collector) {
+    let guards = match load(tracee, &rings, &payload, &pick_up, &mut collector) {
         Ok(guards) => guards,
         Err(error) => {
             stopped.kill();
@@ -125,6 +125,7 @@ fn load(
     tracee: Tracee,
     rings: &Rings,
     payload: &Payload,
+    pick_up: &Event,
     collector: &mut Collector,
 ) -> Result<Vec<Event>, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
@@ -132,8 +133,13 @@ fn load(
     if !reach_entry(tracee, collector).map_err(system("let the program's libraries be loaded"))? {
         return Ok(Vec::new());
     }
-    // A library may have set its own when it was loaded.
-    set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
+    if !has_trap(pid, pid, Set::Caught) {
+        // A library took the handler away. What could send a signal meanwhile is switched off: samples have stopped
+        // by themselves, because none was answered.
+        pick_up.disable().map_err(TraceError::Events)?;
+        set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
+        pick_up.enable().map_err(TraceError::Events)?;
+    }
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     rings.guard(&guarded);
     guarded.into_iter().map(|place| guard::open(pid, place).map_err(TraceError::Events)).collect()

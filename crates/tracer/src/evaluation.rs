@@ -26,6 +26,13 @@ const FETCH_EFFORT: u32 = 8;
 const BENCH_EFFORT: u32 = 4;
 const VECTORS_EFFORT: u32 = 8;
 
+/// `int3`: a handler goes on from there, or whoever put it there, as the host does where the program begins.
+const TRAP: u8 = 0xcc;
+
+/// `cpuid`, which hypervisors execute instead of the processor. Where a thread stood at a breakpoint there, they leave
+/// the flag in force that lets it go on, and it runs over a breakpoint right behind as well.
+const CPUID: [u8; 2] = [0x0f, 0xa2];
+
 /// Evaluation during one signal.
 pub struct Evaluation<'a, S> {
     shadow: Shadow<'a, S>,
@@ -84,6 +91,9 @@ impl<S: Source> Steps for Evaluation<'_, S> {
         let before = self.shadow.fetched;
         let length = self.shadow.code(at, &mut bytes);
         let with_code = self.shadow.fetched;
+        if bytes[0] == TRAP || bytes.starts_with(&CPUID) {
+            return Step::Ended(End::NotFollowed);
+        }
         let Some(decoded) = self.shelf.decoded(at, &bytes, length) else { return self.ended() };
         let mut effort = 1;
         let way = match evaluate(decoded, state, &mut self.shadow) {
