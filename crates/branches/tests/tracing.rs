@@ -60,6 +60,20 @@ fn a_program_with_threads_and_signals_does_as_natively() {
     traced.profile.check().unwrap();
 }
 
+/// More threads than processors by far: all are traced, and none is lost.
+#[test]
+fn many_threads_at_once_are_traced() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("many", folder.path());
+    let output = folder.path().join("output");
+    let options = Options { period_ns: 1_000_000, ..OFTEN };
+    let Some(traced) = trace(&program, &[], &output, &options) else { return };
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "all\n");
+    assert_eq!(traced.profile.runs[0].exit, Exit::Code(0));
+    assert!(traced.statistics.threads >= 64 && traced.statistics.turned_away == 0, "{:?}", traced.statistics);
+    assert!(traced.statistics.traces > 64, "{:?}", traced.statistics);
+}
+
 #[test]
 fn a_trap_of_the_programs_own_ends_it_as_natively() {
     let folder = tempfile::tempdir().unwrap();
