@@ -16,7 +16,7 @@ use crate::bench::table;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use timewise_profile::Profile;
@@ -34,8 +34,9 @@ const MOST_OF_ITS_OWN: f64 = 3.0;
 /// the tracer, limit their addresses, forbid system calls, or have no stack for a signal at times.
 const NOTICE: [&str; 5] = ["descriptors", "far_ranges", "memory_limit", "red_zone", "seccomp_signals"];
 
-/// The table's name in a Markdown file, and its columns.
+/// The table's name in a Markdown file, and that of one by rates, and their columns.
 const TABLE: &str = "agreement";
+const BY_RATE: &str = "agreement by rate";
 const COLUMNS: [&str; 10] = [
     "workload",
     "traced",
@@ -69,9 +70,9 @@ pub struct Options {
     /// Print so many branches, whose shares differ most, of each workload
     #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
     differences: usize,
-    /// Traces per second
-    #[arg(short = 'F', long, default_value_t = 5000)]
-    frequency: u32,
+    /// Traces per second; with several, by commas, a row for each: agreement should not depend on them
+    #[arg(short = 'F', long, value_delimiter = ',', default_value = "5000")]
+    frequency: Vec<u32>,
     /// Branches of a trace
     #[arg(long, default_value_t = 500)]
     length: u32,
@@ -114,7 +115,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let (mut bad, mut sums) = (Vec::new(), Sums::default());
     let mut rows = vec![COLUMNS.map(String::from).to_vec()];
     let confirm = options.confirm.to_string();
-    let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
+    let length = options.length.to_string();
     for subject in subjects {
         let execute = |words: &[&str], name: &str| {
             let file = scratch.join(name);
@@ -123,43 +124,50 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             anyhow::Ok(recorded)
         };
         let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?.0);
-        let words = ["branches", "-F", &frequency, "--length", &length, "--confirm", &confirm];
-        let mut left = if options.small { ATTEMPTS } else { 1 };
-        let (agreement, breakpoints) = loop {
-            let (traced, said) = execute(&words, "traced.tw")?;
-            let both = [false, true].map(|is_weighted| Edges::traced(&traced, is_weighted));
-            let agreement = Agreement::between(&exact, both.each_ref());
-            let breakpoints = Breakpoints::said(&said);
-            println!("{:12} {agreement} {breakpoints}", subject.name());
-            left -= 1;
-            // Which branches are traced is a matter of luck, whether they were taken is not.
-            if left == 0 || agrees(&agreement, options) || agreement.share_never_taken() > RARE {
-                break (agreement, breakpoints);
+        for frequency in &options.frequency {
+            let rate = frequency.to_string();
+            let words = ["branches", "-F", &rate, "--length", &length, "--confirm", &confirm];
+            let name = match &options.frequency[..] {
+                [_] => subject.name().to_string(),
+                _ => format!("{} {rate}", subject.name()),
+            };
+            let mut left = if options.small { ATTEMPTS } else { 1 };
+            let (agreement, breakpoints) = loop {
+                let (traced, said) = execute(&words, "traced.tw")?;
+                let both = [false, true].map(|is_weighted| Edges::traced(&traced, is_weighted));
+                let agreement = Agreement::between(&exact, both.each_ref());
+                let breakpoints = Breakpoints::said(&said);
+                println!("{name:12} {agreement} {breakpoints}");
+                left -= 1;
+                // Which branches are traced is a matter of luck, whether they were taken is not.
+                if left == 0 || agrees(&agreement, options) || agreement.share_never_taken() > RARE {
+                    break (agreement, breakpoints);
+                }
+            };
+            for (edge, times) in agreement.never_taken.iter().take(5) {
+                println!("             never taken: {edge}, traced {times} times");
             }
-        };
-        for (edge, times) in agreement.never_taken.iter().take(5) {
-            println!("             never taken: {edge}, traced {times} times");
+            for difference in agreement.differences.iter().take(options.differences) {
+                println!("             {difference}");
+            }
+            let needs_few = breakpoints.reached * MOST_OF_ITS_OWN < breakpoints.without_evaluation;
+            if agreement.share_never_taken() > RARE || !agrees(&agreement, options) || !needs_few {
+                bad.push(name.clone());
+            }
+            sums.add(&agreement, &breakpoints);
+            rows.push([vec![name], agreement.cells(), vec![breakpoints.to_string()]].concat());
         }
-        for difference in agreement.differences.iter().take(options.differences) {
-            println!("             {difference}");
-        }
-        let needs_few = breakpoints.reached * MOST_OF_ITS_OWN < breakpoints.without_evaluation;
-        if agreement.share_never_taken() > RARE || !agrees(&agreement, options) || !needs_few {
-            bad.push(subject.name().to_string());
-        }
-        sums.add(&agreement, &breakpoints);
-        rows.push(
-            [vec![subject.name().to_string()], agreement.cells(), vec![breakpoints.to_string()]].concat(),
-        );
     }
     println!("{sums}");
     if let Some(file) = &options.into {
         let size = options.size.word();
+        let rates: Vec<String> = options.frequency.iter().map(u32::to_string).collect();
+        let (table, frequency) = (if rates.len() > 1 { BY_RATE } else { TABLE }, rates.join(","));
         let caption = format!(
             "`--size {size} -F {frequency} --length {length} --confirm {confirm}`\n\n{}",
             sums.to_string().replace('\n', "; ")
         );
-        table::replace(file, TABLE, &caption, &rows)?;
+        table::replace(file, table, &caption, &rows)?;
     }
     ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
     Ok(())
@@ -172,7 +180,7 @@ fn agrees(agreement: &Agreement, options: &Options) -> bool {
 
 /// Whether the torture programs do as natively while they are traced.
 fn torture(root: &Path, timewise: &Path, scratch: &Path, options: &Options) -> Result<()> {
-    let frequency = options.frequency.to_string();
+    let frequency = options.frequency.first().context("a rate")?.to_string();
     let command = ["branches", "-F", &frequency];
     let mut bad = Vec::new();
     for case in torture::load(root)?.iter().filter(|case| stops::is_meant(case, &options.names)) {
