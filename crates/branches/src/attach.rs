@@ -107,7 +107,8 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
         Err(AttachError::Gone(_) | AttachError::NotFound(_)) => return Ok(()),
         other => other?,
     };
-    outside(&mut group)?;
+    let reached = outside(&mut group);
+    // Its events go in any case: they take up breakpoints that others may want.
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
     for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| is_event(pid, fd)) {
@@ -116,6 +117,7 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
     }
     first.set_registers(&before).map_err(system("set registers"))?;
     drop(events);
+    reached?;
     // Signals that came before are delivered first.
     outside(&mut group)?;
     let Some(&first) = group.tracees().first() else { return Ok(()) };
@@ -135,9 +137,15 @@ fn outside(group: &mut Group) -> Result<(), TraceError> {
             let is_inside = || -> io::Result<bool> {
                 let registers = tracee.registers()?;
                 let is_ours = |address: u64| RESERVED_HIGH.contains(&address);
-                Ok(is_ours(registers.rip)
-                    || is_ours(registers.rsp)
-                    || has_trap(group.pid(), tracee.tid(), Set::Pending))
+                if is_ours(registers.rip) || is_ours(registers.rsp) {
+                    return Ok(true);
+                }
+                let is_pending = has_trap(group.pid(), tracee.tid(), Set::Pending);
+                // One that blocks it, and waits for something else, would never get it.
+                if is_pending && has_trap(group.pid(), tracee.tid(), Set::Blocked) {
+                    tracee.unblock(libc::SIGTRAP)?;
+                }
+                Ok(is_pending)
             };
             if !group.stands(tracee.tid()) || is_inside().unwrap_or(true) {
                 inside.push(tracee.tid());
