@@ -1,8 +1,8 @@
 //! `cargo xtask bench simulation`: how fast a core is simulated, what workers cost that look at it, and whether they find
 //! the same however they are seated.
 //!
-//! What workers cost is told by the CPU time of the thread that simulates, without and with the reference and TIP at its
-//! trace: where a processor is free for the workers, that thread is what takes the time, as long as the busiest of them
+//! What workers cost is told by the CPU time of the thread that simulates, with records that nobody keeps and with the
+//! reference and TIP at the trace: where a processor is free for the workers, that thread is what takes the time, as long as the busiest of them
 //! takes less. The wall time also has whatever else the machine does.
 
 use super::{median, table};
@@ -36,9 +36,10 @@ const DEFAULT: [&str; 5] = ["bzip2-g", "lua-g", "cc1", "lbm", "mcf"];
 /// The table's name in a Markdown file.
 const TABLE: &str = "simulation";
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 8] = [
     "workload",
-    "million a second",
+    "without records",
+    "unseen",
     "with workers",
     "cost",
     "busiest worker",
@@ -77,8 +78,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     };
     let caption = format!(
         "{}, the first {} million instructions of workloads at size test, medians of {} rounds: millions of instructions for \
-         each second of CPU time of the thread that simulates, alone and with the reference and TIP at its trace; CPU \
-         time of the busier of the two as a part of that; the most memory that was resident",
+         each second of CPU time of the thread that simulates, without making records, with records that nobody keeps, and \
+         with the reference and TIP at the trace, what these cost against records unseen, and CPU time of the busier of \
+         the two as a part of that thread's; the most memory that was resident",
         options.core,
         options.instructions / 1_000_000,
         options.rounds
@@ -106,9 +108,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn measure(&self, workload: &Workload) -> Result<[String; COLUMNS.len()]> {
         let instructions = self.options.instructions;
-        let (mut alone, mut watched) = (Vec::new(), Vec::new());
+        let (mut bare, mut alone, mut watched) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.options.rounds.max(1) {
-            alone.push(self.once(workload, "none", instructions)?);
+            bare.push(self.once(workload, "none", instructions)?);
+            alone.push(self.once(workload, "unseen", instructions)?);
             watched.push(self.once(workload, "apart", instructions)?);
         }
         let together = self.once(workload, "together", instructions)?;
@@ -123,6 +126,7 @@ impl Bench<'_> {
         let mib = |run: &Run| run.peak_kib as f64 / 1024.0;
         Ok([
             workload.name.clone(),
+            format!("{:.2}", of(&bare, &speed)),
             format!("{:.2}", of(&alone, &speed)),
             format!("{:.2}", of(&watched, &speed)),
             format!("{:+.1} %", 100.0 * median(&pairs)),
