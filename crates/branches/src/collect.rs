@@ -24,6 +24,10 @@ const COLLECTION: Duration = Duration::from_millis(5);
 /// loads its libraries.
 const LOOKS: Duration = Duration::from_millis(50);
 
+/// What a reader must know where the kernel did not tell of each mapping.
+const UNTOLD: &str =
+    "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
+
 /// Takes traces out of the rings while the program runs.
 pub struct Collector<'a> {
     rings: &'a Rings,
@@ -156,6 +160,9 @@ impl<'a> Collector<'a> {
                 "the program wrote into the memory of the tracer: traces were given up {} times",
                 self.senseless
             ));
+        }
+        if self.modules.must_look() {
+            warnings.push(UNTOLD.to_string());
         }
         if let Some(now) = self.executed {
             warnings.push(format!("it executed {}, which was not traced", now.display()));

@@ -6,8 +6,9 @@ use timewise_target::machine;
 use timewise_target::maps::Mapped;
 use timewise_target::perf::{Event, Fields, Ring, Watched, sys};
 
-/// Bytes of a processor's ring: room for some hundred mappings, which is emptied every few milliseconds.
-const RING_BYTES: usize = 64 << 10;
+/// Bytes of a processor's ring, to be tried: room for two thousand mappings, or a hundred. It is emptied every few
+/// milliseconds.
+const RING_BYTES: [usize; 3] = [256 << 10, 64 << 10, 16 << 10];
 
 /// Code was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +46,8 @@ impl Mappings {
                 match first {
                     Some(first) => event.write_to(&mappings.events[first])?,
                     None => {
-                        mappings.rings.push(Ring::map(&event, RING_BYTES)?);
+                        let ring = RING_BYTES.iter().find_map(|&bytes| Ring::map(&event, bytes).ok());
+                        mappings.rings.push(ring.ok_or(io::ErrorKind::OutOfMemory)?);
                         first = Some(mappings.events.len());
                     }
                 }

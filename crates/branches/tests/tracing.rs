@@ -162,6 +162,9 @@ fn modules_that_lie_at_one_place_in_turn_are_told_apart() {
     let output = folder.path().join("output");
     let arguments = objects.each_ref().map(|object| object.to_str().unwrap());
     let Some(traced) = trace(&program, &arguments, &output, &OFTEN) else { return };
+    if traced.profile.runs[0].warnings.iter().any(|warning| warning.contains("did not tell")) {
+        return eprintln!("skipped, the system does not tell of each mapping here");
+    }
     // They do lie at one place.
     assert!(std::fs::read_to_string(&output).unwrap().starts_with("1 "));
     let profile = &traced.profile;
