@@ -69,12 +69,20 @@ pub struct EdgeRecord {
     /// By how much the clock moves when it is taken.
     pub step: i32,
     /// If it is a call and the costs of calls are asked for: the counter that holds its cost, in instructions,
-    /// else [`crate::NONE`]. With [`BRIEF`] if the clock is taken from it while the call lasts.
+    /// else [`crate::NONE`]. With [`BRIEF`] if the clock is taken from it while the call lasts, with [`HELD`] if its
+    /// frame may lie in counters.
     pub cost: u32,
 }
 
 /// What is added to a [`EdgeRecord::cost`] that is less by the thread's clock while the call lasts.
 pub const BRIEF: u32 = 1 << 31;
+
+/// What is added to a [`EdgeRecord::cost`] if the counter [`SLOT`] behind it is for the slot of the call's frame
+/// ([`crate::thread::Frame`]), and not 0 while that lies there, and as far behind that one there is one for its clock.
+pub const HELD: u32 = 1 << 30;
+
+/// How many counters behind that for the cost of a call.
+pub const SLOT: u32 = 8;
 
 /// Values of [`EdgeRecord::kind`].
 pub mod edge_kind {

@@ -168,7 +168,8 @@ pub struct Sequences {
 /// bytes from counter 0, which is nobody's.
 ///
 /// A direct call of a function that calls nothing and can only return to its caller has none: the clock is
-/// taken from the counter for its cost when it begins, and added when it returns ([`crate::log::BRIEF`]).
+/// taken from the counter for its cost when it begins, and added when it returns ([`crate::log::BRIEF`]). That of a
+/// direct call which cannot be made again before it returns may be held elsewhere ([`crate::log::HELD`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {

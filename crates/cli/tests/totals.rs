@@ -173,12 +173,20 @@ fn recursion_counts_once() {
 fn tail_calls_belong_to_the_call() {
     assert_totals("tail_calls.c", &["outer"]);
     assert_totals("tail_recursion.c", &[]);
+    assert_totals("late_jump.c", &[]);
 }
 
 /// Nothing in their memory lists their functions.
 #[test]
 fn static_programs_count_alike() {
-    for program in ["recursion.c", "mutual_recursion.c", "tail_calls.c", "tail_recursion.c", "cold_part.c"] {
+    for program in [
+        "recursion.c",
+        "mutual_recursion.c",
+        "tail_calls.c",
+        "tail_recursion.c",
+        "late_jump.c",
+        "cold_part.c",
+    ] {
         for option in ["-static", "-static-pie"] {
             assert_counted(program, &built_and_profiled(program, option, "count"));
         }
@@ -226,8 +234,8 @@ fn handlers_cost_whom_they_interrupt_nothing() {
 }
 
 #[test]
-fn functions_without_calls_are_interrupted_anywhere() {
-    assert_totals("leaf_signals.c", &[]);
+fn calls_are_interrupted_anywhere() {
+    assert_totals("interrupted.c", &[]);
 }
 
 #[test]

@@ -172,8 +172,9 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
     }
     if kind == edge_kind::UNMATCHED {
         let stack = area.registers.rsp;
+        let over = calls::over(process, area, stack);
         calls::land(process, area, target, stack);
-        calls::left(process, area, number, stack);
+        calls::left(process, area, number, stack, over);
         return Ok(Some(goal));
     }
     if kind == edge_kind::REPLACED {

@@ -2,7 +2,7 @@
 //! targets of indirect branches enter their table. Both are undone in `unlink.rs`.
 
 use crate::cache::{self, Kind};
-use crate::calls::call::{self, Call};
+use crate::calls::call::Call;
 use crate::calls::sequence::Sequence;
 use crate::calls::{Step, Way, choose};
 use crate::emit::{Code, Toll};
@@ -191,7 +191,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let calls = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let (call, cost) = calls.map_or((NONE, NONE), |calls| {
         let call = calls.add(space, caller, (address, code), || shared.take_counter(record));
-        (calls.note(call), call::recorded(call))
+        (calls.note(call), calls.recorded(call))
     });
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;

@@ -3,9 +3,9 @@
 use super::partition::Partition;
 use super::pieces::PieceId;
 use crate::harvest::Area;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use timewise_abi::NONE;
-use timewise_abi::log::{BRIEF, EdgeRecord};
+use timewise_abi::log::{BRIEF, EdgeRecord, HELD, SLOT};
 use timewise_profile::{BlockId, CallCost, ProcessId};
 
 /// What calls from the end of one piece to the start of another cost.
@@ -34,11 +34,16 @@ pub fn costs(
     let mut known: HashMap<u32, (usize, bool)> = HashMap::new();
     let mut costs = Vec::new();
     let mut was_made = Vec::new();
+    let mut slots = HashSet::new();
     for (edge, &taken) in edges.iter().zip(taken) {
         if edge.cost == NONE || edge.from == NONE || edge.to == NONE {
             continue;
         }
-        let &mut (cost, _) = known.entry(edge.cost & !BRIEF).or_insert_with(|| {
+        let counter = edge.cost & !(BRIEF | HELD);
+        if edge.cost & HELD != 0 {
+            slots.insert(counter + SLOT);
+        }
+        let &mut (cost, _) = known.entry(counter).or_insert_with(|| {
             let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
             costs.push(Cost { from, to, instructions: 0 });
             was_made.push(is_forked);
@@ -52,6 +57,7 @@ pub fn costs(
             if let Some(&(cost, _)) = known.get(&counter) {
                 costs[cost].instructions = costs[cost].instructions.wrapping_add(value);
             }
+            open += u64::from(slots.contains(&counter));
         }
         for &(counter, value) in &area.below_zero {
             if let Some(&(cost, is_brief)) = known.get(&counter) {

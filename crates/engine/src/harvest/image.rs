@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use timewise_abi::NONE;
-use timewise_abi::log::{BRIEF, BlockRecord, EdgeRecord, MappingRecord};
+use timewise_abi::log::{BRIEF, BlockRecord, EdgeRecord, HELD, MappingRecord};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::COUNTERS;
 use timewise_target::maps;
@@ -93,7 +93,7 @@ impl Image {
         if !only_blocks {
             edges.read::<EdgeRecord>(arena, claims, self.record, &process.edges, |mut record, _| {
                 known(&mut record.counter, 0);
-                known(&mut record.cost, BRIEF);
+                known(&mut record.cost, BRIEF | HELD);
                 self.edges.push(record);
                 Some(0)
             });

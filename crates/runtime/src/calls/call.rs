@@ -2,7 +2,6 @@
 
 use super::sequence::Function;
 use core::num::NonZeroU64;
-use timewise_abi::log::BRIEF;
 
 /// What is known of a function that returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +11,12 @@ pub enum Returning {
         /// The counter for the cost of the call.
         cost: u32,
     },
-    /// It has one.
+    /// Its call's frame is held.
+    Held {
+        /// The counter for the cost of the call.
+        cost: u32,
+    },
+    /// It has one on top of the others.
     Framed {
         /// The counter for the cost of the call, if it is always the same.
         cost: Option<u32>,
@@ -93,13 +97,4 @@ pub fn recurring(function: u32) -> Function {
 /// Where counter `number` lies, in bytes from counter 0: 0 stands for nobody's if there was no room.
 pub fn place(number: u32) -> u32 {
     if number == timewise_abi::NONE { 0 } else { 8 * number }
-}
-
-/// What an edge record says of a call's cost.
-pub fn recorded(call: Call) -> u32 {
-    match call.cost / 8 {
-        0 => timewise_abi::NONE,
-        number if call.callee == Callee::Brief => number | BRIEF,
-        number => number,
-    }
 }

@@ -3,7 +3,7 @@
 use super::call::{Call, Callee, Jump, Returning};
 use super::enter::{Brief, Enter};
 use super::leave::Leave;
-use super::sequence::Sequence;
+use super::sequence::{Function, Sequence};
 use crate::forest::Vertex;
 use crate::state::Process;
 use timewise_abi::Failure;
@@ -19,8 +19,9 @@ pub fn enter(process: &mut Process, from: u32, to: u32, call: Call) -> Result<Se
     }
     let Process { calls, space, shared, record, .. } = &mut *process;
     let calls = calls.as_mut().ok_or(Failure::Internal)?;
+    let held = calls.holds(cost);
     let [callee, caller] = calls.noted(space, call, || shared.take_counter(record));
-    Ok(Sequence::Enter(Enter { cost, callee, caller, ahead, borrowed: false }))
+    Ok(Sequence::Enter(Enter { cost, callee, caller, ahead, held, borrowed: false }))
 }
 
 /// What is added to a return by block `from` to an address, where some flags are read; none if no call returns
@@ -41,13 +42,16 @@ pub fn leave(
     if !calls.is_site(space, to) {
         return Ok(None);
     }
-    Ok(Some(match calls.returning(space, (to, block.end()), || shared.take_counter(record)) {
-        Returning::Brief { cost } => Sequence::Brief(Brief { cost, ahead, is_free, returns: true }),
-        Returning::Framed { cost, callee } => {
-            let unmatched = calls.put_unmatched(cache.region(region), exit);
-            Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, cost, callee })
+    let returning = calls.returning(space, (to, block.end()), || shared.take_counter(record));
+    let (cost, callee, held) = match returning {
+        Returning::Brief { cost } => {
+            return Ok(Some(Sequence::Brief(Brief { cost, ahead, is_free, returns: true })));
         }
-    }))
+        Returning::Held { cost } => (Some(cost), Function::Once, true),
+        Returning::Framed { cost, callee } => (cost, callee, false),
+    };
+    let unmatched = calls.put_unmatched(cache.region(region), exit);
+    Ok(Some(Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, cost, callee, held })))
 }
 
 /// What is added to a way on, other than a call, from block `from` to block `to`, if costs of calls are asked for

@@ -1,5 +1,6 @@
 //! What is added at calls, and at the jumps of stubs to what they stand for.
 
+use super::held::{CLOCK, SLOT};
 use super::sequence::{BORROW, Function, GIVE_BACK, at, borrow, now};
 use super::step::{FRAME, Step};
 use crate::emit::Borrowed::{Rcx, Rdx};
@@ -18,6 +19,8 @@ pub struct Enter {
     pub caller: Function,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
+    /// Whether the frame is held beside the counter for the cost.
+    pub held: bool,
     /// Whether `rcx` and `rdx` are borrowed already.
     pub borrowed: bool,
 }
@@ -50,7 +53,10 @@ impl Enter {
     /// What it does.
     pub fn steps(&self) -> Vec<Step> {
         const NEW: u8 = FRAME;
-        let &Enter { cost, callee, caller, ahead, borrowed } = self;
+        let &Enter { cost, callee, caller, ahead, held, borrowed } = self;
+        if held {
+            return self.hold();
+        }
         let mut steps = borrow(borrowed);
         steps.push(Step::Load(Rcx, gs!(frame_top)));
         // The caller waits at this site, until it calls again or another of its activations does.
@@ -83,6 +89,19 @@ impl Enter {
             Step::Save(gs!(frame_top), Rcx),
         ]);
         steps.extend(GIVE_BACK);
+        steps
+    }
+
+    /// The same if the frame is held: then it is known which function calls.
+    fn hold(&self) -> Vec<Step> {
+        let place = COUNTERS + self.cost;
+        let mut steps = Vec::from([BORROW[1]]);
+        if let Function::Recurring(caller) = self.caller {
+            steps.push(Step::SaveNumber(COUNTERS + caller, self.cost));
+        }
+        steps.extend(now(Rdx, self.ahead));
+        // It is open from when its slot is there.
+        steps.extend([Step::Save(place + CLOCK, Rdx), Step::SaveStack(place + SLOT), GIVE_BACK[1]]);
         steps
     }
 }

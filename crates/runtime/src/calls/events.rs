@@ -20,24 +20,57 @@ fn matched(
     (from, executed): (u32, u16),
     (stack, address): (u64, u64),
     function: Option<u32>,
+    over: Over,
 ) {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let Some(lead) = process.placing.lead(vertex) else { return };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
+    // Mostly nothing but what is over has to be known.
+    if function.is_some() || !end_those_over(&mut frames, (stack, address), over.rest) {
+        frames.gather();
+        put_in_order(&mut frames, (stack, address), function);
+        frames.release();
+    }
+}
+
+/// Whether a call returned to `address`, which left the stack pointer at `stack`.
+fn ends(frames: &Frames, frame: &Frame, (stack, address): (u64, u64)) -> bool {
+    frame.slot.wrapping_add(8) == stack && frames.returns_to(frame).is_none_or(|to| to == address)
+}
+
+/// Ends the calls that are over, if the thread has one stack and is in no handler. False if that cannot be told: only
+/// frames made after `rest` are known.
+fn end_those_over(frames: &mut Frames, (stack, address): (u64, u64), rest: u64) -> bool {
+    let open = frames.open();
+    let is_latest_known = open.last().is_some_and(|latest| latest.clock > rest);
+    if !is_latest_known || open.iter().any(|frame| frame.cost == 0) {
+        return false;
+    }
+    let below = open.iter().rposition(|frame| frame.slot >= stack).map_or(0, |above| above + 1);
+    let count = open.len();
+    let ended = (0..count).rev().find(|&n| ends(frames, &frames.copy(n), (stack, address)));
+    if !strands::is_empty(frames.area) || (ended.is_none() && !frames.is_near(stack)) {
+        return false;
+    }
+    let first = ended.unwrap_or(below);
+    let is_known = frames.open().get(first).is_none_or(|frame| frame.clock > rest);
+    (first..count).filter(|_| is_known).for_each(|_| frames.end());
+    is_known
+}
+
+/// Finds out on which stack the thread is, and which of its calls are over.
+fn put_in_order(frames: &mut Frames, (stack, address): (u64, u64), function: Option<u32>) {
     // A handler that returned is over when the kernel is told so.
     let is_handler = |frame: Frame| frame.cost == 0 && frame.slot.wrapping_add(8) == stack;
     if frames.latest().is_some_and(is_handler) {
         return;
     }
-    let ends = |frames: &Frames, frame: &Frame| {
-        let to = frames.returns_to(frame);
-        frame.slot.wrapping_add(8) == stack && to.is_none_or(|to| to == address)
-    };
+    let ends = |frames: &Frames, frame: &Frame| ends(frames, frame, (stack, address));
     if frames.end_down_to(ends) {
         return;
     }
-    let back = strands::find(&*frames.area, |open| open.iter().rev().any(|frame| ends(&frames, frame)));
+    let back = strands::find(&*frames.area, |open| open.iter().rev().any(|frame| ends(frames, frame)));
     // Where a function begins that does not return to one of these calls, it is the first on another stack.
     let begins = function.is_some() && !frames.spans(stack);
     if back.is_none() && !begins && frames.is_near(stack) {
@@ -49,25 +82,38 @@ fn matched(
         return;
     }
     let found = back.or_else(|| strands::find(&*frames.area, |open| frames.holds(open, stack, OWN)));
-    strands::switch(&mut frames, found);
+    strands::switch(frames, found);
     if found.is_some() && !frames.end_down_to(ends) {
         frames.drop_below(stack);
     }
 }
 
+/// The calls that may be over are among the frames.
+#[derive(Clone, Copy)]
+pub struct Over {
+    /// When the latest of those was made that may not be.
+    rest: u64,
+}
+
+/// A thread moved its stack pointer to `stack`: calls below it may be over.
+pub fn over(process: &Process, area: &mut ThreadArea, stack: u64) -> Over {
+    Over { rest: Frames { process, area, now: 0 }.gather_below(stack) }
+}
+
 /// The thread left by exit `number`; if that is there for its calls, they are put in order. The stack pointer is
-/// `stack`.
-pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64) {
+/// `stack`, and `over` said of which calls.
+pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64, over: Over) {
     let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
     if kind == edge_kind::UNMATCHED {
         let function = process.calls.as_ref().and_then(|calls| calls.moved_into(number));
-        matched(process, area, (from, executed), (stack, target), function);
+        matched(process, area, (from, executed), (stack, target), function, over);
     }
 }
 
 /// The thread ends after so many instructions of block `from`, or of nothing: all its calls end.
 pub fn close(process: &Process, area: &mut ThreadArea, from: Option<(u32, u16)>) {
     let Some(mut frames) = Frames::at(process, area, from) else { return };
+    frames.gather();
     frames.end_all();
     // What made the last outermost call may wait there no more: another thread will use the area.
     let outermost = frames.caller(0);
@@ -88,6 +134,7 @@ pub fn close_others(process: &Process, area: &ThreadArea) {
 /// Charges what calls cost so far, when the thread may not come back.
 pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
     let Some(mut frames) = Frames::at(process, area, Some(from)) else { return };
+    frames.gather();
     for index in (0..frames.open().len()).rev() {
         let frame = frames.open()[index];
         if frame.cost == 0 {
@@ -102,10 +149,11 @@ pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
 }
 
 /// A forked process's first thread starts with the calls of the thread that forked it, before that goes on.
-pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
+pub fn inherit(process: &Process, area: &mut ThreadArea, child: &mut ThreadArea) {
     if process.calls.is_none() {
         return;
     }
+    Frames { process, area, now: 0 }.gather();
     let base = area.this + process.shared.header().frames;
     let child_base = child.this + process.shared.header().frames;
     let bytes = area.frame_top - base;
@@ -116,6 +164,7 @@ pub fn inherit(process: &Process, area: &ThreadArea, child: &mut ThreadArea) {
     }
     (child.frame_top, child.clock, child.strands) = (child_base + bytes, area.clock, area.strands);
     Frames { process, area: child, now: 0 }.note_waiting();
+    Frames { process, area, now: 0 }.release();
 }
 
 /// A thread is about to take its first step, or the copy of one its next, from outside: what its calls cost
@@ -180,6 +229,8 @@ pub fn mark_handler(
     let Process { calls, space, shared, record, .. } = &mut *process;
     let Some(calls) = calls else { return };
     let function = calls.handler(space, handler, || shared.take_counter(record));
+    // The handler's own calls may be held where those are that it interrupted.
+    Frames { process, area, now: 0 }.gather();
     if area.frame_top + 2 * size_of::<Frame>() as u64 > room {
         return;
     }
@@ -202,14 +253,17 @@ pub fn end_handler(process: &mut Process, area: &mut ThreadArea, place: u64, (at
         return;
     }
     let now = area.clock;
-    let marked = Frames { process, area, now }.open().iter().rfind(|frame| is_its(frame)).copied();
-    let Some(marked) = marked else { return };
+    let mut frames = Frames { process, area, now };
+    frames.gather();
+    let marked = frames.open().iter().rfind(|frame| is_its(frame)).copied();
+    let Some(marked) = marked else { return frames.release() };
     if taken_up == 0 && is_within(process, marked.interrupted, at) {
         taken_up = marked.interrupted;
     }
     let mut frames = Frames { process, area, now };
     frames.end_down_to(|_, frame| is_its(frame));
     frames.begin_brief(taken_up, now);
+    frames.release();
 }
 
 /// Whether `at` is in the leaf whose call without a frame has a counter: a handler may have sent the thread to code

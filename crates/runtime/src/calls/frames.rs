@@ -48,7 +48,8 @@ impl Frames<'_> {
         unsafe { slice::from_raw_parts_mut((base as *mut Frame).add(1), count as usize) }
     }
 
-    fn copy(&self, index: usize) -> Frame {
+    /// One of them.
+    pub fn copy(&self, index: usize) -> Frame {
         let base = self.area.this + self.process.shared.header().frames;
         // SAFETY: the caller names one that is open.
         unsafe { *(base as *const Frame).add(1 + index) }
@@ -72,6 +73,13 @@ impl Frames<'_> {
         let offset = u64::from(COUNTERS) + u64::from(place);
         // SAFETY: counters lie in the area, and are the thread's own.
         unsafe { &mut *((self.area.this + offset) as *mut u64) }
+    }
+
+    /// So many counters from a place on.
+    pub fn row<const N: usize>(&self, place: u32) -> [u64; N] {
+        let offset = u64::from(COUNTERS) + u64::from(place);
+        // SAFETY: as for one of them.
+        unsafe { *((self.area.this + offset) as *const [u64; N]) }
     }
 
     /// Where a call returns to; none for a handler's.

@@ -1,5 +1,6 @@
 //! What is added at returns, and at jumps from one function to another.
 
+use super::held::{CLOCK, SLOT};
 use super::sequence::{Function, GIVE_BACK, at, borrow, length, now, unmatched};
 use super::step::{FRAME, Step};
 use crate::emit::Borrowed::{Rax, Rcx, Rdx};
@@ -59,6 +60,8 @@ pub struct Leave {
     pub cost: Option<u32>,
     /// The function that returns.
     pub callee: Function,
+    /// Whether the frame is held beside the counter for the cost.
+    pub held: bool,
 }
 
 /// At a jump to another function: the present activation becomes one of it.
@@ -75,6 +78,9 @@ pub struct Tail {
 impl Leave {
     /// What it does.
     pub fn steps(&self) -> Vec<Step> {
+        if let (Some(cost), true) = (self.cost, self.held) {
+            return self.let_go(COUNTERS + cost);
+        }
         let mut steps = self.check();
         if self.is_free {
             self.charge(&mut steps);
@@ -106,6 +112,40 @@ impl Leave {
             Step::SkipIfZero(length(&leave)),
         ]);
         steps.extend(leave);
+        steps
+    }
+
+    /// The same if the frame is held, where the counter for the cost is at `place`.
+    fn let_go(&self, place: u32) -> Vec<Step> {
+        let (slot, clock) = (place + SLOT, place + CLOCK);
+        let discard = i32::from(self.discard);
+        let mut steps = borrow(true);
+        if self.is_free {
+            steps.extend([Step::Stack(Rcx, -8 - discard), Step::LeaveUnlessAt(slot, Rcx, self.unmatched)]);
+            steps.extend(now(Rcx, self.ahead));
+            steps.extend([Step::Less(Rcx, clock), Step::AddTo(place, Rcx)]);
+        } else {
+            let leave = unmatched(self.exit);
+            steps.extend([
+                Step::Load(Rcx, slot),
+                // `not` subtracts without a flag, but one too many.
+                Step::Not(Rcx),
+                Step::StackSum(Rcx, Rcx, -7 - discard),
+                Step::SkipIfZero(length(&leave)),
+            ]);
+            steps.extend(leave);
+            steps.extend(now(Rcx, self.ahead));
+            steps.extend([
+                Step::Load(Rdx, clock),
+                Step::Not(Rdx),
+                Step::Sum(Rcx, Rcx, Rdx, 1),
+                Step::Load(Rdx, place),
+                Step::Sum(Rdx, Rdx, Rcx, 0),
+                Step::Save(place, Rdx),
+            ]);
+        }
+        steps.push(Step::SaveZero(slot));
+        steps.extend(GIVE_BACK);
         steps
     }
 

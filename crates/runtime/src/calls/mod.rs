@@ -18,6 +18,7 @@ pub mod enter;
 mod events;
 mod frames;
 mod functions;
+mod held;
 pub mod leave;
 mod placed;
 mod recursion;
@@ -27,7 +28,8 @@ mod step;
 mod strands;
 
 pub use events::{
-    close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
+    close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, over, settle,
+    start,
 };
 pub use recursion::Way;
 pub use relink::{land, relink, share};
@@ -45,10 +47,12 @@ use core::num::NonZeroU64;
 use enter::Pass;
 use functions::Functions;
 use hashbrown::HashMap;
+use held::Held;
 use leave::Tail;
 use placed::Placed;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
+use timewise_abi::log::{BRIEF, HELD};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
 
@@ -76,7 +80,10 @@ pub struct Calls {
     moved_to: HashMap<u32, u64, BuildHasherDefault<AddressHasher>>,
     /// Which functions may recur.
     recursion: Recursion,
-    /// Functions that the code under construction takes for ones that do not.
+    /// Which calls are held.
+    held: Held,
+    /// Functions that the code under construction takes for ones that do not recur, and functions and stubs whose calls
+    /// it takes to be held.
     relied_on: Vec<u64>,
     /// What was noted of edges whose code is made anew: by its place, and the block that it leads to.
     kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
@@ -126,6 +133,7 @@ impl Calls {
         let is_leaf = self.starts.leaf(space, within).is_some();
         match (cost, start) {
             (Some(cost), _) if is_leaf && start == target => Returning::Brief { cost },
+            (Some(cost), _) if self.holds(cost) => Returning::Held { cost },
             _ if is_leaf => Returning::Framed { cost, callee: Function::Once },
             (_, Some(start)) => Returning::Framed { cost, callee: self.told(start, take) },
             // What nothing is told of is left only for what something is told of: it is the function that was called.
@@ -170,7 +178,15 @@ impl Calls {
         let returns_to = returns_to.map(|returns_to| place_of(space, returns_to));
         let is_known = |&to: &Return| self.target(to) == Some(address);
         let call = if let Some(returns_to) = returns_to.filter(is_known) {
-            let cost = *self.direct.entry((returns_to, address)).or_insert_with(|| place(take()));
+            let may_be_held = callee != Callee::Leaf && caller.is_some();
+            let known = self.direct.get(&(returns_to, address)).copied();
+            let cost = known.unwrap_or_else(|| match self.node(space, callee).filter(|_| may_be_held) {
+                Some(callee) if callee != recursion::ELSEWHERE && !self.recursion.recurs(callee) => {
+                    self.held.add(callee, || place(take()))
+                }
+                _ => place(take()),
+            });
+            self.direct.insert((returns_to, address), cost);
             let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
             Call { cost, callee, caller }
         } else {
@@ -191,9 +207,31 @@ impl Calls {
         self.noted.len() as u32 - 1
     }
 
+    /// What the record of an edge says of a call's cost.
+    pub fn recorded(&self, call: Call) -> u32 {
+        match call.cost / 8 {
+            0 => timewise_abi::NONE,
+            number if call.callee == Callee::Brief => number | BRIEF,
+            number if self.held.may_hold(call.cost) => number | HELD,
+            number => number,
+        }
+    }
+
     /// What is known of a call, by its number.
     pub fn call(&self, number: u32) -> Option<Call> {
         self.noted.get(number as usize).copied()
+    }
+
+    /// What is called by a call, by the counter for its cost, if it is held.
+    fn held(&self, cost: u32) -> Option<u64> {
+        self.held.callee(cost).filter(|&callee| !self.recursion.recurs(callee))
+    }
+
+    /// Whether a call that the code under construction makes or ends is held.
+    pub fn holds(&mut self, cost: u32) -> bool {
+        let callee = self.held(cost);
+        self.relied_on.extend(callee);
+        callee.is_some()
     }
 
     /// What the frame of a call says of the functions that are called and that call.
@@ -242,7 +280,10 @@ impl Calls {
         }
         let (before, after) = (self.starts.start(space, end), self.starts.start(space, to));
         let is_another = to_stub || (after.is_some() && before != after);
+        let jumps = if is_stub { Some(from) } else { before };
         if !is_stub && !is_another {
+            // What nothing is told of may ask of what function the latest frame is.
+            jumps.filter(|_| after.is_none()).into_iter().for_each(|from| self.held.except(from));
             return None;
         }
         let entered = match callee {
@@ -254,13 +295,19 @@ impl Calls {
             Some(start) => self.told(start, take),
             None => Function::Unknown,
         };
-        match (left, entered) {
+        let sequence = match (left, entered) {
             (Function::Once, Function::Once) => None,
             (Function::Once, Function::Recurring(function)) if is_stub => {
                 Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
             }
             _ => Some(Sequence::Tail(Tail { callee: entered, ahead, borrowed: false })),
+        };
+        match (jumps, self.node(space, callee)) {
+            (Some(from), _) if sequence.is_some() => self.held.except(from),
+            (Some(from), Some(to)) => self.held.jumps(from, to),
+            _ => {}
         }
+        sequence
     }
 
     /// Notes that a thread which leaves a block at `from` by `exit`, having moved its stack pointer, may be on its

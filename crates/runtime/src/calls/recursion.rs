@@ -128,6 +128,12 @@ impl Recursion {
         each.collect()
     }
 
+    /// What had relied on a function not to recur, or on its calls to be held.
+    pub fn take_ways(&mut self, start: u64) -> Vec<Way> {
+        let number = self.numbers.get(&start).copied();
+        number.map_or_else(Vec::new, |n| core::mem::take(&mut self.functions[n as usize].ways))
+    }
+
     fn number(&mut self, start: u64) -> u32 {
         let fresh = self.functions.len() as u32;
         let number = *self.numbers.entry(start).or_insert(fresh);

@@ -8,18 +8,20 @@ use super::strands;
 use crate::state::Process;
 use crate::unlink;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use timewise_abi::thread::ThreadArea;
 
 /// Does so for those found by what was just translated and linked, with the thread at the end of block `from`, or
 /// outside.
 pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
     let Process { calls: Some(calls), blocks, space, shared, record, .. } = &mut *process else { return };
-    let found = calls.recursion.take_found();
-    if found.is_empty() {
+    let (found, excepted) = (calls.recursion.take_found(), calls.held.take_found());
+    if found.is_empty() && excepted.is_empty() {
         return;
     }
     let mut counters = BTreeMap::new();
-    let mut ways = alloc::vec::Vec::new();
+    let mut ways = Vec::new();
+    excepted.iter().for_each(|&callee| ways.extend(calls.recursion.take_ways(callee)));
     for (start, relying) in found {
         let function = calls.function(start, || shared.take_counter(record));
         if function != 0 {
@@ -36,9 +38,11 @@ pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) {
     }
     let now = area.clock;
     let mut frames = Frames { process, area, now };
+    frames.gather();
     frames.note_recurring(&counters, latest);
     strands::note_recurring(&mut frames, &counters);
     frames.note_waiting();
+    frames.release();
 }
 
 /// Another thread, or process, is about to execute in the same memory, made by a thread at the end of block `from`.
@@ -46,6 +50,9 @@ pub fn share(process: &mut Process, area: &mut ThreadArea, from: u32) {
     if let Some(calls) = &mut process.calls {
         calls.recursion.always();
         relink(process, area, from);
+        if let Some(calls) = &mut process.calls {
+            calls.held.forget();
+        }
     }
 }
 

@@ -116,7 +116,7 @@ impl Sequence {
                 // Only some steps are two instructions: what the second does follows from what is still there.
                 match step {
                     Step::Leave(exit) if at < code.bytes.len() => return Some(exit),
-                    Step::LeaveUnlessEqual(..) if at < code.bytes.len() => {}
+                    Step::LeaveUnlessEqual(..) | Step::LeaveUnlessAt(..) if at < code.bytes.len() => {}
                     _ => continue,
                 }
             }

@@ -17,6 +17,10 @@ pub enum Step {
     SaveHalf(u32, Borrowed),
     /// `mov dword gs:[offset], number`.
     SaveNumber(u32, u32),
+    /// `mov gs:[offset], rsp`.
+    SaveStack(u32),
+    /// `mov qword gs:[offset], 0`.
+    SaveZero(u32),
     /// `mov register, gs:[offset]`.
     Load(Borrowed, u32),
     /// `mov register, gs:[offset]`.
@@ -55,6 +59,8 @@ pub enum Step {
     StackSum(Borrowed, Borrowed, i32),
     /// `sub register, [base+distance]`; changes flags.
     Subtract(Borrowed, Borrowed, u8),
+    /// `sub register, gs:[offset]`; changes flags.
+    Less(Borrowed, u32),
     /// `add gs:[offset], register`; changes flags.
     AddTo(u32, Borrowed),
     /// `sub gs:[offset], register`; changes flags.
@@ -70,6 +76,8 @@ pub enum Step {
     /// `cmp [base+distance], register` and `jne` to an address; changes flags. There a thread leaves with `rcx` and
     /// `rdx` given back.
     LeaveUnlessEqual(Borrowed, u8, Borrowed, u64),
+    /// `cmp gs:[offset], register` and likewise.
+    LeaveUnlessAt(u32, Borrowed, u64),
     /// Leaves for the dispatcher by an exit.
     Leave(u32),
 }
@@ -106,6 +114,11 @@ impl Step {
                 code.raw32(offset);
                 code.raw32(number);
             }
+            Step::SaveStack(offset) => {
+                code.raw(&[0x65, 0x48, 0x89, absolute(Borrowed::Rax) | 0x20, 0x25]); // register 4 is `rsp`
+                code.raw32(offset);
+            }
+            Step::SaveZero(offset) => code.store_number(offset, 0),
             Step::LoadHalf(register, offset) => {
                 code.raw(&[0x65, 0x8b, absolute(register), 0x25]);
                 code.raw32(offset);
@@ -167,6 +180,10 @@ impl Step {
             Step::Subtract(register, base, distance) => {
                 code.raw(&[0x48, 0x2b, near(register, base), distance]);
             }
+            Step::Less(register, offset) => {
+                code.raw(&[0x65, 0x48, 0x2b, absolute(register), 0x25]);
+                code.raw32(offset);
+            }
             Step::AddTo(offset, register) => {
                 code.raw(&[0x65, 0x48, 0x01, absolute(register), 0x25]);
                 code.raw32(offset);
@@ -191,6 +208,11 @@ impl Step {
             Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
             Step::LeaveUnlessEqual(base, distance, register, address) => {
                 code.raw(&[0x48, 0x39, near(register, base), distance]);
+                code.branch_to(0x05, address);
+            }
+            Step::LeaveUnlessAt(offset, register, address) => {
+                code.raw(&[0x65, 0x48, 0x39, absolute(register), 0x25]);
+                code.raw32(offset);
                 code.branch_to(0x05, address);
             }
             Step::Leave(exit) => code.leave(exit),
@@ -218,6 +240,8 @@ impl Step {
                     *half(offset as usize) = value(registers, register) as u32;
                 }
                 Step::SaveNumber(offset, number) => *half(offset as usize) = number,
+                Step::SaveStack(offset) => *word(offset as usize) = registers.rsp,
+                Step::SaveZero(offset) => *word(offset as usize) = 0,
                 Step::LoadHalf(register, offset) => {
                     *held(registers, register) = u64::from(*half(offset as usize));
                 }
@@ -280,6 +304,10 @@ impl Step {
                     let difference = value(registers, register).wrapping_sub(*(place as *const u64));
                     *held(registers, register) = difference;
                 }
+                Step::Less(register, offset) => {
+                    let difference = value(registers, register).wrapping_sub(*word(offset as usize));
+                    *held(registers, register) = difference;
+                }
                 Step::AddTo(offset, register) => {
                     let place = word(offset as usize);
                     *place = (*place).wrapping_add(value(registers, register));
@@ -300,6 +328,11 @@ impl Step {
                 Step::LeaveUnlessEqual(base, distance, register, _) => {
                     let place = value(registers, base) + u64::from(distance);
                     if *(place as *const u64) != value(registers, register) {
+                        return Next::Unmatched;
+                    }
+                }
+                Step::LeaveUnlessAt(offset, register, _) => {
+                    if *word(offset as usize) != value(registers, register) {
                         return Next::Unmatched;
                     }
                 }

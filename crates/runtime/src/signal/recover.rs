@@ -370,8 +370,9 @@ impl Recovery<'_> {
         {
             return origin;
         }
-        calls::left(self.process, self.area, number, self.registers.rsp);
         let stack = self.registers.rsp;
+        let over = calls::over(self.process, self.area, stack);
+        calls::left(self.process, self.area, number, stack, over);
         paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, stack);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }

@@ -101,7 +101,7 @@ fn flags(area: &ThreadArea) -> Option<u64> {
 }
 
 /// A record and an area for a forked process, whose logs and counters go on from the present ones.
-fn fork(process: &mut Process, area: &ThreadArea) -> Result<*mut ThreadArea, Failure> {
+fn fork(process: &mut Process, area: &mut ThreadArea) -> Result<*mut ThreadArea, Failure> {
     let shared = process.shared;
     let offset = shared.register_process(area.process)?;
     let record = shared.process(offset);
