@@ -85,11 +85,11 @@ impl Program {
                 sources: vec![work.join("build/bzip2-1.0.8")],
                 compile: "gcc -O2 -g -D_FILE_OFFSET_BITS=64 -o program bzip2.c blocksort.c huffman.c crctable.c \
                           randtable.c compress.c decompress.c bzlib.c",
-                // A position that wraps around does so by a remainder.
+                // A position that wraps around does so by a remainder, of 64 bits lest the sum overflow.
                 plant: Plant {
                     file: "compress.c",
                     old: "j = ptr[i]-1; if (j < 0) j += s->nblock;",
-                    new: "j = (ptr[i] + s->nblock - 1) % (UInt32)s->nblock;",
+                    new: "j = (ptr[i] + (unsigned long)s->nblock - 1) % (unsigned long)s->nblock;",
                     // The position is used there, and only there.
                     further_lines: 1,
                 },
