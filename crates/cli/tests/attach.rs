@@ -106,13 +106,14 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     assert_eq!(verified.status, Some(0), "{}", verified.stdout);
 }
 
-/// Killed, nobody gives the program back: it runs on as it is.
+/// Killed, nobody gives the program back: it runs on as it is. It executes nothing else meanwhile: that must not be
+/// taken over in the moment of the kill.
 #[test]
 fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "./crowd 4 & pid=$!; sleep 0.5
+        "./crowd 4 quiet & pid=$!; sleep 0.5
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
          {ATTACHED}
          sleep 0.5; kill -KILL $own; wait $pid"
