@@ -32,6 +32,13 @@ pub struct Change {
 }
 
 impl Change {
+    /// The same where time may have moved to neighbours by itself, as far as is known: nothing is certain but what
+    /// comes from counts.
+    pub fn as_cost_moves(self) -> Change {
+        let uncertain = |part: Difference| Difference { certain: 0.0, ..part };
+        Change { time: self.time.map(uncertain), by_cost: self.by_cost.map(uncertain), ..self }
+    }
+
     /// The largest part that is certain, with its sign.
     pub fn certain(&self) -> f64 {
         let parts = [self.time, self.by_count, self.by_cost].into_iter().flatten();

@@ -138,19 +138,19 @@ impl<'a> Comparison<'a> {
         let owner = |analysis: &Analysis, id: InstructionId| {
             Some(analysis.owner[analysis.code.instructions[id.index()].block.index()].0)
         };
-        self.rows(&self.matching.routines, owner, owner, true, RoutineId)
+        self.rows(&self.matching.routines, owner, owner, Kind::Function, RoutineId)
     }
 
     /// Changes of loops, without inner loops and callees.
     pub fn loops(&self) -> Vec<Row<LoopId>> {
         let own = |analysis: &Analysis, id| innermost(analysis, id).map(|id| id.0);
-        self.rows(&self.matching.loops, own, own, false, LoopId)
+        self.rows(&self.matching.loops, own, own, Kind::Loop, LoopId)
     }
 
     /// Changes of instructions.
     pub fn instructions(&self) -> Vec<Row<InstructionId>> {
         let itself = |_: &Analysis, id: InstructionId| Some(id.0);
-        self.rows(&self.matching.instructions, itself, itself, false, InstructionId)
+        self.rows(&self.matching.instructions, itself, itself, Kind::Place, InstructionId)
     }
 
     /// Changes of source lines.
@@ -158,7 +158,7 @@ impl<'a> Comparison<'a> {
         let (base, test) = (&self.matching.base_lines, &self.matching.test_lines);
         let ours = |_: &Analysis, id: InstructionId| base.of[id.index()];
         let theirs = |_: &Analysis, id: InstructionId| test.of[id.index()];
-        let rows = self.rows(&self.matching.lines, ours, theirs, false, |line| line);
+        let rows = self.rows(&self.matching.lines, ours, theirs, Kind::Place, |line| line);
         let line = |row: Row<u32>| Row {
             what: row.what.map(|at| base.all[at as usize], |at| test.all[at as usize]),
             change: row.change,
@@ -174,7 +174,7 @@ impl<'a> Comparison<'a> {
         pairing: &Pairing,
         ours: impl Fn(&Analysis, InstructionId) -> Option<u32>,
         theirs: impl Fn(&Analysis, InstructionId) -> Option<u32>,
-        with_strays: bool,
+        kind: Kind,
         id: fn(u32) -> T,
     ) -> Vec<Row<T>> {
         let all = pairing.all();
@@ -183,7 +183,7 @@ impl<'a> Comparison<'a> {
         let test_row = |id| theirs(self.test, id).and_then(|thing| row_of_test.get(&thing).copied());
         let (mut base, mut test) = self.parts().of_rows(base_row, test_row, all.len());
         let strays = |rows: &HashMap<u32, usize>, routine: RoutineId| {
-            rows.get(&routine.0).copied().filter(|_| with_strays)
+            rows.get(&routine.0).copied().filter(|_| kind == Kind::Function)
         };
         let base_stray = |routine| strays(&row_of_base, routine);
         let test_stray = |routine| strays(&row_of_test, routine);
@@ -194,6 +194,8 @@ impl<'a> Comparison<'a> {
             &self.test_side.rows(test_row, test_stray, all.len()),
             all.len(),
         );
+        let may_move = kind == Kind::Place && self.noise == Noise::Unknown;
+        let around = may_move.then(|| self.around(base_row, test_row, all.len()));
         let counts = self.count_deviations(base_row, test_row, all.len());
         let instructions = self.instruction_counts(base_row, test_row, all.len());
         let least = WORTH_FINDING * self.whole_base();
@@ -205,11 +207,39 @@ impl<'a> Comparison<'a> {
             let (base, test) = (&base[at], &test[at]);
             let noise = (spreads[at], counts[at]);
             let change = self.change(base, test, instructions[at], noise, level);
+            let is_moved = around.as_ref().is_some_and(|around| !around[at].holds(&change));
+            let change = if is_moved { change.as_cost_moves() } else { change };
             let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
             rows.push(Row { what: what.map(id, id), change, is_finding });
         }
         rows.sort_by(|a, b| order(b).partial_cmp(&order(a)).unwrap_or(std::cmp::Ordering::Equal));
         rows
+    }
+
+    /// How the functions changed that so many rows are of.
+    fn around(
+        &self,
+        base_row: impl Fn(InstructionId) -> Option<usize>,
+        test_row: impl Fn(InstructionId) -> Option<usize>,
+        rows: usize,
+    ) -> Vec<Around> {
+        let (mut ours, mut theirs) = (HashMap::new(), HashMap::new());
+        for row in self.functions() {
+            let around = Around::of(&row.change);
+            ours.extend(row.what.base.map(|id| (id, around)));
+            theirs.extend(row.what.test.map(|id| (id, around)));
+        }
+        let mut all = vec![Around::default(); rows];
+        let sides: [(_, &HashMap<_, _>, &dyn Fn(_) -> _); 2] =
+            [(self.base, &ours, &base_row), (self.test, &theirs, &test_row)];
+        for (analysis, functions, row) in sides {
+            for id in (0..analysis.code.instructions.len() as u32).map(InstructionId) {
+                let function = analysis.owner[analysis.code.instructions[id.index()].block.index()];
+                let around = row(id).zip(functions.get(&function));
+                around.into_iter().for_each(|(row, around): (usize, &Around)| all[row].add(*around));
+            }
+        }
+        all
     }
 
     fn change(
@@ -285,6 +315,39 @@ fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> 
         (Some(false), Some(false)) => Ok(Some(Unit::Nanoseconds)),
         (Some(_), Some(_)) => Err(CompareError::DifferentClocks),
         _ => Ok(None),
+    }
+}
+
+/// What rows are of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Functions: samples on code that was not counted are theirs too.
+    Function,
+    Loop,
+    /// Instructions or lines: time of one may be another's in the next run of the same program.
+    Place,
+}
+
+/// Whether functions are certain to have become slower, and to have become faster.
+#[derive(Clone, Copy, Default)]
+struct Around {
+    slower: bool,
+    faster: bool,
+}
+
+impl Around {
+    fn of(function: &Change) -> Around {
+        let certain = function.time.map_or(0.0, |time| time.certain);
+        Around { slower: certain > 0.0, faster: certain < 0.0 }
+    }
+
+    fn add(&mut self, other: Around) {
+        *self = Around { slower: self.slower | other.slower, faster: self.faster | other.faster };
+    }
+
+    /// Whether a change by cost within these functions is one of theirs.
+    fn holds(&self, change: &Change) -> bool {
+        change.by_cost.is_none_or(|cost| if cost.estimate.value > 0.0 { self.slower } else { self.faster })
     }
 }
 

@@ -99,6 +99,22 @@ fn a_dearer_load_is_a_change_by_cost_if_it_is_more_than_noise() {
 }
 
 #[test]
+fn time_that_moved_within_a_function_is_no_finding_of_one_run_each() {
+    let at = |load, next| program(1_000_000, load, 500, &format!("sample 0x200b {next}"));
+    let is_found = |base: &Profile, test: &Profile| {
+        compared(base, test, |comparison| comparison.instructions().iter().any(|row| row.is_finding))
+    };
+    assert!(!is_found(&at(4000, 1000), &at(500, 4500)));
+    assert!(is_found(&at(4000, 1000), &at(4000, 20_000)), "the function is slower");
+    let twice = |load, next| {
+        let mut profile = at(load, next);
+        profile.append(at(load, next));
+        profile
+    };
+    assert!(is_found(&twice(4000, 1000), &twice(500, 4500)), "runs do not differ by themselves");
+}
+
+#[test]
 fn several_runs_measure_the_noise() {
     let side = |loads: [u64; 4]| {
         let mut runs = loads.map(|load| program(1_000_000, load, 500, "")).into_iter();
@@ -187,5 +203,15 @@ fn gates_of_functions_and_instructions() {
         assert!(judged("time-by-count>5%").unwrap().fails);
         assert!(!judged("time>2%").unwrap().fails, "one run each: noise is unknown");
         assert!(judged("function:nothing time>1%").is_err());
+    });
+    compared(&base, &program(1_000_000, 9000, 900, ""), |comparison| {
+        let verdict = "time>2%".parse::<Gate>().unwrap().judge(comparison).unwrap();
+        assert!(
+            !verdict.fails && verdict.growth.low > 0.02,
+            "{verdict:?}: one comparison in forty may say so"
+        );
+    });
+    compared(&base, &program(1_000_000, 40_000, 500, ""), |comparison| {
+        assert!("time>2%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
     });
 }
