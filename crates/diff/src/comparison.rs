@@ -345,9 +345,13 @@ impl Around {
         *self = Around { slower: self.slower | other.slower, faster: self.faster | other.faster };
     }
 
-    /// Whether a change by cost within these functions is one of theirs.
+    /// Whether a change by cost within these functions is one of theirs, or there is none.
     fn holds(&self, change: &Change) -> bool {
-        change.by_cost.is_none_or(|cost| if cost.estimate.value > 0.0 { self.slower } else { self.faster })
+        match change.by_cost.or(change.time).map_or(0.0, |cost| cost.estimate.value) {
+            0.0 => true,
+            value if value > 0.0 => self.slower,
+            _ => self.faster,
+        }
     }
 }
 
