@@ -57,9 +57,6 @@ const CLOCK: u32 = gs!(clock);
 /// Where the budget stands.
 const BUDGET: u32 = gs!(budget);
 
-/// The low byte of the first slot's position.
-const RCX_SLOT_BYTE: u8 = spill_slot(RCX_SLOT) as u8;
-
 /// Bytes of a counter that borrows `rcx`.
 const BORROWING: usize = 40;
 /// Bytes of a step of the clock that borrows `rcx`.
@@ -133,8 +130,10 @@ pub fn found(bytes: &[u8]) -> Option<usize> {
         0xe9 => 5,
         _ => 14,
     };
-    let give_back = [0x65, 0x48, 0x8b, 0x0c, 0x25, RCX_SLOT_BYTE];
-    let is_next = bytes.get(jump + length..)?.starts_with(&give_back);
+    // A counter may lie where only some bytes of the address are others.
+    let next = bytes.get(jump + length..)?;
+    let [low, second, third, high] = spill_slot(RCX_SLOT).to_le_bytes();
+    let is_next = next.starts_with(&[0x65, 0x48, 0x8b, 0x0c, 0x25, low, second, third, high]);
     Some(jump + length + if is_next { 2 * 9 } else { 0 })
 }
 
@@ -221,6 +220,9 @@ mod tests {
             let at = code.bytes.len();
             code.load(Borrowed::Rdx, gs!(frame_top));
             let read = |code: &Code| found(&code.bytes[..LONGEST.min(code.bytes.len())]);
+            assert_eq!(read(&code), Some(at));
+            code.bytes.truncate(at);
+            code.load(Borrowed::Rcx, COUNTERS + 0x1000 + (spill_slot(RCX_SLOT) & 0xff));
             assert_eq!(read(&code), Some(at));
             code.bytes.truncate(at);
             crate::indirect::give_back(&mut code);
