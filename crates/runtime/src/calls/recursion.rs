@@ -5,7 +5,7 @@
 //! on no circle has no older activation that waits, so nothing need be noted of it, until one is closed: then the
 //! code that relied on it is made anew.
 //!
-//! To be quick, functions that recur are not told apart: whatever lies between two of them is taken to recur.
+//! Functions on the same circles are one from then on: whatever leads to one of them leads to all.
 
 use crate::state::AddressHasher;
 use alloc::vec;
@@ -25,29 +25,19 @@ pub enum Way {
     Target(u32),
 }
 
-/// A function, and of those that do not recur what they lead to and what leads to them.
+/// A function, and what leads to it and to what it leads, or to those that are one with it.
 #[derive(Debug)]
 struct Function {
     /// Its first address.
     start: u64,
     recurs: bool,
-    /// Whether one that recurs leads to it.
-    below: bool,
-    /// Whether it leads to one that recurs.
-    above: bool,
+    /// The function that stands for those that are one with it, maybe by way of others: itself if it does.
+    one_with: u32,
     /// Its place in an order in which whatever leads to another comes before it.
     place: u32,
     next: Vec<u32>,
     previous: Vec<u32>,
     ways: Vec<Way>,
-}
-
-/// What was found of a function.
-#[derive(Clone, Copy)]
-enum Finding {
-    Recurs,
-    Below,
-    Above,
 }
 
 type Numbers = HashSet<u32, BuildHasherDefault<AddressHasher>>;
@@ -80,34 +70,21 @@ impl Recursion {
         if !self.known.insert((from, to)) {
             return;
         }
-        let [before, after] = [from, to].map(|number| &self.functions[number as usize]);
-        match (before.recurs, after.recurs) {
-            (true, true) => {}
-            (true, false) => self.find(to, Finding::Below),
-            (false, true) => self.find(from, Finding::Above),
-            (false, false) if from == to => self.find(from, Finding::Recurs),
-            (false, false) => {
-                let (is_below, is_above) = (before.below, after.above);
-                let is_in_order = before.place < after.place;
-                self.functions[from as usize].next.push(to);
-                self.functions[to as usize].previous.push(from);
-                if !is_in_order {
-                    self.put_in_order(from, to);
-                }
-                if is_below {
-                    self.find(to, Finding::Below);
-                }
-                if is_above {
-                    self.find(from, Finding::Above);
-                }
-            }
+        let [from, to] = [from, to].map(|number| self.one(number));
+        if from == to {
+            return self.find(from);
+        }
+        self.functions[from as usize].next.push(to);
+        self.functions[to as usize].previous.push(from);
+        if self.place(from) > self.place(to) {
+            self.put_in_order(from, to);
         }
     }
 
     /// From now on any function may recur.
     pub fn always(&mut self) {
         for number in 0..self.functions.len() as u32 {
-            self.find(number, Finding::Recurs);
+            self.find(number);
         }
         self.always = true;
     }
@@ -141,8 +118,7 @@ impl Recursion {
             self.functions.push(Function {
                 start,
                 recurs: false,
-                below: false,
-                above: false,
+                one_with: fresh,
                 place: fresh,
                 next: Vec::new(),
                 previous: Vec::new(),
@@ -152,29 +128,41 @@ impl Recursion {
         number
     }
 
-    /// Notes what was found of a function, and what follows from it for others.
-    fn find(&mut self, number: u32, finding: Finding) {
-        let mut open = vec![(number, finding)];
-        while let Some((number, finding)) = open.pop() {
-            let function = &mut self.functions[number as usize];
-            if function.recurs {
-                continue;
-            }
-            let is_new = match finding {
-                Finding::Recurs => true,
-                Finding::Below => !core::mem::replace(&mut function.below, true),
-                Finding::Above => !core::mem::replace(&mut function.above, true),
-            };
-            if matches!(finding, Finding::Recurs) || (function.below && function.above) {
-                function.recurs = true;
-                self.found.push(number);
-                open.extend(core::mem::take(&mut function.next).into_iter().map(|n| (n, Finding::Below)));
-                open.extend(core::mem::take(&mut function.previous).into_iter().map(|n| (n, Finding::Above)));
-            } else if is_new {
-                let others = if function.below { &function.next } else { &function.previous };
-                open.extend(others.iter().map(|&number| (number, finding)));
+    /// Notes that a function recurs.
+    fn find(&mut self, number: u32) {
+        let function = &mut self.functions[number as usize];
+        if !core::mem::replace(&mut function.recurs, true) {
+            self.found.push(number);
+        }
+    }
+
+    /// The function that stands for those that are one with a function.
+    fn one(&self, mut number: u32) -> u32 {
+        while self.functions[number as usize].one_with != number {
+            number = self.functions[number as usize].one_with;
+        }
+        number
+    }
+
+    /// Functions on circles with one another are one from here on: the one that stands for them.
+    fn unite(&mut self, circle: &Numbers) -> Option<u32> {
+        // The one with most to move stays.
+        let one = *circle.iter().max_by_key(|&&number| {
+            let function = &self.functions[number as usize];
+            function.next.len() + function.previous.len()
+        })?;
+        for &number in circle {
+            self.find(number);
+            if number != one {
+                let function = &mut self.functions[number as usize];
+                function.one_with = one;
+                let [next, previous] = [&mut function.next, &mut function.previous].map(core::mem::take);
+                let one = &mut self.functions[one as usize];
+                one.next.extend(next);
+                one.previous.extend(previous);
             }
         }
+        Some(one)
     }
 
     fn place(&self, number: u32) -> u32 {
@@ -186,26 +174,27 @@ impl Recursion {
         let (first, last) = (self.place(to), self.place(from));
         let after = self.reach(to, |function| &function.next, |place| place <= last);
         let before = self.reach(from, |function| &function.previous, |place| place >= first);
-        let circle: Vec<u32> = after.intersection(&before).copied().collect();
-        if !circle.is_empty() {
-            // Functions that recur have no place: the order of the others is as good as before.
-            return circle.into_iter().for_each(|number| self.find(number, Finding::Recurs));
-        }
+        let mut places: Vec<u32> = before.union(&after).map(|&number| self.place(number)).collect();
+        places.sort_unstable();
+        let circle: Numbers = after.intersection(&before).copied().collect();
         let by_place = |numbers: Numbers| {
-            let mut numbers: Vec<u32> = numbers.into_iter().collect();
+            let others = numbers.into_iter().filter(|number| !circle.contains(number));
+            let mut numbers: Vec<u32> = others.collect();
             numbers.sort_unstable_by_key(|&number| self.place(number));
             numbers
         };
-        let mut order = by_place(before);
-        order.extend(by_place(after));
-        let mut places: Vec<u32> = order.iter().map(|&number| self.place(number)).collect();
-        places.sort_unstable();
-        for (number, place) in order.into_iter().zip(places) {
+        let [before, after] = [before, after].map(by_place);
+        let one = self.unite(&circle);
+        // Those after it take the last places, so that none comes to lie before where it was.
+        let (low, high) = places.split_at(places.len() - after.len());
+        let lower = before.into_iter().chain(one).zip(low);
+        for (number, &place) in lower.chain(after.into_iter().zip(high)) {
             self.functions[number as usize].place = place;
         }
     }
 
-    /// What is reached from a function, itself included, by way of what does not recur and lies within bounds.
+    /// What is reached from a function, itself included, by way of what lies within bounds; of those that are one only
+    /// the one that stands for them.
     fn reach(
         &self,
         start: u32,
@@ -215,8 +204,9 @@ impl Recursion {
         let mut reached = Numbers::default();
         let mut open = vec![start];
         while let Some(number) = open.pop() {
+            let number = self.one(number);
             let function = &self.functions[number as usize];
-            if !function.recurs && is_within(function.place) && reached.insert(number) {
+            if is_within(function.place) && reached.insert(number) {
                 open.extend(leads_to(function));
             }
         }
@@ -250,6 +240,10 @@ mod tests {
         // From the circle to what leads there.
         recursion.leads(Some(6), 9);
         assert_eq!(recurring(&recursion), [2, 3, 4, 5, 6, 9]);
+        // Between two circles.
+        recursion.leads(Some(7), 8);
+        recursion.leads(Some(8), 8);
+        assert_eq!(recurring(&recursion), [2, 3, 4, 5, 6, 8, 9]);
     }
 
     #[test]
@@ -266,7 +260,7 @@ mod tests {
         assert_eq!(recursion.take_found().len(), 4);
     }
 
-    /// Against what can reach itself in graphs made at random, where all that recurs is one.
+    /// Against what can reach itself in graphs made at random.
     #[test]
     fn circles_are_found_when_they_close() {
         let mut seed = 1_u64;
@@ -289,13 +283,6 @@ mod tests {
                 let (from, to) = (random(20), random(20));
                 recursion.leads(Some(from), to);
                 add(&mut reaches, from as usize, to as usize);
-                loop {
-                    let recurs: Vec<usize> = (0..20).filter(|&n| reaches[n][n]).collect();
-                    let apart = recurs.iter().find(|&&n| !reaches[n][recurs[0]] || !reaches[recurs[0]][n]);
-                    let Some(&apart) = apart else { break };
-                    add(&mut reaches, apart, recurs[0]);
-                    add(&mut reaches, recurs[0], apart);
-                }
                 let want: Vec<u64> = (0..20).filter(|&n| reaches[n as usize][n as usize]).collect();
                 assert_eq!(recurring(&recursion), want);
                 recurring_graphs += usize::from(!want.is_empty() && want.len() < 20);
