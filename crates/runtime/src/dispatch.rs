@@ -171,10 +171,7 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
         return Ok(paths::resume(process, area, number));
     }
     if kind == edge_kind::UNMATCHED {
-        let stack = area.registers.rsp;
-        let over = calls::over(process, area, stack);
-        calls::land(process, area, target, stack);
-        calls::left(process, area, number, stack, over);
+        calls::left(process, area, number, area.registers.rsp);
         return Ok(Some(goal));
     }
     if kind == edge_kind::REPLACED {

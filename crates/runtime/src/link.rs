@@ -246,7 +246,7 @@ fn arrive(
     }
     let lands = moves_stack || (kind == edge_kind::RETURN && sequence.is_none());
     if let Some(calls) = calls.as_mut().filter(|_| lands) {
-        calls.moves_to(space, exit, (last.end(), address), || shared.take_counter(record));
+        calls.moves_to(space, exit, address, || shared.take_counter(record));
     }
     Ok((found, may_leave.then_some(exit)))
 }

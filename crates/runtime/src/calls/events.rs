@@ -2,7 +2,7 @@
 //! handlers, forks and ends.
 
 use super::frames::{Frames, brief};
-use super::strands;
+use super::{relink, strands};
 use crate::guard;
 use crate::state::{Exit, Process};
 use timewise_abi::log::edge_kind;
@@ -13,21 +13,20 @@ const OWN: u64 = 1 << 10;
 
 /// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
 /// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer, maybe
-/// into another function.
+/// into another function. Of calls made until the moment `rest` frames may be held.
 fn matched(
     process: &Process,
     area: &mut ThreadArea,
     (from, executed): (u32, u16),
     (stack, address): (u64, u64),
-    function: Option<u32>,
-    over: Over,
+    (function, rest): (Option<u32>, u64),
 ) {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
     let Some(lead) = process.placing.lead(vertex) else { return };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
     // Mostly nothing but what is over has to be known.
-    if function.is_some() || !end_those_over(&mut frames, (stack, address), over.rest) {
+    if function.is_some() || !end_those_over(&mut frames, (stack, address), rest) {
         frames.gather();
         put_in_order(&mut frames, (stack, address), function);
         frames.release();
@@ -88,25 +87,14 @@ fn put_in_order(frames: &mut Frames, (stack, address): (u64, u64), function: Opt
     }
 }
 
-/// The calls that may be over are among the frames.
-#[derive(Clone, Copy)]
-pub struct Over {
-    /// When the latest of those was made that may not be.
-    rest: u64,
-}
-
-/// A thread moved its stack pointer to `stack`: calls below it may be over.
-pub fn over(process: &Process, area: &mut ThreadArea, stack: u64) -> Over {
-    Over { rest: Frames { process, area, now: 0 }.gather_below(stack) }
-}
-
-/// The thread left by exit `number`; if that is there for its calls, they are put in order. The stack pointer is
-/// `stack`, and `over` said of which calls.
-pub fn left(process: &Process, area: &mut ThreadArea, number: u32, stack: u64, over: Over) {
+/// A thread leaves by exit `number` with its stack pointer at `stack`: if that exit is there for its calls, they are put
+/// in order.
+pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u64) {
     let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
     if kind == edge_kind::UNMATCHED {
+        let rest = relink::land(process, area, number, stack);
         let function = process.calls.as_ref().and_then(|calls| calls.moved_into(number));
-        matched(process, area, (from, executed), (stack, target), function, over);
+        matched(process, area, (from, executed), (stack, target), (function, rest));
     }
 }
 

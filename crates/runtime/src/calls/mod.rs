@@ -14,6 +14,7 @@
 
 pub mod call;
 pub mod choose;
+mod circles;
 pub mod enter;
 mod events;
 mod frames;
@@ -28,11 +29,10 @@ mod step;
 mod strands;
 
 pub use events::{
-    close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, over, settle,
-    start,
+    close, close_others, end, end_handler, inherit, is_overflow, left, limit, mark_handler, settle, start,
 };
 pub use recursion::Way;
-pub use relink::{land, relink, share};
+pub use relink::{relink, share};
 pub use step::Step;
 
 use crate::address_space::AddressSpace;
@@ -75,9 +75,9 @@ pub struct Calls {
     /// The counters of functions that may recur, by where they begin, or where a call or jump led to if nothing
     /// says.
     functions: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
-    /// Functions that are jumped to once the stack pointer was moved, by the exit by which a thread leaves on its
-    /// way there.
-    moved_to: HashMap<u32, u64, BuildHasherDefault<AddressHasher>>,
+    /// Exits by which a thread leaves that moved its stack pointer and then jumped, with the function that begins where
+    /// it goes, if one does.
+    moved_to: HashMap<u32, Option<u64>, BuildHasherDefault<AddressHasher>>,
     /// Which functions may recur.
     recursion: Recursion,
     /// Which calls are held.
@@ -310,21 +310,20 @@ impl Calls {
         sequence
     }
 
-    /// Notes that a thread which leaves a block at `from` by `exit`, having moved its stack pointer, may be on its
-    /// way into the function at `to`.
-    pub fn moves_to(
-        &mut self,
-        space: &AddressSpace,
-        exit: u32,
-        (from, to): (u64, u64),
-        take: impl FnMut() -> u32,
-    ) {
-        self.lands(space, from, to);
-        if self.starts.start(space, to) == Some(to) {
+    /// Notes that a thread which leaves by `exit`, having moved its stack pointer, goes on at `to`: it may be in
+    /// another function then, by what it does each time ([`relink::land`]).
+    pub fn moves_to(&mut self, space: &AddressSpace, exit: u32, to: u64, take: impl FnMut() -> u32) {
+        let begins = self.starts.start(space, to).filter(|&start| start == to);
+        if let Some(start) = begins {
             // There must be a counter once it recurs.
-            self.function(to, take);
-            self.moved_to.insert(exit, to);
+            self.function(start, take);
         }
+        self.moved_to.insert(exit, begins);
+    }
+
+    /// Whether an address is known to be in the function that begins at another.
+    fn is_in(&mut self, space: &AddressSpace, address: u64, start: u64) -> bool {
+        self.starts.start(space, address) == Some(start)
     }
 
     /// Whether two addresses are known to be of one function.
@@ -406,7 +405,7 @@ impl Calls {
     /// What a thread that leaves by an exit is on its way into, if it is known: the function's counter, or 0 if it
     /// does not recur.
     fn moved_into(&self, exit: u32) -> Option<u32> {
-        self.moved_to.get(&exit).map(|&start| self.recurring(start))
+        self.moved_to.get(&exit).copied().flatten().map(|start| self.recurring(start))
     }
 
     /// Keeps what was noted of an edge whose code is to be made anew.

@@ -41,7 +41,7 @@ pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0, begun: false };
 const MAX_STEPS: usize = 1000;
 
 /// Turns `registers`, as they are at `registers.rip` in translated code, into the program's own.
-pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registers) -> Origin {
+pub fn recover(process: &mut Process, area: &mut ThreadArea, registers: &mut Registers) -> Origin {
     if let Some(origin) = alone::recover(area, registers) {
         return origin;
     }
@@ -49,13 +49,12 @@ pub fn recover(process: &Process, area: &mut ThreadArea, registers: &mut Registe
         let site = indirect::site_of(table, registers.rcx as u32, registers.rdx);
         return branched(process, area, registers, way_from(process, site));
     }
-    let mut recovery = Recovery { process, area, registers };
-    for _ in 0..MAX_STEPS {
-        if let Some(origin) = recovery.step() {
-            return origin;
-        }
+    let mut recovery = Recovery { process, area, registers, unmatched: None };
+    let origin = (0..MAX_STEPS).find_map(|_| recovery.step());
+    if let Some(exit) = recovery.unmatched {
+        calls::left(process, area, exit, registers.rsp);
     }
-    OUTSIDE
+    origin.unwrap_or(OUTSIDE)
 }
 
 /// Blocks that indirect branches leave are executed to their end.
@@ -112,6 +111,8 @@ struct Recovery<'a> {
     process: &'a Process,
     area: &'a mut ThreadArea,
     registers: &'a mut Registers,
+    /// The exit by which the thread leaves, if its calls must be put in order then.
+    unmatched: Option<u32>,
 }
 
 /// Where in a unit a thread is.
@@ -370,10 +371,8 @@ impl Recovery<'_> {
         {
             return origin;
         }
-        let stack = self.registers.rsp;
-        let over = calls::over(self.process, self.area, stack);
-        calls::left(self.process, self.area, number, stack, over);
-        paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, stack);
+        self.unmatched = Some(number).filter(|_| exit.kind == edge_kind::UNMATCHED);
+        paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, self.registers.rsp);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }
     }
