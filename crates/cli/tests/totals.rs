@@ -167,6 +167,7 @@ fn recursion_counts_once() {
     assert_totals("recursion.c", &["smallest"]);
     assert_totals("mutual_recursion.c", &[]);
     assert_totals("late_recursion.c", &[]);
+    assert_totals("late_binding.c", &[]);
 }
 
 #[test]
@@ -185,6 +186,7 @@ fn static_programs_count_alike() {
         "tail_calls.c",
         "tail_recursion.c",
         "late_jump.c",
+        "late_binding.c",
         "cold_part.c",
     ] {
         for option in ["-static", "-static-pie"] {
