@@ -1,20 +1,22 @@
 //! What workers cost that look at a simulated core: `workers CORE SEATING INSTRUCTIONS FILE PROGRAM ARGUMENTS…`.
 //!
-//! SEATING is `none` for no records at all, `unseen` for records that nobody keeps, `apart` for the reference and TIP on a thread each, `together` for both on one.
-//! FILE gets a line: instructions; nanoseconds in all; nanoseconds of CPU time of the thread that simulates; those of the
-//! busiest worker; the most memory that was resident, in KiB; and a number for what was found.
+//! SEATING is `none` for no records at all, `unseen` for records that nobody keeps, `apart` for the reference and TIP on
+//! a thread each, `together` for both on one. FILE gets a line: instructions; nanoseconds in all; nanoseconds of CPU time
+//! of the thread that simulates; those of the busiest worker; the most memory that was resident, in KiB; and a number
+//! for what was found.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
 use std::hash::{Hash, Hasher};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use timewise_attribution::policy::{Sharing, TimeProportional};
 use timewise_attribution::{Profiler, Schedule};
 use timewise_core_model::{Processor, Simulation, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
+use timewise_target::cpu_time;
 use timewise_target::launch::Launch;
 use timewise_trace::{Doctor, Observer, Record, Recorder, Room, Seat, Worker};
 
@@ -24,14 +26,14 @@ const PERIOD: u64 = 1000;
 /// A worker, and the CPU time that it took.
 struct Timed<W> {
     worker: W,
-    cpu_ns: u64,
+    cpu: Duration,
 }
 
 impl<W: Worker<Record>> Worker<Record> for Timed<W> {
     fn take(&mut self, part: &[Record]) {
-        let begun = thread_ns();
+        let begun = cpu_time::of_this_thread();
         self.worker.take(part);
-        self.cpu_ns += thread_ns() - begun;
+        self.cpu += cpu_time::of_this_thread().saturating_sub(begun);
     }
 }
 
@@ -48,14 +50,14 @@ fn seated(doctor: &mut Doctor<Record>, seating: &str) -> Vec<Bench> {
         "together" => vec![vec![Profiler::oracle(), tip()]],
         _ => vec![vec![Profiler::oracle()], vec![tip()]],
     };
-    groups.into_iter().map(|worker| doctor.attach(Timed { worker, cpu_ns: 0 })).collect()
+    groups.into_iter().map(|worker| doctor.attach(Timed { worker, cpu: Duration::ZERO })).collect()
 }
 
 /// What a simulation took.
 struct Took {
     totals: Vec<Totals>,
-    elapsed_ns: u64,
-    cpu_ns: u64,
+    elapsed: Duration,
+    cpu: Duration,
 }
 
 /// Simulates the first `length` instructions of each thread. Observers are dropped at the end, which ends their traces.
@@ -68,20 +70,20 @@ fn simulate<O: Observer + Send>(
     let mut simulation = Simulation::new(processor, make)?;
     let mut replay = Replay::new(true);
     let windows = Windows { length, ..Windows::ALL };
-    let (mut failed, mut cpu_ns, mut elapsed_ns) = (None, 0, 0);
+    let (mut failed, mut cpu, mut elapsed) = (None, Duration::ZERO, Duration::ZERO);
     let began = Instant::now();
     let options = Options { calls: false, ..Options::default() };
     timewise_engine::stream(launch.stopped()?, &options, windows, |chunk| {
-        let begun = thread_ns();
+        let begun = cpu_time::of_this_thread();
         failed = failed.take().or(simulation.chunk(&mut replay, chunk).err());
-        cpu_ns += thread_ns() - begun;
+        cpu += cpu_time::of_this_thread().saturating_sub(begun);
         // The program goes on behind what is simulated.
-        elapsed_ns = began.elapsed().as_nanos() as u64;
+        elapsed = began.elapsed();
     })?;
     failed.map_or(Ok(()), Err)?;
     let (streams, _) = simulation.finish();
     let totals = streams.into_iter().map(|(_, _, totals)| totals).collect();
-    Ok(Took { totals, elapsed_ns, cpu_ns })
+    Ok(Took { totals, elapsed, cpu })
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -108,27 +110,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })?,
     };
     let done: Vec<Timed<Vec<Tip>>> = benches.into_iter().map(Seat::join).collect();
-    let worker_ns = done.iter().map(|timed| timed.cpu_ns).max().unwrap_or(0);
+    let worker = done.iter().map(|timed| timed.cpu).max().unwrap_or_default();
     let mut hash = DefaultHasher::new();
     for profiler in done.iter().flat_map(|timed| &timed.worker) {
         profiler.stacks().iter().for_each(|part| format!("{part:?}").hash(&mut hash));
     }
     let instructions: u64 = took.totals.iter().map(|totals| totals.instructions).sum();
-    let Took { elapsed_ns, cpu_ns, .. } = took;
+    let [elapsed_ns, cpu_ns, worker_ns] = [took.elapsed, took.cpu, worker].map(|time| time.as_nanos());
     let peak = peak_kib();
     std::fs::write(
         file,
         format!("{instructions} {elapsed_ns} {cpu_ns} {worker_ns} {peak} {}\n", hash.finish()),
     )?;
     Ok(())
-}
-
-/// CPU time of this thread.
-fn thread_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the result goes to a live local.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The most memory of this process that was resident.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use timewise_target::machine;
+use timewise_target::{cpu_time, machine};
 
 use crate::options::Progress;
 
@@ -68,21 +68,13 @@ fn frequency_hz(of_chain: Duration) -> f64 {
     (ADDITIONS * ROUNDS) as f64 / of_chain.as_secs_f64().max(1e-9)
 }
 
-/// How long the chain took, unless the thread was off its processor for over a tenth of that.
+/// How long the chain took, unless the thread was off its processor for over a tenth of that; a hypervisor's theft is
+/// seen where it is known.
 fn run_chain_undisturbed() -> Option<Duration> {
-    let before = thread_time();
+    let before = cpu_time::of_this_thread();
     let elapsed = run_chain(ROUNDS);
-    let on_processor = thread_time().saturating_sub(before);
+    let on_processor = cpu_time::of_this_thread().saturating_sub(before);
     (elapsed.mul_f64(0.9) < on_processor).then_some(elapsed)
-}
-
-/// Time that the calling thread has spent on processors; a hypervisor's theft is taken off where it
-/// is known.
-fn thread_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result; every Linux has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Runs the chain and says how long it took. The loop's own counter and branch hide beside it: they
