@@ -2,10 +2,10 @@
 //! the same however they are seated.
 //!
 //! What workers cost is told by the CPU time of the thread that simulates, with records that nobody keeps and with the
-//! reference and TIP at the trace: where a processor is free for the workers, that thread is what takes the time, as long as the busiest of them
-//! takes less. The wall time also has whatever else the machine does.
+//! reference and TIP at the trace: where a processor is free for the workers, that thread is what takes the time, as long
+//! as the busiest of them takes less. The wall time also has whatever else the machine does.
 
-use super::{median, table};
+use super::{statistics::median, table};
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// What to measure, and how.
 #[derive(Args)]
 pub struct Options {
-    /// Workloads [default: five of different kinds]
+    /// Workloads
+    #[arg(default_values = ["bzip2-g", "lua-g", "cc1", "lbm", "mcf"])]
     names: Vec<String>,
     /// The core
     #[arg(long, default_value = "raptor-cove")]
@@ -30,8 +31,6 @@ pub struct Options {
     #[arg(long)]
     into: Option<PathBuf>,
 }
-
-const DEFAULT: [&str; 5] = ["bzip2-g", "lua-g", "cc1", "lbm", "mcf"];
 
 /// The table's name in a Markdown file.
 const TABLE: &str = "simulation";
@@ -72,10 +71,6 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         file: target_folder(root).join("workers"),
         options,
     };
-    let names = match options.names.is_empty() {
-        true => DEFAULT.map(String::from).to_vec(),
-        false => options.names.clone(),
-    };
     let caption = format!(
         "{}, the first {} million instructions of workloads at size test, medians of {} rounds: millions of instructions for \
          each second of CPU time of the thread that simulates, without making records, with records that nobody keeps, and \
@@ -87,7 +82,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     );
     println!("{caption}");
     let mut rows = vec![COLUMNS.map(String::from)];
-    for workload in suite::select(root, &names)? {
+    for workload in suite::select(root, &options.names)? {
         let row = bench.measure(&workload)?;
         println!("{}", row.join("  "));
         rows.push(row);
