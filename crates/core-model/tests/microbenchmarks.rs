@@ -144,8 +144,12 @@ fn loads_and_stores_are_limited_by_their_ports() {
     near(cycles("raptor-cove", &[load], &mut |_| 0x1000), 1.0 / 3.0);
     near(cycles("boom-4w-tip", &[load], &mut |_| 0x1000), 1.0 / 2.0);
     let store: &[u8] = &[0x48, 0x89, 0x03]; // mov [rbx],rax
-    near(cycles("zen-4", &[store], &mut |_| 0x1000), 1.0);
-    near(cycles("raptor-cove", &[store], &mut |_| 0x1000), 1.0 / 2.0);
+    near(cycles("boom-4w-tip", &[store], &mut |_| 0x1000), 1.0);
+    for core in ["zen-4", "raptor-cove"] {
+        near(cycles(core, &[store], &mut |_| 0x1000), 1.0 / 2.0);
+        // To two lines in turn.
+        near(cycles(core, &[store], &mut |n| 0x1000 + n % 2 * 64), 1.0);
+    }
 }
 
 #[test]
@@ -354,4 +358,13 @@ fn the_same_input_gives_the_same_cycles() {
     let processor = Processor::named("raptor-cove").unwrap();
     let run = || Loop { body: &body, unroll: 50 }.totals(&processor, 50, &mut |n| n * 4096 % 100_003);
     assert_eq!(run(), run());
+}
+
+#[test]
+fn full_fences_wait_for_one_another() {
+    let fence: &[u8] = &[0x0f, 0xae, 0xf0];
+    for core in ["zen-4", "raptor-cove"] {
+        let record = Processor::named(core).unwrap().backend.orders.full_fence;
+        near(cycles(core, &[fence], &mut |_| 0), record.latency as f64);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Core, Done};
 use crate::code::Static;
-use crate::memory::{LINE, Side, Source, Store, Why};
+use crate::memory::{LINE, Line, Side, Source, Store, Why};
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
 
@@ -15,6 +15,19 @@ pub struct Loaded {
     pub events: Psv,
     /// It has to be done again.
     pub raises: bool,
+}
+
+/// The latest cycle in which stores went into the cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Drained {
+    /// The cycle.
+    pub cycle: u64,
+    /// The latest line.
+    line: Line,
+    /// Lines in that cycle.
+    lines: u32,
+    /// Stores to the latest line in that cycle.
+    joined: u32,
 }
 
 /// How sure a load is to wait for older stores after it was executed too early once.
@@ -175,7 +188,7 @@ impl<O: Observer> Core<O> {
                     there = there.max(found.ready);
                 }
             }
-            let drained = self.take_drain(there);
+            let drained = self.take_drain(there, access.address >> LINE);
             self.store_queue.take(drained + 1);
             self.forwarding.add(Store {
                 address: access.address,
@@ -189,14 +202,18 @@ impl<O: Observer> Core<O> {
         self.pending_stores.clear();
     }
 
-    fn take_drain(&mut self, cycle: u64) -> u64 {
-        if cycle > self.drained.0 {
-            self.drained = (cycle, 1);
-        } else if self.drained.1 == self.processor.stores.drained {
-            self.drained = (self.drained.0 + 1, 1);
+    /// When a store to this line goes into the cache that could from this cycle on.
+    fn take_drain(&mut self, cycle: u64, line: Line) -> u64 {
+        let (stores, latest) = (&self.processor.stores, &mut self.drained);
+        if cycle > latest.cycle {
+            *latest = Drained { cycle, line, lines: 1, joined: 1 };
+        } else if line == latest.line && latest.joined < stores.joined {
+            latest.joined += 1;
+        } else if latest.lines < stores.drained {
+            *latest = Drained { line, lines: latest.lines + 1, joined: 1, ..*latest };
         } else {
-            self.drained.1 += 1;
+            *latest = Drained { cycle: latest.cycle + 1, line, lines: 1, joined: 1 };
         }
-        self.drained.0
+        latest.cycle
     }
 }

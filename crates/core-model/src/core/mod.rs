@@ -20,6 +20,7 @@ use crate::processor::Processor;
 use crate::resources::{InOrder, OutOfOrder, Ports};
 use execute::Registers;
 use fetch::{Fetched, Fetcher};
+use loads::Drained;
 use retire::{Retire, Slot};
 use timewise_replay::Access;
 use timewise_trace::{Flags, Observer, Psv, WIDTH};
@@ -117,8 +118,7 @@ pub struct Core<O> {
     forwarding: Forwarding,
     /// Loads begin no earlier.
     load_floor: u64,
-    /// The latest cycle in which a store went into the cache, and how many did.
-    drained: (u64, u32),
+    drained: Drained,
     /// Of each store of the instruction at hand, when its address and its data are known.
     pending_stores: Vec<(u64, u64)>,
     /// For each static instruction, how sure it is that it must wait for an older store.
@@ -178,7 +178,7 @@ impl<O: Observer> Core<O> {
             pages: Translations::new(&processor.translation, processor.commit.page_fault.is_some()),
             forwarding: Forwarding::default(),
             load_floor: 0,
-            drained: (0, 0),
+            drained: Drained::default(),
             pending_stores: Vec::new(),
             conflicts: Vec::new(),
             committed: (0, 0, 0),

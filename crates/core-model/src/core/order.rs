@@ -35,7 +35,7 @@ impl<O: Observer> Core<O> {
     pub(super) fn begin(&self, order: Order, earliest: u64) -> u64 {
         match self.ordering(order).treatment {
             Treatment::Barrier => earliest.max(self.latest_complete),
-            Treatment::Stores => earliest.max(self.drained.0),
+            Treatment::Stores => earliest.max(self.drained.cycle).max(self.load_floor),
             _ => earliest,
         }
     }

@@ -68,6 +68,8 @@ pub struct Hierarchy {
     levels: Vec<Level>,
     latency: u64,
     memory: Link,
+    /// The way to memory, if it is another than that from it.
+    written: Option<Link>,
 }
 
 impl Hierarchy {
@@ -75,12 +77,14 @@ impl Hierarchy {
     pub fn new(memory: &Memory) -> Hierarchy {
         let records = [&memory.instructions, &memory.data].into_iter().chain(&memory.second);
         let levels = records.chain([&memory.last]).map(Level::new).collect();
-        Hierarchy { levels, latency: memory.latency, memory: Link::new(memory.line_cycles) }
+        let written = memory.written_line_cycles.map(Link::new);
+        Hierarchy { levels, latency: memory.latency, memory: Link::new(memory.line_cycles), written }
     }
 
     /// Nobody asks for cycles before this one any more.
     pub fn forget(&mut self, before: u64) {
         self.memory.forget(before);
+        self.written.iter_mut().for_each(|link| link.forget(before));
         self.levels.iter_mut().for_each(|level| level.link.forget(before));
     }
 
@@ -172,7 +176,7 @@ impl Hierarchy {
     /// Takes a line that was written to.
     fn write_back(&mut self, at: usize, line: Line, cycle: u64) {
         let Some(level) = self.levels.get_mut(at) else {
-            self.memory.pass(cycle);
+            self.written.as_mut().unwrap_or(&mut self.memory).pass(cycle);
             return;
         };
         if level.cache.write(line) {
@@ -216,6 +220,7 @@ mod tests {
             last: record(1024, 40, 16),
             latency: 200,
             line_cycles: 4.0,
+            written_line_cycles: None,
         }
     }
 
@@ -278,5 +283,16 @@ mod tests {
         let cycles: u64 = caches.access(5, 0, Why::Load(0)).ready;
         // The link to memory has carried 19 lines and one back.
         assert!(cycles >= 200 + 19 * 4, "{cycles}");
+    }
+
+    #[test]
+    fn lines_to_memory_may_have_a_way_of_their_own() {
+        let behind_another = |written_line_cycles| {
+            let mut caches = Hierarchy::new(&Memory { written_line_cycles, ..memory() });
+            let memory = caches.levels.len();
+            caches.write_back(memory, 7, 0);
+            caches.access(1, 0, Why::Load(0)).ready
+        };
+        assert_eq!(behind_another(None) - behind_another(Some(4.0)), 4);
     }
 }

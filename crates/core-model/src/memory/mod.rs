@@ -9,7 +9,7 @@ mod translation;
 
 pub use cache::{Cache, Found};
 pub use forwarding::{Forwarding, Source, Store};
-pub use hierarchy::{Hierarchy, Why};
+pub use hierarchy::{Hierarchy, Line, Why};
 pub use translation::{Side, Translations};
 
 /// Bytes of a line, as a shift.

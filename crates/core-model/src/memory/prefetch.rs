@@ -39,7 +39,15 @@ impl std::ops::Deref for Wanted {
 pub struct Prefetcher {
     next_line: bool,
     stride: Option<(i64, Vec<Stride>)>,
-    stream: Option<(i64, i64, Vec<Stream>)>,
+    stream: Option<(Reach, Vec<Stream>)>,
+}
+
+/// How far the streams of pages are run ahead of.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    distance: i64,
+    degree: i64,
+    crosses: bool,
 }
 
 /// Where an instruction goes.
@@ -72,8 +80,9 @@ impl Prefetcher {
                 Prefetch::Stride { distance } => {
                     made.stride = Some((distance, vec![Stride::default(); STRIDES]));
                 }
-                Prefetch::Stream { distance, degree } => {
-                    made.stream = Some((distance, degree, vec![Stream::default(); STREAMS]));
+                Prefetch::Stream { distance, degree, crosses } => {
+                    let reach = Reach { distance, degree, crosses };
+                    made.stream = Some((reach, vec![Stream::default(); STREAMS]));
                 }
             }
         }
@@ -107,25 +116,27 @@ impl Prefetcher {
             }
         }
         let data = matches!(why, Why::Load(_) | Why::Store(_) | Why::Prefetch);
-        if let Some((distance, degree, streams)) = self.stream.as_mut().filter(|_| data) {
-            stream(streams, (*distance, *degree), line, &mut wanted);
+        if let Some((reach, streams)) = self.stream.as_mut().filter(|_| data) {
+            stream(streams, *reach, line, &mut wanted);
         }
         wanted
     }
 }
 
-fn stream(streams: &mut [Stream], (distance, degree): (i64, i64), line: Line, wanted: &mut Wanted) {
+fn stream(streams: &mut [Stream], reach: Reach, line: Line, wanted: &mut Wanted) {
     let (page, at) = (line / PAGE, (line % PAGE) as i64);
     let Some(found) = streams.iter().position(|stream| stream.page == page && stream.sure > 0) else {
         // A stream that came to the end of the page before goes on.
         let goes_on =
             |stream: &&Stream| stream.sure > 1 && stream.page.wrapping_add_signed(stream.direction) == page;
-        let direction = streams.iter().find(goes_on).map_or(0, |stream| stream.direction);
+        let before = streams.iter().find(goes_on).copied();
         streams.rotate_right(1);
-        let sure = if direction == 0 { 1 } else { 2 };
-        streams[0] = Stream { page, latest: at, direction, sure, farthest: at };
-        if direction != 0 {
-            ahead(&mut streams[0], (distance, degree), wanted);
+        streams[0] = Stream { page, latest: at, direction: 0, sure: 1, farthest: at };
+        if let Some(Stream { direction, farthest, .. }) = before {
+            let reached = (farthest - PAGE as i64 * direction) * direction;
+            let farthest = reached.max(at * direction) * direction;
+            streams[0] = Stream { direction, sure: 2, farthest, ..streams[0] };
+            ahead(&mut streams[0], reach, wanted);
         }
         return;
     };
@@ -142,21 +153,22 @@ fn stream(streams: &mut [Stream], (distance, degree): (i64, i64), line: Line, wa
     }
     stream.latest = at;
     if stream.sure > 1 {
-        ahead(stream, (distance, degree), wanted);
+        ahead(stream, reach, wanted);
     }
 }
 
-/// Asks for the next lines of a stream, as far as the page goes.
-fn ahead(stream: &mut Stream, (distance, degree): (i64, i64), wanted: &mut Wanted) {
+/// Asks for the next lines of a stream.
+fn ahead(stream: &mut Stream, reach: Reach, wanted: &mut Wanted) {
     let Stream { page, latest, direction, .. } = *stream;
-    for _ in 0..degree {
+    for _ in 0..reach.degree {
         let reached = stream.farthest;
         let line = if direction > 0 { reached.max(latest) } else { reached.min(latest) } + direction;
-        if (line - latest).abs() > distance || !(0..PAGE as i64).contains(&line) {
+        let ends = !reach.crosses && !(0..PAGE as i64).contains(&line);
+        if (line - latest).abs() > reach.distance || ends {
             break;
         }
         stream.farthest = line;
-        wanted.push(page * PAGE + line as u64);
+        wanted.push((page * PAGE).wrapping_add_signed(line));
     }
 }
 
@@ -179,7 +191,7 @@ mod tests {
 
     #[test]
     fn streams_run_ahead_within_a_page() {
-        let mut prefetcher = Prefetcher::new(&[Prefetch::Stream { distance: 4, degree: 2 }]);
+        let mut prefetcher = Prefetcher::new(&[Prefetch::Stream { distance: 4, degree: 2, crosses: false }]);
         let wanted: Vec<Vec<Line>> =
             [64, 65, 66, 67, 126].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
         assert_eq!(wanted[..3], [vec![], vec![], vec![67, 68]]);
@@ -189,5 +201,18 @@ mod tests {
         let down: Vec<Vec<Line>> =
             [700, 699, 698].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
         assert_eq!(down[2], [697, 696]);
+    }
+
+    #[test]
+    fn streams_may_run_ahead_into_the_next_page() {
+        let stream = Prefetch::Stream { distance: 4, degree: 2, crosses: true };
+        let mut prefetcher = Prefetcher::new(&[stream]);
+        let wanted: Vec<Vec<Line>> =
+            [124, 125, 126, 127, 128].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(wanted[2..], [vec![127, 128], vec![129, 130], vec![131, 132]]);
+        let mut prefetcher = Prefetcher::new(&[stream]);
+        let down: Vec<Vec<Line>> =
+            [130, 129, 128, 127].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(down[2..], [vec![127, 126], vec![125, 124]]);
     }
 }

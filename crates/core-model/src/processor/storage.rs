@@ -41,8 +41,15 @@ pub struct Stores {
     pub vector_data_ports: Vec<String>,
     /// Stores in flight, until they are in the cache.
     pub queue: u32,
-    /// Stores that go into the cache in a cycle.
+    /// Lines that stores go to in a cycle, in order.
     pub drained: u32,
+    /// Stores to one line that go into the cache together.
+    #[serde(default = "alone")]
+    pub joined: u32,
+}
+
+fn alone() -> u32 {
+    1
 }
 
 /// Caches and memory.
@@ -61,6 +68,9 @@ pub struct Memory {
     pub latency: u64,
     /// Cycles between lines from memory.
     pub line_cycles: f64,
+    /// Cycles between lines to memory, where they do not wait for those that come from it.
+    #[serde(default)]
+    pub written_line_cycles: Option<f64>,
 }
 
 impl Memory {
@@ -124,6 +134,9 @@ pub enum Prefetch {
         distance: i64,
         /// Lines that are asked for at an access.
         degree: i64,
+        /// Whether lines of the next page are asked for before it is entered.
+        #[serde(default)]
+        crosses: bool,
     },
 }
 
