@@ -82,6 +82,33 @@ impl Profiler {
         }
     }
 
+    /// Cycles that a core takes for all of a program of one thread; files named after `file` are left behind.
+    ///
+    /// # Errors
+    /// If it cannot be simulated.
+    pub fn modelled_cycles(
+        &self,
+        core: &str,
+        program: &Path,
+        arguments: &[&str],
+        file: &Path,
+    ) -> Result<f64> {
+        let document = file.with_extension("json");
+        let output = Command::new(&self.program)
+            .args(["simulate", "-q", "--instructions", "0", "--core", core, "-o"])
+            .arg(file.with_extension("tw"))
+            .arg("--json")
+            .arg(&document)
+            .arg("--")
+            .arg(program)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_str(&std::fs::read_to_string(document)?)?;
+        document["cycles"].as_f64().context("no cycles")
+    }
+
     /// What contradicts what in a profile, as `timewise verify` says it; nothing if the profile itself says that its
     /// counts are not complete.
     ///

@@ -1,18 +1,17 @@
 //! `cargo xtask bench cpi`: cycles per instruction of programs as they are natively and as a core model has them.
 //!
-//! Natively: user time of the best of some runs, times the clock that a chain of additions shows around that run, by
-//! counted instructions. In the model: windows of a million instructions at equal distances over the whole run, behind
-//! instructions that warm caches and predictors.
+//! Natively: CPU time of the best of some runs, times the clock that a chain of additions shows around that run; of that
+//! the part of user code, which the kernel tells by its ticks, so over all runs together. What it takes to start a program
+//! is taken off, and the rest divided by counted instructions. In the model: windows of a million instructions at equal
+//! distances over the whole run, behind instructions that warm caches and predictors.
 
+use super::samples::{Sampler, Windows};
 use super::table;
-use crate::counter::{build_example_of, target_folder};
-use crate::profiler::Profiler;
-use crate::suite::{self, Size, Workload, execute};
-use anyhow::{Context, Result};
+use crate::suite::{self, Executed, Size, Workload, execute};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-use timewise_profile::Profile;
+use std::time::{Duration, Instant};
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -25,8 +24,11 @@ pub struct Options {
     /// Windows that are simulated
     #[arg(long, default_value_t = 24)]
     windows: u64,
+    /// Instructions before each window that warm caches and predictors
+    #[arg(long, default_value_t = 4_000_000)]
+    warming: u64,
     /// Native runs, of which the best counts
-    #[arg(long, default_value_t = 7)]
+    #[arg(long, default_value_t = 12)]
     natives: u32,
     /// A Markdown file whose table is to be replaced
     #[arg(long)]
@@ -39,6 +41,9 @@ const TABLE: &str = "cpi";
 /// Instructions of a window.
 const WINDOW: u64 = 1_000_000;
 
+/// By how much the clock may differ before and behind a native run that counts.
+const STEADY: f64 = 0.02;
+
 /// Seconds after which a run is killed.
 const LIMIT_SECONDS: u32 = 1800;
 
@@ -48,11 +53,10 @@ const LIMIT_SECONDS: u32 = 1800;
 /// If a workload cannot be counted or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    let windows = Windows { count: options.windows, length: WINDOW, warming: options.warming };
     let bench = Bench {
-        timewise: Profiler::build(root)?.program,
-        simulator: build_example_of(root, "timewise-core-model", "simulate")?,
+        sampler: Sampler::build(root, &options.core, windows)?,
         work: suite::work_folder(root)?,
-        file: target_folder(root).join("cpi.tw"),
         options,
     };
     let mut rows = vec![["workload", "measured", "modelled", "error"].map(String::from)];
@@ -72,11 +76,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     }
     let caption = format!(
         "Cycles per instruction on {}, {} workloads at size test: the best of {} native runs, and {} windows of a million \
-         instructions; the mean of the absolute errors is {:.0} %",
+         instructions, each behind {} million that warm; the mean of the absolute errors is {:.0} %",
         options.core,
         errors.len(),
         options.natives,
         options.windows,
+        options.warming / 1_000_000,
         100.0 * errors.iter().sum::<f64>() / errors.len().max(1) as f64
     );
     println!("{caption}");
@@ -87,52 +92,52 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 struct Bench<'a> {
-    timewise: PathBuf,
-    simulator: PathBuf,
+    sampler: Sampler,
     work: PathBuf,
-    file: PathBuf,
     options: &'a Options,
 }
 
 impl Bench<'_> {
     /// Cycles per instruction, natively and in the model.
     fn measure(&self, workload: &Workload) -> Result<(f64, f64)> {
-        let instructions = self.count(workload)?;
-        let mut cycles = f64::INFINITY;
-        for _ in 0..self.options.natives.max(1) {
+        let run =
+            |prefix: &[String]| Ok(execute(workload, Size::Test, &self.work, prefix, LIMIT_SECONDS)?.errors);
+        let sampled = self.sampler.sample(run).with_context(|| workload.name.clone())?;
+        Ok((self.native_cycles(workload)? / sampled.instructions, sampled.cycles_per_instruction))
+    }
+
+    /// Cycles of user code of the program alone.
+    fn native_cycles(&self, workload: &Workload) -> Result<f64> {
+        let once = |prefix: &[String]| execute(workload, Size::Test, &self.work, prefix, LIMIT_SECONDS);
+        let (mut runs, mut clocks) = (Vec::new(), Vec::new());
+        let mut started = Vec::new();
+        // Twice as many at most: on a crowded machine the clock may never be steady.
+        for _ in 0..2 * self.options.natives.max(1) {
             let before = clock_hz();
-            let executed = execute(workload, Size::Test, &self.work, &[], LIMIT_SECONDS)?;
-            let clock = (before + clock_hz()) / 2.0;
-            cycles = cycles.min(executed.user.as_secs_f64() * clock);
+            let executed = once(&[])?;
+            let behind = clock_hz();
+            // What stands in the program's place does nothing.
+            started.push(once(&["true".to_string()])?);
+            if (before / behind - 1.0).abs() < STEADY {
+                clocks.push((before + behind) / 2.0);
+                runs.push(executed);
+            }
+            if runs.len() == self.options.natives.max(1) as usize {
+                break;
+            }
         }
-        Ok((cycles / instructions as f64, self.simulate(workload, instructions)?))
+        ensure!(!runs.is_empty(), "{}: the clock was never steady", workload.name);
+        let of = |runs: &[Executed], time: fn(&Executed) -> Duration| -> Vec<f64> {
+            runs.iter().map(|run| time(run).as_secs_f64()).collect()
+        };
+        let mean = |times: Vec<f64>| times.iter().sum::<f64>() / times.len() as f64;
+        let [user, all] = [|run: &Executed| run.user, |run: &Executed| run.cpu()]
+            .map(|time| mean(of(&runs, time)) - mean(of(&started, time)));
+        let starting = of(&started, Executed::cpu).into_iter().fold(f64::INFINITY, f64::min);
+        let cycles = of(&runs, Executed::cpu).into_iter().zip(clocks);
+        let least = cycles.map(|(cpu, hz)| (cpu - starting) * hz).fold(f64::INFINITY, f64::min);
+        Ok(least * user / all)
     }
-
-    fn count(&self, workload: &Workload) -> Result<u64> {
-        let [timewise, file] = [&self.timewise, &self.file].map(|path| path.to_string_lossy().into_owned());
-        let prefix = [&timewise, "count", "-q", "--no-calls", "-o", &file, "--"].map(String::from);
-        let executed = execute(workload, Size::Test, &self.work, &prefix, LIMIT_SECONDS)?;
-        let profile = Profile::load(&self.file)
-            .with_context(|| format!("{}: {}", workload.name, executed.last_words()))?;
-        Ok(profile.threads.iter().filter_map(|thread| thread.instructions).sum())
-    }
-
-    fn simulate(&self, workload: &Workload, instructions: u64) -> Result<f64> {
-        let every = (instructions / self.options.windows.max(1)).max(WINDOW);
-        let mut prefix = vec![self.simulator.display().to_string(), self.options.core.clone()];
-        for (option, value) in [("--execute", WINDOW), ("--every", every)] {
-            prefix.extend([option.to_string(), value.to_string()]);
-        }
-        let executed = execute(workload, Size::Test, &self.work, &prefix, LIMIT_SECONDS)?;
-        told(&executed.errors).with_context(|| format!("{}: {}", workload.name, executed.last_words()))
-    }
-}
-
-/// Cycles per instruction of the first thread, as the example says.
-fn told(errors: &str) -> Option<f64> {
-    let line = errors.lines().find(|line| line.starts_with("stream 0:"))?;
-    let (_, behind) = line.split_once("CPI ")?;
-    behind.split(';').next()?.trim().parse().ok()
 }
 
 /// The processor's clock at this moment: additions that wait for one another take a cycle each.
@@ -164,18 +169,5 @@ fn additions(rounds: u64) {
             rounds = inout(reg) rounds => _,
             options(nomem, nostack)
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::told;
-
-    #[test]
-    fn what_the_example_says_is_read() {
-        let errors =
-            "noise\nstream 0: 5 instructions, CPI 0.447; computing 20.0 %\nstream 1: 2, CPI 3.0; x\n";
-        assert_eq!(told(errors), Some(0.447));
-        assert_eq!(told("stream 1: CPI 2;"), None);
     }
 }

@@ -1,18 +1,24 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
+mod builds;
+mod compared;
 mod cpi;
 mod fdo;
 mod memory;
+mod microbenchmarks;
 mod overhead;
 mod paths;
+mod periods;
 mod profilers;
 mod report;
+mod samples;
 mod simulation;
 mod startup;
 mod statistics;
 mod symbolise;
 pub mod table;
 mod threads;
+mod timers;
 
 pub use statistics::{median, median_interval};
 
@@ -37,8 +43,16 @@ pub enum Command {
     Threads(threads::Options),
     /// How far profilers that sample are from what a modelled core spends, beside the papers' figures
     Profilers(profilers::Options),
+    /// How the errors of such profilers depend on how often they sample
+    Periods(periods::Options),
     /// Cycles per instruction of programs natively and as a core model has them
     Cpi(cpi::Options),
+    /// Loops of known latency and throughput natively and as a core model has them
+    Microbenchmarks(microbenchmarks::Options),
+    /// Whether a core model tells which of two builds is faster
+    Builds(builds::Options),
+    /// What profilers find in a modelled core beside samples that timers take
+    Timers(timers::Options),
     /// How fast a core is simulated, and what workers cost that look at it
     Simulation(simulation::Options),
     /// Time and memory to find functions, lines and inlined calls of a million addresses
@@ -60,7 +74,11 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),
         Command::Profilers(options) => profilers::run(root, &options),
+        Command::Periods(options) => periods::run(root, &options),
         Command::Cpi(options) => cpi::run(root, &options),
+        Command::Microbenchmarks(options) => microbenchmarks::run(root, &options),
+        Command::Builds(options) => builds::run(root, &options),
+        Command::Timers(options) => timers::run(root, &options),
         Command::Simulation(options) => simulation::run(root, &options),
         Command::Symbolise(options) => symbolise::run(root, &options),
         Command::Report(options) => report::run(root, &options),

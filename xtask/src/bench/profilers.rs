@@ -4,10 +4,9 @@
 //! The techniques of either paper are compared on that paper's core. `--into FILE` also writes the tables there, as
 //! `docs/cycle-stacks.md` has them.
 
+use super::compared::{Comparer, Simulated};
 use super::table;
-use crate::counter::target_folder;
-use crate::profiler::Profiler;
-use crate::suite::{self, Size, Workload, execute};
+use crate::suite::{self, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::Value;
@@ -16,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// What to measure, and how.
 #[derive(Args)]
 pub struct Options {
-    /// Workloads [default: fifteen of one thread]
+    /// Workloads
+    #[arg(default_values = DEFAULT)]
     names: Vec<String>,
     /// One core for all techniques [default: that of each paper]
     #[arg(long)]
@@ -44,6 +44,7 @@ pub struct Options {
     into: Option<PathBuf>,
 }
 
+/// Workloads of one thread and of different kinds.
 const DEFAULT: [&str; 15] = [
     "perl",
     "bzip2-g",
@@ -132,19 +133,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if let Some(file) = &options.into {
         [MEANS, EACH].iter().try_for_each(|name| table::around(file, name).map(drop))?;
     }
-    let bench = Bench {
-        timewise: Profiler::build(root)?.program,
-        work: suite::work_folder(root)?,
-        folder: target_folder(root).join("profilers"),
-        options,
-    };
-    std::fs::create_dir_all(&bench.folder)?;
-    let names = match options.names.is_empty() {
-        true => DEFAULT.map(String::from).to_vec(),
-        false => options.names.clone(),
-    };
+    let bench = Bench { comparer: Comparer::build(root, "profilers")?, options };
     let mut found = Vec::new();
-    for workload in suite::select(root, &names)? {
+    for workload in suite::select(root, &options.names)? {
         let one = bench.measure(&workload)?;
         println!("{:12} {:>9} samples  {}", one.name, one.samples, told(&one));
         ensure!(one.samples >= ENOUGH, "{}: {} samples are too few", one.name, one.samples);
@@ -163,9 +154,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 }
 
 struct Bench<'a> {
-    timewise: PathBuf,
-    work: PathBuf,
-    folder: PathBuf,
+    comparer: Comparer,
     options: &'a Options,
 }
 
@@ -175,7 +164,10 @@ impl Bench<'_> {
         let name = workload.name.clone();
         let mut found = Found { name, samples: u64::MAX, computing: f64::NAN, errors: Vec::new() };
         for of_core in PUBLISHED.chunk_by(|one, next| self.core(one) == self.core(next)) {
-            let document = self.simulate(workload, self.core(&of_core[0]))?;
+            let Options { size, limit, skip, instructions, period, periodic, .. } = *self.options;
+            let core = self.core(&of_core[0]);
+            let simulated = Simulated { core, skip, instructions, windows: 1, period, periodic };
+            let document = self.comparer.simulate(workload, size, limit, &simulated)?;
             let cycles = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
             let computing = cycles(&document["categories"]["execution"]) / cycles(&document["cycles"]);
             // By the first core, where they differ.
@@ -197,33 +189,6 @@ impl Bench<'_> {
 
     fn core<'a>(&'a self, published: &'a Published) -> &'a str {
         self.options.core.as_deref().unwrap_or(published.core)
-    }
-
-    /// What a core makes of a workload, and profilers that sample of that.
-    fn simulate(&self, workload: &Workload, core: &str) -> Result<Value> {
-        let options = self.options;
-        let file =
-            |extension| self.folder.join(format!("{}.{extension}", workload.name)).display().to_string();
-        let mut prefix = vec![self.timewise.display().to_string()];
-        prefix.extend(["simulate", "-q", "--compare-profilers"].map(String::from));
-        prefix.extend((!options.periodic).then(|| "--random".to_string()));
-        for (option, value) in [
-            ("--core", core.to_string()),
-            ("--skip", options.skip.to_string()),
-            ("--instructions", options.instructions.to_string()),
-            ("--period", options.period.to_string()),
-            ("-o", file("tw")),
-            ("--json", file("json")),
-        ] {
-            prefix.extend([option.to_string(), value]);
-        }
-        prefix.push("--".into());
-        let executed = execute(workload, options.size, &self.work, &prefix, options.limit)?;
-        let document = std::fs::read_to_string(file("json"))
-            .with_context(|| format!("{}: {}", workload.name, executed.last_words()))?;
-        // What follows must not be taken for the next simulation's.
-        std::fs::remove_file(file("json"))?;
-        Ok(serde_json::from_str(&document)?)
     }
 }
 

@@ -16,7 +16,7 @@ mod gate;
 mod html;
 mod imports;
 mod lessons;
-mod native;
+pub mod native;
 mod paths;
 mod perf;
 mod segments;

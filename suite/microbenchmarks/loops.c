@@ -1,0 +1,211 @@
+/* Loops of known latency and throughput, to be timed natively and executed in a modelled core
+ * (cargo xtask bench microbenchmarks).
+ *   loops            a line for each: its name, units of a round, rounds that warm, and whether it leaves the core
+ *   loops NAME       times it: cycles of a unit, told by a chain of dependent additions that is timed before and
+ *                    behind, so that neither the clock's frequency nor other programs on the processor matter
+ *   loops NAME N     executes N rounds, without looking at the time
+ * build: gcc -O2 -mavx2 -mfma
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What goes on from call to call: where loops load from and store to, how far they came, their random numbers. */
+static char *place;
+static uint64_t offset, state = 88172645463325252ull;
+static const double near_one = 1.0000001;
+
+/* A loop of so many repetitions of a body. rdi and rsi are the place, r12 the offset, r13 the state, rbx is 1, xmm0
+ * is 1.0 and xmm1 a number near it; others may be used. */
+#define LOOP(name, before, units, body)                                                                        \
+    static void name(long rounds)                                                                              \
+    {                                                                                                          \
+        asm volatile("mov $1, %%ebx\n mov %[place], %%rdi\n mov %%rdi, %%rsi\n mov %[offset], %%r12\n"         \
+                     "mov %[state], %%r13\n vcvtsi2sd %%rbx, %%xmm0, %%xmm0\n vmovsd %[near], %%xmm1\n"        \
+                     "mov $6364136223846793005, %%r14\n .p2align 6\n" before                                   \
+                     "1:\n .rept " #units "\n" body "\n .endr\n"                                               \
+                     "sub $1, %[rounds]\n jnz 1b\n"                                                            \
+                     "mov %%rdi, %[place]\n mov %%r12, %[offset]\n mov %%r13, %[state]\n"                      \
+                     : [rounds] "+r"(rounds), [place] "+m"(place), [offset] "+m"(offset), [state] "+m"(state)  \
+                     : [near] "m"(near_one)                                                                    \
+                     : "rax", "rbx", "rcx", "rdx", "rdi", "rsi", "r8", "r9", "r12", "r13", "r14", "xmm0",      \
+                       "xmm1", "xmm2", "memory", "cc");                                                        \
+    }
+
+LOOP(additions, "", 50, "add %%rbx, %%rax")
+LOOP(independent_additions, "", 50,
+     "add %%ebx, %%eax\n add %%ebx, %%ecx\n add %%ebx, %%edx\n add %%ebx, %%r8d\n add %%ebx, %%r9d")
+LOOP(four_and_two, "", 20,
+     "add %%ebx, %%eax\n add %%ebx, %%ecx\n mov (%%rdi), %%r9\n add %%ebx, %%edx\n add %%ebx, %%r8d\n mov (%%rdi), %%r9")
+LOOP(sums_of_three, "", 50, "lea 1(%%rax,%%rbx), %%rax")
+LOOP(multiplications, "", 50, "imul %%rbx, %%rax")
+LOOP(independent_multiplications, "", 50, "imul $3, %%rbx, %%rcx")
+LOOP(float_additions, "", 50, "vaddsd %%xmm1, %%xmm0, %%xmm0")
+LOOP(float_multiplications, "", 50, "vmulsd %%xmm1, %%xmm0, %%xmm0")
+LOOP(fused_multiplications, "", 50, "vfmadd213sd %%xmm1, %%xmm1, %%xmm0")
+LOOP(float_divisions, "", 50, "vdivsd %%xmm1, %%xmm0, %%xmm0")
+LOOP(independent_float_divisions, "", 50, "vdivsd %%xmm1, %%xmm0, %%xmm2")
+LOOP(roots, "", 50, "vsqrtsd %%xmm1, %%xmm1, %%xmm1")
+LOOP(chained_loads, "", 50, "mov (%%rdi), %%rdi")
+LOOP(loads, "", 60, "mov (%%rdi), %%rax")
+LOOP(stores, "", 50, "mov %%rax, (%%rdi)")
+LOOP(stores_to_lines, "", 50, "mov %%rax, (%%rdi)\n mov %%rax, 64(%%rdi)")
+LOOP(forwarding, "", 50, "mov %%rax, (%%rdi)\n mov (%%rsi), %%rax")
+LOOP(forwarding_by_register, "", 50, "mov %%rax, (%%rdi)\n mov (%%rdi), %%rax")
+LOOP(blocked_forwarding, "", 20, "mov %%eax, (%%rdi)\n mov %%eax, 4(%%rdi)\n mov (%%rsi), %%rax")
+LOOP(load_fences, "", 20, "lfence")
+LOOP(full_fences, "", 20, "mfence")
+LOOP(locked_additions, "", 20, "lock xadd %%rax, (%%rdi)")
+#define THREE "add $1, %%eax\n add $2, %%ecx\n add $3, %%edx"
+LOOP(loop_in_a_line, "", 1, THREE)
+LOOP(loop_across_lines, ".fill 57, 1, 0x90\n", 1, THREE)
+
+/* A bit of a random number decides, and one that is never set. */
+#define RANDOM                                                                                                 \
+    "mov %%r13, %%rax\n shl $13, %%rax\n xor %%rax, %%r13\n mov %%r13, %%rax\n shr $7, %%rax\n"                \
+    "xor %%rax, %%r13\n mov %%r13, %%rax\n shl $17, %%rax\n xor %%rax, %%r13\n"
+#define BRANCH(bit) RANDOM "mov %%r13d, %%eax\n and $" #bit ", %%eax\n jz 2f\n add %%rbx, %%rcx\n 2:"
+LOOP(calm_branches, "", 1, BRANCH(0))
+LOOP(random_branches, "", 1, BRANCH(64))
+
+/* Lines in order; at random; and at random where the next address needs what was loaded, which is 0. */
+#define IN_ORDER(mask, access) access "\n add $64, %%r12\n and $" #mask ", %%r12"
+#define READ "mov (%%rdi,%%r12), %%rax"
+#define WRITE "mov %%rbx, 8(%%rdi,%%r12)"
+#define AT_RANDOM(mask)                                                                                        \
+    "imul %%r14, %%r13\n add $12345, %%r13\n mov %%r13, %%rax\n shr $30, %%rax\n and $" #mask ", %%eax\n"      \
+    "mov (%%rdi,%%rax), %%rax"
+#define CHAINED(mask) AT_RANDOM(mask) "\n add %%rax, %%r13"
+#define LEVEL(name, mask)                                                                                      \
+    LOOP(name##_read, "", 8, IN_ORDER(mask, READ))                                                             \
+    LOOP(name##_written, "", 8, IN_ORDER(mask, WRITE))                                                         \
+    LOOP(name##_random, "", 8, AT_RANDOM(mask))                                                                \
+    LOOP(name##_chained, "", 8, CHAINED(mask))
+LEVEL(second, 0x7ffc0)
+LEVEL(last, 0x1fffc0)
+LEVEL(memory, 0x7ffffc0)
+
+/* What a loop goes through: a pointer to itself, zeroes, or pieces that point to each other in random order. */
+enum memory { ITSELF, ZEROES, CHAIN };
+static const struct loop {
+    const char *name;
+    void (*run)(long);
+    int units;            /* of a round */
+    long rounds;          /* timed at once */
+    long warming;         /* before */
+    enum memory memory;
+    size_t bytes, piece;  /* of memory */
+    int leaves;           /* the core, for what it shares with others */
+} loops[] = {
+    {"additions", additions, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"five independent additions", independent_additions, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"four additions and two loads", four_and_two, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"sums of three", sums_of_three, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"multiplications", multiplications, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"independent multiplications", independent_multiplications, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"float additions", float_additions, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"float multiplications", float_multiplications, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"fused multiplications and additions", fused_multiplications, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"float divisions", float_divisions, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"independent float divisions", independent_float_divisions, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"square roots", roots, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"loads", loads, 60, 500, 5000, ITSELF, 64, 64, 0},
+    {"loads, chained", chained_loads, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"stores", stores, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"stores to two lines in turn", stores_to_lines, 50, 500, 5000, ITSELF, 128, 128, 0},
+    {"store and load", forwarding, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"store and load by one register", forwarding_by_register, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"two stores and a load of both", blocked_forwarding, 20, 200, 5000, ITSELF, 64, 64, 0},
+    {"lfence", load_fences, 20, 200, 5000, ITSELF, 64, 64, 0},
+    {"mfence", full_fences, 20, 200, 5000, ITSELF, 64, 64, 0},
+    {"lock xadd", locked_additions, 20, 200, 5000, ITSELF, 64, 64, 0},
+    {"loop in a line", loop_in_a_line, 1, 20000, 100000, ITSELF, 64, 64, 0},
+    {"loop across two lines", loop_across_lines, 1, 20000, 100000, ITSELF, 64, 64, 0},
+    {"random numbers and calm branches", calm_branches, 1, 5000, 100000, ITSELF, 64, 64, 0},
+    {"random numbers and random branches", random_branches, 1, 5000, 100000, ITSELF, 64, 64, 0},
+    {"chain over 256 pages", chained_loads, 50, 200, 1000, CHAIN, 256 * 4160, 4160, 0},
+    {"chain over 2048 pages", chained_loads, 50, 200, 1000, CHAIN, 2048 * 4160, 4160, 0},
+    {"second level, read in order", second_read, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
+    {"second level, written in order", second_written, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
+    {"second level, at random", second_random, 8, 1000, 9000, ZEROES, 1 << 19, 0, 0},
+    {"second level, chained", second_chained, 8, 400, 9000, ZEROES, 1 << 19, 0, 0},
+    {"last level, read in order", last_read, 8, 4000, 9000, ZEROES, 1 << 21, 0, 1},
+    {"last level, written in order", last_written, 8, 4000, 9000, ZEROES, 1 << 21, 0, 1},
+    {"last level, at random", last_random, 8, 1000, 36000, ZEROES, 1 << 21, 0, 1},
+    {"last level, chained", last_chained, 8, 200, 36000, ZEROES, 1 << 21, 0, 1},
+    {"memory, read in order", memory_read, 8, 2000, 20000, ZEROES, 1 << 27, 0, 1},
+    {"memory, written in order", memory_written, 8, 2000, 20000, ZEROES, 1 << 27, 0, 1},
+    {"memory, at random", memory_random, 8, 500, 20000, ZEROES, 1 << 27, 0, 1},
+    {"memory, chained", memory_chained, 8, 100, 20000, ZEROES, 1 << 27, 0, 1},
+};
+
+static void prepare(const struct loop *loop)
+{
+    size_t pages = (loop->bytes + 4095) / 4096, pieces = loop->memory == ZEROES ? 0 : loop->bytes / loop->piece;
+    size_t *order = malloc((pieces + 1) * sizeof *order);
+    place = aligned_alloc(4096, pages * 4096);
+    if (!place || !order) exit(1);
+    for (size_t page = 0; page < pages; page++) *(volatile char *)(place + page * 4096) = 0;
+    for (size_t i = 0; i < pieces; i++) order[i] = i;
+    for (size_t i = pieces; i-- > 1;) {
+        state ^= state << 13; state ^= state >> 7; state ^= state << 17;
+        size_t j = state % i, other = order[i];     /* never itself: a single circle */
+        order[i] = order[j]; order[j] = other;
+    }
+    for (size_t i = 0; i < pieces; i++) *(char **)(place + i * loop->piece) = place + order[i] * loop->piece;
+    free(order);
+}
+
+static double timed(void (*run)(long), long rounds)
+{
+    struct timespec begun, ended;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    run(rounds);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    return ended.tv_sec - begun.tv_sec + 1e-9 * (ended.tv_nsec - begun.tv_nsec);
+}
+
+static int ascending(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* The lowest tenth of repetitions before and behind which the clock was the same: what else the machine does takes
+ * caches and bandwidth now and then, and never gives any. */
+static double measured(const struct loop *loop)
+{
+    enum { REPETITIONS = 501, ROUNDS = 1000, ADDITIONS = 50 };
+    double cycles[REPETITIONS];
+    int count = 0;
+    loop->run(loop->warming);
+    for (int tries = 0; tries < 4 * REPETITIONS && count < REPETITIONS; tries++) {
+        double before = timed(additions, ROUNDS);
+        double took = timed(loop->run, loop->rounds);
+        double behind = timed(additions, ROUNDS);
+        if (before > 1.01 * behind || behind > 1.01 * before) continue;
+        double chain = (before + behind) / 2 / (ROUNDS * ADDITIONS);
+        cycles[count++] = took / chain / ((double)loop->rounds * loop->units);
+    }
+    if (count == 0) exit(1);
+    qsort(cycles, count, sizeof *cycles, ascending);
+    return cycles[count / 10];
+}
+
+int main(int argc, char **argv)
+{
+    const struct loop *end = loops + sizeof loops / sizeof *loops;
+    for (const struct loop *loop = loops; loop < end; loop++) {
+        if (argc < 2) {
+            printf("%s\t%d\t%ld\t%d\n", loop->name, loop->units, loop->warming, loop->leaves);
+        } else if (!strcmp(loop->name, argv[1])) {
+            prepare(loop);
+            if (argc > 2) loop->run(atol(argv[2]));
+            else printf("%.3f\n", measured(loop));
+            return 0;
+        }
+    }
+    return argc < 2 ? 0 : 2;
+}

@@ -1,0 +1,145 @@
+//! `cargo xtask bench microbenchmarks`: loops of known latency and throughput, natively and in a modelled core.
+//!
+//! The loops of `suite/microbenchmarks` time themselves against a chain of dependent additions, so that the clock's
+//! frequency does not matter. A core executes the same program twice, once with as many rounds again, and what the
+//! second one takes longer is what those rounds take.
+
+use super::table;
+use crate::counter::target_folder;
+use crate::profiler::Profiler;
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// Only loops whose names have this in them
+    #[arg(default_value = "")]
+    name: String,
+    /// The core: that of this machine, by its name or file
+    #[arg(long, default_value = "zen-4")]
+    core: String,
+    /// Most by which a core's own loop may differ from it, in per cent
+    #[arg(long, default_value_t = 10.0)]
+    most: f64,
+    /// A Markdown file whose table is to be replaced
+    #[arg(long)]
+    into: Option<PathBuf>,
+}
+
+/// The table's name in a Markdown file.
+const TABLE: &str = "microbenchmarks";
+
+/// A loop, as the program tells of it.
+struct Loop {
+    name: String,
+    units: f64,
+    /// Rounds that warm.
+    warming: u64,
+    /// It needs what the core shares with others, of which it gets now more, now less.
+    leaves: bool,
+}
+
+/// Prints a row for each loop.
+///
+/// # Errors
+/// If one cannot be timed or simulated, or one that does not leave the core differs by too much.
+pub fn run(root: &Path, options: &Options) -> Result<()> {
+    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    let folder = target_folder(root).join("microbenchmarks");
+    std::fs::create_dir_all(&folder)?;
+    let bench = Bench {
+        profiler: Profiler::build(root)?,
+        program: build(root, &folder)?,
+        simulated: folder.join("simulated"),
+        core: &options.core,
+    };
+    let mut rows = vec![["loop", "natively", "modelled", "difference"].map(String::from)];
+    let mut wrong = Vec::new();
+    for one in bench.loops()?.into_iter().filter(|one| one.name.contains(&options.name)) {
+        let (natively, modelled) = (bench.natively(&one)?, bench.modelled(&one)?);
+        let percent = 100.0 * (modelled / natively - 1.0);
+        let mark = if one.leaves { " (shared)" } else { "" };
+        let row = [
+            format!("{}{mark}", one.name),
+            format!("{natively:.2}"),
+            format!("{modelled:.2}"),
+            format!("{percent:+.0} %"),
+        ];
+        println!("{}", row.join("  "));
+        rows.push(row);
+        if !one.leaves && percent.abs() > options.most {
+            wrong.push(one.name);
+        }
+    }
+    let caption = format!(
+        "Cycles of a unit of each loop of `suite/microbenchmarks`, natively and on {}; what is shared with others on this \
+         machine, its last level of cache and memory, is not judged",
+        options.core
+    );
+    println!("{caption}");
+    if let Some(file) = &options.into {
+        table::replace(file, TABLE, &caption, &rows)?;
+    }
+    ensure!(wrong.is_empty(), "over {} % from this machine: {}", options.most, wrong.join("; "));
+    Ok(())
+}
+
+fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
+    let program = folder.join("loops");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O2", "-g", "-mavx2", "-mfma", "-o"]).arg(&program);
+    compiler.arg(root.join("suite/microbenchmarks/loops.c"));
+    ensure!(compiler.status().context("gcc")?.success(), "the loops do not compile");
+    Ok(program)
+}
+
+struct Bench<'a> {
+    profiler: Profiler,
+    program: PathBuf,
+    simulated: PathBuf,
+    core: &'a str,
+}
+
+impl Bench<'_> {
+    fn loops(&self) -> Result<Vec<Loop>> {
+        let output = Command::new(&self.program).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        text.lines().map(|line| told(line).with_context(|| format!("a loop: {line}"))).collect()
+    }
+
+    /// Cycles of a unit, by the loop's own account.
+    fn natively(&self, one: &Loop) -> Result<f64> {
+        let output = Command::new(&self.program).arg(&one.name).output()?;
+        ensure!(output.status.success(), "{}: {}", one.name, output.status);
+        Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+    }
+
+    /// Cycles of a unit in the model.
+    fn modelled(&self, one: &Loop) -> Result<f64> {
+        let [warm, more] = [one.warming, 2 * one.warming].map(|rounds| {
+            let rounds = rounds.to_string();
+            self.profiler.modelled_cycles(self.core, &self.program, &[&one.name, &rounds], &self.simulated)
+        });
+        Ok((more? - warm?) / (one.warming as f64 * one.units))
+    }
+}
+
+fn told(line: &str) -> Option<Loop> {
+    let mut fields = line.split('\t');
+    let name = fields.next()?.to_string();
+    let mut number = || fields.next()?.parse::<u64>().ok();
+    Some(Loop { name, units: number()? as f64, warming: number()?, leaves: number()? != 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn loops_are_told_by_name_and_numbers() {
+        let one = super::told("two loads\t8\t300\t1").unwrap();
+        assert_eq!((&*one.name, one.units, one.warming, one.leaves), ("two loads", 8.0, 300, true));
+        assert!(super::told("two loads\t8").is_none());
+    }
+}
