@@ -34,6 +34,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (file, name) = match &arguments.words[..] {
         [file, name] => (file.as_os_str(), name),
+        [file] if Path::new(file).extension() == Path::new(DEFAULT_FILE).extension() => {
+            let file = file.to_string_lossy();
+            anyhow::bail!(
+                "{file} is a profile: say which of its functions: timewise annotate {file} FUNCTION"
+            )
+        }
         [name] => (OsStr::new(DEFAULT_FILE), name),
         _ => anyhow::bail!("say which function: timewise annotate FUNCTION"),
     };

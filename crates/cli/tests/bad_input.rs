@@ -297,3 +297,13 @@ fn outputs_that_take_nothing() {
         assert_eq!((closed.status, closed.stderr.as_str()), (Some(0), ""));
     }
 }
+
+#[test]
+fn a_profile_without_a_function_is_not_taken_for_one() {
+    let place = Place::new();
+    let outcome = place.shell("timewise annotate other.tw");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""));
+    let says =
+        "timewise: other.tw is a profile: say which of its functions: timewise annotate other.tw FUNCTION\n";
+    assert_eq!(outcome.stderr, says);
+}
