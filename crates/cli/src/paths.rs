@@ -6,7 +6,7 @@ mod inside;
 
 use crate::arguments::{Output, Program};
 use crate::twice::{Input, Outputs, Written};
-use crate::{progress, reading, recording, signals};
+use crate::{progress, reading, recording, signals, symbolise};
 use anyhow::{Context, ensure};
 use found::Found;
 use std::path::PathBuf;
@@ -81,7 +81,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (profile, None)
         }
         None => {
-            let (profile, written) = count(arguments.program.launch(), &input, &outputs)?;
+            let (mut profile, written) = count(arguments.program.launch(), &input, &outputs)?;
+            // Where a switch leads is in the function that it is in, wherever that ends. What files do not tell is said
+            // when the profile is saved.
+            symbolise::symbolise(&mut profile);
             (profile, Some(written))
         }
     };

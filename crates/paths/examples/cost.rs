@@ -6,6 +6,7 @@
 //! seconds, and one with `definite` before the configuration for the share of the flow that is attributed to the paths
 //! that it took; that is known for sure where each run does the same.
 
+mod functions;
 mod repeated;
 
 use repeated::{Repeated, rewind, status};
@@ -41,7 +42,8 @@ fn main() -> ExitCode {
 fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>) -> Result<u8, Fault> {
     let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
-    let first = timewise_engine::count(repeated.launch(), &options)?;
+    let mut first = timewise_engine::count(repeated.launch(), &options)?;
+    functions::name(&mut first.profile);
     let analysis = Analysis::new(&first.profile, None);
     let graphs = Program::new(&analysis);
     let plans: Vec<(&str, Instruments)> = Method::COMPARED

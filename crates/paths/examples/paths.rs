@@ -5,6 +5,7 @@
 //! it ends as the program ended. FILE gets lines of a name and a number each, with the configuration before the name
 //! where it is of one.
 
+mod functions;
 mod repeated;
 
 use repeated::{Repeated, status};
@@ -42,7 +43,8 @@ fn run(
     let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
     let first = timewise_engine::count(repeated.launch(), &options)?;
-    let profile = timewise_engine::count(repeated.again()?, &options)?.profile;
+    let mut profile = timewise_engine::count(repeated.again()?, &options)?.profile;
+    functions::name(&mut profile);
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let plan = |graph: &Cfg| {

@@ -1,13 +1,19 @@
-//! Paths that are counted in the program: recursion, long jumps, signals and their handlers, threads, tail calls and
-//! calls that do not return, each with the counts that the stream of another run gives.
+//! Paths that are counted in the program, each with the counts that the stream of another run gives: in recursion,
+//! long jumps, exceptions, signals and their handlers, threads, tail calls, calls that do not return, code that is
+//! written at run time, and functions with more paths than there are numbers.
 
+#[path = "../examples/functions/mod.rs"]
+mod functions;
+
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use timewise_engine::Options;
 use timewise_engine::streams::Windows;
+use timewise_engine::{Counted, Options};
 use timewise_flow::{Analysis, RoutineId};
-use timewise_paths::{Feed, Instruments, Limits, Method, Program, Walker};
+use timewise_paths::{Feed, Instruments, Limits, Method, Plan, Program, Store, Walker};
+use timewise_profile::{Module, ModuleKind, Profile};
 use timewise_target::launch::Launch;
 
 /// Tables of counters that are found by hashing, wherever there is more than one path.
@@ -20,23 +26,60 @@ const WAYS: [(Method, Limits); 4] = [
     (Method::Targeted { cold: 30, disconnect: 30 }, Limits { paths: 10_000_000, array: 1 << 12 }),
 ];
 
-fn launch(program: &Path) -> Launch {
-    let mut launch = Launch::new(program);
-    (launch.stdout, launch.randomise_addresses) = (Stdio::null(), false);
-    launch
+/// A program of `tests/programs`.
+struct Compiled {
+    folder: tempfile::TempDir,
 }
 
-#[test]
-fn counters_in_the_program_tell_what_the_stream_tells() {
-    use std::os::unix::ffi::OsStrExt;
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("ways");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ways.c");
-    let compiled = Command::new("gcc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
-    assert!(compiled.unwrap().success());
+impl Compiled {
+    fn new(source: &str) -> Compiled {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let compiler = if source.extension().is_some_and(|kind| kind == "cc") { "g++" } else { "gcc" };
+        let compiled = Compiled { folder };
+        let output = compiled.program();
+        let status = Command::new(compiler).args(["-O1", "-pthread", "-o"]).args([&output, &source]).status();
+        assert!(status.unwrap().success());
+        compiled
+    }
 
+    fn program(&self) -> std::path::PathBuf {
+        self.folder.path().join("program")
+    }
+
+    fn launch(&self) -> Launch {
+        let mut launch = Launch::new(self.program());
+        (launch.stdout, launch.randomise_addresses) = (Stdio::null(), false);
+        launch
+    }
+
+    fn count(&self, options: &Options) -> Counted {
+        let counted = timewise_engine::count(self.launch(), options).unwrap();
+        assert_eq!((counted.ended.wait_status, counted.failure, counted.imbalance), (0, None, 0));
+        counted
+    }
+
+    /// The program's own routines, and all others.
+    fn routines(&self, graphs: &Program, profile: &Profile) -> (Vec<RoutineId>, Vec<RoutineId>) {
+        let path = self.program().into_os_string().into_vec();
+        (0..graphs.graphs.len() as u32)
+            .map(RoutineId)
+            .partition(|&routine| module(graphs, profile, routine).path == path)
+    }
+}
+
+fn module<'a>(graphs: &Program, profile: &'a Profile, routine: RoutineId) -> &'a Module {
+    &profile.modules[graphs.blocks.routines[routine.index()].place.module.index()]
+}
+
+/// Counts a program's paths along its stream and, in each of [`WAYS`], in the program, and compares what is told of the
+/// program's own functions, of which at least so many count something. Libraries do not the same for threads in each
+/// run. The plans of the first way.
+fn counters_tell_what_the_stream_tells(source: &str, least: [usize; 4]) -> Vec<Plan> {
+    let compiled = Compiled::new(source);
     let options = Options { calls: false, ..Options::default() };
-    let profile = timewise_engine::count(launch(&program), &options).unwrap().profile;
+    let mut profile = compiled.count(&options).profile;
+    functions::name(&mut profile);
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let plans = |routine: RoutineId| {
@@ -45,36 +88,90 @@ fn counters_in_the_program_tell_what_the_stream_tells() {
     let mut walker = Walker::new(&graphs, plans);
     let mut feed = Feed::new(&analysis);
     let windows = Windows { memory: false, ..Windows::ALL };
-    let stopped = launch(&program).stopped().unwrap();
+    let stopped = compiled.launch().stopped().unwrap();
     timewise_engine::stream(stopped, &options, windows, |chunk| {
         assert!(feed.chunk(chunk, &mut walker));
     })
     .unwrap();
     walker.finish();
 
-    // What libraries do for threads is not the same in each run.
-    let of_program = |routine: &RoutineId| {
-        let module = graphs.blocks.routines[routine.index()].place.module;
-        profile.modules[module.index()].path == program.as_os_str().as_bytes()
-    };
+    let (own, others) = compiled.routines(&graphs, &profile);
     for (at, (method, limits)) in WAYS.into_iter().enumerate() {
         let instruments = Instruments::new(&graphs, &profile, method, limits);
         let paths = Some(Arc::new(instruments.instrumentation.clone()));
-        let counted =
-            timewise_engine::count(launch(&program), &Options { paths, ..options.clone() }).unwrap();
-        assert_eq!((counted.ended.wait_status, counted.failure, counted.imbalance), (0, None, 0));
+        let counted = compiled.count(&Options { paths, ..options.clone() });
         assert_eq!(counted.paths.lost, 0);
         let mut compared = 0;
-        for routine in (0..graphs.graphs.len() as u32).map(RoutineId).filter(of_program) {
+        for &routine in &own {
             let told = &walker.routines()[routine.index()];
             let tally = instruments.tally(routine, &counted.paths).expect("it is in a file");
             let plan = &told.plans[at];
             assert_eq!(tally.senseless, 0);
             assert_eq!(tally.profile(plan), told.tallies[at].profile(plan), "{method:?}, {routine:?}");
             assert_eq!(tally.executed.cold_counts, told.tallies[at].executed.cold_counts, "{method:?}");
+            if method == Method::All {
+                assert_eq!(tally.profile(plan), told.truth.profile(), "{routine:?}");
+            }
             compared += usize::from(tally.counts().count() > 0);
         }
-        let least = if method == Method::All { 5 } else { 1 };
-        assert!(compared >= least, "{method:?} counts in {compared} functions");
+        assert!(compared >= least[at], "{method:?} counts in {compared} functions");
+        for &routine in &others {
+            match instruments.tally(routine, &counted.paths) {
+                Some(tally) => assert_eq!(tally.senseless, 0),
+                None => assert_ne!(module(&graphs, &profile, routine).kind, ModuleKind::File),
+            }
+        }
+    }
+    own.iter().map(|routine| walker.routines()[routine.index()].plans[0].clone()).collect()
+}
+
+#[test]
+fn all_ways_in_which_paths_begin_and_end() {
+    counters_tell_what_the_stream_tells("ways.c", [5, 5, 1, 1]);
+}
+
+#[test]
+fn exceptions() {
+    counters_tell_what_the_stream_tells("exceptions.cc", [4, 4, 1, 0]);
+}
+
+#[test]
+fn code_that_is_written_at_run_time() {
+    counters_tell_what_the_stream_tells("written.c", [4, 4, 1, 0]);
+}
+
+#[test]
+fn threads_that_signals_interrupt() {
+    counters_tell_what_the_stream_tells("crowd.c", [5, 5, 1, 0]);
+}
+
+#[test]
+fn a_function_with_more_paths_than_there_are_numbers() {
+    let plans = counters_tell_what_the_stream_tells("many.c", [2, 2, 1, 0]);
+    let most = plans.iter().max_by_key(|plan| plan.numbered()).unwrap();
+    assert_eq!(most.store, Store::Hash);
+    assert!(most.numbered() > 1 << 20 && most.numbered() <= WAYS[0].1.paths, "{}", most.numbered());
+}
+
+#[test]
+fn recursion_deeper_than_there_is_room_for() {
+    let compiled = Compiled::new("deep.c");
+    let options = Options { calls: false, ..Options::default() };
+    let mut profile = compiled.count(&options).profile;
+    functions::name(&mut profile);
+    let analysis = Analysis::new(&profile, None);
+    let graphs = Program::new(&analysis);
+    let instruments = Instruments::new(&graphs, &profile, Method::All, Limits::default());
+    let paths = Some(Arc::new(instruments.instrumentation.clone()));
+    let counted = compiled.count(&Options { paths, ..options });
+    // What is lost is said, and of no function more paths are counted than end in it.
+    assert!(counted.paths.lost > 0);
+    for routine in compiled.routines(&graphs, &profile).0 {
+        let tally = instruments.tally(routine, &counted.paths).expect("it is in a file");
+        let plan = &instruments.routines[routine.index()].as_ref().expect("likewise").plan;
+        let counts: u64 = tally.counts().map(|(_, count)| count).sum();
+        let ends = plan.path_ends(&graphs.graphs[routine.index()]);
+        assert_eq!(tally.senseless, 0);
+        assert!(counts + tally.executed.cold_counts <= ends, "{routine:?}: {counts} of {ends}");
     }
 }

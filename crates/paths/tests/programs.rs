@@ -1,5 +1,8 @@
 //! Programs that are followed: what PP counts is what there was, and all that was executed is on paths.
 
+#[path = "../examples/functions/mod.rs"]
+mod functions;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,7 +28,8 @@ fn every_execution_of_a_block_is_on_one_path() {
     assert!(compiled.unwrap().success());
 
     let options = Options { calls: false, ..Options::default() };
-    let counted = timewise_engine::count(launch(&program), &options).unwrap();
+    let mut counted = timewise_engine::count(launch(&program), &options).unwrap();
+    functions::name(&mut counted.profile);
     assert_eq!(counted.ended.wait_status, 0);
     let analysis = Analysis::new(&counted.profile, None);
     let graphs = Program::new(&analysis);

@@ -60,13 +60,16 @@ impl Paths {
         Some((number, self.pieces[number as usize].length()))
     }
 
-    /// Instructions before which a block must end, by their position: what is to be done may stand there.
+    /// Instructions before which a block must end, by their position: something is to be done there.
     pub fn cuts(&self, space: &AddressSpace, instructions: &[Instruction]) -> Vec<usize> {
         let cuts = |&at: &usize| {
             let address = instructions[at].address;
             space.place_in_file(address).is_some_and(|(file, to)| {
-                self.find((kind::WITHIN, file, to, to)).is_some()
-                    || self.find((kind::ENTRY, file, to, 0)).is_some()
+                match self.find((kind::WITHIN, file, to, to)) {
+                    Some(within) => within.count > 0,
+                    // One function runs on into another, or on a way that was never taken.
+                    None => self.find((kind::ENTRY, file, to, 0)).is_some(),
+                }
             })
         };
         (1..instructions.len()).filter(cuts).collect()

@@ -80,7 +80,7 @@ impl Step {
         let (done, borrows) = match *self {
             Step::Op(op) => emit_op(code, op, live),
             Step::Keep(site) => keep(code, site),
-            Step::Take { discard, .. } => take(code, exit, discard),
+            Step::Take { discard, .. } => take(code, exit, discard, live),
             Step::Land(_) => {
                 code.leave(exit);
                 (code.bytes.len(), 0)
@@ -292,14 +292,21 @@ fn keep(code: &mut Code, site: u32) -> (usize, u8) {
     (done, 2)
 }
 
-fn take(code: &mut Code, exit: u32, discard: u16) -> (usize, u8) {
+fn take(code: &mut Code, exit: u32, discard: u16, live: FlagSet) -> (usize, u8) {
     borrow(code, 2);
     code.load(Rdx, TOP);
-    code.raw(&[0x48, 0x8b, 0x0a]); // mov rcx, [rdx]
-    code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
-    code.raw(&[0x48, 0x8d, 0x8c, 0x0c]); // lea rcx, [rsp+rcx-7-discard]
-    code.raw32((-7 - i32::from(discard)) as u32);
-    code.raw(&[0xe3, 0]); // jrcxz over the way out
+    if live.intersects(FlagSet::ALL) {
+        code.raw(&[0x48, 0x8b, 0x0a]); // mov rcx, [rdx]
+        code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
+        code.raw(&[0x48, 0x8d, 0x8c, 0x0c]); // lea rcx, [rsp+rcx-7-discard]
+        code.raw32((-7 - i32::from(discard)) as u32);
+        code.raw(&[0xe3, 0]); // jrcxz over the way out
+    } else {
+        code.raw(&[0x48, 0x8d, 0x8c, 0x24]); // lea rcx, [rsp-8-discard]
+        code.raw32((-8 - i32::from(discard)) as u32);
+        code.raw(&[0x48, 0x3b, 0x0a]); // cmp rcx, [rdx]
+        code.raw(&[0x74, 0]); // je over the way out
+    }
     let over = code.bytes.len() - 1;
     give_back(code, 2);
     code.leave(exit);
