@@ -4,7 +4,9 @@ use std::io;
 use timewise_target::family;
 use timewise_target::machine;
 use timewise_target::maps::Mapped;
-use timewise_target::perf::{Event, Fields, Ring, Watched, sys};
+use timewise_target::perf::{
+    Event, Fields, FileIdentity, RawMapping, RawRecord, Ring, Watched, records, sys,
+};
 
 /// Bytes of a processor's ring, to be tried: room for two thousand mappings, or a hundred. It is emptied every few
 /// milliseconds.
@@ -98,14 +100,10 @@ fn attributes() -> sys::perf_event_attr {
 
 /// Reads whole records: false if some were lost.
 fn read_all(bytes: &[u8], news: &mut Vec<News>) -> bool {
-    let mut fields = Fields(bytes);
     let mut is_complete = true;
-    while let (Some(kind), Some(rest)) = (fields.u32(), fields.u32()) {
-        let Some(body) = ((rest >> 16) as usize).checked_sub(8).and_then(|size| fields.take(size)) else {
-            return false;
-        };
+    for RawRecord { kind, misc, body } in records(bytes) {
         match kind {
-            sys::PERF_RECORD_MMAP2 => news.extend(read(body)),
+            sys::PERF_RECORD_MMAP2 => news.extend(read(misc, body)),
             sys::PERF_RECORD_LOST => is_complete = false,
             _ => {}
         }
@@ -114,29 +112,23 @@ fn read_all(bytes: &[u8], news: &mut Vec<News>) -> bool {
 }
 
 /// A mapping, and the time that the kernel appends.
-fn read(body: &[u8]) -> Option<News> {
-    let (body, mut time) = body.split_at_checked(body.len().checked_sub(8)?).map(|(b, t)| (b, Fields(t)))?;
-    let mut fields = Fields(body);
-    let (_process, _thread) = (fields.u32()?, fields.u32()?);
-    let (start, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let (major, minor) = (fields.u32()?, fields.u32()?);
-    let (inode, _generation) = (fields.u64()?, fields.u64()?);
-    let _protection_and_flags = fields.u64()?;
-    let mapped = Mapped {
-        start,
-        end: start.saturating_add(length),
-        file_offset,
-        device: libc::makedev(major, minor),
-        inode,
-        path: fields.text().to_vec(),
-    };
-    Some(News { time_ns: time.u64()?, mapped })
+fn read(misc: u16, body: &[u8]) -> Option<News> {
+    let (body, time) = body.split_at_checked(body.len().checked_sub(8)?)?;
+    let RawMapping { address: start, length, file_offset, identity, path, .. } =
+        RawMapping::read(misc, Fields(body))?;
+    // Build ids are not asked for.
+    let FileIdentity::Inode { device, inode } = identity else { return None };
+    let end = start.saturating_add(length);
+    Some(News {
+        time_ns: Fields(time).u64()?,
+        mapped: Mapped { start, end, file_offset, device, inode, path },
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::now_ns;
+    use timewise_target::cpu_time::monotonic_ns;
 
     fn record(kind: u32, words: &[u64]) -> Vec<u8> {
         let head = u64::from(kind) | (8 + 8 * words.len() as u64) << 48;
@@ -174,7 +166,7 @@ mod tests {
             Ok(mappings) => mappings,
             Err(why) => return eprintln!("skipped, events are refused here: {why}"),
         };
-        let before = now_ns();
+        let before = monotonic_ns();
         let (size, pages) = (0x1000, [1, 2, 3, 1]);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut starts = Vec::new();
@@ -188,7 +180,7 @@ mod tests {
                 libc::munmap(start, count * size);
             }
         }
-        let after = now_ns();
+        let after = monotonic_ns();
         let news = mappings.news();
         assert!(!mappings.is_incomplete);
         let told: Vec<(u64, u64)> = news

@@ -5,7 +5,7 @@ mod waiting;
 
 use crate::modules::Modules;
 use crate::options::{CallGraph, Options, Progress};
-use crate::record::{RawMapping, RawSample, Record};
+use crate::record::{RawSample, Record};
 use crate::root::Root;
 use crate::spells::Spells;
 use crate::stacks::Stacks;
@@ -18,6 +18,7 @@ use timewise_profile::{
     CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
 };
 use timewise_target::address_space::AddressSpace;
+use timewise_target::perf::RawMapping;
 
 /// What the kernel gives as thread while it does the last of its work for one that it has already
 /// taken off its books. That work counts as the first thread's.
@@ -334,11 +335,11 @@ fn chain(addresses: &[u64], space: &AddressSpace, callers: &mut Vec<Place>) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::FileIdentity;
     use timewise_profile::Offset;
+    use timewise_target::perf::FileIdentity;
 
     fn mapping(pid: u32, address: u64, path: &str) -> RawMapping {
-        let identity = FileIdentity::Inode(0);
+        let identity = FileIdentity::Inode { device: 0, inode: 0 };
         RawMapping { pid, address, length: 0x1000, file_offset: 0, identity, path: path.into() }
     }
 

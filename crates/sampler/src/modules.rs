@@ -1,6 +1,5 @@
 //! The modules of a recording: names and build ids of what was mapped, each once.
 
-use crate::record::{FileIdentity, RawMapping};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,6 +11,7 @@ use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place}
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::modules;
+use timewise_target::perf::{FileIdentity, RawMapping};
 
 /// Modules by identity, and the program headers of those that are files.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Modules {
     fn file(&mut self, raw: &RawMapping) -> ModuleId {
         let key = match &raw.identity {
             FileIdentity::BuildId(id) => (true, id.clone()),
-            FileIdentity::Inode(inode) => (false, inode.to_ne_bytes().to_vec()),
+            FileIdentity::Inode { inode, .. } => (false, inode.to_ne_bytes().to_vec()),
         };
         if let Some(&id) = self.files.get(&(raw.path.clone(), key.clone())) {
             return id;
@@ -66,7 +66,7 @@ impl Modules {
         let headers = headers.unwrap_or_default();
         let build_id = match &raw.identity {
             FileIdentity::BuildId(id) => id.clone(),
-            FileIdentity::Inode(_) => headers.build_id.clone(),
+            FileIdentity::Inode { .. } => headers.build_id.clone(),
         };
         let module = Module { kind: ModuleKind::File, path: raw.path.clone(), build_id };
         let id = self.known.intern(0, module);
@@ -119,7 +119,7 @@ fn find_file(raw: &RawMapping) -> Option<PathBuf> {
     let candidates = [path.to_path_buf(), inside];
     let same_inode = |path: &&PathBuf, inode| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
     let found = match &raw.identity {
-        FileIdentity::Inode(inode) => {
+        FileIdentity::Inode { inode, .. } => {
             let exact = candidates.iter().find(|path| same_inode(path, *inode));
             exact.or_else(|| candidates.iter().find(|path| path.is_file()))
         }
@@ -135,12 +135,12 @@ fn find_file(raw: &RawMapping) -> Option<PathBuf> {
 /// # Errors
 /// The system's, if the process is gone or hidden.
 pub fn present_mappings(pid: u32) -> std::io::Result<Vec<RawMapping>> {
-    let raw = |Mapped { start, end, file_offset, inode, path, .. }: Mapped| RawMapping {
+    let raw = |Mapped { start, end, file_offset, device, inode, path }: Mapped| RawMapping {
         pid,
         address: start,
         length: end.saturating_sub(start),
         file_offset,
-        identity: FileIdentity::Inode(inode),
+        identity: FileIdentity::Inode { device, inode },
         path,
     };
     Ok(maps::executable(pid as i32)?.into_iter().map(raw).collect())

@@ -1,6 +1,7 @@
 //! What a recording is told of a program, by the kernel's records or by looking: values, whatever they come from.
 
 use crate::user_stack::UserStack;
+use timewise_target::perf::RawMapping;
 
 /// A record and the moment it speaks of, nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Debug, PartialEq)]
@@ -134,30 +135,4 @@ impl RawSample {
             user_stack: None,
         }
     }
-}
-
-/// One executable mapping as the kernel gives it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RawMapping {
-    /// Process.
-    pub pid: u32,
-    /// First address.
-    pub address: u64,
-    /// Length in bytes.
-    pub length: u64,
-    /// Offset in the file of the first byte.
-    pub file_offset: u64,
-    /// Which file it is.
-    pub identity: FileIdentity,
-    /// Path as the process sees it, or a name such as `[vdso]` or `//anon`.
-    pub path: Vec<u8>,
-}
-
-/// What tells a file apart from another of the same path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileIdentity {
-    /// The build id in the mapped bytes.
-    BuildId(Vec<u8>),
-    /// Inode number on its device.
-    Inode(u64),
 }

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use timewise_profile::{Clock, Profile, Run, RunKind};
 use timewise_target::attachable;
+use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::{Ended, Running, Stopped};
 use timewise_target::run::{self, Period};
 use timewise_target::subject::Subject;
@@ -299,12 +300,4 @@ fn follow_events(
     channels.drain(|stamped| queue.push(stamped));
     digestion.take(queue.release_all());
     Ok(looks)
-}
-
-/// Now, on the clock that the records carry.
-pub fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid place for the result; this clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -1,11 +1,11 @@
 //! The process that a recording begins with, as it stands then.
 
 use crate::modules::present_mappings;
-use crate::record::RawMapping;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use timewise_target::family;
+use timewise_target::perf::RawMapping;
 
 /// The process that a recording begins with.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! CPU time that processes and threads of others have used, to the nanosecond.
+//! CPU time that processes and threads of others have used, to the nanosecond, and the clock that events are told by.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +11,11 @@ pub fn of_process(pid: i32) -> Option<Duration> {
     // How the kernel numbers the clocks of processes: the id inverted, and the kind "as scheduled".
     const SCHEDULED: i32 = 2;
     read((!pid << 3) | SCHEDULED)
+}
+
+/// Now, on the clock that the kernel's events are told by: the monotonic one, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC).unwrap_or_default().as_nanos() as u64
 }
 
 /// CPU time that the calling thread has used.

@@ -4,10 +4,9 @@ use super::ImportError;
 use super::attribute::Attribute;
 use super::file::BuildIds;
 use crate::kernel_record;
-use crate::record::{FileIdentity, RawMapping, RawSample, Record, Stamped};
+use crate::record::{RawSample, Record, Stamped};
 use timewise_profile::CallStackMethod;
-use timewise_target::perf::Fields;
-use timewise_target::perf::sys;
+use timewise_target::perf::{Fields, FileIdentity, RawMapping, sys};
 
 /// Bits of `sample_type` that stand before the call chain, each a field of 8 bytes, in this order.
 const FIXED_FIELDS: [u32; 9] = [
@@ -275,6 +274,6 @@ fn read_other(number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Opti
 fn read_old_mapping(mut fields: Fields) -> Option<RawMapping> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (address, length, file_offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let identity = FileIdentity::Inode(0);
+    let identity = FileIdentity::Inode { device: 0, inode: 0 };
     Some(RawMapping { pid, address, length, file_offset, identity, path: fields.text().to_vec() })
 }

@@ -2,14 +2,14 @@
 //! changed.
 
 use crate::modules::present_mappings;
-use crate::record::{RawMapping, Record, Stamped};
-use crate::recording::monotonic_ns;
+use crate::record::{Record, Stamped};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
-use timewise_target::cpu_time::{self, ThreadAccount, Turns};
+use timewise_target::cpu_time::{self, ThreadAccount, Turns, monotonic_ns};
 use timewise_target::family;
+use timewise_target::perf::RawMapping;
 use timewise_target::status::{ProgramImage, Status};
 
 /// Where the system does not tell of new threads, or tells wrongly, they are looked for every so many looks.

@@ -20,8 +20,7 @@ pub use waiting::Bystander;
 use crate::SampleError;
 use crate::digestion::Digestion;
 use crate::options::{CallGraph, Options};
-use crate::record::{RawMapping, RawSample, Record};
-use crate::recording::monotonic_ns;
+use crate::record::{RawSample, Record};
 use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
@@ -29,8 +28,10 @@ use sleepers::Sleepers;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
+use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::{Found, Halt, Held};
 use timewise_target::launch::{Ended, Running};
+use timewise_target::perf::RawMapping;
 
 /// How long a thread on a processor takes to stop, at most: while that lasts, waiting is no use.
 const SOON: Duration = Duration::from_micros(50);

@@ -5,8 +5,8 @@ use super::family::Family;
 use super::{Prepared, Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawSample, Record, Stamped};
-use crate::recording::monotonic_ns;
 use std::time::Duration;
+use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::Held;
 
 /// Looks at where threads wait while another samples where they compute.
