@@ -47,7 +47,7 @@ pub const STACK_END: u32 = 0x8000;
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
-pub const WORK_BYTES: u32 = 0x7_8000;
+pub const WORK_BYTES: u32 = 0x15_8000;
 
 /// Where in a slot its ring begins.
 pub const RING: u32 = WORK + WORK_BYTES;
@@ -64,6 +64,9 @@ pub const BENCH_BYTES: u64 = 0x2000;
 
 /// Breakpoints of a thread that watch what sets handlers: the processor has four, and traces need one.
 pub const GUARDS: usize = 3;
+
+/// The code of the signals that events send (`si_code`).
+pub const TRAP_PERF: i32 = 6;
 
 /// What signals carry, to tell apart the events that sent them (`sig_data`).
 pub mod signal_data {
@@ -207,9 +210,13 @@ pub struct TraceSlot {
 pub struct Effort {
     /// Its instructions.
     pub instructions: u64,
-    /// Lines of memory that it used first behind its first fifth, in which caches become its own.
+    /// Lines of data that it used and had not used in the last [`RECENT`] branches or more, nor one beside them: those
+    /// of its first [`RECENT`] branches, of which that is not known, left out.
     pub lines: u64,
 }
+
+/// Branches in which lines of data are taken to stay in the nearest cache.
+pub const RECENT: u32 = 800;
 
 /// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, its
 /// [`Effort`], and when it began. Branches have two words each: where from and where to.

@@ -8,6 +8,7 @@ use crate::rings::Rings;
 use crate::signal_sets::{Set, has_trap};
 use crate::statistics::Statistics;
 use std::io;
+use timewise_abi::tracing::TRAP_PERF;
 use timewise_injection::{Payload, PayloadFault, payload};
 use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable::AttachError;
@@ -16,9 +17,6 @@ use timewise_target::perf::Event;
 use timewise_target::run;
 use timewise_target::subject::{self, Subject};
 use timewise_target::trace::Tracee;
-
-/// The code of signals that events send.
-const TRAP_PERF: i32 = 6;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]

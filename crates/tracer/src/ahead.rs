@@ -1,7 +1,6 @@
 //! Looking ahead: from a state of a thread, through all branches that follow from it, to where the thread has to be
 //! waited for.
 
-use crate::visits::Progress;
 use timewise_abi::tracing::{ALL_REGISTERS, End};
 use timewise_isa::{Control, Decoded, State, Way};
 
@@ -43,8 +42,8 @@ pub trait Steps {
     fn instructions(&self) -> u32;
     /// Whether an instruction at this address may have been evaluated since the start.
     fn has_been(&self, address: u64) -> bool;
-    /// The thread came by the branch at this address, which changes no register.
-    fn came_by(&mut self, address: u64, progress: Progress, state: &State);
+    /// The thread came by the branch at this address, which changes no register, after so many were noted.
+    fn came_by(&mut self, address: u64, noted: u32, state: &State);
 }
 
 /// Where branches are noted.
@@ -55,8 +54,6 @@ pub trait Branches {
     fn decided(&mut self, by_itself: bool);
     /// Whether no further branch is wanted.
     fn full(&self) -> bool;
-    /// Whether it is still the first part of what is wanted.
-    fn is_early(&self) -> bool;
     /// Branches that were noted.
     fn noted(&self) -> u64;
 }
@@ -113,9 +110,7 @@ pub fn look_ahead(
                         control,
                         Control::Jump { .. } | Control::Branch { .. } | Control::IndirectJump
                     ) {
-                        let noted = branches.noted() as u32;
-                        let progress = Progress { is_early: branches.is_early(), noted };
-                        steps.came_by(at, progress, state);
+                        steps.came_by(at, branches.noted() as u32, state);
                     }
                 }
                 if way.taken {

@@ -5,8 +5,8 @@ use crate::been::Been;
 use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
 use crate::shelf::Shelf;
-use crate::visits::{Progress, Visit, Visits};
-use timewise_abi::tracing::{Effort, End, WORK_BYTES};
+use crate::visits::{Visit, Visits};
+use timewise_abi::tracing::{Effort, End, RECENT, WORK_BYTES};
 use timewise_isa::{Control, State, evaluate, lone};
 
 /// What evaluation works with, in a thread's slot; all zeros is a valid start.
@@ -41,9 +41,8 @@ pub struct Evaluation<'a, S> {
     visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
-    /// Lines of data that were fetched since the trace's first part.
-    lines: u32,
-    is_early: bool,
+    /// Branches that were noted before.
+    noted_before: Option<u32>,
 }
 
 impl<'a, S: Source> Evaluation<'a, S> {
@@ -52,7 +51,7 @@ impl<'a, S: Source> Evaluation<'a, S> {
         work.lines.forget();
         work.been.forget();
         work.visits.forget();
-        let shadow = Shadow { lines: &mut work.lines, source, fetched: 0, is_full: false };
+        let shadow = Shadow::new(&mut work.lines, source);
         Evaluation {
             shadow,
             shelf: &mut work.shelf,
@@ -60,8 +59,7 @@ impl<'a, S: Source> Evaluation<'a, S> {
             visits: &mut work.visits,
             bench,
             instructions: 0,
-            lines: 0,
-            is_early: true,
+            noted_before: None,
         }
     }
 }
@@ -69,7 +67,7 @@ impl<'a, S: Source> Evaluation<'a, S> {
 impl<S: Source> Evaluation<'_, S> {
     /// What was evaluated takes of the processor.
     pub fn effort(&self) -> Effort {
-        Effort { instructions: self.instructions.into(), lines: self.lines.into() }
+        Effort { instructions: self.instructions.into(), lines: self.shadow.missed.into() }
     }
 
     /// The last visit to a place that can be waited for.
@@ -90,7 +88,6 @@ impl<S: Source> Steps for Evaluation<'_, S> {
         let mut bytes = [0; 16];
         let before = self.shadow.fetched;
         let length = self.shadow.code(at, &mut bytes);
-        let with_code = self.shadow.fetched;
         if bytes[0] == TRAP || bytes.starts_with(&CPUID) {
             return Step::Ended(End::NotFollowed);
         }
@@ -111,9 +108,6 @@ impl<S: Source> Steps for Evaluation<'_, S> {
             None => None,
         };
         effort += FETCH_EFFORT * (self.shadow.fetched - before);
-        if !self.is_early {
-            self.lines += self.shadow.fetched - with_code;
-        }
         match way {
             Some(way) => {
                 self.been.mark(at);
@@ -134,8 +128,9 @@ impl<S: Source> Steps for Evaluation<'_, S> {
     }
 
     #[inline]
-    fn came_by(&mut self, address: u64, progress: Progress, state: &State) {
-        self.is_early = progress.is_early;
-        self.visits.note(address, progress.noted, state);
+    fn came_by(&mut self, address: u64, noted: u32, state: &State) {
+        let before = *self.noted_before.get_or_insert(noted);
+        self.shadow.part = (noted.wrapping_sub(before) / RECENT) as u8;
+        self.visits.note(address, noted, state);
     }
 }

@@ -8,7 +8,7 @@ use crate::trace::Trace;
 use crate::visits::Visit;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::{ALL_REGISTERS, End, TraceHeader, TraceSlot, signal_data};
+use timewise_abi::tracing::{ALL_REGISTERS, End, TRAP_PERF, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
 use timewise_runtime::sys::Errno;
 
@@ -64,7 +64,6 @@ const MASK_WORD: usize = 37;
 /// # Safety
 /// All three are what the entry found: the kernel's, and the thread's own slot or null.
 pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
-    const TRAP_PERF: i32 = 6;
     // SAFETY: as promised; nobody else uses them while this handler runs.
     let (info, context) = unsafe { (&*info, &mut *context) };
     if info.code != TRAP_PERF {

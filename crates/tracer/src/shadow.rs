@@ -6,13 +6,16 @@ use timewise_isa::Memory;
 pub const LINE: usize = 128;
 
 /// Lines that there is room for: where more are written than that, nothing is evaluated any further.
-const LINES: usize = 2048;
+const LINES: usize = 8192;
 
 /// Places that are looked at for a line.
 const PROBES: usize = 8;
 
 /// Marks the address of a line that was written to: it cannot be fetched again.
 const WRITTEN: u64 = 1;
+
+/// Parts of a trace after which a line counts as not used lately.
+const LONG_AGO: u8 = 2;
 
 /// The address of no line.
 const NOWHERE: u64 = 2;
@@ -30,6 +33,8 @@ pub struct Lines {
     stamp: u64,
     stamps: [u64; LINES],
     addresses: [u64; LINES],
+    /// In which part of the trace each was used last, as data.
+    used: [u8; LINES],
     bytes: [[u8; LINE]; LINES],
 }
 
@@ -48,25 +53,43 @@ pub struct Shadow<'a, S> {
     pub source: S,
     /// Lines that were fetched.
     pub fetched: u32,
+    /// Which part of the trace it is: one as long as lines are taken to stay in a processor's nearest cache.
+    pub part: u8,
+    /// Lines of data that were used and not lately, from the trace's second part on.
+    pub missed: u32,
     /// Whether there was no room for another.
     pub is_full: bool,
 }
 
+impl<'a, S> Shadow<'a, S> {
+    /// Those lines, of which none has been used in this trace, and where the rest comes from.
+    pub fn new(lines: &'a mut Lines, source: S) -> Shadow<'a, S> {
+        Shadow { lines, source, fetched: 0, part: 0, missed: 0, is_full: false }
+    }
+}
+
 impl<S: Source> Shadow<'_, S> {
-    /// The line that holds an address.
+    /// The line of code that holds an address.
+    #[inline]
+    fn code_line(&mut self, address: u64) -> Option<&[u8; LINE]> {
+        let place = self.place(address & !(LINE as u64 - 1))?;
+        Some(&self.lines.bytes[place])
+    }
+
+    /// The line of data that holds an address.
     #[inline]
     fn line(&mut self, address: u64) -> Option<&mut [u8; LINE]> {
-        let place = self.place(address & !(LINE as u64 - 1))?;
+        let start = address & !(LINE as u64 - 1);
+        let place = self.place(start)?;
+        self.note_use(place, start);
         Some(&mut self.lines.bytes[place])
     }
 
     /// Where the line is that begins at an address.
     #[inline]
     fn place(&mut self, start: u64) -> Option<usize> {
-        let first = (start / LINE as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let mut unwritten = None;
-        for probe in 0..PROBES {
-            let place = (first as usize + probe) % LINES;
+        for (probe, place) in places(start).enumerate() {
             if self.lines.stamps[place] != self.lines.stamp {
                 return self.fetch(place, start);
             }
@@ -92,8 +115,33 @@ impl<S: Source> Shadow<'_, S> {
         if is_there || is_used {
             self.lines.stamps[place] = self.lines.stamp;
             self.lines.addresses[place] = if is_there { start } else { NOWHERE };
+            self.lines.used[place] = self.part.wrapping_sub(LONG_AGO);
         }
         is_there.then_some(place)
+    }
+
+    /// The line is used that begins at an address and lies at a place.
+    #[inline]
+    fn note_use(&mut self, place: usize, start: u64) {
+        if self.lines.used[place] != self.part {
+            if self.part > 0 && !self.is_recent(place) {
+                // A line behind another is fetched ahead by the processor.
+                let beside = [start.wrapping_sub(LINE as u64), start.wrapping_add(LINE as u64)];
+                self.missed += u32::from(!beside.into_iter().any(|line| self.was_used_lately(line)));
+            }
+            self.lines.used[place] = self.part;
+        }
+    }
+
+    fn was_used_lately(&self, start: u64) -> bool {
+        places(start)
+            .take_while(|&place| self.lines.stamps[place] == self.lines.stamp)
+            .any(|place| self.lines.addresses[place] & !WRITTEN == start && self.is_recent(place))
+    }
+
+    /// Whether a line was used in this part of the trace or the one before.
+    fn is_recent(&self, place: usize) -> bool {
+        self.part.wrapping_sub(self.lines.used[place]) < LONG_AGO
     }
 
     /// Has the lines stay that so many bytes at an address lie in: false if not all are there.
@@ -113,14 +161,14 @@ impl<S: Source> Shadow<'_, S> {
     /// As many bytes of code at an address as can be read, up to 16: their number.
     pub fn code(&mut self, address: u64, bytes: &mut [u8; 16]) -> usize {
         let within = address as usize % LINE;
-        let Some(line) = self.line(address) else { return 0 };
+        let Some(line) = self.code_line(address) else { return 0 };
         if let Some(all) = line[within..].first_chunk::<16>() {
             *bytes = *all;
             return bytes.len();
         }
         let first = LINE - within;
         bytes[..first].copy_from_slice(&line[within..]);
-        let Some(line) = self.line(address.wrapping_add(first as u64)) else { return first };
+        let Some(line) = self.code_line(address.wrapping_add(first as u64)) else { return first };
         bytes[first..].copy_from_slice(&line[..16 - first]);
         bytes.len()
     }
@@ -167,6 +215,13 @@ impl<S: Source> Memory for Shadow<'_, S> {
     }
 }
 
+/// Where a line may be that begins at an address.
+#[inline]
+fn places(start: u64) -> impl Iterator<Item = usize> {
+    let first = (start / LINE as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    (0..PROBES).map(move |probe| (first as usize + probe) % LINES)
+}
+
 #[cfg(test)]
 mod tests {
     extern crate alloc;
@@ -197,7 +252,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_across_lines_and_forgotten() {
         let mut lines = lines();
-        let mut shadow = Shadow { lines: &mut lines, source: Ramp(0x1_0000), fetched: 0, is_full: false };
+        let mut shadow = Shadow::new(&mut lines, Ramp(0x1_0000));
         assert!(shadow.write(0x1fe, &[1, 2, 3, 4]));
         let mut bytes = [0; 6];
         assert!(shadow.read(0x1fd, &mut bytes));
@@ -213,7 +268,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_changes_nothing() {
         let mut lines = lines();
-        let mut shadow = Shadow { lines: &mut lines, source: Ramp(0x1_0000), fetched: 0, is_full: false };
+        let mut shadow = Shadow::new(&mut lines, Ramp(0x1_0000));
         assert!(!shadow.write(0xfffe, &[1, 2, 3, 4]) && !shadow.read(0xfffe, &mut [0; 4]));
         let mut bytes = [0; 2];
         assert!(shadow.read(0xfffe, &mut bytes));
@@ -224,7 +279,7 @@ mod tests {
     #[test]
     fn there_is_room_for_all_that_is_read_but_not_for_all_that_is_written() {
         let mut lines = lines();
-        let mut shadow = Shadow { lines: &mut lines, source: Ramp(u64::MAX), fetched: 0, is_full: false };
+        let mut shadow = Shadow::new(&mut lines, Ramp(u64::MAX));
         let all = || (0..64 * 0x1_0000_u64).step_by(LINE);
         assert!(all().all(|at| shadow.read(at, &mut [0])) && !shadow.is_full);
         let written: Vec<u64> = all().filter(|&at| shadow.write(at, &[0x55])).collect();
@@ -234,9 +289,27 @@ mod tests {
     }
 
     #[test]
+    fn lines_used_lately_or_beside_such_are_not_missed() {
+        let mut lines = lines();
+        let mut shadow = Shadow::new(&mut lines, Ramp(0x20_0000));
+        let mut missed = |part, at: u64| {
+            let before = shadow.missed;
+            shadow.part = part;
+            assert!(shadow.read(at, &mut [0]));
+            shadow.missed - before
+        };
+        // What the nearest cache had before the trace is not known.
+        assert_eq!(missed(0, 0x1000), 0);
+        assert_eq!([missed(1, 0x1000), missed(1, 0x8000), missed(1, 0x8008)], [0, 1, 0]);
+        // A stream goes either way.
+        assert_eq!([missed(1, 0x8080), missed(2, 0x8100), missed(2, 0x7f80)], [0; 3]);
+        assert_eq!([missed(2, 0x1000), missed(4, 0x1000), missed(4, 0x8100)], [0, 1, 1]);
+    }
+
+    #[test]
     fn what_cannot_be_read_hides_nothing_that_was_written() {
         let mut lines = lines();
-        let mut shadow = Shadow { lines: &mut lines, source: Ramp(0x20_0000), fetched: 0, is_full: false };
+        let mut shadow = Shadow::new(&mut lines, Ramp(0x20_0000));
         let written: Vec<u64> =
             (0..0x2_0000_u64).step_by(LINE).filter(|&at| shadow.write(at, &[0x55])).collect();
         for at in (0x2_0000..0x40_0000_u64).step_by(LINE) {

@@ -144,8 +144,4 @@ impl Branches for Trace<'_> {
     fn full(&self) -> bool {
         self.slot.written >= u64::from(self.length)
     }
-
-    fn is_early(&self) -> bool {
-        self.slot.written < u64::from(self.length / 5)
-    }
 }

@@ -19,15 +19,6 @@ struct Entry {
     state: State,
 }
 
-/// How far a trace has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// It is still in its first part, in which caches become its own.
-    pub is_early: bool,
-    /// Branches that were noted.
-    pub noted: u32,
-}
-
 /// A visit to a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {

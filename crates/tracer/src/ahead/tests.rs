@@ -49,10 +49,6 @@ impl Branches for Noted {
     fn full(&self) -> bool {
         self.branches.len() >= self.length
     }
-
-    fn is_early(&self) -> bool {
-        self.branches.len() < self.length / 5
-    }
 }
 
 /// What is found from the start of `code` with a stack at 0x7ff0: what to do, the branches, and the state there.
