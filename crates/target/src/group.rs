@@ -152,8 +152,10 @@ impl Group {
                     .for_each(|(_, turn)| *turn = turns(pid, tid));
             }
         }
-        for &tid in tids {
-            let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
+        // One that stands already, because it was asked before, must not be asked again: it would stop anew as soon as
+        // it is to run on, however often.
+        for member in self.members.iter().filter(|member| tids.contains(&member.tid) && !member.stands) {
+            let _ = request(libc::PTRACE_INTERRUPT, member.tid, 0);
         }
         let deadline = Instant::now() + moment * 100;
         // One that waits in the kernel for another does not stop.
@@ -208,8 +210,7 @@ impl Group {
         for member in self.members.iter_mut().filter(|member| !member.stands) {
             let stopped = stop_of(member.tid).map_err(|error| AttachError::refused(self.pid, error))?;
             let Some(status) = stopped else { continue };
-            member.stands = is_asked_for(status);
-            if !member.stands {
+            if !member.stands_by(status) {
                 go_on_with_signal(member.tid, status);
                 went_on.push(member.tid);
             }
@@ -244,7 +245,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(1);
-        while !self.members.is_empty() && Instant::now() < deadline {
+        loop {
             let mut at = 0;
             while at < self.members.len() {
                 if self.members[at].let_go(self.pid) {
@@ -253,10 +254,12 @@ impl Drop for Group {
                     at += 1;
                 }
             }
-            if !self.members.is_empty() {
-                std::thread::sleep(GLANCE);
-                let _ = self.look();
+            // Whoever was found to stand has been let go by then.
+            if self.members.is_empty() || Instant::now() > deadline {
+                return;
             }
+            std::thread::sleep(GLANCE);
+            let _ = self.look();
         }
     }
 }
@@ -265,15 +268,10 @@ impl Member {
     /// It stopped. Unless that is where it was asked to stand, it goes on to there; a signal that it stopped for goes
     /// back to those that wait for it, if it can.
     fn came_to(&mut self, status: i32) {
-        let tracee = Tracee::new(self.tid);
-        self.stands = is_asked_for(status);
-        if self.stands {
-            if let Some(blocked) = self.blocked.take() {
-                // If it was killed, that is seen when it goes on.
-                let _ = tracee.set_signal_mask(blocked);
-            }
+        if self.stands_by(status) {
             return;
         }
+        let tracee = Tracee::new(self.tid);
         let (signal, event) = (status & 0xff, status >> 8);
         if event == 0
             && can_wait(tracee, signal)
@@ -281,11 +279,23 @@ impl Member {
             && tracee.set_signal_mask(blocked | 1 << (signal - 1)).is_ok()
         {
             // The kernel puts a signal back that is blocked by the time that it is to be delivered.
-            self.blocked = Some(blocked);
+            self.blocked.get_or_insert(blocked);
         }
         // In this order: whatever a thread stopped for takes the place of what was asked before.
         let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
         go_on_with_signal(self.tid, status);
+    }
+
+    /// Whether it stopped where it was asked to: then the program has those signals blocked again that it had.
+    fn stands_by(&mut self, status: i32) -> bool {
+        self.stands = is_asked_for(status);
+        if self.stands
+            && let Some(blocked) = self.blocked.take()
+        {
+            // If it was killed, that is seen when it goes on.
+            let _ = Tracee::new(self.tid).set_signal_mask(blocked);
+        }
+        self.stands
     }
 
     /// Lets it go. False if it does not stand, so that it cannot be let go yet.
@@ -360,4 +370,35 @@ fn gate(pid: i32) -> Option<u64> {
     let read = crate::memory::read(pid, vdso.start, &mut code);
     let at = code[..read].windows(2).position(|bytes| bytes == SYSCALL)?;
     Some(vdso.start + at as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Launch;
+
+    /// A thread that stands and is asked to stop once more, as happens to one that was long in stopping, stops anew
+    /// when it is to go on.
+    #[test]
+    fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), "i=0; while :; do i=$((i+1)); done".into()];
+        let running = launch.stopped().unwrap().release().unwrap();
+        let pid = running.pid();
+        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+        let tracee = group.tracees()[0];
+        request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
+        let called = tracee.system_call(libc::SYS_getpid, [0; 6]).ok();
+        request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
+        let place = |tracee: Tracee| tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
+        let before = place(tracee);
+        let ran_on = moments().take(1000).any(|moment| {
+            group.run_on(&[pid], moment).is_ok() && group.stands(pid) && place(tracee) != before
+        });
+        drop(group);
+        // SAFETY: takes no memory; the process is our child.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        running.wait().unwrap();
+        assert_eq!((called, ran_on), (Some(pid as u64), true));
+    }
 }

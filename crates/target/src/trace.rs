@@ -256,7 +256,7 @@ impl Tracee {
         self.set_signal_mask(ALL_BUT_TRAP)?;
         // SAFETY: passes no memory.
         let ran = check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, 0) })
-            .and_then(|()| self.wait_for_trap("run to its trap"));
+            .and_then(|()| self.wait_for_trap("run to its trap", libc::PTRACE_CONT));
         self.set_signal_mask(mask)?;
         self.set_vectors(&vectors)?;
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
@@ -295,14 +295,23 @@ impl Tracee {
     fn step(self) -> io::Result<()> {
         // SAFETY: passes no memory.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.tid, 0, 0) })?;
-        self.wait_for_trap("step")
+        self.wait_for_trap("step", libc::PTRACE_SINGLESTEP)
     }
 
-    fn wait_for_trap(self, wanted: &str) -> io::Result<()> {
+    /// Waits for the trap that says it is done, after `request`. One that was asked to stop meanwhile stops for that
+    /// first, and is to go on.
+    fn wait_for_trap(self, wanted: &str, request: libc::c_uint) -> io::Result<()> {
         let mut status = 0;
-        // SAFETY: `status` is a valid place for the result.
-        if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
-            return Err(io::Error::last_os_error());
+        loop {
+            // SAFETY: `status` is a valid place for the result.
+            if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
+                return Err(io::Error::last_os_error());
+            }
+            if !libc::WIFSTOPPED(status) || status >> 16 != libc::PTRACE_EVENT_STOP {
+                break;
+            }
+            // SAFETY: passes no memory.
+            check(unsafe { libc::ptrace(request, self.tid, 0, 0) })?;
         }
         if libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP {
             return Ok(());
