@@ -180,7 +180,8 @@ fn agrees(agreement: &Agreement, options: &Options) -> bool {
 
 /// Whether the torture programs do as natively while they are traced.
 fn torture(root: &Path, timewise: &Path, scratch: &Path, options: &Options) -> Result<()> {
-    let frequency = options.frequency.first().context("a rate")?.to_string();
+    let frequency =
+        options.frequency.first().context("-F names no rate: give one, as in -F 1000")?.to_string();
     let command = ["branches", "-F", &frequency];
     let mut bad = Vec::new();
     for case in torture::load(root)?.iter().filter(|case| stops::is_meant(case, &options.names)) {
