@@ -6,6 +6,7 @@ mod cpi;
 mod fdo;
 mod memory;
 mod microbenchmarks;
+mod once;
 mod overhead;
 mod paths;
 mod periods;
@@ -19,6 +20,7 @@ mod symbolise;
 pub mod table;
 mod threads;
 mod timers;
+mod tracing;
 
 pub use statistics::{median, median_interval};
 
@@ -35,6 +37,8 @@ pub enum Command {
     Paths(paths::Options),
     /// How much faster programs get by traced branches, and by exact counts
     Fdo(fdo::Options),
+    /// CPU time of branch tracing by its rate, and of a breakpoint among threads
+    Tracing(tracing::Options),
     /// Peak resident memory of programs under count against native
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
@@ -70,6 +74,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Overhead(options) => overhead::run(root, &options),
         Command::Paths(options) => paths::run(root, &options),
         Command::Fdo(options) => fdo::run(root, &options),
+        Command::Tracing(options) => tracing::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),

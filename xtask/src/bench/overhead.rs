@@ -9,15 +9,15 @@
 //! children); what the command needs beside it, to read symbols and to write the file, is in a column of its
 //! own, and in the wall time from Enter to the report.
 
+use super::once::Bench;
 use super::statistics::{geomean, median, upper_bound};
 use super::table;
 use crate::profiler::Profiler;
-use crate::suite::{self, Executed, Expected, Size, Workload};
-use anyhow::{Context, Result, ensure};
+use crate::suite::{self, Expected, Size};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use suite::Kind;
-use timewise_profile::Profile;
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -104,8 +104,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let mut all: [Vec<Measured>; 2] = [Vec::new(), Vec::new()];
     let mut wrong = Vec::new();
     for workload in &workloads {
-        let bench = Bench { workload, timewise: &timewise, work: &work, options };
-        match bench.measure(&mut expected) {
+        let (size, limit_s) = (options.size, options.limit);
+        let bench = Bench { workload, size, timewise: &timewise, work: &work, limit_s };
+        match measure(&bench, options, &mut expected) {
             Ok(measured) => {
                 rows.push(row(&measured));
                 print(&rows[rows.len() - 1]);
@@ -130,62 +131,28 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-struct Bench<'a> {
-    workload: &'a Workload,
-    timewise: &'a Path,
-    work: &'a Path,
-    options: &'a Options,
-}
-
-impl Bench<'_> {
-    fn measure(&self, expected: &mut Expected) -> Result<Measured> {
-        let mut measured = Measured { name: self.workload.name.clone(), ..Measured::default() };
-        for _ in 0..self.options.rounds {
-            let mut native = self.once(&[], expected)?.1;
-            for _ in 0..self.options.pairs {
-                let (command, sampled_s) = self.once(&["sample"], expected)?;
-                let before = std::mem::replace(&mut native, self.once(&[], expected)?.1);
-                let beside = (before + native) / 2.0;
-                measured.native_s.push(beside);
-                measured.sampling.push(sampled_s / beside);
-                measured.sampling_command.push(command.cpu().as_secs_f64() / beside);
-            }
-            let (_, plain_s) = self.once(&["count", "--no-calls"], expected)?;
-            let (command, counted_s) = self.once(&["count"], expected)?;
-            measured.counting.push(plain_s / native);
-            measured.with_calls.push(counted_s / native);
-            measured.calls.push(counted_s / plain_s);
-            measured.both.push(measured.sampling.last().unwrap_or(&f64::NAN) + counted_s / native);
-            measured.counting_command.push(command.cpu().as_secs_f64() / native);
+fn measure(bench: &Bench, options: &Options, expected: &mut Expected) -> Result<Measured> {
+    let mut measured = Measured { name: bench.workload.name.clone(), ..Measured::default() };
+    for _ in 0..options.rounds {
+        let mut native = bench.once(&[], expected)?.1;
+        for _ in 0..options.pairs {
+            let (command, sampled_s) = bench.once(&["sample"], expected)?;
+            let before = std::mem::replace(&mut native, bench.once(&[], expected)?.1);
+            let beside = (before + native) / 2.0;
+            measured.native_s.push(beside);
+            measured.sampling.push(sampled_s / beside);
+            measured.sampling_command.push(command.cpu().as_secs_f64() / beside);
         }
-        measured.run_elapsed_s = self.once(&["run"], expected)?.0.elapsed.as_secs_f64();
-        Ok(measured)
+        let (_, plain_s) = bench.once(&["count", "--no-calls"], expected)?;
+        let (command, counted_s) = bench.once(&["count"], expected)?;
+        measured.counting.push(plain_s / native);
+        measured.with_calls.push(counted_s / native);
+        measured.calls.push(counted_s / plain_s);
+        measured.both.push(measured.sampling.last().unwrap_or(&f64::NAN) + counted_s / native);
+        measured.counting_command.push(command.cpu().as_secs_f64() / native);
     }
-
-    /// One execution, under a command of timewise or natively, and the program's CPU time in seconds.
-    fn once(&self, command: &[&str], expected: &mut Expected) -> Result<(Executed, f64)> {
-        let file = self.work.join("out/overhead.tw");
-        let mut prefix = Vec::new();
-        if !command.is_empty() {
-            let [timewise, file] = [self.timewise, &file].map(|path| path.to_string_lossy().into_owned());
-            prefix.push(timewise);
-            prefix.extend(command.iter().map(|word| (*word).to_string()));
-            prefix.extend(["-o".to_string(), file, "--".to_string()]);
-        }
-        let options = self.options;
-        let executed = suite::execute(self.workload, options.size, self.work, &prefix, options.limit)?;
-        let verdict = expected.judge(self.workload, options.size, &executed, command.is_empty())?;
-        let under = if command.is_empty() { "natively" } else { command[0] };
-        ensure!(verdict.is_good(), "{under}: {verdict}\n{}", executed.last_words());
-        let cpu_s = if command.is_empty() {
-            executed.cpu().as_secs_f64()
-        } else {
-            let profile = Profile::load(&file)?;
-            let run = profile.runs.first().context("a profile without a run")?;
-            (run.user_ns + run.kernel_ns) as f64 / 1e9
-        };
-        Ok((executed, cpu_s))
-    }
+    measured.run_elapsed_s = bench.once(&["run"], expected)?.0.elapsed.as_secs_f64();
+    Ok(measured)
 }
 
 /// The geometric mean over workloads of their first values, their second values, and so on: it has a median
