@@ -311,7 +311,7 @@ impl Calls {
     }
 
     /// Notes that a thread which leaves by `exit`, having moved its stack pointer, goes on at `to`: it may be in
-    /// another function then, by what it does each time ([`relink::land`]).
+    /// another function then, by what it does each time (`relink.rs`).
     pub fn moves_to(&mut self, space: &AddressSpace, exit: u32, to: u64, take: impl FnMut() -> u32) {
         let begins = self.starts.start(space, to).filter(|&start| start == to);
         if let Some(start) = begins {
