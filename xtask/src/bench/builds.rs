@@ -5,7 +5,7 @@
 //! model should say the same one.
 
 use super::samples::{Sampler, Windows};
-use super::table;
+use super::table::Destination;
 use crate::check::{llvm, native::in_turn};
 use crate::counter::target_folder;
 use anyhow::{Context, Result, ensure};
@@ -28,9 +28,8 @@ pub struct Options {
     /// Differences of fewer per cent natively are not judged
     #[arg(long, default_value_t = 3.0)]
     least: f64,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file, and its columns.
@@ -82,7 +81,7 @@ const PROGRAMS: [Program; 14] = [
 /// # Errors
 /// If a program cannot be built, run or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let folder = target_folder(root).join("builds");
     std::fs::create_dir_all(&folder)?;
     let bench = Bench { sampler: Sampler::build(root, &options.core, WINDOWS)?, root, folder, options };
@@ -103,10 +102,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         options.natives, options.core, WINDOWS.count, options.least
     );
     println!("{caption}");
-    match &options.into {
-        Some(file) => table::replace(file, TABLE, &caption, &rows),
-        None => Ok(()),
-    }
+    options.into.put(TABLE, &caption, &rows)
 }
 
 struct Bench<'a> {

@@ -6,7 +6,7 @@
 //! distances over the whole run, behind instructions that warm caches and predictors.
 
 use super::samples::{Sampler, Windows};
-use super::table;
+use super::table::Destination;
 use crate::suite::{self, Executed, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -30,9 +30,8 @@ pub struct Options {
     /// Native runs, of which the best counts
     #[arg(long, default_value_t = 12)]
     natives: u32,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file.
@@ -52,7 +51,7 @@ const LIMIT_SECONDS: u32 = 1800;
 /// # Errors
 /// If a workload cannot be counted or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let windows = Windows { count: options.windows, length: WINDOW, warming: options.warming };
     let bench = Bench {
         sampler: Sampler::build(root, &options.core, windows)?,
@@ -85,10 +84,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         100.0 * errors.iter().sum::<f64>() / errors.len().max(1) as f64
     );
     println!("{caption}");
-    match &options.into {
-        Some(file) => table::replace(file, TABLE, &caption, &rows),
-        None => Ok(()),
-    }
+    options.into.put(TABLE, &caption, &rows)
 }
 
 struct Bench<'a> {

@@ -4,7 +4,7 @@
 //! frequency does not matter. A core executes the same program twice, once with as many rounds again, and what the
 //! second one takes longer is what those rounds take.
 
-use super::table;
+use super::table::Destination;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
@@ -24,9 +24,8 @@ pub struct Options {
     /// Most by which a core's own loop may differ from it, in per cent
     #[arg(long, default_value_t = 10.0)]
     most: f64,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file.
@@ -47,7 +46,7 @@ struct Loop {
 /// # Errors
 /// If one cannot be timed or simulated, or one that does not leave the core differs by too much.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let folder = target_folder(root).join("microbenchmarks");
     std::fs::create_dir_all(&folder)?;
     let bench = Bench {
@@ -80,9 +79,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         options.core
     );
     println!("{caption}");
-    if let Some(file) = &options.into {
-        table::replace(file, TABLE, &caption, &rows)?;
-    }
+    options.into.put(TABLE, &caption, &rows)?;
     ensure!(wrong.is_empty(), "over {} % from this machine: {}", options.most, wrong.join("; "));
     Ok(())
 }

@@ -25,7 +25,7 @@ impl Bench<'_> {
     /// # Errors
     /// If it fails, or writes anything else than it should.
     pub fn once(&self, command: &[&str], expected: &mut Expected) -> Result<(Executed, f64)> {
-        let file = self.work.join("out/overhead.tw");
+        let file = self.work.join("out/once.tw");
         let mut prefix = Vec::new();
         if !command.is_empty() {
             let [timewise, file] = [self.timewise, &file].map(|path| path.to_string_lossy().into_owned());

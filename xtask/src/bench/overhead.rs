@@ -11,12 +11,12 @@
 
 use super::once::Bench;
 use super::statistics::{geomean, median, upper_bound};
-use super::table;
+use super::table::Destination;
 use crate::profiler::Profiler;
 use crate::suite::{self, Expected, Size};
 use anyhow::{Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use suite::Kind;
 
 /// What to measure, and how.
@@ -37,9 +37,8 @@ pub struct Options {
     /// Seconds after which a workload is killed
     #[arg(long, default_value_t = 600)]
     limit: u32,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file.
@@ -86,7 +85,7 @@ struct Measured {
 /// If a workload goes wrong under timewise, or cannot be run at all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before hours of work that it would be for.
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let timewise = Profiler::build(root)?.program;
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
@@ -124,9 +123,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             print(&rows[rows.len() - 1]);
         }
     }
-    if let Some(file) = &options.into {
-        table::replace(file, TABLE, &caption, &rows)?;
-    }
+    options.into.put(TABLE, &caption, &rows)?;
     ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
     Ok(())
 }

@@ -4,12 +4,12 @@
 //! other, so that what the machine does besides concerns all of them alike.
 
 use super::statistics::geomean;
-use super::table;
+use super::table::Destination;
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -25,9 +25,8 @@ pub struct Options {
     /// Seconds after which a workload is killed, with all of its runs
     #[arg(long, default_value_t = 3600)]
     limit: u32,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// As the example names them.
@@ -54,7 +53,7 @@ struct Measured {
 /// If a workload goes wrong, or cannot be run at all.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before hours of work that it would be for.
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let scratch = target_folder(root).join("paths");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let program = build_example_of(root, "timewise-paths", "cost")?;
@@ -100,9 +99,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         print(&rows[rows.len() - 1]);
         println!("{}", in_short(&mean));
     }
-    if let Some(file) = &options.into {
-        table::replace(file, TABLE, &caption, &rows)?;
-    }
+    options.into.put(TABLE, &caption, &rows)?;
     ensure!(wrong.is_empty(), "went wrong: {}", wrong.join(" "));
     Ok(())
 }

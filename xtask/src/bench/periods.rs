@@ -2,12 +2,12 @@
 //! do so periodically or at random: figures A.11a, A.11b and B.8 of the papers on TIP and TEA.
 
 use super::compared::{Comparer, Simulated};
-use super::table;
+use super::table::Destination;
 use crate::suite::{self, Size};
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -24,9 +24,8 @@ pub struct Options {
     /// Instructions that are simulated
     #[arg(long, default_value_t = 10_000_000)]
     instructions: u64,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file.
@@ -44,7 +43,7 @@ const LIMIT_SECONDS: u32 = 1200;
 /// # Errors
 /// If a workload cannot be simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let comparer = Comparer::build(root, "periods")?;
     let workloads = suite::select(root, &options.names)?;
     let mut rows = vec![titles()];
@@ -80,10 +79,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         options.skip / 1_000_000
     );
     println!("{caption}");
-    match &options.into {
-        Some(file) => table::replace(file, TABLE, &caption, &rows),
-        None => Ok(()),
-    }
+    options.into.put(TABLE, &caption, &rows)
 }
 
 fn titles() -> Vec<String> {

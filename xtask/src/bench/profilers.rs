@@ -5,12 +5,12 @@
 //! `docs/cycle-stacks.md` has them.
 
 use super::compared::{Comparer, Simulated};
-use super::table;
+use super::table::Destination;
 use crate::suite::{self, Size, Workload};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -39,9 +39,8 @@ pub struct Options {
     /// Seconds after which a workload is killed
     #[arg(long, default_value_t = 1200)]
     limit: u32,
-    /// A Markdown file whose tables are to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// Workloads of one thread and of different kinds.
@@ -130,9 +129,7 @@ struct Error {
 /// If a workload cannot be simulated, or gives too few samples.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before minutes of work that it would be for.
-    if let Some(file) = &options.into {
-        [MEANS, EACH].iter().try_for_each(|name| table::around(file, name).map(drop))?;
-    }
+    [MEANS, EACH].iter().try_for_each(|name| options.into.check(name))?;
     let bench = Bench { comparer: Comparer::build(root, "profilers")?, options };
     let mut found = Vec::new();
     for workload in suite::select(root, &options.names)? {
@@ -145,12 +142,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     println!("{caption}");
     let means = means(&found);
     means.iter().for_each(|row| println!("{}", row.join("  ")));
-    if let Some(file) = &options.into {
-        table::replace(file, MEANS, &caption, &means)?;
-        let caption = "Errors by instruction of each workload, and the part of paper A's core's cycles in which it commits";
-        table::replace(file, EACH, caption, &each(&found))?;
-    }
-    Ok(())
+    options.into.put(MEANS, &caption, &means)?;
+    let caption =
+        "Errors by instruction of each workload, and the part of paper A's core's cycles in which it commits";
+    options.into.put(EACH, caption, &each(&found))
 }
 
 struct Bench<'a> {

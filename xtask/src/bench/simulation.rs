@@ -5,7 +5,8 @@
 //! reference and TIP at the trace: where a processor is free for the workers, that thread is what takes the time, as long
 //! as the busiest of them takes less. The wall time also has whatever else the machine does.
 
-use super::{statistics::median, table};
+use super::statistics::median;
+use super::table::Destination;
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
@@ -27,9 +28,8 @@ pub struct Options {
     /// Rounds, each with a run without workers and one with
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file.
@@ -64,7 +64,7 @@ struct Run {
 /// # Errors
 /// If a workload cannot be simulated, or workers find something else on one thread than on two.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let bench = Bench {
         example: build_example_of(root, "timewise-attribution", "workers")?,
         work: suite::work_folder(root)?,
@@ -87,10 +87,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         println!("{}", row.join("  "));
         rows.push(row);
     }
-    match &options.into {
-        Some(file) => table::replace(file, TABLE, &caption, &rows),
-        None => Ok(()),
-    }
+    options.into.put(TABLE, &caption, &rows)
 }
 
 struct Bench<'a> {

@@ -1,8 +1,35 @@
 //! A table in a Markdown file, between two marks that name it.
 
 use anyhow::{Context, Result};
+use clap::Args;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where tables go, beside the terminal.
+#[derive(Args)]
+pub struct Destination {
+    /// A Markdown file whose table is to be replaced
+    #[arg(long)]
+    into: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Whether there is a place for a table of this name, before it is measured.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has no marks.
+    pub fn check(&self, name: &str) -> Result<()> {
+        self.into.as_deref().map_or(Ok(()), |file| around(file, name).map(drop))
+    }
+
+    /// Puts a table there, whose first row has the titles.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or has no marks.
+    pub fn put(&self, name: &str, caption: &str, rows: &[impl AsRef<[String]>]) -> Result<()> {
+        self.into.as_deref().map_or(Ok(()), |file| replace(file, name, caption, rows))
+    }
+}
 
 /// The lines between which a table stands.
 fn marks(name: &str) -> [String; 2] {
@@ -13,7 +40,7 @@ fn marks(name: &str) -> [String; 2] {
 ///
 /// # Errors
 /// If the file cannot be read, or has no marks.
-pub fn around(file: &Path, name: &str) -> Result<[String; 2]> {
+fn around(file: &Path, name: &str) -> Result<[String; 2]> {
     let text = fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
     let marks = marks(name);
     let parts = text.split_once(&marks[0]).zip(text.split_once(&marks[1]));
@@ -26,7 +53,7 @@ pub fn around(file: &Path, name: &str) -> Result<[String; 2]> {
 ///
 /// # Errors
 /// If the file cannot be read or written, or has no marks.
-pub fn replace(file: &Path, name: &str, caption: &str, rows: &[impl AsRef<[String]>]) -> Result<()> {
+fn replace(file: &Path, name: &str, caption: &str, rows: &[impl AsRef<[String]>]) -> Result<()> {
     let [before, after] = around(file, name)?;
     let [begin, end] = marks(name);
     let mut lines: Vec<String> = rows.iter().map(|row| format!("| {} |", row.as_ref().join(" | "))).collect();

@@ -7,7 +7,7 @@
 
 use super::compared::{Comparer, Simulated};
 use super::samples::{Sampler, Windows};
-use super::table;
+use super::table::Destination;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload, execute};
@@ -34,9 +34,8 @@ pub struct Options {
     /// Windows of a million instructions that are simulated
     #[arg(long, default_value_t = 20)]
     windows: u64,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// Workloads of one thread and of different kinds.
@@ -69,7 +68,7 @@ type Weights = HashMap<(String, u64), f64>;
 /// # Errors
 /// If a workload cannot be sampled or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let windows = Windows { count: options.windows, length: WINDOW, warming: 0 };
     let bench = Bench {
         timewise: Profiler::build(root)?.program,
@@ -96,10 +95,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         options.core, options.natives, options.windows
     );
     println!("{caption}");
-    match &options.into {
-        Some(file) => table::replace(file, TABLE, &caption, &rows),
-        None => Ok(()),
-    }
+    options.into.put(TABLE, &caption, &rows)
 }
 
 fn titles() -> Vec<String> {

@@ -6,13 +6,13 @@
 
 use super::once::Bench;
 use super::statistics::{geomean, median, median_interval};
-use super::table;
+use super::table::Destination;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Expected, Size};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// What to measure, and how.
@@ -42,9 +42,8 @@ pub struct Options {
     /// Seconds after which a workload is killed
     #[arg(long, default_value_t = 600)]
     limit: u32,
-    /// A Markdown file whose tables are to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The tables' names in a Markdown file.
@@ -67,9 +66,7 @@ struct Rate {
 /// # Errors
 /// If a workload goes wrong under tracing, or the system refuses breakpoints.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    for name in [OVERHEAD, BREAKPOINTS] {
-        options.into.as_deref().map(|file| table::around(file, name)).transpose()?;
-    }
+    [OVERHEAD, BREAKPOINTS].iter().try_for_each(|name| options.into.check(name))?;
     let timewise = Profiler::build(root)?.program;
     let costs = cost_among_threads(root, options)?;
     // One is set for each that is reached, before it.
@@ -117,22 +114,18 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     });
     rows.push(row("geomean", &means.collect::<Vec<_>>(), "-"));
     print(&rows[rows.len() - 1]);
-    if let Some(file) = &options.into {
-        let (size, length, rounds) = (options.size.word(), options.length, options.rounds);
-        let caption = format!(
-            "`--size {size} --length {length} --rounds {rounds}`: medians, with their intervals of 95 %"
-        );
-        table::replace(file, OVERHEAD, &caption, &rows)?;
-        let titles = ["threads", "setting, µs", "reaching, µs"].map(String::from);
-        let row = |(threads, costs): &(u32, [f64; 2])| {
-            let [setting, reaching] = costs.map(|cost| format!("{cost:.2}"));
-            [threads.to_string(), setting, reaching]
-        };
-        let rows: Vec<_> = std::iter::once(titles).chain(costs.iter().map(row)).collect();
-        let caption = format!("CPU time, {} breakpoints of each thread", options.breakpoints);
-        table::replace(file, BREAKPOINTS, &caption, &rows)?;
-    }
-    Ok(())
+    let (size, length, rounds) = (options.size.word(), options.length, options.rounds);
+    let caption =
+        format!("`--size {size} --length {length} --rounds {rounds}`: medians, with their intervals of 95 %");
+    options.into.put(OVERHEAD, &caption, &rows)?;
+    let titles = ["threads", "setting, µs", "reaching, µs"].map(String::from);
+    let row = |(threads, costs): &(u32, [f64; 2])| {
+        let [setting, reaching] = costs.map(|cost| format!("{cost:.2}"));
+        [threads.to_string(), setting, reaching]
+    };
+    let rows: Vec<_> = std::iter::once(titles).chain(costs.iter().map(row)).collect();
+    let caption = format!("CPU time, {} breakpoints of each thread", options.breakpoints);
+    options.into.put(BREAKPOINTS, &caption, &rows)
 }
 
 fn titles<'a>(rates: impl Iterator<Item = &'a u32>) -> Vec<String> {

@@ -9,7 +9,7 @@ mod programs;
 
 use self::programs::{FOR_BOLT, FOR_CLANG, PROGRAMS, Program};
 use super::statistics::{geomean, median, median_interval};
-use super::table;
+use super::table::Destination;
 use crate::check::llvm;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
@@ -39,9 +39,8 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 1000)]
     length: u32,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long)]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
 }
 
 /// The table's name in a Markdown file, and its columns.
@@ -68,7 +67,7 @@ struct Gains {
 /// If a program cannot be built or profiled, or what was made of it writes something else.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before a quarter of an hour's work that it would be for.
-    options.into.as_deref().map(|file| table::around(file, TABLE)).transpose()?;
+    options.into.check(TABLE)?;
     let bench = Bench {
         root: root.to_path_buf(),
         timewise: Profiler::build(root)?.program,
@@ -109,15 +108,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         );
         print(&rows[rows.len() - 1]);
     }
-    if let Some(file) = &options.into {
-        let caption = format!(
-            "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
-             which the true median lies with a probability of 95 %; and which share of what counts gain traces do",
-            options.frequency, options.length, options.rounds
-        );
-        table::replace(&root.join(file), TABLE, &caption, &rows)?;
-    }
-    Ok(())
+    let caption = format!(
+        "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
+         which the true median lies with a probability of 95 %; and which share of what counts gain traces do",
+        options.frequency, options.length, options.rounds
+    );
+    options.into.put(TABLE, &caption, &rows)
 }
 
 /// What measuring takes.

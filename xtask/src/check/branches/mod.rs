@@ -12,13 +12,13 @@ use self::overlap::Agreement;
 use self::subject::Subject;
 use super::attempts::ATTEMPTS;
 use super::{fix_addresses, stops, torture};
-use crate::bench::table;
+use crate::bench::table::Destination;
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use timewise_profile::Profile;
 
 /// Workloads that are checked if none is named.
@@ -64,9 +64,8 @@ pub struct Options {
     /// All workloads of the suite that have one thread and are neither servers nor process trees
     #[arg(long, conflicts_with_all = ["names", "torture", "small"])]
     all: bool,
-    /// A Markdown file whose table is to be replaced
-    #[arg(long, value_name = "FILE")]
-    into: Option<PathBuf>,
+    #[command(flatten)]
+    into: Destination,
     /// Print so many branches, whose shares differ most, of each workload
     #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
     differences: usize,
@@ -101,6 +100,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }
+    let table = if options.frequency.len() > 1 { BY_RATE } else { TABLE };
+    options.into.check(table)?;
     let all: Vec<String> =
         suite::select_single_threaded(root, &[])?.into_iter().map(|workload| workload.name).collect();
     let subjects = match (options.small, options.names.is_empty()) {
@@ -159,16 +160,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     println!("{sums}");
-    if let Some(file) = &options.into {
-        let size = options.size.word();
-        let rates: Vec<String> = options.frequency.iter().map(u32::to_string).collect();
-        let (table, frequency) = (if rates.len() > 1 { BY_RATE } else { TABLE }, rates.join(","));
-        let caption = format!(
-            "`--size {size} -F {frequency} --length {length} --confirm {confirm}`\n\n{}",
-            sums.to_string().replace('\n', "; ")
-        );
-        table::replace(file, table, &caption, &rows)?;
-    }
+    let size = options.size.word();
+    let rates: Vec<String> = options.frequency.iter().map(u32::to_string).collect();
+    let caption = format!(
+        "`--size {size} -F {} --length {length} --confirm {confirm}`\n\n{}",
+        rates.join(","),
+        sums.to_string().replace('\n', "; ")
+    );
+    options.into.put(table, &caption, &rows)?;
     ensure!(bad.is_empty(), "branch tracing went wrong: {}", bad.join(" "));
     Ok(())
 }
