@@ -23,6 +23,7 @@ pub enum Way {
     Target(u32),
 }
 
+/// A function, and the code that relies on it not to recur.
 #[derive(Debug)]
 struct Function {
     /// Its first address.

@@ -49,9 +49,9 @@ pub fn recover(process: &mut Process, area: &mut ThreadArea, registers: &mut Reg
         let site = indirect::site_of(table, registers.rcx as u32, registers.rdx);
         return branched(process, area, registers, way_from(process, site));
     }
-    let mut recovery = Recovery { process, area, registers, unmatched: None };
+    let mut recovery = Recovery { process, area, registers, left: None };
     let origin = (0..MAX_STEPS).find_map(|_| recovery.step());
-    if let Some(exit) = recovery.unmatched {
+    if let Some(exit) = recovery.left {
         calls::left(process, area, exit, registers.rsp);
     }
     origin.unwrap_or(OUTSIDE)
@@ -111,8 +111,8 @@ struct Recovery<'a> {
     process: &'a Process,
     area: &'a mut ThreadArea,
     registers: &'a mut Registers,
-    /// The exit by which the thread leaves, if its calls must be put in order then.
-    unmatched: Option<u32>,
+    /// The exit by which the thread leaves, if it is on its way out.
+    left: Option<u32>,
 }
 
 /// Where in a unit a thread is.
@@ -371,7 +371,7 @@ impl Recovery<'_> {
         {
             return origin;
         }
-        self.unmatched = Some(number).filter(|_| exit.kind == edge_kind::UNMATCHED);
+        self.left = Some(number);
         paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, self.registers.rsp);
         self.registers.rip = exit.target;
         Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }
