@@ -102,12 +102,14 @@ pub mod control {
     /// In the interval that ends next, control left a block before its end: its number and how many of its
     /// instructions were executed (1 word each, and 0).
     pub const PARTLY: u32 = CONTROL + 7;
+    /// A signal's handler has returned, and the thread goes on where the signal found it (1 word, 0).
+    pub const HANDLED: u32 = CONTROL + 8;
 
     /// Words that follow.
     pub fn operands(word: u32) -> Option<usize> {
         Some(match word {
             CUT => 5,
-            SIGNAL | THREAD => 1,
+            SIGNAL | THREAD | HANDLED => 1,
             BEGIN | END | INTERVAL | COUNTED | PARTLY => 3,
             _ => return None,
         })

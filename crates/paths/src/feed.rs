@@ -83,6 +83,7 @@ impl<'a> Feed<'a> {
                 }
             }
             Event::Signal { .. } => walker.signal(thread),
+            Event::Handled => walker.handled(thread),
             Event::Thread { .. } => walker.begin(thread),
             Event::GivenUp(_) | Event::Begin { .. } | Event::End { .. } | Event::Lost { .. } => {}
         });

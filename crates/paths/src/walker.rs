@@ -59,6 +59,8 @@ struct Thread {
     registers: Vec<i64>,
     /// What signals interrupted: where the thread was, with how many activations.
     interrupted: Vec<(Position, usize)>,
+    /// Whether it is about to go on there.
+    returns: bool,
 }
 
 /// A routine that was entered and not left.
@@ -114,6 +116,13 @@ impl<'a> Walker<'a> {
         thread.position = Position::Outside;
     }
 
+    /// The handler of the latest signal has returned: the thread goes on where it was.
+    pub fn handled(&mut self, thread: usize) {
+        let Some((position, depth)) = self.threads[thread].interrupted.pop() else { return };
+        self.abandon(thread, depth);
+        (self.threads[thread].position, self.threads[thread].returns) = (position, true);
+    }
+
     /// The last instruction of a block was executed.
     pub fn complete(&mut self, thread: usize, block: BlockId) {
         let position = &mut self.threads[thread].position;
@@ -124,7 +133,8 @@ impl<'a> Walker<'a> {
 
     /// Control comes to the first instruction of a block.
     pub fn arrive(&mut self, thread: usize, block: BlockId) {
-        if self.returns_from_signal(thread, block) && self.threads[thread].position == Position::In(block) {
+        let returns = std::mem::take(&mut self.threads[thread].returns);
+        if returns && self.threads[thread].position == Position::In(block) {
             return;
         }
         match self.threads[thread].position {
@@ -137,8 +147,8 @@ impl<'a> Walker<'a> {
 
     /// Control comes to an instruction in the middle of a block.
     pub fn resume(&mut self, thread: usize, block: BlockId) {
-        let is_there = |walker: &Walker| walker.threads[thread].position == Position::In(block);
-        if is_there(self) || (self.returns_from_signal(thread, block) && is_there(self)) {
+        self.threads[thread].returns = false;
+        if self.threads[thread].position == Position::In(block) {
             return;
         }
         self.find(thread, block);
@@ -151,26 +161,18 @@ impl<'a> Walker<'a> {
         self.threads[thread].position = Position::Unknown;
     }
 
-    /// If a thread made a system call and is not behind it, a signal's handler is over: the thread is where it was.
-    fn returns_from_signal(&mut self, thread: usize, block: BlockId) -> bool {
-        let Position::Behind(from) = self.threads[thread].position else { return false };
-        let blocks = &self.program.blocks;
-        let here = blocks.code.blocks[block.index()].place;
-        if blocks.kind(from) != EdgeKind::SystemCall || blocks.code.block_before(here) == Some(from) {
-            return false;
-        }
-        let Some((position, depth)) = self.threads[thread].interrupted.pop() else { return false };
-        self.abandon(thread, depth);
-        self.threads[thread].position = position;
-        true
-    }
-
     /// Control goes from the end of a block to another one.
     fn go(&mut self, thread: usize, from: BlockId, to: BlockId) {
         let kind = self.program.blocks.kind(from);
         match self.program.blocks.transition(from, to, kind) {
             Transition::Call => self.enter(thread, to),
             Transition::Jump => {
+                self.leave(thread);
+                self.enter(thread, to);
+            }
+            Transition::Within(_) | Transition::Unwinding
+                if kind == EdgeKind::Return && self.is_in_handler(thread) =>
+            {
                 self.leave(thread);
                 self.enter(thread, to);
             }
@@ -196,6 +198,12 @@ impl<'a> Walker<'a> {
                 self.enter(thread, to);
             }
         }
+    }
+
+    /// Whether the latest activation is a signal's handler, which nobody called: what it returns to is entered.
+    fn is_in_handler(&self, thread: usize) -> bool {
+        let Thread { activations, interrupted, .. } = &self.threads[thread];
+        interrupted.last().is_some_and(|(_, below)| activations.len() == below + 1)
     }
 
     /// Control comes to a block, nobody knows from where.

@@ -138,6 +138,11 @@ fn exceptions() {
 }
 
 #[test]
+fn signals_in_the_middle_of_paths() {
+    counters_tell_what_the_stream_tells("signals.c", [6, 6, 1, 1]);
+}
+
+#[test]
 fn code_that_is_written_at_run_time() {
     counters_tell_what_the_stream_tells("written.c", [4, 4, 1, 0]);
 }

@@ -112,6 +112,7 @@ impl Told {
                     told.windows.push((begun, executed, streamed));
                 }
             }
+            Event::Handled => {}
             Event::Lost { .. } => told.lost += 1,
         });
         self.senseless += u64::from(!sense);

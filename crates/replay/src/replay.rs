@@ -24,6 +24,9 @@ pub enum Event<'a> {
         /// Its number.
         signal: u32,
     },
+    /// The handler of the latest signal has returned: the thread goes on where the signal found it, unless the handler
+    /// meant otherwise.
+    Handled,
     /// A window begins.
     Begin {
         /// Instructions that the thread had executed.
@@ -206,6 +209,7 @@ fn event(word: u32, bytes: &[u8], at: usize) -> Option<Event<'static>> {
     Some(match word {
         control::THREAD => Event::Thread { tid: number },
         control::SIGNAL => Event::Signal { signal: number },
+        control::HANDLED => Event::Handled,
         control::BEGIN => Event::Begin { executed: executed()? },
         control::END => Event::End { executed: executed()? },
         _ => return None,

@@ -209,3 +209,10 @@ pub fn handler(area: &mut ThreadArea, signal: usize) {
         ring::note(area, &[control::SIGNAL, signal as u32]);
     }
 }
+
+/// A signal's handler has returned.
+pub fn handled(area: &mut ThreadArea) {
+    if Mode::of(area) == Mode::Stream {
+        ring::note(area, &[control::HANDLED, 0]);
+    }
+}

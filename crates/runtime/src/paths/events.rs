@@ -7,6 +7,7 @@ use crate::guard;
 use crate::state::Process;
 use core::slice;
 use core::sync::atomic::Ordering;
+use timewise_abi::NONE;
 use timewise_abi::paths::{HANDLER, POISON, Waiting};
 use timewise_abi::thread::{Registers, ThreadArea};
 
@@ -60,26 +61,30 @@ fn drop_all(paths: &Paths, area: &mut ThreadArea) {
     area.path_top = area.this + paths.plan.waiting;
 }
 
-/// An exception or a long jump lands in a function: its latest call is over, and all that came of it.
-pub fn land(process: &Process, area: &mut ThreadArea, function: u32) {
-    let Some(paths) = &process.paths else { return };
-    let is_its = |waiting: &Waiting| paths.function_of(waiting) == Some(function);
-    if let Some(found) = waiting(paths, area).iter().rposition(is_its) {
-        give_up(paths, area, found);
-    }
-    area.path = POISON.into();
-}
-
-/// One lands in a function that keeps nothing, with the stack pointer at `stack`.
-pub fn land_below(process: &Process, area: &mut ThreadArea, stack: u64) {
+/// An exception or a long jump lands in a function, with the stack pointer at `stack`: its latest call is over, and all
+/// that came of it. In [`NONE`], which keeps nothing, what was called below the stack pointer is over.
+pub fn land(process: &Process, area: &mut ThreadArea, function: u32, stack: u64) {
     let Some(paths) = &process.paths else { return };
     let open = waiting(paths, area);
     let is_over = |waiting: &Waiting| waiting.slot < stack && stack - waiting.slot < STACK;
-    let left = open.iter().rposition(|waiting| !is_over(waiting)).map_or(0, |last| last + 1);
+    let is_its = |waiting: &Waiting| paths.function_of(waiting) == Some(function);
+    let left = match handler_returned(open, stack) {
+        Some(handler) => handler + 1,
+        None if function == NONE => {
+            open.iter().rposition(|waiting| !is_over(waiting)).map_or(0, |last| last + 1)
+        }
+        None => open.iter().rposition(is_its).unwrap_or(open.len()),
+    };
     if left < open.len() {
         give_up(paths, area, left);
     }
     area.path = POISON.into();
+}
+
+/// The handler that has returned if the stack pointer is at `stack`. What it returned to has yet to end it: nobody
+/// called that, so it looks like where a long jump lands.
+fn handler_returned(open: &[Waiting], stack: u64) -> Option<usize> {
+    open.iter().rposition(|waiting| waiting.site & HANDLER != 0 && waiting.slot + 8 == stack)
 }
 
 /// Makes the end of the room for calls that wait inaccessible, so that too many of them are noticed.

@@ -5,7 +5,6 @@ use super::{events, steps};
 use crate::emit::Code;
 use crate::state::{Exit, Process};
 use alloc::vec::Vec;
-use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 use timewise_abi::paths::POISON;
 use timewise_abi::thread::{Registers, ThreadArea};
@@ -69,8 +68,7 @@ pub fn carry_out(process: &Process, area: &mut ThreadArea, steps: impl Iterator<
                     return;
                 }
             }
-            Step::Land(NONE) => events::land_below(process, area, stack),
-            Step::Land(function) => events::land(process, area, function),
+            Step::Land(function) => events::land(process, area, function, stack),
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::{answer, process};
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
+use crate::kinds;
 use crate::paths;
 use crate::signal::{self, Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
 use crate::state::PROCESS;
@@ -92,6 +93,7 @@ pub fn sigreturn(area: &mut ThreadArea) {
         let place = area.registers.rsp - 8;
         calls::end_handler(process, area, place, (address, frame.registers.rsp));
         paths::end_handler(process, area, from, place);
+        kinds::handled(area);
         enter(process, area, address)
     });
     frame.registers.rip = match result {
