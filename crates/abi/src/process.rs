@@ -44,20 +44,31 @@ pub struct ProcessRecord {
     pub unlisted: Unlisted,
 }
 
-/// Functions of a file that has no sorted table of them for its unwinder (`.eh_frame_hdr`), as static programs.
+/// Functions of a file that are not in a sorted table for its unwinder (`.eh_frame_hdr`).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Unlisted {
     /// Where the file would begin if it were mapped from its beginning on.
     pub origin: AtomicU64,
+    /// Those that are described where there is no table, as in static programs: how far from the file's beginning each
+    /// begins, and how far what its unwinder is told of it, as in the table that others have.
+    pub described: Rows,
+    /// Those that only a symbol tells of: how far from the file's beginning each begins, and its length in bytes, which
+    /// is negative if it is a part of a function that lies elsewhere.
+    pub named: Rows,
+}
+
+/// Where functions are listed.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Rows {
     /// Offset in the shared file of the [`Row`]s, in order of where functions begin.
-    pub rows: AtomicU64,
+    pub offset: AtomicU64,
     /// How many; 0 for none.
     pub count: AtomicU64,
 }
 
-/// How far from the file's beginning a function begins, and how far what its unwinder is told of it: as in the table
-/// that others have.
+/// What is said of a function.
 pub type Row = [i32; 2];
 
 /// No limit, in [`ProcessRecord::address_limits`].

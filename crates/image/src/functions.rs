@@ -54,9 +54,9 @@ impl Functions {
     /// file of their own, `debug`.
     pub(crate) fn of(module: &str, elf: &Elf, debug: Option<&Elf>, executable: Vec<Range<u64>>) -> Functions {
         let sections = sections::of(elf);
-        let code: Vec<Range<u64>> = match sections.is_empty() {
+        let code = match sections.is_empty() {
             true => executable,
-            false => sections.iter().map(|section| section.offsets.clone()).collect(),
+            false => code_of(&sections),
         };
         let unwind = descriptions::ranges(elf);
         let mut named = symbols::of(elf, &code);
@@ -108,6 +108,11 @@ impl Functions {
     }
 }
 
+/// The ranges of sections.
+pub fn code_of(sections: &[CodeSection]) -> Vec<Range<u64>> {
+    sections.iter().map(|section| section.offsets.clone()).collect()
+}
+
 /// A symbol without a size has that of its frame description, if one begins there, and whoever wrote that
 /// meant a function.
 fn complete(symbol: &mut Named, unwind: &[Range<u64>]) {
@@ -122,7 +127,7 @@ fn complete(symbol: &mut Named, unwind: &[Range<u64>]) {
 /// Sorts, ends what has no end, and resolves overlaps: what lies within an equally well known function is
 /// part of it (entry points in the middle, labels); else, where one begins in another, that one ends
 /// there. Code in none becomes a [`Origin::Gap`].
-fn arrange(mut known: Vec<Function>, code: &[Range<u64>]) -> Vec<Function> {
+pub fn arrange(mut known: Vec<Function>, code: &[Range<u64>]) -> Vec<Function> {
     // A larger one first, so that what it holds comes after it; a better known one before that.
     known.sort_by_key(|f| (f.offset, f.origin, std::cmp::Reverse(f.size)));
     known.dedup_by_key(|f| f.offset);

@@ -4,9 +4,8 @@ use crate::contents::Contents;
 use crate::error::ImageError;
 use crate::headers::Headers;
 use crate::segments::Segments;
-use crate::unwind::descriptions;
-use object::elf::{EM_X86_64, FileHeader64, PT_GNU_EH_FRAME};
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::elf::{EM_X86_64, FileHeader64};
+use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, ReadCache, ReadRef};
 use std::fs::File;
 use std::io;
@@ -107,18 +106,6 @@ impl Image {
             return None;
         }
         (&self.contents).read_bytes_at(start, length).ok()
-    }
-
-    /// Functions that no sorted table (`.eh_frame_hdr`) lists, though each is described (`.eh_frame`), as in static
-    /// programs: where they begin and where their descriptions lie, by link-time address, in order. None if there is
-    /// a table.
-    pub fn unlisted_functions(&self) -> Vec<(u64, u64)> {
-        let Some(elf) = self.elf() else { return Vec::new() };
-        let headers = elf.elf_program_headers();
-        if headers.iter().any(|header| header.p_type(elf.endian()) == PT_GNU_EH_FRAME) {
-            return Vec::new();
-        }
-        descriptions::places(&elf)
     }
 
     /// The library's view of it. Its headers were read once, so this does not fail.

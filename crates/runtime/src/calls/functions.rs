@@ -1,4 +1,5 @@
-//! Where functions begin, and whether they make calls, as far as the unwind tables of mapped files say so.
+//! Where functions begin, and whether they make calls, as far as the unwind tables of mapped files and the symbols of
+//! the program say so.
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::state::AddressHasher;
@@ -9,7 +10,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use core::sync::atomic::Ordering;
 use hashbrown::HashMap;
-use timewise_abi::process::{ProcessRecord, Row, Unlisted};
+use timewise_abi::process::{ProcessRecord, Row, Rows};
 use timewise_abi::view::Shared;
 use timewise_isa::depths;
 
@@ -19,15 +20,23 @@ const PAGES: u64 = 16;
 /// Most entries of a table that is taken for one.
 const MOST: usize = 1 << 22;
 
-/// A function that an unwind table tells of.
+/// A function that something tells of.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     /// Its first address.
     start: u64,
-    /// The address that the table counts from, and that of the function's row in it.
-    table: (u64, u64),
     /// Its length in bytes, or one of the two below.
     length: u32,
+    by: Teller,
+}
+
+/// What tells of a function.
+#[derive(Clone, Copy, Debug)]
+enum Teller {
+    /// An unwind table: the address that it counts from, and that of the function's row in it.
+    Table { origin: u64, row: u64 },
+    /// A symbol, which is one of a part of a function or of a whole one.
+    Symbol { is_part: bool },
 }
 
 /// A length that was not asked for.
@@ -53,6 +62,8 @@ struct Image {
     table: (u64, u64),
     /// How far from there they begin, in order, and their lengths as in [`Told`].
     told: Vec<(i32, u32)>,
+    /// Those that only symbols tell of, and the address that their rows count from.
+    named: (u64, &'static [Row]),
     /// Those of them that were asked about last, by where.
     latest: [u32; RECENT],
     /// Whether those at these addresses are leaves, as far as it was asked.
@@ -64,8 +75,9 @@ struct Image {
 /// The functions of each mapping of a file that was asked about.
 #[derive(Debug, Default)]
 pub struct Functions {
-    /// Those of the program's own file, if no table in memory tells of them.
-    unlisted: Listed,
+    /// Those of the program's own file that no table in memory tells of: described ones, and named ones.
+    described: Listed,
+    named: &'static [Row],
     images: HashMap<Mapping, Image, BuildHasherDefault<AddressHasher>>,
     /// Images that were mapped when that was looked at last.
     mapped: usize,
@@ -77,16 +89,16 @@ pub struct Functions {
 impl Functions {
     /// Nothing asked yet, of a process.
     pub fn new(shared: Shared, record: &ProcessRecord) -> Functions {
-        let Unlisted { origin, rows, count } = &record.unlisted;
-        let [origin, rows, count] = [origin, rows, count].map(|field| field.load(Ordering::Relaxed));
-        if count == 0 {
-            return Functions::default();
-        }
-        // SAFETY: the host laid them down, for good.
-        let listed: &[Row] = unsafe { shared.items([rows, count]) };
-        let told = listed.iter().map(|&[start, _]| (start, UNASKED)).collect();
-        let unlisted = Listed { origin, rows: listed.as_ptr() as u64, told };
-        Functions { unlisted, ..Functions::default() }
+        let rows = |list: &Rows| -> &'static [Row] {
+            let [offset, count] = [&list.offset, &list.count].map(|field| field.load(Ordering::Relaxed));
+            // SAFETY: the host laid them down, for good.
+            if count == 0 { &[] } else { unsafe { shared.items([offset, count]) } }
+        };
+        let (described, named) = (rows(&record.unlisted.described), rows(&record.unlisted.named));
+        let origin = record.unlisted.origin.load(Ordering::Relaxed);
+        let told = described.iter().map(|&[start, _]| (start, UNASKED)).collect();
+        let described = Listed { origin, rows: described.as_ptr() as u64, told };
+        Functions { described, named, ..Functions::default() }
     }
 
     /// Where the function begins that holds `address`; none if nothing says so.
@@ -146,12 +158,13 @@ impl Functions {
                 self.images.retain(|&mapping, _| space.holds(mapping));
                 self.mapped = self.images.len();
             }
-            let is_program = self.unlisted.origin == start.wrapping_sub(offset);
-            let of_program = || is_program.then(|| self.unlisted.clone());
+            let is_program = self.described.origin == start.wrapping_sub(offset);
+            let of_program = || is_program.then(|| self.described.clone());
+            let named = (self.described.origin, if is_program { self.named } else { &[] });
             let Listed { origin, rows, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
             let table = (origin, rows);
             let (leaves, depths) = (HashMap::default(), HashMap::default());
-            self.images.insert(mapping, Image { table, told, latest: [0; RECENT], leaves, depths });
+            self.images.insert(mapping, Image { table, told, named, latest: [0; RECENT], leaves, depths });
         }
         self.images.get_mut(&mapping)
     }
@@ -160,6 +173,11 @@ impl Functions {
 impl Image {
     /// The function that holds `address`.
     fn told(&mut self, address: u64) -> Option<Told> {
+        self.described(address).or_else(|| self.named(address))
+    }
+
+    /// The function that holds `address`, if the table tells of it.
+    fn described(&mut self, address: u64) -> Option<Told> {
         let (table, rows) = self.table;
         let place = |start: i32| table.wrapping_add_signed(start.into());
         let begins = |&(start, _): &(i32, u32)| place(start) <= address;
@@ -171,13 +189,25 @@ impl Image {
         }
         let (start, length) = &mut self.told[number];
         let row = rows + ROW * number as u64;
-        let mut told = Told { start: place(*start), table: (table, row), length: *length };
+        let by = Teller::Table { origin: table, row };
+        let mut told = Told { start: place(*start), length: *length, by };
         if told.length == UNASKED {
             told.length = told.read_length().unwrap_or(UNKNOWN);
             *length = told.length;
         }
         // What lies between two functions is of neither: assembly often goes without an entry.
         told.length().is_none_or(|length| address - told.start < length).then_some(told)
+    }
+
+    /// The function that holds `address`, if a symbol tells of it.
+    fn named(&self, address: u64) -> Option<Told> {
+        let (origin, rows) = self.named;
+        let place = |start: i32| origin.wrapping_add_signed(start.into());
+        let number = rows.partition_point(|&[start, _]| place(start) <= address).checked_sub(1)?;
+        let [start, length] = rows[number];
+        let by = Teller::Symbol { is_part: length < 0 };
+        let told = Told { start: place(start), length: length.unsigned_abs(), by };
+        (address - told.start < told.length.into()).then_some(told)
     }
 }
 
@@ -188,8 +218,8 @@ impl Told {
 
     /// Address of what the table tells of it.
     fn entry(self) -> Option<u64> {
-        let (table, row) = self.table;
-        Some(table.wrapping_add_signed((field(row + 4, 4)? as u32 as i32).into()))
+        let Teller::Table { origin, row } = self.by else { return None };
+        Some(origin.wrapping_add_signed((field(row + 4, 4)? as u32 as i32).into()))
     }
 
     fn read_length(self) -> Option<u32> {
@@ -204,9 +234,12 @@ impl Told {
         (start == self.start).then(|| number(12)).filter(|&length| length < UNKNOWN)
     }
 
-    /// Whether it begins with more on the stack than a function does that was called: what is told of it says so
-    /// before its first instruction.
+    /// Whether it begins with more on the stack than a function does that was called: what the table tells of it says so
+    /// before its first instruction, or a symbol by its name.
     fn is_part(self) -> bool {
+        if let Teller::Symbol { is_part } = self.by {
+            return is_part;
+        }
         let mut bytes = [0; 32];
         let known = self.entry().map_or(0, |entry| read(entry, &mut bytes));
         // As compilers write it: the lengths of what follows, two addresses of 4 bytes, and more data by its length.
