@@ -106,8 +106,7 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     assert_eq!(verified.status, Some(0), "{}", verified.stdout);
 }
 
-/// Killed, nobody gives the program back: it runs on as it is. It executes nothing else meanwhile: that must not be
-/// taken over in the moment of the kill.
+/// Killed, nobody gives the program back: it runs on as it is.
 #[test]
 fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();

@@ -31,22 +31,29 @@ pub fn raise_own(size: u64) -> io::Result<u64> {
     Ok(soft)
 }
 
-/// Raises the kernel's limits for a program that is about to start by what the runtime takes, and notes in
-/// its record the ones that it is to see. `parent` is the record of the image that called `execve`, or 0.
+/// Notes in the record of a program that is about to start the limits that it is to see, and tells them. `parent` is the
+/// record of the image that called `execve`, or 0.
 ///
 /// # Errors
-/// [`CountError::AddressLimit`] if that is not allowed, and the limit is too low to share.
-pub fn make_room(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<(), CountError> {
-    let shared = arena.shared();
+/// The system's.
+pub fn note(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<[u64; 2], CountError> {
     let own = match arena.process(parent) {
         None => exchange(pid, None)
             .or_else(|refused| listed(pid).ok_or(refused))
             .map_err(|cause| CountError::System { what: "read its limit on the address space", cause })?,
         Some(parent) => parent.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed)),
     };
-    for (place, value) in shared.process(process).address_limits.iter().zip(own) {
+    for (place, value) in arena.shared().process(process).address_limits.iter().zip(own) {
         place.store(value, Ordering::Relaxed);
     }
+    Ok(own)
+}
+
+/// Raises the kernel's limits for it, which are `own`, by what the runtime takes.
+///
+/// # Errors
+/// [`CountError::AddressLimit`] if that is not allowed, and the limit is too low to share.
+pub fn raise(arena: &Arena, pid: i32, own: [u64; 2]) -> Result<(), CountError> {
     let [soft, hard] = own;
     if soft != UNLIMITED {
         let new = [plus(soft, arena.file().size() + TAKEN_AT_ONCE), plus(hard, HARD_LIMIT_ROOM)];

@@ -1,13 +1,16 @@
 //! Putting the runtime into a program that is stopped at its first instruction.
 
-use crate::address_limit;
+use crate::address_limit::{self, UNLIMITED};
 use crate::arena::{self, Arena};
 use crate::count::CountError;
 use crate::unlisted;
+use std::io;
 use std::sync::atomic::Ordering;
+use timewise_abi::RESERVED_HIGH;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
 use timewise_injection::Payload;
+use timewise_target::errand::{Errand, Undo};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 
@@ -26,22 +29,34 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     if begins_in.is_none() || tracee.peek(before.rip).is_err() {
         return Err(CountError::NoFirstInstruction(before.rip));
     }
+    let taken = maps::ranges(pid).map_err(system("read memory maps"))?;
+    if taken.iter().any(|range| range.start < RESERVED_HIGH.end && RESERVED_HIGH.start < range.end) {
+        return Err(system("map the runtime into the program")(io::Error::from_raw_os_error(libc::EEXIST)));
+    }
     let shared = arena.shared();
     let (process, thread) = arena.register(pid as u32, parent)?;
-    address_limit::make_room(arena, process, parent, pid)?;
-    record_mappings(arena, process, pid, mappings)?;
-    timewise_injection::map(tracee, arena.file(), arena::BASE, payload, arena.image_offset())
-        .map_err(system("map the runtime into the program"))?;
+    let limits = address_limit::note(arena, process, parent, pid)?;
+    let undo = Undo {
+        mapped: RESERVED_HIGH,
+        descriptors: timewise_injection::DESCRIPTORS,
+        address_limits: (limits[0] != UNLIMITED).then_some(limits),
+    };
+    let errand = Errand::begin(tracee, &mappings, &undo).map_err(system("write to the program"))?;
+    let mapped = address_limit::raise(arena, pid, limits)
+        .and_then(|()| record_mappings(arena, process, pid, mappings))
+        .and_then(|()| {
+            timewise_injection::map(errand.tracee(), arena.file(), arena::BASE, payload, arena.image_offset())
+                .map_err(system("map the runtime into the program"))
+        });
     // SAFETY: the area was just registered; the program does not run yet.
     unsafe { (*shared.thread(thread)).registers = saved(&before) };
-    let start = trace::Registers {
-        rip: payload.entry,
-        gs_base: arena::BASE + thread,
-        // Not in a system call, so that none is restarted.
-        orig_rax: u64::MAX,
-        ..before
+    let goes_on = match mapped {
+        Ok(()) => trace::Registers { rip: payload.entry, gs_base: arena::BASE + thread, ..before },
+        Err(_) => before,
     };
-    tracee.set_registers(&start).map_err(system("set registers"))?;
+    // Not in a system call, so that none is restarted.
+    errand.end(&trace::Registers { orig_rax: u64::MAX, ..goes_on }).map_err(system("set registers"))?;
+    mapped?;
     // From now on the record is complete, for whoever looks at it meanwhile.
     shared.process(process).pid.store(pid as u32, Ordering::Release);
     Ok(())

@@ -8,6 +8,6 @@ mod map;
 pub mod payload;
 mod shared_file;
 
-pub use map::map;
+pub use map::{DESCRIPTORS, map};
 pub use payload::{Payload, PayloadFault};
 pub use shared_file::{SharedFile, SharedFileError};

@@ -6,8 +6,12 @@ use crate::shared_file::SharedFile;
 use std::io;
 use timewise_target::trace::Tracee;
 
-/// Bytes of room in the program for what its calls take.
-const SCRATCH: u64 = 4096;
+/// Room in the program for what its calls take, behind the image.
+const SCRATCH: u64 = payload::BASE + (1 << 39);
+const SCRATCH_SIZE: u64 = 4096;
+
+/// How many descriptors the program may have open meanwhile that it had not before.
+pub const DESCRIPTORS: usize = 3;
 
 /// Maps the shared file at `base` of the program, and the image, which lies in the file from `image_offset`
 /// on, at [`payload::BASE`].
@@ -23,27 +27,25 @@ pub fn map(
 ) -> io::Result<()> {
     let read_write = libc::PROT_READ | libc::PROT_WRITE;
     // The program's own memory is left alone: what lies below a stack pointer may be somebody else's.
-    let private = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-    let scratch =
-        tracee.system_call(libc::SYS_mmap, [0, SCRATCH, read_write as u64, private, u64::MAX, 0])?;
-    let fd = open(tracee, scratch, file).or_else(|_| hand_over(tracee, scratch, file));
-    tracee.system_call(libc::SYS_munmap, [scratch, SCRATCH, 0, 0, 0, 0])?;
-    let fd = fd?;
-    let map = |address: u64, size: u64, protection: i32, flags: i32, offset: u64| {
+    let map = |address: u64, size: u64, protection: i32, flags: i32, [fd, offset]: [u64; 2]| {
         let flags = flags | libc::MAP_FIXED_NOREPLACE;
         let got = tracee
             .system_call(libc::SYS_mmap, [address, size, protection as u64, flags as u64, fd, offset])?;
         if got == address { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
     };
-    let mapped = map(base, file.size(), read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, 0)
+    map(SCRATCH, SCRATCH_SIZE, read_write, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, [u64::MAX, 0])?;
+    let fd = open(tracee, SCRATCH, file).or_else(|_| hand_over(tracee, SCRATCH, file));
+    tracee.system_call(libc::SYS_munmap, [SCRATCH, SCRATCH_SIZE, 0, 0, 0, 0])?;
+    let fd = fd?;
+    let mapped = map(base, file.size(), read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, [fd, 0])
         .and_then(|()| {
             let protection = libc::PROT_READ | libc::PROT_EXEC;
-            map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, image_offset)
+            map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, [fd, image_offset])
         })
         .and_then(|()| {
             let size = payload.image.len() as u64 - payload.writable_from;
             let offset = image_offset + payload.writable_from;
-            map(payload::BASE + payload.writable_from, size, read_write, libc::MAP_PRIVATE, offset)
+            map(payload::BASE + payload.writable_from, size, read_write, libc::MAP_PRIVATE, [fd, offset])
         });
     tracee.system_call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
     mapped

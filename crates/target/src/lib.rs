@@ -6,6 +6,7 @@ pub mod address_space;
 pub mod attachable;
 pub mod cpu_time;
 pub mod end;
+pub mod errand;
 pub mod family;
 pub mod group;
 pub mod halt;

@@ -38,7 +38,9 @@ impl Seized {
     /// The system's: `EPERM` if it is traced already, or not to be traced.
     pub fn new(tid: i32, own_child: i32) -> io::Result<Seized> {
         let pid = process_of(tid)?;
-        request(libc::PTRACE_SEIZE, tid, libc::PTRACE_O_TRACEEXEC as u64)?;
+        // Were stops at system calls not marked, the kernel would make a signal of one if we were killed.
+        let options = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACESYSGOOD;
+        request(libc::PTRACE_SEIZE, tid, options as u64)?;
         Ok(Seized { tid, pid, own_child: pid == own_child, letting_go: false })
     }
 

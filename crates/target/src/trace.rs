@@ -13,8 +13,18 @@ pub type Vectors = libc::user_fpregs_struct;
 #[derive(Clone, Copy, Debug)]
 pub struct Tracee {
     tid: libc::pid_t,
-    /// Address of an instruction in its memory by which it can call the system, if one is known.
-    gate: Option<u64>,
+    gate: Gate,
+}
+
+/// By which instruction it calls the system.
+#[derive(Clone, Copy, Debug)]
+enum Gate {
+    /// One that is written to where it stands.
+    Written,
+    /// The one at this address.
+    At(u64),
+    /// The one at this address, behind which it can go on by itself.
+    WayBack(u64),
 }
 
 /// The signals that wait while something is done in a thread's name. The trap that says it is done does not:
@@ -34,13 +44,19 @@ fn check(result: libc::c_long) -> io::Result<()> {
 impl Tracee {
     /// The thread `tid`, which must be stopped and traced by the calling thread; else all calls fail.
     pub fn new(tid: i32) -> Tracee {
-        Tracee { tid, gate: None }
+        Tracee { tid, gate: Gate::Written }
     }
 
     /// The same, with the address of a `syscall` instruction to make calls in its name by. Its code then stays
     /// untouched, which other threads may execute.
     pub fn with_gate(self, gate: Option<u64>) -> Tracee {
-        Tracee { gate, ..self }
+        Tracee { gate: gate.map_or(Gate::Written, Gate::At), ..self }
+    }
+
+    /// The same, whose calls are made by the `syscall` instruction at `gate`, behind which it stands then, and where it
+    /// stands before. Signals must wait, and [`Tracee::mark_call_stops`] must have been asked for.
+    pub(crate) fn with_way_back(self, gate: u64) -> Tracee {
+        Tracee { gate: Gate::WayBack(gate), ..self }
     }
 
     /// Its number.
@@ -151,32 +167,56 @@ impl Tracee {
     /// Those of the call itself, or of `ptrace`.
     pub fn system_call(self, number: libc::c_long, arguments: [u64; 6]) -> io::Result<u64> {
         let before = self.registers()?;
-        let code = match self.gate {
-            Some(_) => None,
-            None => Some(self.peek(before.rip)?),
+        let (gate, code) = match self.gate {
+            Gate::Written => (before.rip, Some(self.peek(before.rip)?)),
+            Gate::At(gate) => (gate, None),
+            Gate::WayBack(gate) => {
+                self.set_registers(&calling(&before, gate, number, arguments))?;
+                self.run_to_call_stop()?; // where it enters
+                self.run_to_call_stop()?; // where it leaves
+                return value_of(self.registers()?.rax);
+            }
         };
         if let Some(code) = code {
             self.poke(before.rip, code & !0xffff | 0x050f)?;
         }
-        let mut registers = before;
-        registers.rip = self.gate.unwrap_or(before.rip);
-        registers.rax = number as u64;
-        registers.orig_rax = u64::MAX;
-        [registers.rdi, registers.rsi, registers.rdx, registers.r10, registers.r8, registers.r9] = arguments;
-        self.set_registers(&registers)?;
+        self.set_registers(&calling(&before, gate, number, arguments))?;
         let mask = self.signal_mask()?;
         self.set_signal_mask(ALL_BUT_TRAP)?;
         let stepped = self.step();
         self.set_signal_mask(mask)?;
-        let result = self.registers().map(|r| r.rax as i64);
+        let result = self.registers().map(|r| r.rax);
         if let Some(code) = code {
             self.poke(before.rip, code)?;
         }
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
         stepped?;
-        match result? {
-            error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
-            value => Ok(value as u64),
+        value_of(result?)
+    }
+
+    /// Has the stops at system calls told from signals.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn mark_call_stops(self) -> io::Result<()> {
+        // SAFETY: passes no memory.
+        check(unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, self.tid, 0, libc::PTRACE_O_TRACESYSGOOD) })
+    }
+
+    /// Lets it run until it enters or leaves a system call, as the next of which it will.
+    fn run_to_call_stop(self) -> io::Result<()> {
+        const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+        let mut signal = 0;
+        loop {
+            // SAFETY: passes no memory.
+            check(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, self.tid, 0, signal) })?;
+            signal = match self.next_stop()? {
+                Some(CALL_STOP) => return Ok(()),
+                // Its process is stopped: we go on nevertheless, and the kernel stops the thread once it is let go.
+                Some(libc::SIGSTOP) => libc::SIGSTOP,
+                Some(_) => 0,
+                None => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            };
         }
     }
 
@@ -317,6 +357,20 @@ impl Tracee {
             return Ok(());
         }
         Err(io::Error::other(format!("the thread did not {wanted}: wait status {status:#x}")))
+    }
+}
+
+/// Registers for a system call.
+fn calling(before: &Registers, gate: u64, number: libc::c_long, arguments: [u64; 6]) -> Registers {
+    let [rdi, rsi, rdx, r10, r8, r9] = arguments;
+    Registers { rip: gate, rax: number as u64, orig_rax: u64::MAX, rdi, rsi, rdx, r10, r8, r9, ..*before }
+}
+
+/// What a system call gave, by its register.
+fn value_of(rax: u64) -> io::Result<u64> {
+    match rax as i64 {
+        error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
+        value => Ok(value as u64),
     }
 }
 

@@ -129,7 +129,7 @@ fn put_in(
     for _ in &threads[1..] {
         areas.push(shared.register_thread(process).map_err(|_| CountError::Full)?);
     }
-    address_limit::make_room(arena, process, 0, pid)?;
+    address_limit::raise(arena, pid, address_limit::note(arena, process, 0, pid)?)?;
     record_mappings(arena, process, pid, mappings)?;
     timewise_injection::map(first.tracee, arena.file(), arena::BASE, payload, arena.image_offset())
         .map_err(system("map the runtime into the program"))?;
