@@ -82,7 +82,7 @@ pub const BRIEF: u32 = 1 << 31;
 pub const HELD: u32 = 1 << 30;
 
 /// How many counters behind that for the cost of a call.
-pub const SLOT: u32 = 8;
+pub const SLOT: u32 = 64;
 
 /// Values of [`EdgeRecord::kind`].
 pub mod edge_kind {

@@ -50,7 +50,10 @@ pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
 /// Whether an instruction may write, by the stack pointer, to the return address, `depth` bytes above it.
 fn overwrites(instruction: &Instruction, factory: &mut InstructionInfoFactory, depth: u32) -> bool {
     let by_stack = instruction.memory_base() == Register::RSP;
-    if instruction.mnemonic() == Mnemonic::Pop && instruction.op0_kind() == OpKind::Memory && by_stack {
+    if !by_stack {
+        return false; // what is pushed lies below, and nothing else writes by the stack pointer unsaid
+    }
+    if instruction.mnemonic() == Mnemonic::Pop && instruction.op0_kind() == OpKind::Memory {
         return true; // its operand is relative to where the stack pointer is afterwards
     }
     factory.info(instruction).used_memory().iter().any(|used| {

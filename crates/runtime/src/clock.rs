@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 pub struct Clock {
     /// Number 0 stands for everything outside, a vertex has its own number + 1.
     parent: Vec<u32>,
-    /// Lead over the parent's.
-    ahead: Vec<i64>,
+    /// Lead over the parent's: of no program is so much code translated that it would be more.
+    ahead: Vec<i32>,
 }
 
 impl Default for Clock {
@@ -45,7 +45,7 @@ impl Clock {
         }
         let (older, younger) = (from_root.min(to_root), from_root.max(to_root));
         self.parent[younger as usize] = older;
-        self.ahead[younger as usize] = if younger == to_root { due } else { -due };
+        self.ahead[younger as usize] = (if younger == to_root { due } else { -due }) as i32;
         0
     }
 
@@ -54,7 +54,7 @@ impl Clock {
         let mut at = vertex.number() + 1;
         let mut lead = 0;
         while self.parent[at as usize] != at {
-            lead += self.ahead[at as usize];
+            lead += i64::from(self.ahead[at as usize]);
             at = self.parent[at as usize];
         }
         (at == 0).then_some(lead)
@@ -65,14 +65,14 @@ impl Clock {
         let mut root = vertex;
         let mut lead = 0;
         while self.parent[root as usize] != root {
-            lead += self.ahead[root as usize];
+            lead += i64::from(self.ahead[root as usize]);
             root = self.parent[root as usize];
         }
         // Next time it is one step.
         let (mut at, mut left) = (vertex, lead);
         while self.parent[at as usize] != root && at != root {
-            let ahead = core::mem::replace(&mut self.ahead[at as usize], left);
-            left -= ahead;
+            let ahead = core::mem::replace(&mut self.ahead[at as usize], left as i32);
+            left -= i64::from(ahead);
             at = core::mem::replace(&mut self.parent[at as usize], root);
         }
         (root, lead)

@@ -106,7 +106,7 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Op
 
 /// The block at `address`, translated if need be. `None` if there is no instruction.
 fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure> {
-    if let Some(&block) = process.by_address.get(&process.mode.key(address)) {
+    if let Some(block) = process.known_block(address) {
         return Ok(Some(block));
     }
     if let Some(block) = retire::revive(process, address) {

@@ -11,6 +11,7 @@ extern crate alloc;
 
 pub mod address_space;
 mod astray;
+pub mod beginnings;
 pub mod borrow;
 pub mod cache;
 pub mod calls;

@@ -101,7 +101,7 @@ pub fn indirect(
     let noted = match (known, process.calls.as_ref().and_then(|calls| calls.kept(place, to))) {
         (Some(known), _) => {
             if process.targets[known as usize].live || enter_again(process, known) {
-                return Ok(process.targets[known as usize].found);
+                return Ok(process.targets[known as usize].found());
             }
             process.targets[known as usize].edge
         }
@@ -136,9 +136,9 @@ pub fn indirect(
         to,
         edge: noted,
         code: code.address,
-        switch,
+        switch_at: (switch - code.address) as u16,
         on: code.bytes[(switch - code.address) as usize],
-        found,
+        found_at: (found - code.address) as u16,
         after,
         next: block.targets,
         live: true,
@@ -191,7 +191,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let calls = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let (call, cost) = calls.map_or((NONE, NONE), |calls| {
         let call = calls.add(space, caller, (address, code), || shared.take_counter(record));
-        (calls.note(call), calls.recorded(call))
+        (call, calls.recorded(call))
     });
     let edge = EdgeRecord { from, to, counter: toll.counter, executed, kind, step: toll.step, cost };
     shared.append(&record.edges, &edge, &[])?;

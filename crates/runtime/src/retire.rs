@@ -34,20 +34,13 @@ pub fn version(process: &Process, start: u64, end: u64) -> u32 {
     pages(start..end).map(version).max().unwrap_or(0)
 }
 
-/// The name of a block in the tables by address.
-fn key(process: &Process, block: u32) -> u64 {
-    let Block { mode, address, .. } = process.blocks[block as usize];
-    mode.key(address)
-}
-
 /// Lets control come to a fragment.
 pub fn enter(process: &mut Process, number: u32) {
     let Fragment { blocks, source, .. } = &process.fragments[number as usize];
     let (blocks, source) = (blocks.clone(), source.clone());
     for block in blocks {
-        let key = key(process, block);
-        process.by_address.entry(key).or_insert(block);
-        process.starts.add(key);
+        process.beginnings.add(&process.blocks, block);
+        process.starts.add(process.blocks[block as usize].key());
     }
     for page in pages(source) {
         process.pages.entry(page).or_default().fragments.push(number);
@@ -91,10 +84,8 @@ fn leave(process: &mut Process, number: u32) {
         let _ = cache::link(back.place, back.stub);
     }
     for block in blocks {
-        let key = key(process, block);
-        if process.by_address.get(&key) == Some(&block) {
-            process.by_address.remove(&key);
-        }
+        let key = process.blocks[block as usize].key();
+        process.beginnings.remove(&process.blocks, block);
         unlink::undo(process, block);
         let retired = process.retired.entry(key).or_default();
         if retired.last() == Some(&number) {
@@ -139,7 +130,7 @@ pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
     }
     let blocks = fragment.blocks.clone();
     for block in blocks.clone() {
-        let key = key(process, block);
+        let key = process.blocks[block as usize].key();
         if let Some(retired) = process.retired.get_mut(&key) {
             retired.retain(|&n| n != number);
         }

@@ -1,6 +1,7 @@
 //! What the runtime knows of its process: blocks, exits, indirect branches, and the memory it lives in.
 
 use crate::address_space::{AddressSpace, Mapping};
+use crate::beginnings::Beginnings;
 use crate::cache::Cache;
 use crate::calls::Calls;
 use crate::emit::Toll;
@@ -45,10 +46,8 @@ pub struct Block {
     pub mode: Mode,
     /// Its fragment.
     pub fragment: u32,
-    /// What is noted by its own counter, if that stands before its first instruction.
-    pub first: Toll,
-    /// If it has a counter of its own: before which of its instructions.
-    pub counter_at: Option<u16>,
+    /// If it has a counter of its own: before which of its instructions, else [`NO_COUNTER`].
+    pub counter_at: u16,
     /// Bytes of the check that it is what it was, at its entry.
     pub check: u16,
     /// Whether it ends in a direct jump.
@@ -61,7 +60,15 @@ pub struct Block {
     pub targets: u32,
 }
 
+/// No instruction of a block.
+pub const NO_COUNTER: u16 = u16::MAX;
+
 impl Block {
+    /// The name of where it begins, for code of its mode.
+    pub fn key(&self) -> u64 {
+        self.mode.key(self.address)
+    }
+
     /// Its code in the program, as it was when it was translated.
     pub fn code(&self) -> &'static [u8] {
         // SAFETY: the copy in the log stays, and is as long as the block.
@@ -90,7 +97,7 @@ impl Block {
     /// many further than that point it is then.
     pub fn point(&self, number: u32, executed: u16) -> (Vertex, i64) {
         // A block's own counter separates its start from its end.
-        if self.counter_at.is_some_and(|at| executed < at) {
+        if self.counter_at != NO_COUNTER && executed < self.counter_at {
             return (Vertex::start(number), i64::from(executed));
         }
         (Vertex::end(number), i64::from(executed) - i64::from(self.instructions))
@@ -225,12 +232,12 @@ pub struct Target {
     pub edge: Edge,
     /// The stub.
     pub code: u64,
-    /// The byte to clear for the stub never to find its target.
-    pub switch: u64,
-    /// What else it holds.
+    /// How far into the stub the byte stands that is cleared for it never to find its target.
+    pub switch_at: u16,
+    /// What else that holds.
     pub on: u8,
-    /// Where the stub goes on when it finds its target.
-    pub found: u64,
+    /// How far into the stub it goes on when it finds its target.
+    pub found_at: u16,
     /// Target whose stub comes after this one's in the entry's chain, `NONE` for none.
     pub after: u32,
     /// The next target that leads to the same block, `NONE` for none.
@@ -239,6 +246,18 @@ pub struct Target {
     pub live: bool,
     /// Whether another stub is to be made in its place.
     pub outdated: bool,
+}
+
+impl Target {
+    /// The byte to clear for the stub never to find its target.
+    pub fn switch(&self) -> u64 {
+        self.code + u64::from(self.switch_at)
+    }
+
+    /// Where the stub goes on when it finds its target.
+    pub fn found(&self) -> u64 {
+        self.code + u64::from(self.found_at)
+    }
 }
 
 /// An indirect jump, indirect call or return.
@@ -260,6 +279,8 @@ pub struct Process {
     pub cache: Cache,
     /// Blocks by number.
     pub blocks: Vec<Block>,
+    /// What is noted by a block's own counter, if that stands before its first instruction.
+    pub first: HashMap<u32, Toll, BuildHasherDefault<AddressHasher>>,
     /// Which edges need a counter.
     pub placing: Placing,
     /// Its calls, if their costs are asked for.
@@ -290,8 +311,8 @@ pub struct Process {
     pub retired: HashMap<u64, Vec<u32>, BuildHasherDefault<AddressHasher>>,
     /// What is executable.
     pub space: AddressSpace,
-    /// Block by [`Mode::key`].
-    pub by_address: HashMap<u64, u32, BuildHasherDefault<AddressHasher>>,
+    /// Blocks by [`Block::key`].
+    pub beginnings: Beginnings,
     /// Where none is, by the same.
     pub starts: Starts,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
@@ -349,6 +370,7 @@ impl Process {
             record,
             cache: Cache::default(),
             blocks: Vec::new(),
+            first: HashMap::default(),
             placing: Placing::new(with_calls),
             calls: with_calls.then(|| Calls::new(shared, record)),
             paths: Paths::new(shared),
@@ -364,7 +386,7 @@ impl Process {
             pages: HashMap::default(),
             retired: HashMap::default(),
             space: AddressSpace::default(),
-            by_address: HashMap::default(),
+            beginnings: Beginnings::default(),
             starts: Starts::default(),
             external: HashMap::default(),
             readable: HashSet::default(),
@@ -418,6 +440,16 @@ impl Process {
         Ok(())
     }
 
+    /// What is noted before the first instruction of a block.
+    pub fn first(&self, block: u32) -> Toll {
+        self.first.get(&block).copied().unwrap_or(Toll::NONE)
+    }
+
+    /// The block in the present mode at an address.
+    pub fn known_block(&self, address: u64) -> Option<u32> {
+        self.beginnings.get(&self.blocks, self.mode.key(address))
+    }
+
     /// Forgets that the pages of `range` are readable.
     pub fn forget_readable(&mut self, range: Range<u64>) {
         self.latest = NO_PAGE;
@@ -465,7 +497,7 @@ impl World for Process {
         if !self.starts.may_hold(key) {
             return None;
         }
-        let &block = self.by_address.get(&key)?;
+        let block = self.beginnings.get(&self.blocks, key)?;
         // Code that may change under the same address must not be relied on by what jumps there.
         let settled = self.space.is_settled(address);
         Some(if settled { self.blocks[block as usize].live } else { FlagSet::ALL })

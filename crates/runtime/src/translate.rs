@@ -19,7 +19,7 @@ use crate::marks::Mark;
 use crate::placing::Passage;
 use crate::retire;
 use crate::segment;
-use crate::state::{Block, Exit, Fragment, Loop, Process, Site, Special, SystemCall};
+use crate::state::{Block, Exit, Fragment, Loop, NO_COUNTER, Process, Site, Special, SystemCall};
 use crate::unit::{self, PlannedBlock, Unit};
 use crate::unlink;
 use alloc::boxed::Box;
@@ -198,8 +198,7 @@ impl Translation<'_> {
             length: length as u16,
             mode: self.process.mode,
             fragment: self.process.fragments.len() as u32,
-            first: if record.counter_at == 0 { own } else { Toll::NONE },
-            counter_at: (own.counter != NONE).then_some(record.counter_at),
+            counter_at: if own.counter == NONE { NO_COUNTER } else { record.counter_at },
             check: 0,
             jumps: matches!(unit.last(block).control, Control::Jump { .. }),
             copy,
@@ -218,6 +217,9 @@ impl Translation<'_> {
             if calls.add_site(&self.process.space, returns_to, target) {
                 unlink::renew_returns(self.process, returns_to);
             }
+        }
+        if own.counter != NONE && record.counter_at == 0 {
+            self.process.first.insert(self.first + block as u32, own);
         }
         if self.free.is_some() {
             self.check(block);
@@ -338,7 +340,7 @@ impl Translation<'_> {
         let block = self.process.blocks[number as usize];
         let exit = self.process.exits.len() as u32;
         self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
-        let stub = exit_stub(self.process, self.region, exit, block.first, block.live);
+        let stub = exit_stub(self.process, self.region, exit, self.process.first(number), block.live);
         self.process.exits[exit as usize].stub = stub;
         stub
     }

@@ -44,10 +44,10 @@ pub fn renew_exit(process: &mut Process, number: u32) {
 /// Likewise the stub of an indirect branch's target.
 pub fn renew_target(process: &mut Process, number: u32) {
     let target = &mut process.targets[number as usize];
-    let Target { place, to, edge, switch, .. } = *target;
+    let Target { place, to, edge, .. } = *target;
     target.outdated = true;
     if core::mem::replace(&mut target.live, false) {
-        cache::write(switch, &[0]);
+        cache::write(target.switch(), &[0]);
         shorten(process, place);
     }
     if let Some(calls) = &mut process.calls {
@@ -60,9 +60,10 @@ pub fn renew_target(process: &mut Process, number: u32) {
 pub fn renew_returns(process: &mut Process, address: u64) {
     for mode in [Mode::Count, Mode::Pace, Mode::Stream] {
         let key = mode.key(address);
-        let Some(&block) = process.by_address.get(&key).filter(|_| process.starts.may_hold(key)) else {
+        if !process.starts.may_hold(key) {
             continue;
-        };
+        }
+        let Some(block) = process.beginnings.get(&process.blocks, key) else { continue };
         let mut number = process.blocks[block as usize].targets;
         while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
             let (table, index) = entry::table_entry(place);
@@ -77,13 +78,14 @@ pub fn renew_returns(process: &mut Process, address: u64) {
 
 /// Lets the stub of a target that was taken out do its work again, if it can.
 pub fn enter_again(process: &mut Process, number: u32) -> bool {
-    let Target { place, code, switch, on, after, .. } = process.targets[number as usize];
+    let target = process.targets[number as usize];
+    let Target { place, code, on, after, .. } = target;
     let head = process.heads.get(&place).copied().unwrap_or(NONE);
     let in_chain = chain(process, place).any(|n| n == number);
     if !in_chain && head != after {
         return false;
     }
-    cache::write(switch, &[on]);
+    cache::write(target.switch(), &[on]);
     process.targets[number as usize].live = true;
     if !in_chain {
         cache::set_entry(place, code);
@@ -115,7 +117,7 @@ pub fn undo(process: &mut Process, block: u32) {
     while let Some(target) = process.targets.get_mut(number as usize) {
         let Target { place, next, .. } = *target;
         if core::mem::replace(&mut target.live, false) {
-            cache::write(target.switch, &[0]);
+            cache::write(target.switch(), &[0]);
             process.withdrawn.insert((place, block), number);
             shorten(process, place);
         }

@@ -50,10 +50,10 @@ impl Errand {
         let code = |place| way_back(place, (&before, signal_mask), undo, &descriptors);
         // Its length does not depend on where it is.
         let length = code(0).1.len() as u64;
-        let place = room(&memory, mappings, length)
+        let place = rooms(&memory, mappings, length)
+            .find(|&place| memory.write_all_at(&code(place).1, place).is_ok())
             .ok_or_else(|| io::Error::other("there is no room beside the program's code"))?;
-        let (gate, bytes) = code(place);
-        memory.write_all_at(&bytes, place)?;
+        let (gate, _) = code(place);
         let errand = Errand {
             tracee: tracee.with_way_back(gate),
             memory,
@@ -88,17 +88,19 @@ impl Errand {
     }
 }
 
-/// A place for so many bytes where no code is and nothing is read: zeros at the end of what is mapped of a file.
-fn room(memory: &File, mappings: &[Mapped], length: u64) -> Option<u64> {
+/// Places for so many bytes where no code is and nothing is read: zeros at the end of what is mapped of the vDSO, which
+/// no program writes to, and of files.
+fn rooms(memory: &File, mappings: &[Mapped], length: u64) -> impl Iterator<Item = u64> {
     // Some bytes before it are zeros too: they may belong to the last instruction.
     const APART: u64 = 16;
-    let mut bytes = vec![0; (length + APART) as usize];
-    let mut at_the_end = |mapped: &Mapped| {
+    let at_the_end = move |mapped: &Mapped| {
         let start = mapped.end.checked_sub(length + APART).filter(|&start| start >= mapped.start)?;
+        let mut bytes = vec![0; (length + APART) as usize];
         memory.read_exact_at(&mut bytes, start).ok()?;
         bytes.iter().all(|&byte| byte == 0).then_some(start + APART)
     };
-    mappings.iter().find_map(&mut at_the_end)
+    let vdso = mappings.iter().filter(|mapped| mapped.path == b"[vdso]");
+    vdso.chain(mappings.iter().filter(|mapped| mapped.inode != 0)).filter_map(at_the_end)
 }
 
 /// The descriptors that a process would be given next.
@@ -211,7 +213,8 @@ mod tests {
     fn what_is_stopped_meanwhile_stops_afterwards() {
         let (stopped, errand) = begun(None);
         let pid = stopped.pid();
-        let send = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0); // SAFETY: to our own child.
+        // SAFETY: sends a signal to our own child.
+        let send = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
         send(libc::SIGSTOP);
         assert_eq!(errand.tracee().system_call(libc::SYS_getpid, [0; 6]).unwrap(), pid as u64);
         let before = *errand.before();

@@ -38,44 +38,22 @@ pub struct Jump<'a> {
     pub ahead: i32,
 }
 
-/// The counters of a call.
+/// A call. There may be very many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// For its cost, in bytes from counter 0.
+    /// The counter for its cost, in bytes from counter 0.
     pub cost: u32,
-    /// What is called.
-    pub callee: Callee,
-    /// Where the function begins that calls, if it is known.
-    pub caller: Option<u64>,
-}
-
-/// What is called or jumped to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Callee {
-    /// A function, by where it begins.
-    Function(u64),
-    /// A function that makes no calls: no activation of it ever waits.
-    Leaf,
-    /// The same, called straight: its return can be of no other call, so this one needs no frame.
-    Brief,
-    /// Code that only jumps on to a function, as linkers make it, by its address.
-    Stub(u64),
-}
-
-/// Where a call is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Site {
     /// The block that it ends.
     pub block: u32,
+    /// What is called.
+    pub callee: Callee,
     caller: Option<NonZeroU64>,
-    callee: Option<NonZeroU64>,
 }
 
-impl Site {
-    /// At the end of a block of the function that begins at `caller`, of the one that begins at `callee`.
-    pub fn new(block: u32, caller: Option<u64>, callee: Option<u64>) -> Site {
-        let [caller, callee] = [caller, callee].map(|start| start.and_then(NonZeroU64::new));
-        Site { block, caller, callee }
+impl Call {
+    /// At the end of a block of the function that begins at `caller`.
+    pub fn new(cost: u32, block: u32, callee: Callee, caller: Option<u64>) -> Call {
+        Call { cost, block, callee, caller: caller.and_then(NonZeroU64::new) }
     }
 
     /// Where the function begins that calls, if it is known.
@@ -85,8 +63,24 @@ impl Site {
 
     /// Where the one begins that is called, if it is not passed on.
     pub fn callee(&self) -> Option<u64> {
-        self.callee.map(NonZeroU64::get)
+        match self.callee {
+            Callee::Function(start) | Callee::Leaf(start) | Callee::Brief(start) => Some(start),
+            Callee::Stub(_) => None,
+        }
     }
+}
+
+/// What is called or jumped to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// A function, by where it begins.
+    Function(u64),
+    /// A function that makes no calls, likewise: no activation of it ever waits.
+    Leaf(u64),
+    /// The same, called straight: its return can be of no other call, so this one needs no frame.
+    Brief(u64),
+    /// Code that only jumps on to a function, as linkers make it, by its address.
+    Stub(u64),
 }
 
 /// Without room for a counter nothing can be noted of a function.

@@ -13,7 +13,7 @@ use timewise_isa::FlagSet;
 pub fn enter(process: &mut Process, from: u32, to: u32, call: Call) -> Result<Sequence, Failure> {
     let Call { cost, callee, .. } = call;
     let ahead = ahead(process, from)?;
-    if callee == Callee::Brief {
+    if let Callee::Brief(_) = callee {
         let is_free = !process.blocks[to as usize].live.intersects(FlagSet::ALL);
         return Ok(Sequence::Brief(Brief { cost, ahead, is_free, returns: false }));
     }

@@ -1,6 +1,6 @@
 //! The frames of a thread: its calls that have not returned, at a moment when translated code does not run.
 
-use super::call::Site;
+use super::call::Call;
 use super::strands;
 use crate::state::Process;
 use alloc::collections::BTreeMap;
@@ -76,16 +76,16 @@ impl Frames<'_> {
     }
 
     /// So many counters from a place on.
-    pub fn row<const N: usize>(&self, place: u32) -> [u64; N] {
+    pub fn row<const N: usize>(&self, place: u32) -> &[u64; N] {
         let offset = u64::from(COUNTERS) + u64::from(place);
         // SAFETY: as for one of them.
-        unsafe { *((self.area.this + offset) as *const [u64; N]) }
+        unsafe { &*((self.area.this + offset) as *const [u64; N]) }
     }
 
     /// Where a call returns to; none for a handler's.
     pub fn returns_to(&self, frame: &Frame) -> Option<u64> {
-        let site = self.process.calls.as_ref()?.sites.get(&frame.cost)?;
-        let block = &self.process.blocks[site.block as usize];
+        let call = self.process.calls.as_ref()?.with_cost(frame.cost)?;
+        let block = &self.process.blocks[call.block as usize];
         Some(block.address + u64::from(block.length))
     }
 
@@ -160,7 +160,7 @@ impl Frames<'_> {
 
     /// The function whose latest activation made an open call, if it may recur.
     pub fn caller(&self, index: usize) -> u32 {
-        let known = self.site(index).and_then(|site| site.caller());
+        let known = self.call(index).and_then(|call| call.caller());
         match (known, index.checked_sub(1)) {
             (Some(start), _) => self.process.calls.as_ref().map_or(0, |calls| calls.recurring(start)),
             (None, Some(below)) => self.copy(below).function,
@@ -168,9 +168,9 @@ impl Frames<'_> {
         }
     }
 
-    /// Where an open call was made.
-    fn site(&self, index: usize) -> Option<Site> {
-        self.process.calls.as_ref()?.sites.get(&self.copy(index).cost).copied()
+    /// An open call.
+    fn call(&self, index: usize) -> Option<Call> {
+        self.process.calls.as_ref()?.with_cost(self.copy(index).cost)
     }
 
     /// Functions were found to recur, by where they begin with their counters: their activations are noted. The
@@ -178,7 +178,7 @@ impl Frames<'_> {
     pub fn note_recurring(&mut self, found: &BTreeMap<u64, u32>, latest: Option<u64>) {
         for index in 0..self.open().len() {
             let made = if index + 1 == self.open().len() { latest } else { self.caller_at(index + 1) };
-            let active = made.or_else(|| self.site(index)?.callee());
+            let active = made.or_else(|| self.call(index)?.callee());
             if let Some(&function) = active.and_then(|start| found.get(&start)) {
                 let frame = &mut self.open()[index];
                 (frame.function, frame.older) = (function, 0);
@@ -188,7 +188,7 @@ impl Frames<'_> {
 
     /// Where the function begins that made an open call, if it is known.
     pub fn caller_at(&self, index: usize) -> Option<u64> {
-        self.site(index)?.caller()
+        self.call(index)?.caller()
     }
 
     /// Notes of each function that is called at which site its latest activation waits, but for what a handler

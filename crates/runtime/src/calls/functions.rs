@@ -27,6 +27,8 @@ struct Told {
     start: u64,
     /// Its length in bytes, or one of the two below.
     length: u32,
+    /// Its number among those of its image.
+    number: usize,
     by: Teller,
 }
 
@@ -48,9 +50,9 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// Longest code of a function that is looked through.
 const LOOKED_THROUGH: u64 = 4096;
 
-/// Bytes of code that share a memory of which function was found there last, and how many such memories there are.
-const NEAR: u64 = 64;
-const RECENT: usize = 256;
+/// Bytes of code of which it is known which function is the last that begins before them: as many as are looked
+/// through for those after it.
+const PART: u64 = 512;
 
 /// How many images are kept before it is looked which of them are mapped no more.
 const KEPT: usize = 64;
@@ -64,10 +66,10 @@ struct Image {
     told: Vec<(i32, u32)>,
     /// Those that only symbols tell of, and the address that their rows count from.
     named: (u64, &'static [Row]),
-    /// Those of them that were asked about last, by where.
-    latest: [u32; RECENT],
-    /// Whether those at these addresses are leaves, as far as it was asked.
-    leaves: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
+    /// How many of them begin before each part of the code.
+    parts: Vec<u32>,
+    /// Whether they are leaves, by number, as far as it was asked.
+    leaves: Vec<Option<bool>>,
     /// What is known of the leaves in which a thread was found.
     depths: HashMap<u64, BTreeMap<u32, u32>, BuildHasherDefault<AddressHasher>>,
 }
@@ -78,7 +80,11 @@ pub struct Functions {
     /// Those of the program's own file that no table in memory tells of: described ones, and named ones.
     described: Listed,
     named: &'static [Row],
-    images: HashMap<Mapping, Image, BuildHasherDefault<AddressHasher>>,
+    /// Images, and what each is mapped by.
+    images: Vec<Image>,
+    mappings: Vec<Mapping>,
+    /// The one that was asked about last.
+    latest: usize,
     /// Images that were mapped when that was looked at last.
     mapped: usize,
     /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
@@ -135,7 +141,7 @@ impl Functions {
     pub fn leaf(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
         let image = self.image(space, address)?;
         let told = image.told(address)?;
-        let is_leaf = image.leaves.entry(told.start).or_insert_with(|| told.depths().is_some());
+        let is_leaf = image.leaves[told.number].get_or_insert_with(|| told.depths().is_some());
         is_leaf.then_some(told.start)
     }
 
@@ -151,22 +157,40 @@ impl Functions {
 
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
         let mapping = space.mapping(address)?;
+        if self.mappings.get(self.latest) == Some(&mapping) {
+            return self.images.get_mut(self.latest);
+        }
         // Of other code nothing is told.
         let (start, offset) = space.file_at(address)?;
-        if !self.images.contains_key(&mapping) {
+        let known = self.mappings.iter().position(|&known| known == mapping);
+        self.latest = known.unwrap_or(self.images.len());
+        if known.is_none() {
             if self.images.len() >= KEPT + 2 * self.mapped {
-                self.images.retain(|&mapping, _| space.holds(mapping));
-                self.mapped = self.images.len();
+                self.forget_unmapped(space);
+                self.latest = self.images.len();
             }
             let is_program = self.described.origin == start.wrapping_sub(offset);
             let of_program = || is_program.then(|| self.described.clone());
             let named = (self.described.origin, if is_program { self.named } else { &[] });
             let Listed { origin, rows, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
             let table = (origin, rows);
-            let (leaves, depths) = (HashMap::default(), HashMap::default());
-            self.images.insert(mapping, Image { table, told, named, latest: [0; RECENT], leaves, depths });
+            let parts = parts(&told);
+            let leaves = vec![None; told.len() + named.1.len()];
+            self.images.push(Image { table, told, named, parts, leaves, depths: HashMap::default() });
+            self.mappings.push(mapping);
         }
-        self.images.get_mut(&mapping)
+        self.images.get_mut(self.latest)
+    }
+
+    /// Forgets images that are mapped no more.
+    fn forget_unmapped(&mut self, space: &AddressSpace) {
+        for number in (0..self.images.len()).rev() {
+            if !space.holds(self.mappings[number]) {
+                self.images.swap_remove(number);
+                self.mappings.swap_remove(number);
+            }
+        }
+        self.mapped = self.images.len();
     }
 }
 
@@ -181,16 +205,14 @@ impl Image {
         let (table, rows) = self.table;
         let place = |start: i32| table.wrapping_add_signed(start.into());
         let begins = |&(start, _): &(i32, u32)| place(start) <= address;
-        let latest = &mut self.latest[(address / NEAR) as usize % RECENT];
-        let mut number = *latest as usize;
-        if !self.told.get(number).is_some_and(begins) || self.told.get(number + 1).is_some_and(begins) {
-            number = self.told.partition_point(begins).checked_sub(1)?;
-            *latest = number as u32;
-        }
+        let part = (address.wrapping_sub(place(self.told.first()?.0)) / PART) as usize;
+        let from = *self.parts.get(part).or(self.parts.last())? as usize;
+        let to = self.parts.get(part + 1).map_or(self.told.len(), |&to| to as usize);
+        let number = (from + self.told[from..to].partition_point(begins)).checked_sub(1)?;
         let (start, length) = &mut self.told[number];
         let row = rows + ROW * number as u64;
         let by = Teller::Table { origin: table, row };
-        let mut told = Told { start: place(*start), length: *length, by };
+        let mut told = Told { start: place(*start), length: *length, number, by };
         if told.length == UNASKED {
             told.length = told.read_length().unwrap_or(UNKNOWN);
             *length = told.length;
@@ -206,7 +228,8 @@ impl Image {
         let number = rows.partition_point(|&[start, _]| place(start) <= address).checked_sub(1)?;
         let [start, length] = rows[number];
         let by = Teller::Symbol { is_part: length < 0 };
-        let told = Told { start: place(start), length: length.unsigned_abs(), by };
+        let number = self.told.len() + number;
+        let told = Told { start: place(start), length: length.unsigned_abs(), number, by };
         (address - told.start < told.length.into()).then_some(told)
     }
 }
@@ -261,6 +284,19 @@ impl Told {
         let mut code = vec![0; length as usize];
         (read(self.start, &mut code) == code.len()).then(|| depths(&code))?
     }
+}
+
+/// How many of some functions begin before each part of their code, whose first begins where the first of them does.
+fn parts(told: &[(i32, u32)]) -> Vec<u32> {
+    let Some(&(first, _)) = told.first() else { return Vec::new() };
+    let mut parts = Vec::new();
+    for (number, &(start, _)) in told.iter().enumerate() {
+        let part = (i64::from(start) - i64::from(first)) as u64 / PART;
+        while parts.len() as u64 <= part {
+            parts.push(number as u32);
+        }
+    }
+    parts
 }
 
 /// Code behind what only says that it may be branched to.

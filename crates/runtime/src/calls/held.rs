@@ -25,6 +25,9 @@ pub const CLOCK: u32 = 2 * SLOT;
 /// quickly.
 pub const ROW: usize = log::SLOT as usize;
 
+/// How many slots are looked at together: as many as share a line of the processor's cache.
+const AT_ONCE: usize = 8;
+
 /// How many of the latest frames are put back: older ones are seldom wanted soon.
 const LATEST: usize = 64;
 
@@ -120,12 +123,15 @@ impl Frames<'_> {
         let mut rest = 0;
         let Some(calls) = self.process.calls.as_ref() else { return rest };
         let mut held = Vec::with_capacity(LATEST);
-        for &row in &calls.held.rows {
-            let slots: [u64; ROW] = self.row(row + SLOT);
-            if slots.iter().fold(0, |all, slot| all | slot) == 0 {
+        let is_empty = |slots: &[u64]| slots.iter().fold(0, |all, slot| all | slot) == 0;
+        let rows = calls.held.rows.iter().copied();
+        let used = rows.filter(|&row| !is_empty(self.row::<ROW>(row + SLOT))).collect::<Vec<u32>>();
+        for piece in used.into_iter().flat_map(|row| (row..row + SLOT).step_by(8 * AT_ONCE)) {
+            let slots: [u64; AT_ONCE] = *self.row(piece + SLOT);
+            if is_empty(&slots) {
                 continue;
             }
-            for (cost, slot) in (row..).step_by(8).zip(slots) {
+            for (cost, slot) in (piece..).step_by(8).zip(slots) {
                 if slot == 0 {
                     continue;
                 }

@@ -41,7 +41,7 @@ use crate::emit::Code;
 use crate::state::{AddressHasher, Edge};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
-use call::{Call, Callee, Jump, Returning, Site, place, recurring};
+use call::{Call, Callee, Jump, Returning, place, recurring};
 use core::hash::BuildHasherDefault;
 use core::num::NonZeroU64;
 use enter::Pass;
@@ -64,8 +64,8 @@ type Return = u64;
 pub struct Calls {
     /// What is noted of edges that are calls, by number.
     noted: Vec<Call>,
-    /// Calls, by the counter for their cost.
-    sites: HashMap<u32, Site, BuildHasherDefault<AddressHasher>>,
+    /// Their numbers, by the counter for their cost.
+    by_cost: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
     returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
@@ -157,19 +157,19 @@ impl Calls {
 
     /// Whether a thread at `address` is in the leaf that calls with a counter for their cost call.
     pub fn is_in_callee(&mut self, space: &AddressSpace, cost: u32, address: u64) -> bool {
-        let callee = self.sites.get(&cost).and_then(Site::callee);
+        let callee = self.with_cost(cost).and_then(|call| call.callee());
         callee.is_some() && self.starts.leaf(space, address) == callee
     }
 
-    /// The counters for a call by `block`, whose code ends at an address, that returns to another if it is direct, of
-    /// the code at a third, which begins with `code`; `take` gives a fresh one by its number.
+    /// Notes a call by `block`, whose code ends at an address, that returns to another if it is direct, of the code at
+    /// a third, which begins with `code`: its number. `take` gives a fresh counter by its number.
     pub fn add(
         &mut self,
         space: &AddressSpace,
         (block, end, returns_to): (u32, u64, Option<u64>),
         (address, code): (u64, &[u8]),
         mut take: impl FnMut() -> u32,
-    ) -> Call {
+    ) -> u32 {
         let callee = self.callee(space, (address, code));
         let caller = self.starts.start(space, end);
         if let Some(to) = self.node(space, callee) {
@@ -178,7 +178,7 @@ impl Calls {
         let returns_to = returns_to.map(|returns_to| place_of(space, returns_to));
         let is_known = |&to: &Return| self.target(to) == Some(address);
         let call = if let Some(returns_to) = returns_to.filter(is_known) {
-            let may_be_held = callee != Callee::Leaf && caller.is_some();
+            let may_be_held = !matches!(callee, Callee::Leaf(_)) && caller.is_some();
             let known = self.direct.get(&(returns_to, address)).copied();
             let cost = known.unwrap_or_else(|| match self.node(space, callee).filter(|_| may_be_held) {
                 Some(callee) if callee != recursion::ELSEWHERE && !self.recursion.recurs(callee) => {
@@ -187,31 +187,28 @@ impl Calls {
                 _ => place(take()),
             });
             self.direct.insert((returns_to, address), cost);
-            let callee = if callee == Callee::Leaf { Callee::Brief } else { callee };
-            Call { cost, callee, caller }
+            let callee = if let Callee::Leaf(start) = callee { Callee::Brief(start) } else { callee };
+            Call::new(cost, block, callee, caller)
         } else {
-            Call { cost: place(take()), callee, caller }
+            Call::new(place(take()), block, callee, caller)
         };
-        let callee = match callee {
-            Callee::Function(start) => Some(start),
-            Callee::Leaf | Callee::Brief => Some(address),
-            Callee::Stub(_) => None,
-        };
-        self.sites.insert(call.cost, Site::new(block, caller, callee));
-        call
+        let number = self.noted.len() as u32;
+        self.noted.push(call);
+        self.by_cost.insert(call.cost, number);
+        number
     }
 
-    /// Notes what is known of a call: its number.
-    pub fn note(&mut self, call: Call) -> u32 {
-        self.noted.push(call);
-        self.noted.len() as u32 - 1
+    /// The latest call with a counter for its cost.
+    fn with_cost(&self, cost: u32) -> Option<Call> {
+        self.call(*self.by_cost.get(&cost)?)
     }
 
     /// What the record of an edge says of a call's cost.
-    pub fn recorded(&self, call: Call) -> u32 {
+    pub fn recorded(&self, number: u32) -> u32 {
+        let Some(call) = self.call(number) else { return timewise_abi::NONE };
         match call.cost / 8 {
             0 => timewise_abi::NONE,
-            number if call.callee == Callee::Brief => number | BRIEF,
+            number if matches!(call.callee, Callee::Brief(_)) => number | BRIEF,
             number if self.held.may_hold(call.cost) => number | HELD,
             number => number,
         }
@@ -243,11 +240,11 @@ impl Calls {
     ) -> [Function; 2] {
         let callee = match call.callee {
             // It calls nothing, so it does not matter where its caller waits.
-            Callee::Leaf | Callee::Brief => return [Function::Once; 2],
+            Callee::Leaf(_) | Callee::Brief(_) => return [Function::Once; 2],
             Callee::Stub(_) => Function::Once,
             Callee::Function(start) => self.entered(space, start, &mut take),
         };
-        [callee, call.caller.map_or(Function::Unknown, |caller| self.told(caller, take))]
+        [callee, call.caller().map_or(Function::Unknown, |caller| self.told(caller, take))]
     }
 
     /// The counter of a handler that begins at an address, or 0 if it does not recur.
@@ -257,7 +254,7 @@ impl Calls {
                 Function::Recurring(function) => function,
                 Function::Once | Function::Unknown => 0,
             },
-            Callee::Leaf | Callee::Brief | Callee::Stub(_) => 0,
+            Callee::Leaf(_) | Callee::Brief(_) | Callee::Stub(_) => 0,
         }
     }
 
@@ -288,7 +285,7 @@ impl Calls {
         }
         let entered = match callee {
             Callee::Function(start) => self.entered(space, start, &mut take),
-            Callee::Leaf | Callee::Brief | Callee::Stub(_) => Function::Once,
+            Callee::Leaf(_) | Callee::Brief(_) | Callee::Stub(_) => Function::Once,
         };
         let left = match before {
             _ if is_stub => Function::Once,
@@ -354,7 +351,7 @@ impl Calls {
         if self.starts.is_stub(space, address, code) {
             Callee::Stub(address)
         } else if self.starts.leaf(space, address) == Some(address) {
-            Callee::Leaf
+            Callee::Leaf(address)
         } else {
             Callee::Function(self.starts.start(space, address).unwrap_or(address))
         }
@@ -366,7 +363,7 @@ impl Calls {
         match callee {
             Callee::Function(start) => Some(self.starts.start(space, start).unwrap_or(recursion::ELSEWHERE)),
             Callee::Stub(address) => Some(address),
-            Callee::Leaf | Callee::Brief => None,
+            Callee::Leaf(_) | Callee::Brief(_) => None,
         }
     }
 

@@ -24,15 +24,15 @@ use timewise_isa::FlagSet;
 
 /// What a block's code does beside counting edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u32)]
+#[repr(u8)]
 pub enum Mode {
     /// Nothing.
     #[default]
-    Count = mode::COUNT,
+    Count = mode::COUNT as u8,
     /// It asks the runtime when the thread's budget does not cover it.
-    Pace = mode::PACE,
+    Pace = mode::PACE as u8,
     /// It asks likewise, and records what it executes.
-    Stream = mode::STREAM,
+    Stream = mode::STREAM as u8,
 }
 
 impl Mode {

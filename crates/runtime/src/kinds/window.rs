@@ -176,7 +176,7 @@ fn mark(area: &mut ThreadArea, word: u32) {
 
 /// A thread leaves before a block that it has not begun.
 fn leave_before(process: &mut Process, area: &mut ThreadArea, from: u32) -> Result<(), Failure> {
-    let first = process.blocks[from as usize].first;
+    let first = process.first(from);
     // SAFETY: the area is the calling thread's.
     unsafe { count(area, first.counter) };
     area.clock = area.clock.wrapping_add_signed(i64::from(first.step));

@@ -234,7 +234,7 @@ impl Recovery<'_> {
 
     /// Before all of a block, but for what stands before its first instruction.
     fn not_begun(&mut self, number: u32) -> Origin {
-        let Toll { counter, step } = self.process.blocks[number as usize].first;
+        let Toll { counter, step } = self.process.first(number);
         self.count(counter);
         self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step));
         Origin { from: number, executed: 0, begun: false }

@@ -1,0 +1,46 @@
+//! Blocks by where they begin. There are so many that their keys are not kept a second time: a block knows its own.
+
+use crate::state::Block;
+use hashbrown::HashTable;
+
+/// Blocks by number, for their [`Block::key`]. Beside each stands its key's hash, so that blocks need not be looked at
+/// while the table grows.
+#[derive(Debug, Default)]
+pub struct Beginnings(HashTable<(u32, u32)>);
+
+impl Beginnings {
+    /// The block with a key, of all `blocks`.
+    pub fn get(&self, blocks: &[Block], key: u64) -> Option<u32> {
+        let hash = hash(key);
+        let found =
+            self.0.find(spread(hash), |&(number, its)| its == hash && blocks[number as usize].key() == key);
+        found.map(|&(number, _)| number)
+    }
+
+    /// Adds a block, unless there is one with its key.
+    pub fn add(&mut self, blocks: &[Block], number: u32) {
+        let key = blocks[number as usize].key();
+        if self.get(blocks, key).is_none() {
+            let hash = hash(key);
+            self.0.insert_unique(spread(hash), (number, hash), |&(_, hash)| spread(hash));
+        }
+    }
+
+    /// Takes a block away, if it is the one with its key.
+    pub fn remove(&mut self, blocks: &[Block], number: u32) {
+        let hash = hash(blocks[number as usize].key());
+        if let Ok(found) = self.0.find_entry(spread(hash), |&(known, _)| known == number) {
+            found.remove();
+        }
+    }
+}
+
+/// Addresses differ in their low bits.
+fn hash(key: u64) -> u32 {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+}
+
+/// The table looks at both ends.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
