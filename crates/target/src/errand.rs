@@ -51,7 +51,7 @@ impl Errand {
         // Its length does not depend on where it is.
         let length = code(0).1.len() as u64;
         let place = rooms(&memory, mappings, length)
-            .find(|&place| memory.write_all_at(&code(place).1, place).is_ok())
+            .find(|&place| write(&memory, tracee, place, &code(place).1).is_ok())
             .ok_or_else(|| io::Error::other("there is no room beside the program's code"))?;
         let (gate, _) = code(place);
         let errand = Errand {
@@ -84,8 +84,14 @@ impl Errand {
         self.tracee.set_signal_mask(self.signal_mask)?;
         self.tracee.set_registers(registers)?;
         let zeros = vec![0; (self.way_back.end - self.way_back.start) as usize];
-        self.memory.write_all_at(&zeros, self.way_back.start)
+        write(&self.memory, self.tracee, self.way_back.start, &zeros)
     }
+}
+
+/// Writes to the program's memory at once, whatever its protection. Some kernels let only `ptrace` do that, which takes
+/// a call for every 8 bytes.
+fn write(memory: &File, tracee: Tracee, place: u64, bytes: &[u8]) -> io::Result<()> {
+    memory.write_all_at(bytes, place).or_else(|_| tracee.write(place, bytes))
 }
 
 /// Places for so many bytes where no code is and nothing is read: zeros at the end of what is mapped of the vDSO, which
@@ -206,6 +212,21 @@ mod tests {
         assert!(bytes.iter().all(|&byte| byte == 0));
         assert_eq!(tracee.registers().unwrap().rip, before.rip);
         assert_eq!(tracee.signal_mask().unwrap(), 0);
+        assert_eq!(status(stopped), 7);
+    }
+
+    #[test]
+    fn what_cannot_be_written_at_once_is_written_in_pieces() {
+        let (stopped, errand) = begun(None);
+        let Range { start, end } = errand.way_back.clone();
+        let before = *errand.before();
+        let read_only = File::open(format!("/proc/{}/mem", stopped.pid())).unwrap();
+        let written: Vec<u8> = (start..end - 3).map(|address| address as u8).collect();
+        write(&read_only, errand.tracee(), start, &written).unwrap();
+        let mut read = vec![0; written.len()];
+        read_only.read_exact_at(&mut read, start).unwrap();
+        assert_eq!(read, written);
+        errand.end(&before).unwrap();
         assert_eq!(status(stopped), 7);
     }
 
