@@ -26,7 +26,7 @@ pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, evaluate};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};
 pub use lone::{Lone, LoneMemory, lone};
-pub use registers::{moves_stack, unused_registers};
+pub use registers::{discards, moves_stack, unused_registers};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
 pub use stack::depths;

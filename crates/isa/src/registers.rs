@@ -1,5 +1,6 @@
-//! Which general-purpose registers an instruction leaves alone.
+//! Which general-purpose registers an instruction leaves alone, and what code does to the stack pointer.
 
+use crate::{Control, boundaries};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Mnemonic, Register};
 
 /// The registers that can be borrowed around an instruction, by their number in the encoding: those whose
@@ -47,9 +48,28 @@ pub fn moves_stack(code: &[u8]) -> bool {
     })
 }
 
+/// What the return that ends some code takes off the stack beside the return address.
+pub fn discards(code: &[u8]) -> u16 {
+    // Its bytes may also be the ends of other instructions: `mov edx, eax; pop rbx; ret`.
+    if !matches!(code, [.., 0xc2, _, _]) {
+        return 0;
+    }
+    match boundaries(code, 0).last() {
+        Some((_, Control::Return { discard })) => discard,
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_return_s_own_operand_is_discarded() {
+        assert_eq!(discards(&[0x5b, 0xc2, 16, 0]), 16); // pop rbx; ret 16
+        assert_eq!(discards(&[0x89, 0xc2, 0x5b, 0xc3]), 0); // mov edx, eax; pop rbx; ret
+        assert_eq!(discards(&[0xc3]), 0);
+    }
 
     #[test]
     fn only_what_sets_the_stack_pointer_moves_the_stack() {

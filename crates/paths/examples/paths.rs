@@ -9,6 +9,7 @@ mod functions;
 mod repeated;
 
 use repeated::{Repeated, status};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -17,7 +18,9 @@ use timewise_engine::streams::Windows;
 use timewise_engine::{Counted, Options};
 use timewise_flow::{Analysis, Code, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
-use timewise_paths::{Cfg, Executed, Feed, Instruments, Limits, Method, PathProfile, Program, Store, Walker};
+use timewise_paths::{
+    Cfg, Executed, Feed, Instruments, Limits, Method, Path, PathProfile, Program, Store, Walker,
+};
 use timewise_profile::{Module, ModuleId, Place};
 
 fn main() -> ExitCode {
@@ -103,10 +106,12 @@ fn tell_inside(
         let (told, found) = (of.tallies[method].profile(plan), tally.profile(plan));
         if told != found {
             wrong += 1;
-            let differ = told.keys().chain(found.keys()).find(|path| told.get(path) != found.get(path));
-            let counts = differ.map(|path| (path, told.get(path), found.get(path)));
+            let paths: BTreeSet<&Path> = told.keys().chain(found.keys()).collect();
             let place = graphs.blocks.routines[routine.index()].place;
-            writeln!(out, "# {name} in {place:?}: {counts:?}")?;
+            for path in paths.into_iter().filter(|path| told.get(path) != found.get(path)) {
+                let counts = [told.get(path), found.get(path)];
+                writeln!(out, "# {name} in {place:?}: {path:?} {counts:?}")?;
+            }
         }
     }
     for (what, figure) in [

@@ -77,10 +77,7 @@ impl Block {
 
     /// By how much more than 8 bytes the return that ends it moves the stack pointer.
     pub fn discards(&self) -> u16 {
-        match self.code() {
-            [.., 0xc2, low, high] => u16::from_le_bytes([*low, *high]), // ret with an operand
-            _ => 0,
-        }
+        timewise_isa::discards(self.code())
     }
 
     /// Where its code goes on after the check that it is what it was.

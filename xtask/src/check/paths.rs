@@ -27,6 +27,9 @@ pub struct Options {
 /// As the example names them.
 const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
 
+/// Paths counted wrongly that are shown of a workload.
+const EXAMPLES: usize = 10;
+
 /// What the example reported.
 struct Report(String);
 
@@ -39,6 +42,11 @@ impl Report {
 
     fn of(&self, method: &str, name: &str) -> Result<f64> {
         self.number(&format!("{method} {name}"))
+    }
+
+    /// Paths that were counted otherwise in the program than along the stream.
+    fn examples(&self) -> impl Iterator<Item = &str> {
+        self.0.lines().filter_map(|line| line.strip_prefix("# ")).take(EXAMPLES)
     }
 
     /// A number for each method.
@@ -99,6 +107,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let report = Report(std::fs::read_to_string(&file)?);
         let found = report.faults().unwrap_or_else(|error| vec![error.to_string()]);
         println!("{:16} {verdict}", workload.name);
+        found.iter().map(String::as_str).chain(report.examples()).for_each(|line| println!("    {line}"));
         if !verdict.is_good() || !found.is_empty() {
             faults.push(format!("{}: {verdict} {}", workload.name, found.join("; ")));
         }
