@@ -4,7 +4,7 @@
  *   loops NAME       times it: cycles of a unit, told by a chain of dependent additions that is timed before and
  *                    behind, so that neither the clock's frequency nor other programs on the processor matter
  *   loops NAME N     executes N rounds, without looking at the time
- * build: gcc -O2 -mavx2 -mfma
+ * build: gcc -O2 -mavx2 -mfma -mno-red-zone
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -61,6 +61,33 @@ LOOP(locked_additions, "", 20, "lock xadd %%rax, (%%rdi)")
 #define THREE "add $1, %%eax\n add $2, %%ecx\n add $3, %%edx"
 LOOP(loop_in_a_line, "", 1, THREE)
 LOOP(loop_across_lines, ".fill 57, 1, 0x90\n", 1, THREE)
+
+/* What is computed beside others by a constant, and addresses as they are written. */
+LOOP(constants_to_accumulator, "", 20,
+     "add $0x12345, %%eax\n add %%ebx, %%ecx\n add %%ebx, %%edx\n add %%ebx, %%r8d")
+LOOP(constants, "", 20, "mov $5, %%eax\n mov $6, %%ecx\n mov $7, %%edx\n mov $8, %%r8d")
+LOOP(shifts, "", 20, "shl $3, %%eax\n shr $3, %%ecx\n sar $3, %%edx\n rol $3, %%r8d")
+LOOP(sums_of_two, "", 50, "lea (%%rax,%%rbx), %%rax")
+LOOP(multiplied_sums, "", 50, "lea (%%rbx,%%rax,4), %%rax")
+LOOP(independent_leas, "", 20, "lea 8(%%rdi), %%rax\n lea 16(%%rdi), %%rcx\n lea 32(%%rdi), %%rdx\n lea 64(%%rdi), %%r8")
+LOOP(multiplied_addresses, "xor %%eax, %%eax\n", 50, "mov (%%rdi,%%rax,8), %%rax")
+LOOP(loads_across_lines, "", 50, "mov 60(%%rdi), %%rax")
+LOOP(stores_across_lines, "", 50, "mov %%rax, 60(%%rdi)")
+LOOP(vector_loads, "", 50, "vmovsd (%%rdi), %%xmm2")
+LOOP(vector_stores, "", 50, "vmovsd %%xmm0, (%%rdi)")
+LOOP(vector_forwarding, "", 50, "vmovsd %%xmm0, (%%rdi)\n vmovsd (%%rdi), %%xmm0")
+LOOP(updates, "", 50, "addq $1, (%%rdi)")
+LOOP(updates_in_three, "", 50, "mov (%%rdi), %%rax\n add %%rbx, %%rax\n mov %%rax, (%%rdi)")
+LOOP(to_vector_and_back, "", 50, "vmovq %%rax, %%xmm2\n vmovq %%xmm2, %%rax")
+LOOP(converted_and_back, "", 50, "vcvtsi2sd %%rax, %%xmm0, %%xmm2\n vcvttsd2si %%xmm2, %%rax")
+LOOP(shuffled_bytes, "", 50, "vpshufb %%xmm1, %%xmm0, %%xmm0")
+LOOP(permuted, "", 50, "vpermq $1, %%ymm0, %%ymm0")
+LOOP(widened, "", 50, "vpmovzxbw %%xmm0, %%ymm0")
+LOOP(stack_pointer, "", 20, "push %%rax\n sub $24, %%rsp\n add $24, %%rsp\n pop %%rax")
+
+/* Jumps over a byte, eight bytes from each other, and calls of a function that returns at once. */
+LOOP(jumps, "", 512, ".p2align 3\n jmp 2f\n nop\n 2:")
+LOOP(calls, "", 32, "call 3f\n jmp 2f\n .p2align 5\n 3: ret\n .p2align 5\n 2:")
 
 /* A bit of a random number decides, and one that is never set. */
 #define RANDOM                                                                                                 \
@@ -127,6 +154,29 @@ static const struct loop {
     {"random numbers and random branches", random_branches, 1, 5000, 100000, ITSELF, 64, 64, 0},
     {"chain over 256 pages", chained_loads, 50, 200, 1000, CHAIN, 256 * 4160, 4160, 0},
     {"chain over 2048 pages", chained_loads, 50, 200, 1000, CHAIN, 2048 * 4160, 4160, 0},
+    {"constant to the accumulator, three additions", constants_to_accumulator, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"four constants", constants, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"four shifts", shifts, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"sums of two by lea", sums_of_two, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"multiplied sums by lea", multiplied_sums, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"four independent leas", independent_leas, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"loads, chained by a multiplied index", multiplied_addresses, 50, 500, 5000, ZEROES, 64, 0, 0},
+    {"loads across lines", loads_across_lines, 50, 500, 5000, ZEROES, 128, 0, 0},
+    {"stores across lines", stores_across_lines, 50, 500, 5000, ZEROES, 128, 0, 0},
+    {"loads to vectors", vector_loads, 50, 500, 5000, ZEROES, 64, 0, 0},
+    {"stores of vectors", vector_stores, 50, 500, 5000, ZEROES, 64, 0, 0},
+    {"store and load of vectors", vector_forwarding, 50, 200, 5000, ZEROES, 64, 0, 0},
+    {"memory counted up", updates, 50, 500, 5000, ZEROES, 64, 0, 0},
+    {"load, addition and store", updates_in_three, 50, 500, 5000, ZEROES, 64, 0, 0},
+    {"to a vector register and back", to_vector_and_back, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"converted and back", converted_and_back, 50, 200, 5000, ITSELF, 64, 64, 0},
+    {"bytes shuffled", shuffled_bytes, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"vectors permuted", permuted, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"bytes widened", widened, 50, 500, 5000, ITSELF, 64, 64, 0},
+    {"push, stack pointer computed twice, pop", stack_pointer, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"jumps", jumps, 512, 50, 500, ITSELF, 64, 64, 0},
+    {"call, return and jump", calls, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"chain over 8192 pages", chained_loads, 50, 200, 2000, CHAIN, 8192 * 4160, 4160, 1},
     {"second level, read in order", second_read, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
     {"second level, written in order", second_written, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
     {"second level, at random", second_random, 8, 1000, 9000, ZEROES, 1 << 19, 0, 0},

@@ -161,7 +161,7 @@ fn data_go_through_the_store_queue() {
         // A cycle for the data to be in the queue.
         near(cycles(core, &pair, &mut |_| 0x1000), forward + 1.0);
     }
-    // mov [rbx],rax; mov rax,[rbx]: the register itself; stores are what limits
+    // mov [rbx],rax; mov rax,[rbx]: the register itself; stores are what limits, or rename
     let same: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x48, 0x8b, 0x03]];
     near(cycles("zen-4", &same, &mut |_| 0x1000), 1.0);
     near(cycles("raptor-cove", &same, &mut |_| 0x1000), 0.5);
@@ -170,6 +170,72 @@ fn data_go_through_the_store_queue() {
     let blocked = cycles("zen-4", &parts, &mut |n| [0x1000, 0x1004, 0x1000][n as usize % 3]);
     let loads = Processor::named("zen-4").unwrap().loads;
     assert!(blocked > (loads.forward + loads.blocked) as f64, "{blocked}");
+}
+
+#[test]
+fn accesses_across_lines_take_two_turns() {
+    let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
+    let store: &[u8] = &[0x48, 0x89, 0x03]; // mov [rbx],rax
+    near(cycles("zen-4", &[load], &mut |_| 0x1000), 1.0 / 3.0);
+    near(cycles("zen-4", &[load], &mut |_| 0x103c), 2.0 / 3.0);
+    near(cycles("zen-4", &[store], &mut |_| 0x1000), 0.5);
+    near(cycles("zen-4", &[store], &mut |_| 0x103c), 2.0);
+}
+
+#[test]
+fn addresses_of_several_parts_take_a_cycle() {
+    let simple: &[u8] = &[0x48, 0x8b, 0x04, 0x03]; // mov rax,[rbx+rax]
+    let scaled: &[u8] = &[0x48, 0x8b, 0x04, 0xc3]; // mov rax,[rbx+8*rax]
+    let three: &[u8] = &[0x48, 0x8b, 0x44, 0x03, 8]; // mov rax,[rbx+rax+8]
+    near(cycles("zen-4", &[simple], &mut |_| 0x1000), 4.0);
+    near(cycles("zen-4", &[scaled], &mut |_| 0x1000), 5.0);
+    near(cycles("zen-4", &[three], &mut |_| 0x1000), 5.0);
+}
+
+#[test]
+fn a_computed_stack_pointer_waits_for_pushes() {
+    // push rcx; sub rsp,24; add rsp,24; pop rcx
+    let body: [&[u8]; 4] = [&[0x51], &[0x48, 0x83, 0xec, 24], &[0x48, 0x83, 0xc4, 24], &[0x59]];
+    near(cycles("zen-4", &body, &mut |_| 0x1000), 3.0);
+    near(cycles("zen-4", &body[1..3], &mut |_| 0x1000), 2.0);
+}
+
+#[test]
+fn a_wrong_path_asks_for_lines_of_the_right_one() {
+    // 0: mov rax,[rbx]; test rax,rax; je +3; add rcx,rbx; mov rdx,[rsi]; jmp 0: whether it branches is told by a line
+    // that comes late, what the second load needs is known early.
+    let bytes = [0x48, 0x8b, 3, 0x48, 0x85, 0xc0, 0x74, 3, 0x48, 1, 0xd9, 0x48, 0x8b, 0x16, 0xeb, 0xf0];
+    let run = |wrong_path: usize| {
+        let mut processor = Processor::named("zen-4").unwrap();
+        processor.branches.wrong_path = wrong_path;
+        processor.memory.data.prefetch.clear();
+        processor.memory.second.as_mut().unwrap().prefetch.clear();
+        let mut code = Code::new(&processor).unwrap();
+        code.add(0, 0, &bytes, START).unwrap();
+        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+        let mut state = 1u64;
+        for _ in 0..5_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let read = |core: &mut Core<_>, number, address| {
+                let access = Access { address, size: 8, unit: 8, reads: true, writes: false };
+                core.step(&code, number, &[access]);
+            };
+            read(&mut core, 0, state >> 40 << 6);
+            core.step(&code, 1, &[]);
+            core.step(&code, 2, &[]);
+            if state >> 63 == 0 {
+                core.step(&code, 3, &[]);
+            }
+            read(&mut core, 4, (state >> 20 & 0xff_ffff) << 6 | 1 << 40);
+            core.step(&code, 5, &[]);
+        }
+        core.finish().1
+    };
+    let (without, with) = (run(0), run(64));
+    assert_eq!(with.mispredicted, without.mispredicted);
+    let hidden = (without.cycles - with.cycles) as f64 / with.mispredicted as f64;
+    let latency = Processor::named("zen-4").unwrap().memory.latency as f64;
+    assert!(hidden > 0.7 * latency && hidden < 1.3 * latency, "{hidden} of {latency}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
     let program = folder.join("loops");
     let mut compiler = Command::new("gcc");
-    compiler.args(["-O2", "-g", "-mavx2", "-mfma", "-o"]).arg(&program);
+    compiler.args(["-O2", "-g", "-mavx2", "-mfma", "-mno-red-zone", "-o"]).arg(&program);
     compiler.arg(root.join("suite/microbenchmarks/loops.c"));
     ensure!(compiler.status().context("gcc")?.success(), "the loops do not compile");
     Ok(program)

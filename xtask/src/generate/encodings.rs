@@ -32,22 +32,24 @@ pub fn examples() -> BTreeMap<Key, Vec<u8>> {
                 }
             }
         }
-        // The short form of the prefix first, as assemblers prefer it.
-        for l_pp in 0..8 {
-            operands(&[0xc5, 0xd0 | l_pp, opcode], &mut found);
-        }
-        for map in 1..=3 {
-            for low in 0..16u8 {
-                // W, L and pp; the second source is register 5.
-                let (w, l_pp) = (low & 8, low & 7);
-                operands(&[0xc4, 0xe0 | map, w << 4 | 0x50 | l_pp, opcode], &mut found);
+        // The second source is register 5, or none. The short form of the prefix first, as assemblers prefer it.
+        for second in [0x50, 0x78] {
+            for l_pp in 0..8 {
+                operands(&[0xc5, 0x80 | second | l_pp, opcode], &mut found);
+            }
+            for map in 1..=3 {
+                for low in 0..16u8 {
+                    // W, L and pp.
+                    let (w, l_pp) = (low & 8, low & 7);
+                    operands(&[0xc4, 0xe0 | map, w << 4 | second | l_pp, opcode], &mut found);
+                }
             }
         }
         for map in [1, 2, 3, 5, 6] {
             for low in 0..8u8 {
                 for length in 0..3u8 {
-                    for mask in 0..2 {
-                        let p1 = (low & 4) << 5 | 0x54 | low & 3;
+                    for (second, mask) in [(0x54, 0), (0x54, 1), (0x7c, 0), (0x7c, 1)] {
+                        let p1 = (low & 4) << 5 | second | low & 3;
                         operands(&[0x62, 0xf0 | map, p1, length << 5 | 8 | mask, opcode], &mut found);
                     }
                 }
@@ -66,7 +68,8 @@ fn operands(head: &[u8], found: &mut BTreeMap<Key, Vec<u8>>) {
             let mut bytes = head.to_vec();
             bytes.push(register << 3 | tail[0]);
             bytes.extend_from_slice(&tail[1..]);
-            bytes.resize(MAX_LENGTH, 1);
+            // Not 1, for which shifts have an encoding of their own.
+            bytes.resize(MAX_LENGTH, 2);
             let Some(form) = form(&bytes, 0x1000) else { continue };
             let Ok(instruction) = decode(&bytes, 0x1000) else { continue };
             bytes.truncate(instruction.length.into());

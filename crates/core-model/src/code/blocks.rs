@@ -5,6 +5,7 @@ use super::table::TableError;
 use super::{NO_REGISTER, Repeats, Static, Uop};
 use crate::predict::Branch;
 use crate::processor::{Processor, Rename};
+use std::collections::HashMap;
 use timewise_isa::form::FPU_STACK;
 use timewise_isa::memory::accesses;
 use timewise_isa::{Class, Control, Form, MAX_LENGTH, Registers, boundaries, form};
@@ -30,6 +31,8 @@ pub struct Code {
     statics: Vec<Static>,
     uops: Vec<Uop>,
     origins: Vec<Origin>,
+    /// The latest number of the instruction at each address.
+    addresses: HashMap<u64, u32>,
 }
 
 impl Code {
@@ -44,6 +47,7 @@ impl Code {
             statics: Vec::new(),
             uops: Vec::new(),
             origins: Vec::new(),
+            addresses: HashMap::new(),
         })
     }
 
@@ -63,6 +67,11 @@ impl Code {
     pub fn uops(&self, of: &Static) -> &[Uop] {
         let first = of.first_uop as usize;
         &self.uops[first..first + usize::from(of.uops)]
+    }
+
+    /// The instruction at an address, if it was seen already.
+    pub fn at(&self, address: u64) -> Option<u32> {
+        self.addresses.get(&address).copied()
     }
 
     /// Where an instruction is from.
@@ -97,6 +106,7 @@ impl Code {
                 self.fuse(&mut new);
             }
             may_fuse = self.rename.fuses_branches && form.fuses;
+            self.addresses.insert(place, self.statics.len() as u32);
             self.statics.push(new);
             self.origins.push(Origin { image, block, position: position as u16, offset: at as u32 });
             at += usize::from(length);
@@ -141,7 +151,6 @@ impl Code {
         };
         let first_uop = self.uops.len() as u32;
         self.uops.extend_from_slice(&recipe.uops);
-        let moves_stack = !self.rename.stack_engine && form.moves_stack;
         let writes =
             |range: std::ops::Range<u8>| form.writes.iter().any(|register| range.contains(&register));
         Ok(Static {
@@ -149,6 +158,7 @@ impl Code {
             length,
             entries: (recipe.entries + memory).max(1),
             branch: branch(control),
+            target: target(control),
             order: form.order,
             first_uop,
             uops: recipe.uops.len() as u8,
@@ -159,9 +169,10 @@ impl Code {
             repeats: repeats(form, stores > 0),
             is_vector: form.vector_bytes > 0,
             allocates: [writes(0..16), writes(16..48)],
-            moves_stack,
+            moves_stack: form.moves_stack,
             stack_top: form.stack_top,
-            has_plain_address: !form.is_indexed && form.address.iter().count() == 1,
+            has_complex_address: form.has_three_parts || form.is_scaled,
+            computes_stack: form.computes_stack,
         })
     }
 }
@@ -177,6 +188,18 @@ fn branch(control: Control) -> Branch {
         Control::IndirectJump => Branch::IndirectJump,
         Control::IndirectCall => Branch::IndirectCall,
         Control::Return { .. } => Branch::Return,
+    }
+}
+
+/// Where a direct branch goes; 0 for what is none.
+fn target(control: Control) -> u64 {
+    match control {
+        Control::Jump { target }
+        | Control::Branch { target, .. }
+        | Control::CountBranch { target }
+        | Control::Transaction { target }
+        | Control::Call { target } => target,
+        _ => 0,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Static {
     pub entries: u8,
     /// What sort of branch it is.
     pub branch: Branch,
+    /// Where it goes if it is a direct branch that is taken.
+    pub target: u64,
     /// How it is ordered with its neighbours.
     pub order: Order,
     /// Where its µops that compute begin, in [`Code::uops`].
@@ -58,12 +60,14 @@ pub struct Static {
     pub is_vector: bool,
     /// Whether it writes a general-purpose register; a vector register.
     pub allocates: [bool; 2],
-    /// Whether the stack pointer has to be computed for it.
+    /// Whether it pushes or pops.
     pub moves_stack: bool,
     /// By how much the top of the x87 stack moves.
     pub stack_top: i8,
-    /// Whether its address is made of one register.
-    pub has_plain_address: bool,
+    /// Whether its address has a multiplied index, or base, index and displacement.
+    pub has_complex_address: bool,
+    /// Whether it computes the stack pointer otherwise.
+    pub computes_stack: bool,
 }
 
 /// A string instruction that repeats.

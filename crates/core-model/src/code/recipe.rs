@@ -88,7 +88,6 @@ pub struct Recipes {
     counts_memory: bool,
     load_latency: u16,
     complex_lea: Option<Recipe>,
-    scaled_lea_is_complex: bool,
     kinds: HashMap<Kind, Recipe>,
     /// By the beginning of the encoding's name.
     named: Vec<(String, Recipe)>,
@@ -125,7 +124,6 @@ impl Recipes {
             counts_memory: backend.model_counts_memory,
             load_latency: processor.memory.data.latency as u16,
             complex_lea,
-            scaled_lea_is_complex: backend.scaled_lea_is_complex,
             kinds,
             named,
         })
@@ -140,11 +138,10 @@ impl Recipes {
         if form.class == Class::Nop || moves {
             return Ok(Recipe::default());
         }
-        let is_complex = form.has_three_parts || form.is_scaled && self.scaled_lea_is_complex;
-        if let Some(recipe) = self.complex_lea.as_ref().filter(|_| is_complex) {
+        if let Some(recipe) = self.complex_lea.as_ref().filter(|_| form.is_lea && form.has_three_parts) {
             return Ok(recipe.clone());
         }
-        let name = encoding_name(form.encoding).map_or_else(String::new, |name| name.to_string());
+        let name = encoding_name(form.encoding).map_or_else(String::new, |name| general(&name.to_string()));
         let fits =
             |known: &str| known.strip_suffix('*').map_or(known == name, |start| name.starts_with(start));
         if let Some((_, recipe)) = self.named.iter().find(|(known, _)| fits(known)) {
@@ -168,7 +165,9 @@ impl Recipes {
         let plain = model.row(name, false);
         let Some(row) = model.row(name, memory).or(plain) else { return Ok(None) };
         let mut recipe = Recipe::default();
-        for &(set, cycles) in row.uses.iter().filter(|(set, _)| set & self.memory_ports == 0) {
+        // What accesses no memory computes on address ports.
+        let is_left = |set: u32| set & self.memory_ports == 0 || memory && accesses == [0, 0];
+        for &(set, cycles) in row.uses.iter().filter(|(set, _)| is_left(*set)) {
             // Either several µops or one that keeps the port busy.
             let count = if cycles <= row.uops { cycles } else { 1 };
             for _ in 0..count.min((MOST_UOPS - recipe.uops.len()) as u16) {
@@ -188,6 +187,21 @@ impl Recipes {
         };
         Ok(Some(recipe))
     }
+}
+
+/// The encoding that an encoding is a short form of: with a constant and the accumulator, as with any register.
+fn general(name: &str) -> String {
+    for (short, long) in [
+        ("_AL_imm8", "_rm8_imm8"),
+        ("_AX_imm16", "_rm16_imm16"),
+        ("_EAX_imm32", "_rm32_imm32"),
+        ("_RAX_imm32", "_rm64_imm32"),
+    ] {
+        if let Some(operation) = name.strip_suffix(short) {
+            return format!("{operation}{long}");
+        }
+    }
+    name.to_string()
 }
 
 fn recipe(ports: &mut Ports, timing: &Timing) -> Result<Recipe, TableError> {

@@ -3,11 +3,12 @@
 use super::{Core, Done, listed};
 use crate::code::{Code, Static, Uop};
 use timewise_isa::Order;
+use timewise_isa::form::STACK;
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
 
 /// When registers have their values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Registers {
     ready: [u64; timewise_isa::Registers::COUNT],
     /// Who wrote each register, by number in program order.
@@ -36,27 +37,32 @@ impl Registers {
     }
 
     /// Who wrote a register.
+    /// Writes registers, whose values are there at `ready`.
     #[inline]
     pub fn writer(&self, register: u8) -> u64 {
         self.writers[self.place(register)]
     }
 
+    /// Writes registers, whose values are there at `ready`.
     #[inline]
-    fn write(&mut self, registers: &[u8], ready: u64, writer: u64) {
+    pub fn write(&mut self, registers: &[u8], ready: u64, writer: u64) {
         for register in listed(registers) {
             let place = self.place(register);
             (self.ready[place], self.writers[place]) = (ready, writer);
         }
     }
 
+    /// The top of the x87 stack moves.
+    pub fn turn(&mut self, by: i8) {
+        self.top = self.top.wrapping_add_signed(by) & 7;
+    }
+
     /// The stack pointer moves, by an addition of its own.
     fn move_stack(&mut self, dispatched: u64) {
-        self.ready[STACK] = self.ready[STACK].max(dispatched) + 1;
+        let ready = &mut self.ready[usize::from(STACK)];
+        *ready = (*ready).max(dispatched) + 1;
     }
 }
-
-/// The stack pointer.
-const STACK: usize = 4;
 
 impl<O: Observer> Core<O> {
     /// Books a µop from the cycle on in which it is ready, and gives the cycle in which it is issued.
@@ -86,6 +92,10 @@ impl<O: Observer> Core<O> {
             order => self.begin(order, earliest),
         };
         let mut operands = self.registers.ready(&it.reads);
+        if it.computes_stack && std::mem::take(&mut self.is_stack_moved) {
+            // A µop of its own adds up what pushes and pops did until now.
+            operands = operands.max(begin) + 1;
+        }
         if !accesses.is_empty() {
             let address = self.registers.ready(&it.address_registers).max(begin);
             for access in accesses.iter().filter(|access| access.reads) {
@@ -120,10 +130,12 @@ impl<O: Observer> Core<O> {
             done.complete = done.complete.max(stored.0);
             done.events |= stored.1;
         }
-        self.registers.top = self.registers.top.wrapping_add_signed(it.stack_top) & 7;
+        self.registers.turn(it.stack_top);
         self.registers.write(&it.writes, result, self.sequence);
-        if it.moves_stack {
-            self.registers.move_stack(first);
+        match it.moves_stack {
+            true if self.processor.rename.stack_engine => self.is_stack_moved = true,
+            true => self.registers.move_stack(first),
+            false => {}
         }
         done
     }

@@ -92,6 +92,16 @@ impl Fetcher {
         self.begin(cycle);
     }
 
+    /// The latest cycle.
+    pub fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// Cycles to dispatch.
+    pub fn depth(&self) -> u64 {
+        self.rates[self.from as usize].depth
+    }
+
     fn begin(&mut self, cycle: u64) {
         self.cycle = self.cycle.max(cycle);
         self.instructions = 0;

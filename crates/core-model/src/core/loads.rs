@@ -3,6 +3,7 @@
 use super::{Core, Done};
 use crate::code::Static;
 use crate::memory::{LINE, Line, Side, Source, Store, Why};
+use timewise_isa::form::STACK;
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
 
@@ -44,7 +45,12 @@ impl<O: Observer> Core<O> {
         (dispatched, _): (u64, u64),
     ) -> Loaded {
         self.totals.loads += 1;
-        let issued = self.issue(self.memory_uops.load, address.max(self.load_floor));
+        let uop = if it.is_vector { self.memory_uops.vector_load } else { self.memory_uops.load };
+        let address = address + self.address_cycles(it);
+        let issued = self.issue(uop, address.max(self.load_floor));
+        if access.address % 64 + access.size.min(64) > 64 {
+            self.issue(uop, issued + 1);
+        }
         let mut events = Psv::BASE;
         let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
         if page.missed {
@@ -66,26 +72,43 @@ impl<O: Observer> Core<O> {
             begin = addressed;
         }
         let first_latency = self.caches.first_latency();
-        let mut ready = match source {
-            Source::Cache => self.cached(number, access, begin, &mut events),
+        let extra = if it.is_vector { self.processor.loads.vector_extra } else { 0 };
+        let ready = match source {
+            Source::Cache => self.cached(number, access, begin, &mut events) + extra,
             Source::Store { data, expression, .. } => {
-                let forward = self.processor.loads.forward;
-                match self.processor.loads.renamed {
-                    Some(renamed) if expression != 0 && expression == self.expression(it) => {
+                let loads = &self.processor.loads;
+                let forward = loads.forward + if it.is_vector { loads.vector_forward_extra } else { 0 };
+                match loads.renamed {
+                    Some(renamed) if expression != 0 && expression == self.expression(it, access) => {
                         // The register that was stored, not the queue, is where they come from.
-                        (data - 1 + renamed).max(dispatched)
+                        (data - 1 + renamed).max(self.rename(dispatched))
                     }
                     _ => (begin + first_latency).max(data + forward),
                 }
             }
             Source::Blocked { drained, .. } => {
-                begin.max(drained) + first_latency + self.processor.loads.blocked
+                begin.max(drained) + first_latency + self.processor.loads.blocked + extra
             }
         };
-        if it.is_vector {
-            ready += self.processor.loads.vector_extra;
-        }
         Loaded { ready, events, raises: false }
+    }
+
+    /// Cycles that an instruction's address takes.
+    pub(super) fn address_cycles(&self, it: &Static) -> u64 {
+        if it.has_complex_address { self.processor.loads.complex_extra } else { 0 }
+    }
+
+    /// Recognises a load at rename as one of what was stored, and gives when. What follows waits if that is later.
+    fn rename(&mut self, dispatched: u64) -> u64 {
+        if !self.processor.loads.renamed_alone {
+            return dispatched;
+        }
+        let cycle = dispatched.max(self.renamed);
+        self.renamed = cycle + 1;
+        if cycle > dispatched {
+            self.dispatch_floor = self.dispatch_floor.max(cycle);
+        }
+        cycle
     }
 
     /// Asks for a line at an address that is known at `address`, and gives when that is done: nobody waits for the
@@ -136,20 +159,22 @@ impl<O: Observer> Core<O> {
     }
 
     /// A hash of the address of an instruction's operand as its code has it, to tell whether a load and a store
-    /// have the same; 0 if that is not told.
-    fn expression(&self, it: &Static) -> u64 {
-        if !it.has_plain_address {
+    /// have the same; 0 if that is not told. Where the stack pointer stands is always known.
+    fn expression(&self, it: &Static, access: &Access) -> u64 {
+        if it.is_vector || access.size < 4 {
             return 0;
         }
-        let base = it.address_registers[0];
-        (self.registers.writer(base) << 8 | u64::from(base)) + 1
+        super::listed(&it.address_registers).fold(1, |hash, register| {
+            let writer = if register == STACK { 0 } else { self.registers.writer(register) };
+            (hash ^ (writer << 8 | u64::from(register))).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        })
     }
 
     /// Computes a store's address and takes its data, which are there at `data`; gives when both are done.
     pub(super) fn store(&mut self, it: &Static, accesses: &[Access], data: u64, begin: u64) -> (u64, Psv) {
         let mut events = Psv::BASE;
         let mut done = 0;
-        let address = self.registers.ready(&it.address_registers).max(begin);
+        let address = self.registers.ready(&it.address_registers).max(begin) + self.address_cycles(it);
         self.pending_stores.clear();
         for access in accesses.iter().filter(|access| access.writes) {
             let issued = self.issue(self.memory_uops.address, address);
@@ -181,14 +206,12 @@ impl<O: Observer> Core<O> {
             let (addressed, data) =
                 self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
             let lines = (access.address >> LINE)..=(access.address + access.size.clamp(1, 64) - 1) >> LINE;
-            let mut there = committed + 1;
+            let mut drained = 0;
             for line in lines {
                 let found = self.caches.access(line, committed + 1, Why::Store(number));
-                if found.missed_first {
-                    there = there.max(found.ready);
-                }
+                let there = if found.missed_first { found.ready } else { 0 };
+                drained = self.take_drain(there.max(committed + 1), line);
             }
-            let drained = self.take_drain(there, access.address >> LINE);
             self.store_queue.take(drained + 1);
             self.forwarding.add(Store {
                 address: access.address,
@@ -196,7 +219,7 @@ impl<O: Observer> Core<O> {
                 addressed,
                 data,
                 drained,
-                expression: self.expression(it),
+                expression: self.expression(it, access),
             });
         }
         self.pending_stores.clear();

@@ -12,6 +12,7 @@ mod order;
 mod retire;
 mod strings;
 mod warm;
+mod wrong_path;
 
 use crate::code::{Code, NO_REGISTER, Static, TableError, Uop};
 use crate::memory::{Forwarding, Hierarchy, Translations};
@@ -24,6 +25,7 @@ use loads::Drained;
 use retire::{Retire, Slot};
 use timewise_replay::Access;
 use timewise_trace::{Flags, Observer, Psv, WIDTH};
+use wrong_path::WrongPath;
 
 /// What a core has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,6 +56,7 @@ pub struct Totals {
 #[derive(Clone, Copy, Debug)]
 struct MemoryUops {
     load: Uop,
+    vector_load: Uop,
     address: Uop,
     data: Uop,
     vector_data: Uop,
@@ -65,6 +68,8 @@ struct Pending {
     branch: Branch,
     address: u64,
     next: u64,
+    /// Where it goes if it is taken, if it says so.
+    target: u64,
     complete: u64,
     committed: u64,
 }
@@ -93,6 +98,7 @@ pub struct Core<O> {
     fetcher: Fetcher,
     predictor: Predictor,
     pending: Option<Pending>,
+    wrong_path: WrongPath,
     /// The latest instruction only warmed.
     is_warming: bool,
     branches: Option<InOrder>,
@@ -118,6 +124,10 @@ pub struct Core<O> {
     forwarding: Forwarding,
     /// Loads begin no earlier.
     load_floor: u64,
+    /// The first cycle in which rename may recognise another load as one of what was stored.
+    renamed: u64,
+    /// The stack pointer was moved without execution since it was computed.
+    is_stack_moved: bool,
     drained: Drained,
     /// Of each store of the instruction at hand, when its address and its data are known.
     pending_stores: Vec<(u64, u64)>,
@@ -141,15 +151,17 @@ impl<O: Observer> Core<O> {
     pub fn new(processor: &Processor, code: &mut Code, observer: O) -> Result<Core<O>, TableError> {
         let ports = &mut code.recipes().ports;
         let stores = &processor.stores;
-        let data = ports.named(&stores.data_ports)?;
+        let loads = &processor.loads;
+        // What has no ports of its own takes those of the others.
+        let [vector_load, vector_data] =
+            [(&loads.vector_ports, &loads.ports), (&stores.vector_data_ports, &stores.data_ports)]
+                .map(|(own, others)| if own.is_empty() { others } else { own });
         let memory_uops = MemoryUops {
-            load: ports.named(&processor.loads.ports)?,
+            load: ports.named(&loads.ports)?,
+            vector_load: ports.named(vector_load)?,
             address: ports.named(&stores.address_ports)?,
-            data,
-            vector_data: match stores.vector_data_ports.is_empty() {
-                true => data,
-                false => ports.named(&stores.vector_data_ports)?,
-            },
+            data: ports.named(&stores.data_ports)?,
+            vector_data: ports.named(vector_data)?,
         };
         let rename = &processor.rename;
         let waiting = (rename.reorder_buffer + processor.fetch.buffer) as usize;
@@ -161,6 +173,7 @@ impl<O: Observer> Core<O> {
             fetcher: Fetcher::new(processor),
             predictor: Predictor::new(&processor.branches),
             pending: None,
+            wrong_path: WrongPath::default(),
             is_warming: false,
             branches: Some(processor.branches.outstanding).filter(|most| *most > 0).map(InOrder::new),
             dispatched: (0, 0),
@@ -178,6 +191,8 @@ impl<O: Observer> Core<O> {
             pages: Translations::new(&processor.translation, processor.commit.page_fault.is_some()),
             forwarding: Forwarding::default(),
             load_floor: 0,
+            renamed: 0,
+            is_stack_moved: false,
             drained: Drained::default(),
             pending_stores: Vec::new(),
             conflicts: Vec::new(),
@@ -193,8 +208,9 @@ impl<O: Observer> Core<O> {
         let it = code.get(number);
         match std::mem::take(&mut self.is_warming) {
             true => self.learn(it.address),
-            false => self.follow(it.address),
+            false => self.follow(code, it.address),
         }
+        self.follow_wrong_path(code, it, number, accesses);
         if self.retire.room() < 512 {
             self.give();
         }
@@ -220,7 +236,7 @@ impl<O: Observer> Core<O> {
             ..Slot::default()
         };
         let (first, last) = self.dispatch(code, it, accesses, fetched, &mut slot.events);
-        self.caches.forget(first);
+        self.caches.forget(self.wrong_path.floor(first));
         self.ports.forget(first);
         let done = self.execute(code, it, number, accesses, (first, last));
         slot.events |= done.events;
@@ -363,6 +379,7 @@ impl<O: Observer> Core<O> {
             branch: it.branch,
             address: it.address,
             next: it.address + u64::from(it.length),
+            target: it.target,
             complete: done.complete,
             committed,
         });
@@ -370,10 +387,11 @@ impl<O: Observer> Core<O> {
 
     /// Follows control from the latest instruction to this address.
     #[inline]
-    fn follow(&mut self, target: u64) {
-        let Some(Pending { branch, address, next, complete, committed }) = self.pending.take() else {
+    fn follow(&mut self, code: &Code, target: u64) {
+        let Some(pending) = self.pending.take() else {
             return;
         };
+        let Pending { branch, address, next, complete, committed, .. } = pending;
         if branch == Branch::None {
             if next != target {
                 // A signal's handler, or the way back from one.
@@ -386,6 +404,7 @@ impl<O: Observer> Core<O> {
             Outcome::Taken(lost) => self.fetcher.take_branch(lost),
             Outcome::Mispredicted => {
                 self.totals.mispredicted += 1;
+                self.begin_wrong_path(code, &pending, target);
                 self.fetcher.redirect(complete + self.processor.branches.redirect);
                 let slot = self.retire.latest();
                 slot.flags = Flags::MISPREDICTED;

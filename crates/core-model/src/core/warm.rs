@@ -28,7 +28,9 @@ impl<O: Observer> Core<O> {
         }
         let (complete, committed) = (self.committed.0, self.committed.0);
         let next = it.address + u64::from(it.length);
-        self.pending = Some(Pending { branch: it.branch, address: it.address, next, complete, committed });
+        self.wrong_path.end();
+        let (branch, address, target) = (it.branch, it.address, it.target);
+        self.pending = Some(Pending { branch, address, next, target, complete, committed });
     }
 
     /// Tells the predictor where the latest branch went.

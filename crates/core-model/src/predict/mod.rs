@@ -70,6 +70,7 @@ pub struct Predictor {
     history: History,
     second_bubble: u64,
     decode_bubble: u64,
+    return_bubble: u64,
 }
 
 impl Predictor {
@@ -84,7 +85,13 @@ impl Predictor {
             history,
             second_bubble: record.second_bubble,
             decode_bubble: record.decode_bubble,
+            return_bubble: record.return_bubble,
         }
+    }
+
+    /// Whether a conditional branch would be predicted to be taken.
+    pub fn foresees(&self, address: u64) -> bool {
+        self.direction.look(address, &self.history).predicted
     }
 
     /// Predicts a branch, learns from what it did, and tells what that does to fetch.
@@ -116,11 +123,12 @@ impl Predictor {
         if !taken {
             return Outcome::Straight;
         }
-        match self.targets.find(address) {
-            Known::First => Outcome::Taken(0),
-            Known::Second => Outcome::Taken(self.second_bubble),
-            Known::Not => Outcome::Taken(self.decode_bubble),
-        }
+        let lost = match self.targets.find(address) {
+            Known::First => 0,
+            Known::Second => self.second_bubble,
+            Known::Not => self.decode_bubble,
+        };
+        Outcome::Taken(if branch == Branch::Return { lost.max(self.return_bubble) } else { lost })
     }
 }
 

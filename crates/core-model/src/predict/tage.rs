@@ -57,6 +57,24 @@ pub struct Direction {
     random: u32,
 }
 
+/// What the tables know of a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// Whether it is predicted to be taken.
+    pub predicted: bool,
+    /// Index and tag in each table, and the index in the one without history.
+    places: [(usize, u16); MOST],
+    base: usize,
+    /// The table with the longest history that knows it, and the next one.
+    provider: Option<usize>,
+    other: Option<usize>,
+    /// What these say.
+    first: bool,
+    second: bool,
+    /// The first has not proved itself yet.
+    is_new: bool,
+}
+
 impl Direction {
     /// Tables that know nothing.
     pub fn new(record: &Tage, history: &mut History) -> Direction {
@@ -81,8 +99,8 @@ impl Direction {
         Direction { base: vec![2; 1 << record.base_bits], tables, alternate: 8, seen: 0, random: 1 }
     }
 
-    /// Predicts a branch and learns what it did.
-    pub fn see(&mut self, address: u64, taken: bool, history: &History) -> bool {
+    /// Predicts a branch.
+    pub fn look(&self, address: u64, history: &History) -> Prediction {
         let mut places = [(0, 0); MOST];
         for (place, table) in places.iter_mut().zip(&self.tables) {
             *place = table.place(address, history);
@@ -103,6 +121,13 @@ impl Direction {
             entry.useful == 0 && matches!(entry.counter, -1 | 0)
         });
         let predicted = if is_new && self.alternate >= 8 { second } else { first };
+        Prediction { predicted, places, provider, other, base, first, second, is_new }
+    }
+
+    /// Predicts a branch and learns what it did.
+    pub fn see(&mut self, address: u64, taken: bool, history: &History) -> bool {
+        let Prediction { predicted, places, provider, other, base, first, second, is_new } =
+            self.look(address, history);
         if is_new && first != second {
             let step: i8 = if second == taken { 1 } else { -1 };
             self.alternate = self.alternate.saturating_add_signed(step).min(15);

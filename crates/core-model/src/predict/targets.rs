@@ -34,8 +34,8 @@ impl Targets {
 
     /// Looks for a taken branch; the first level has it from now on.
     pub fn find(&mut self, address: u64) -> Known {
-        // Neighbouring branches lie in sets of their own.
-        let entry = address >> 1 ^ address >> 12;
+        // Branches at equal distances are spread over all sets, too.
+        let entry = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
         if self.first.find(entry, 0) == Found::Present {
             return Known::First;
         }

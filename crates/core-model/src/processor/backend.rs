@@ -28,9 +28,6 @@ pub struct Backend {
     /// What `lea` with base, index and displacement takes.
     #[serde(default)]
     pub complex_lea: Option<Timing>,
-    /// Whether `lea` with a multiplied index takes that, too.
-    #[serde(default)]
-    pub scaled_lea_is_complex: bool,
     /// Schedulers. A port of none of them belongs to the first.
     pub queues: Vec<Queue>,
     /// Instructions that are ordered with their neighbours.

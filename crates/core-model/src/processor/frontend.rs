@@ -60,6 +60,13 @@ pub struct BranchPredictor {
     pub indirect: usize,
     /// Cycles from a mispredicted branch's execution to fetch at the right place.
     pub redirect: u64,
+    /// Cycles without fetch behind a return, beside what any taken branch costs.
+    #[serde(default)]
+    pub return_bubble: u64,
+    /// Instructions of a wrong path that are followed to where it meets the right one, to ask for the lines that both
+    /// need; 0 for none.
+    #[serde(default)]
+    pub wrong_path: usize,
     /// Branches that may be in flight; 0 for no limit.
     #[serde(default)]
     pub outstanding: usize,

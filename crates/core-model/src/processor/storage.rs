@@ -8,18 +8,30 @@ use serde::Deserialize;
 pub struct Loads {
     /// Ports that take loads.
     pub ports: Vec<String>,
+    /// Ports that take those to vector registers, if others.
+    #[serde(default)]
+    pub vector_ports: Vec<String>,
     /// Loads in flight.
     pub queue: u32,
     /// Cycles beyond the first level's latency for vector registers.
     pub vector_extra: u64,
-    /// Cycles beyond it for loads that cross lines.
+    /// Cycles beyond it for loads that cross lines, which take a port twice.
     pub split_extra: u64,
+    /// Cycles for an address with a multiplied index, or with base, index and displacement.
+    #[serde(default)]
+    pub complex_extra: u64,
     /// Cycles from a store's data to a load that takes them from the store queue.
     pub forward: u64,
-    /// Cycles from what is stored to a load with the same address register, if such pairs are recognised at
-    /// rename.
+    /// Cycles beyond that for vector registers.
+    #[serde(default)]
+    pub vector_forward_extra: u64,
+    /// Cycles from what is stored to a load with the same address registers, if such pairs are recognised at
+    /// rename: of at least four bytes, between general-purpose registers.
     #[serde(default)]
     pub renamed: Option<u64>,
+    /// Whether only one of them is recognised in a cycle.
+    #[serde(default)]
+    pub renamed_alone: bool,
     /// Cycles beyond that for a load that takes data of several stores, or of parts of memory: it waits until the
     /// store is in the cache.
     pub blocked: u64,

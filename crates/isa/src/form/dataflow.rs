@@ -9,6 +9,8 @@ pub struct Registers(u128);
 
 /// Where the general-purpose registers stand.
 const GENERAL: u8 = 0;
+/// Where the stack pointer stands.
+pub const STACK: u8 = 4;
 /// Where the vector registers stand.
 const VECTORS: u8 = 16;
 /// Where the mask registers stand.

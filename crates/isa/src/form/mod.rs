@@ -5,7 +5,7 @@ mod class;
 mod dataflow;
 
 pub use class::{Class, Order};
-pub use dataflow::{FLAGS, FPU_STACK, Registers};
+pub use dataflow::{FLAGS, FPU_STACK, Registers, STACK};
 
 use crate::operands::in_memory;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
@@ -39,12 +39,14 @@ pub struct Form {
     pub is_increment: bool,
     /// It sets flags that a conditional branch right behind it may be fused with.
     pub fuses: bool,
-    /// Its memory operand has an index register.
-    pub is_indexed: bool,
-    /// It is a `lea` with base, index and displacement.
+    /// Its memory operand has base, index and displacement.
     pub has_three_parts: bool,
-    /// It is a `lea` with an index that is multiplied.
+    /// Its memory operand has an index that is multiplied.
     pub is_scaled: bool,
+    /// It computes an address and accesses no memory.
+    pub is_lea: bool,
+    /// It computes the stack pointer.
+    pub computes_stack: bool,
     /// Bytes of the widest vector register among its operands; 0 if there is none.
     pub vector_bytes: u8,
 }
@@ -58,7 +60,6 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
     let mut factory = InstructionInfoFactory::new();
     let flow = dataflow::dataflow(&instruction, &mut factory);
     let is_idiom = is_idiom(&instruction);
-    let is_lea = instruction.mnemonic() == Mnemonic::Lea;
     let parts = (instruction.memory_base() != iced_x86::Register::None) as u8
         + (instruction.memory_index() != iced_x86::Register::None) as u8
         + (instruction.memory_displacement64() != 0) as u8;
@@ -76,9 +77,10 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
         is_copy: is_copy(&instruction),
         is_increment: is_increment(&instruction),
         fuses: class::fuses(&instruction),
-        is_indexed: instruction.memory_index() != iced_x86::Register::None,
-        has_three_parts: is_lea && parts == 3,
-        is_scaled: is_lea && instruction.memory_index_scale() > 1,
+        has_three_parts: parts == 3,
+        is_scaled: instruction.memory_index_scale() > 1,
+        is_lea: instruction.mnemonic() == Mnemonic::Lea,
+        computes_stack: !flow.moves_stack && flow.writes.contains(STACK),
         vector_bytes: vector_bytes(&instruction),
     })
 }
