@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what timewise itself costs.
 
 mod builds;
+mod chart;
 mod compared;
 mod cpi;
 mod fdo;
