@@ -94,8 +94,12 @@ pub mod op {
 /// What is added to all numbers in the register: so it is never below 0, unless poisoned.
 pub const BIAS: i32 = 1 << 30;
 
-/// What the register holds on paths that have no number: whatever is added, it stays below 0.
-pub const POISON: i32 = i32::MIN;
+/// What the register holds on paths that have no number: whatever is added or taken away, it stays below 0, also in the
+/// 32 bits of a [`Waiting`].
+pub const POISON: i32 = -BIAS;
+
+// No sum of what is added or taken away is further from 0 than numbers go.
+const _: () = assert!(POISON.checked_sub(BIAS).is_some() && POISON + BIAS <= 0);
 
 /// A call out of a function whose register is kept.
 #[repr(C)]
