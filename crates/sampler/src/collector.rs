@@ -173,7 +173,7 @@ impl Collector {
             Record::Name { pid, tid, name, exec } => self.name(pid, tid, name, exec),
             Record::Fork { pid, tid, parent_pid } => self.fork(pid, tid, parent_pid),
             Record::Exit { pid, tid } => self.exit(pid, tid),
-            Record::Lost { count } => self.lost += count,
+            Record::Lost { count } => self.lost = self.lost.saturating_add(count),
             Record::Untracked { count } => self.untracked += count,
             Record::Throttled => self.throttled += 1,
             Record::Leaving(raw) => self.leaving(raw),

@@ -103,11 +103,23 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
         }
     }
     take(&mut collector, rounds.finish_all());
+    check_lost(&collector)?;
     let events = match events {
         Some(events) => events,
         None => description.events()?,
     };
     Ok(profile(&description, events.clock(), collector))
+}
+
+/// Samples that a recording can lose: a million a second for as many years as anyone records.
+const MOST_LOST: u64 = 1 << 48;
+
+/// Expects that not more samples were lost than can be.
+fn check_lost(collector: &Collector) -> Result<(), ImportError> {
+    if collector.lost <= MOST_LOST {
+        return Ok(());
+    }
+    Err(ImportError::Damaged("its records say that more samples were lost than there can be"))
 }
 
 fn take(collector: &mut Collector, records: Vec<Stamped>) {
@@ -175,4 +187,21 @@ fn core_frequency(recorded_on: &Machine) -> (core_clock::CoreFrequency, Option<S
         recorded_on.processor
     );
     (unknown, Some(warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+
+    #[test]
+    fn no_more_samples_are_lost_than_there_can_be() {
+        let mut collector = Collector::of_strangers(1);
+        collector.take(0, Record::Lost { count: 1_000_000 });
+        assert!(check_lost(&collector).is_ok());
+        for _ in 0..2 {
+            collector.take(0, Record::Lost { count: u64::MAX });
+            assert!(matches!(check_lost(&collector), Err(ImportError::Damaged(_))));
+        }
+    }
 }
