@@ -148,7 +148,7 @@ fn code_that_is_written_at_run_time() {
 }
 
 #[test]
-fn threads_at_once() {
+fn threads_that_signals_interrupt() {
     counters_tell_what_the_stream_tells("crowd.c", [4, 4, 1, 0]);
 }
 

@@ -52,7 +52,9 @@ impl Errand {
         let length = code(0).1.len() as u64;
         let place = rooms(&memory, mappings, length)
             .find(|&place| write(&memory, tracee, place, &code(place).1).is_ok())
-            .ok_or_else(|| io::Error::other("there is no room beside the program's code"))?;
+            .ok_or_else(|| {
+                io::Error::other("there is no room beside its code; timewise sample needs none")
+            })?;
         let (gate, _) = code(place);
         let errand = Errand {
             tracee: tracee.with_way_back(gate),

@@ -37,7 +37,6 @@ impl Registers {
     }
 
     /// Who wrote a register.
-    /// Writes registers, whose values are there at `ready`.
     #[inline]
     pub fn writer(&self, register: u8) -> u64 {
         self.writers[self.place(register)]
