@@ -31,6 +31,13 @@ pub enum Borrowed {
     Rcx = 1,
     /// `rdx`.
     Rdx = 2,
+    /// `r11`, which no function of a C program expects anything in.
+    R11 = 11,
+}
+
+/// The prefix of an instruction of 64 bits with a register in its field `reg`.
+const fn wide(register: u8) -> u8 {
+    0x48 | (register >> 3) << 2
 }
 
 /// Position in `gs:` of a field of the thread area.
@@ -135,19 +142,19 @@ impl Code {
         self.load_any(register as u8, slot);
     }
 
-    /// `mov gs:[slot], register`, for a register by number that needs no prefix.
+    /// `mov gs:[slot], register`, for a register by number.
     pub fn store_any(&mut self, slot: u32, register: u8) {
-        self.raw(&[0x65, 0x48, 0x89, 0x04 | register << 3, 0x25]);
+        self.raw(&[0x65, wide(register), 0x89, 0x04 | (register & 7) << 3, 0x25]);
         self.raw32(slot);
     }
 
     /// `mov register, gs:[slot]`, likewise.
     pub fn load_any(&mut self, register: u8, slot: u32) {
-        self.raw(&[0x65, 0x48, 0x8b, 0x04 | register << 3, 0x25]);
+        self.raw(&[0x65, wide(register), 0x8b, 0x04 | (register & 7) << 3, 0x25]);
         self.raw32(slot);
     }
 
-    /// `mov register, value`, likewise.
+    /// `mov register, value`, for a register by number that needs no prefix.
     pub fn load_constant(&mut self, register: u8, value: u64) {
         self.raw(&[0x48, 0xb8 | register]);
         self.raw(&value.to_le_bytes());
@@ -163,9 +170,18 @@ impl Code {
 
     /// `add qword gs:[place], number`; changes flags.
     pub fn add_number(&mut self, place: u32, number: i32) {
-        self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]);
-        self.raw32(place);
-        self.raw32(number as u32);
+        match i8::try_from(number) {
+            Ok(number) => {
+                self.raw(&[0x65, 0x48, 0x83, 0x04, 0x25]);
+                self.raw32(place);
+                self.raw(&[number as u8]);
+            }
+            Err(_) => {
+                self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]);
+                self.raw32(place);
+                self.raw32(number as u32);
+            }
+        }
     }
 
     /// `inc qword gs:[place]`; changes flags, but for the carry.
@@ -189,6 +205,9 @@ impl Code {
     /// Notes what there is to note, without changing a flag of `live`.
     pub fn toll(&mut self, toll: Toll, live: FlagSet) {
         if toll.counter != timewise_abi::NONE {
+            if toll.step != 0 && live.intersects(FlagSet::WRITTEN_BY_INC) {
+                return self.count_and_advance(toll);
+            }
             self.count(toll.counter, live);
         }
         if toll.step != 0 {
@@ -212,10 +231,28 @@ impl Code {
             return self.add_number(place, step);
         }
         self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.add_by_rcx(place, step);
+        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+    }
+
+    /// Adds to a field of the thread area by way of `rcx`, without changing a flag.
+    fn add_by_rcx(&mut self, place: u32, step: i32) {
         self.load(Borrowed::Rcx, place);
-        self.raw(&[0x48, 0x8d, 0x89]); // lea rcx, [rcx+step]
-        self.raw32(step as u32);
+        match i8::try_from(step) {
+            Ok(step) => self.raw(&[0x48, 0x8d, 0x49, step as u8]), // lea rcx, [rcx+step]
+            Err(_) => {
+                self.raw(&[0x48, 0x8d, 0x89]);
+                self.raw32(step as u32);
+            }
+        }
         self.store(place, Borrowed::Rcx);
+    }
+
+    /// Adds one to a counter and moves the clock, without changing a flag.
+    fn count_and_advance(&mut self, toll: Toll) {
+        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.add_by_rcx(COUNTERS + 8 * toll.counter, 1);
+        self.add_by_rcx(gs!(clock), toll.step);
         self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 
@@ -226,9 +263,7 @@ impl Code {
             return self.increment(place);
         }
         self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
-        self.load(Borrowed::Rcx, place);
-        self.raw(&[0x48, 0x8d, 0x49, 0x01]); // lea rcx, [rcx+1]
-        self.store(place, Borrowed::Rcx);
+        self.add_by_rcx(place, 1);
         self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 

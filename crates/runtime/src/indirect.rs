@@ -30,6 +30,9 @@ pub const RDX_SLOT: u32 = 1;
 /// Spill slot of the third register that is borrowed where more is done at a branch.
 pub const RAX_SLOT: u32 = 4;
 
+/// Spill slot of the second register that is borrowed at a direct call.
+pub const R11_SLOT: u32 = 5;
+
 const fn inverse(odd: u32) -> u32 {
     let mut x = odd;
     let mut round = 0;

@@ -1,9 +1,9 @@
 //! What is added at calls, and at the jumps of stubs to what they stand for.
 
 use super::held::{CLOCK, SLOT};
-use super::sequence::{BORROW, Function, GIVE_BACK, at, borrow, now};
+use super::sequence::{Function, LEND, TAKE_BACK, at, borrow, give_back, now};
 use super::step::{FRAME, Step};
-use crate::emit::Borrowed::{Rcx, Rdx};
+use crate::emit::Borrowed::Rax;
 use crate::emit::gs;
 use alloc::vec::Vec;
 use timewise_abi::thread::COUNTERS;
@@ -57,51 +57,54 @@ impl Enter {
         if held {
             return self.hold();
         }
-        let mut steps = borrow(borrowed);
-        steps.push(Step::Load(Rcx, gs!(frame_top)));
+        let (mut steps, [top, other]) = borrow(borrowed);
+        steps.push(Step::Load(top, gs!(frame_top)));
         // The caller waits at this site, until it calls again or another of its activations does.
         match caller {
             Function::Once => {}
             Function::Recurring(caller) => steps.push(Step::SaveNumber(COUNTERS + caller, cost)),
             Function::Unknown => {
-                steps.extend([Step::FollowHalf(Rdx, Rcx, at!(function)), Step::SaveCounterNumber(Rdx, cost)]);
+                steps.extend([
+                    Step::FollowHalf(other, top, at!(function)),
+                    Step::SaveCounterNumber(other, cost),
+                ]);
             }
         }
         match callee {
             Function::Recurring(function) => steps.extend([
-                Step::LoadHalf(Rdx, COUNTERS + function),
-                Step::PutHalf(Rcx, NEW + at!(older), Rdx),
-                Step::PutNumber(Rcx, NEW + at!(cost), cost),
-                Step::PutNumber(Rcx, NEW + at!(function), function),
+                Step::LoadHalf(other, COUNTERS + function),
+                Step::PutHalf(top, NEW + at!(older), other),
+                Step::PutNumber(top, NEW + at!(cost), cost),
+                Step::PutNumber(top, NEW + at!(function), function),
             ]),
             // Both at once.
-            Function::Once | Function::Unknown => steps.push(Step::PutWord(Rcx, NEW + at!(cost), cost)),
+            Function::Once | Function::Unknown => steps.push(Step::PutWord(top, NEW + at!(cost), cost)),
         }
         if cost == 0 {
             // For want of a counter: else only a handler's frame has none, which says what it interrupted.
-            steps.push(Step::PutWord(Rcx, NEW + at!(older), 0));
+            steps.push(Step::PutWord(top, NEW + at!(older), 0));
         }
-        steps.push(Step::PutStack(Rcx, NEW + at!(slot)));
-        steps.extend(now(Rdx, ahead));
+        steps.push(Step::PutStack(top, NEW + at!(slot)));
+        steps.extend(now(other, ahead));
         steps.extend([
-            Step::Put(Rcx, NEW + at!(clock), Rdx),
-            Step::Ahead(Rcx, Rcx, FRAME.into()),
-            Step::Save(gs!(frame_top), Rcx),
+            Step::Put(top, NEW + at!(clock), other),
+            Step::Ahead(top, top, FRAME.into()),
+            Step::Save(gs!(frame_top), top),
         ]);
-        steps.extend(GIVE_BACK);
+        steps.extend(give_back(borrowed));
         steps
     }
 
     /// The same if the frame is held: then it is known which function calls.
     fn hold(&self) -> Vec<Step> {
         let place = COUNTERS + self.cost;
-        let mut steps = Vec::from([BORROW[1]]);
+        let mut steps = Vec::from([LEND[0]]);
         if let Function::Recurring(caller) = self.caller {
             steps.push(Step::SaveNumber(COUNTERS + caller, self.cost));
         }
-        steps.extend(now(Rdx, self.ahead));
+        steps.extend(now(Rax, self.ahead));
         // It is open from when its slot is there.
-        steps.extend([Step::Save(place + CLOCK, Rdx), Step::SaveStack(place + SLOT), GIVE_BACK[1]]);
+        steps.extend([Step::Save(place + CLOCK, Rax), Step::SaveStack(place + SLOT), TAKE_BACK[0]]);
         steps
     }
 }
@@ -109,28 +112,29 @@ impl Enter {
 impl Brief {
     /// What it does.
     pub fn steps(&self) -> Vec<Step> {
-        let cost = COUNTERS + self.cost;
-        let mut steps = match (self.returns, self.is_free) {
-            (true, _) => Vec::new(),
-            (false, true) => Vec::from([BORROW[0]]),
-            (false, false) => BORROW.to_vec(),
-        };
-        steps.extend(now(Rcx, self.ahead));
-        match (self.returns, self.is_free) {
-            (true, true) => steps.push(Step::AddTo(cost, Rcx)),
-            (false, true) => steps.push(Step::SubtractFrom(cost, Rcx)),
+        let &Brief { cost, ahead, is_free, returns } = self;
+        let cost = COUNTERS + cost;
+        let (mut steps, [time, sum]) = borrow(returns);
+        // Then one of them is enough.
+        let one = !returns && is_free;
+        if one {
+            steps.pop();
+        }
+        steps.extend(now(time, ahead));
+        match (returns, is_free) {
+            (true, true) => steps.push(Step::AddTo(cost, time)),
+            (false, true) => steps.push(Step::SubtractFrom(cost, time)),
             (true, false) => {
-                steps.extend([Step::Load(Rdx, cost), Step::Sum(Rdx, Rdx, Rcx, 0), Step::Save(cost, Rdx)])
+                steps.extend([Step::Load(sum, cost), Step::Sum(sum, sum, time, 0), Step::Save(cost, sum)])
             }
             (false, false) => steps.extend([
-                Step::Not(Rcx),
-                Step::Load(Rdx, cost),
-                Step::Sum(Rdx, Rdx, Rcx, 1),
-                Step::Save(cost, Rdx),
+                Step::Not(time),
+                Step::Load(sum, cost),
+                Step::Sum(sum, sum, time, 1),
+                Step::Save(cost, sum),
             ]),
         }
-        let rdx_is_free = !self.returns && self.is_free;
-        steps.extend(&GIVE_BACK[..if rdx_is_free { 1 } else { 2 }]);
+        steps.extend(&give_back(returns)[..if one { 1 } else { 2 }]);
         steps
     }
 }
@@ -138,18 +142,18 @@ impl Brief {
 impl Pass {
     /// What it does.
     pub fn steps(&self) -> Vec<Step> {
-        let mut steps = borrow(self.borrowed);
+        let (mut steps, [top, other]) = borrow(self.borrowed);
         steps.extend([
-            Step::Load(Rdx, gs!(frame_top)),
-            Step::LoadHalf(Rcx, COUNTERS + self.function),
-            Step::PutHalf(Rdx, at!(older), Rcx),
-            Step::PutNumber(Rdx, at!(function), self.function),
+            Step::Load(top, gs!(frame_top)),
+            Step::LoadHalf(other, COUNTERS + self.function),
+            Step::PutHalf(top, at!(older), other),
+            Step::PutNumber(top, at!(function), self.function),
             // The stub is not of the function: the return takes too much off where an older activation waits.
-            Step::LoadCounter(Rdx, Rcx),
-            Step::Ahead(Rdx, Rdx, self.instructions.into()),
-            Step::SaveCounter(Rcx, Rdx),
+            Step::LoadCounter(top, other),
+            Step::Ahead(top, top, self.instructions.into()),
+            Step::SaveCounter(other, top),
         ]);
-        steps.extend(GIVE_BACK);
+        steps.extend(give_back(self.borrowed));
         steps
     }
 }

@@ -1,7 +1,7 @@
 //! What is added at returns, and at jumps from one function to another.
 
 use super::held::{CLOCK, SLOT};
-use super::sequence::{Function, GIVE_BACK, at, borrow, length, now, unmatched};
+use super::sequence::{BORROW, Function, GIVE_BACK, at, length, now, room, unmatched};
 use super::step::{FRAME, Step};
 use crate::emit::Borrowed::{Rax, Rcx, Rdx};
 use crate::emit::{gs, spill_slot};
@@ -93,7 +93,7 @@ impl Leave {
 
     /// Up to where the call is known to be the latest: then `rdx` holds the address of its frame.
     fn check(&self) -> Vec<Step> {
-        let mut steps = borrow(true);
+        let mut steps = room();
         steps.push(Step::Load(Rdx, gs!(frame_top)));
         let discard = i32::from(self.discard);
         if self.is_free {
@@ -119,7 +119,7 @@ impl Leave {
     fn let_go(&self, place: u32) -> Vec<Step> {
         let (slot, clock) = (place + SLOT, place + CLOCK);
         let discard = i32::from(self.discard);
-        let mut steps = borrow(true);
+        let mut steps = room();
         if self.is_free {
             steps.extend([Step::Stack(Rcx, -8 - discard), Step::LeaveUnlessAt(slot, Rcx, self.unmatched)]);
             steps.extend(now(Rcx, self.ahead));
@@ -207,7 +207,10 @@ impl Leave {
 impl Tail {
     /// What it does.
     pub fn steps(&self) -> Vec<Step> {
-        let mut steps = borrow(self.borrowed);
+        let mut steps = room();
+        if !self.borrowed {
+            steps.extend(BORROW);
+        }
         steps.extend([Step::Save(spill_slot(RAX_SLOT), Rax), Step::Load(Rdx, gs!(frame_top))]);
         // What the activation cost so far is charged as the present function's.
         steps.extend(now(Rcx, self.ahead));

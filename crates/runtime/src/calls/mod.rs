@@ -21,6 +21,7 @@ mod frames;
 mod functions;
 mod held;
 pub mod leave;
+mod memory;
 mod placed;
 mod recursion;
 mod relink;

@@ -5,18 +5,25 @@
 use super::enter::{Brief, Enter, Pass};
 use super::leave::{Leave, Tail};
 use super::step::{Next, Step};
-use crate::emit::Borrowed::{self, Rcx, Rdx};
+use crate::emit::Borrowed::{self, R11, Rax, Rcx, Rdx};
 use crate::emit::{Code, gs, spill_slot};
-use crate::indirect::{RCX_SLOT, RDX_SLOT};
+use crate::indirect::{R11_SLOT, RAX_SLOT, RCX_SLOT, RDX_SLOT};
 use alloc::vec::Vec;
 use timewise_abi::thread::{Registers, ThreadArea};
 
-/// Borrows `rcx` and `rdx`.
+/// Borrows `rcx` and `rdx`, as an indirect branch does.
 pub const BORROW: [Step; 2] = [Step::Save(spill_slot(RCX_SLOT), Rcx), Step::Save(spill_slot(RDX_SLOT), Rdx)];
 
 /// Gives them back.
 pub const GIVE_BACK: [Step; 2] =
     [Step::Load(Rcx, spill_slot(RCX_SLOT)), Step::Load(Rdx, spill_slot(RDX_SLOT))];
+
+/// Borrows `rax` and `r11`, which a function that is called seldom waits for: what went through memory comes late.
+pub const LEND: [Step; 2] = [Step::Save(spill_slot(RAX_SLOT), Rax), Step::Save(spill_slot(R11_SLOT), R11)];
+
+/// Gives them back.
+pub const TAKE_BACK: [Step; 2] =
+    [Step::Load(Rax, spill_slot(RAX_SLOT)), Step::Load(R11, spill_slot(R11_SLOT))];
 
 /// Position in a frame of one of its fields.
 macro_rules! at {
@@ -148,14 +155,24 @@ pub fn length(steps: &[Step]) -> u8 {
     code.bytes.len() as u8
 }
 
-/// Borrows them unless that is done; with room for what follows in any sequence.
-pub fn borrow(borrowed: bool) -> Vec<Step> {
-    const MOST: usize = 32;
-    let mut steps = Vec::with_capacity(MOST);
-    if !borrowed {
-        steps.extend(BORROW);
+/// No steps yet, with room for those of any sequence.
+pub fn room() -> Vec<Step> {
+    Vec::with_capacity(32)
+}
+
+/// Two registers that are borrowed, and the steps by which they are unless `rcx` and `rdx` are already.
+pub fn borrow(borrowed: bool) -> (Vec<Step>, [Borrowed; 2]) {
+    let mut steps = room();
+    if borrowed {
+        return (steps, [Rcx, Rdx]);
     }
-    steps
+    steps.extend(LEND);
+    (steps, [Rax, R11])
+}
+
+/// Gives back what [`borrow`] borrows.
+pub fn give_back(borrowed: bool) -> [Step; 2] {
+    if borrowed { GIVE_BACK } else { TAKE_BACK }
 }
 
 /// The instructions that the thread has executed, in a register.

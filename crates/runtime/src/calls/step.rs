@@ -1,6 +1,7 @@
 //! Instructions that are added around calls and returns. Each is known both as machine code and by what it
 //! does, so that it can be carried out for a thread that a signal interrupted before it.
 
+use super::memory::Memory;
 use crate::emit::{Borrowed, Code, gs};
 use timewise_abi::thread::{COUNTERS, Frame, Registers, ThreadArea};
 
@@ -98,122 +99,82 @@ pub enum Next {
 impl Step {
     /// Writes the instruction.
     pub fn emit(self, code: &mut Code) {
-        let indexed = |register: Borrowed, base: Borrowed| 0x80 | (register as u8) << 3 | base as u8;
-        let near = |register: Borrowed, base: Borrowed| 0x40 | (register as u8) << 3 | base as u8;
-        let absolute = |register: Borrowed| 0x04 | (register as u8) << 3;
-        let scaled = |register: Borrowed| 0x84 | (register as u8) << 3;
+        const LOAD: u8 = 0x8b;
+        const STORE: u8 = 0x89;
+        const STORE_NUMBER: u8 = 0xc7;
+        const ADDRESS: u8 = 0x8d;
+        const ADD_TO: u8 = 0x01;
+        const SUBTRACT_FROM: u8 = 0x29;
+        const SUBTRACT: u8 = 0x2b;
+        const COMPARE: u8 = 0x39;
+        /// `jne`.
+        const UNEQUAL: u8 = 0x05;
+        /// The number of `rsp`.
+        const STACK: u8 = 4;
+        let mut word = |opcode, register: Borrowed, place| code.word(opcode, register as u8, place);
         match self {
-            Step::Save(offset, register) => code.store(offset, register),
-            Step::Load(register, offset) => code.load(register, offset),
-            Step::SaveHalf(offset, register) => {
-                code.raw(&[0x65, 0x89, absolute(register), 0x25]);
-                code.raw32(offset);
+            Step::Save(offset, register) => word(STORE, register, Memory::thread(offset)),
+            Step::Load(register, offset) => word(LOAD, register, Memory::thread(offset)),
+            Step::Follow(register, base, distance) => word(LOAD, register, Memory::at(base, distance)),
+            Step::Put(base, distance, register) => word(STORE, register, Memory::at(base, distance)),
+            Step::LoadCounter(register, counter) => word(LOAD, register, Memory::counter(counter)),
+            Step::SaveCounter(counter, register) => word(STORE, register, Memory::counter(counter)),
+            Step::Ahead(register, base, distance) => word(ADDRESS, register, Memory::at(base, distance)),
+            Step::Sum(register, base, index, distance) => {
+                word(ADDRESS, register, Memory::sum(base as u8, index, distance));
+            }
+            Step::Stack(register, distance) => word(ADDRESS, register, Memory::stack(distance)),
+            Step::StackSum(register, index, distance) => {
+                word(ADDRESS, register, Memory::sum(STACK, index, distance));
+            }
+            Step::Subtract(register, base, distance) => word(SUBTRACT, register, Memory::at(base, distance)),
+            Step::Less(register, offset) => word(SUBTRACT, register, Memory::thread(offset)),
+            Step::AddTo(offset, register) => word(ADD_TO, register, Memory::thread(offset)),
+            Step::SubtractFrom(offset, register) => word(SUBTRACT_FROM, register, Memory::thread(offset)),
+            Step::AddToCounter(counter, register) => word(ADD_TO, register, Memory::counter(counter)),
+            Step::SubtractFromCounter(counter, register) => {
+                word(SUBTRACT_FROM, register, Memory::counter(counter));
+            }
+            Step::SaveStack(offset) => code.word(STORE, STACK, Memory::thread(offset)),
+            Step::PutStack(base, distance) => code.word(STORE, STACK, Memory::at(base, distance)),
+            Step::SaveHalf(offset, register) => code.half(STORE, register as u8, Memory::thread(offset)),
+            Step::LoadHalf(register, offset) => code.half(LOAD, register as u8, Memory::thread(offset)),
+            Step::FollowHalf(register, base, distance) => {
+                code.half(LOAD, register as u8, Memory::at(base, distance));
+            }
+            Step::PutHalf(base, distance, register) => {
+                code.half(STORE, register as u8, Memory::at(base, distance));
+            }
+            Step::SaveCounterHalf(counter, register) => {
+                code.half(STORE, register as u8, Memory::counter(counter));
             }
             Step::SaveNumber(offset, number) => {
-                code.raw(&[0x65, 0xc7, absolute(Borrowed::Rax), 0x25]);
-                code.raw32(offset);
+                code.half(STORE_NUMBER, 0, Memory::thread(offset));
                 code.raw32(number);
             }
-            Step::SaveStack(offset) => {
-                code.raw(&[0x65, 0x48, 0x89, absolute(Borrowed::Rax) | 0x20, 0x25]); // register 4 is `rsp`
-                code.raw32(offset);
-            }
-            Step::SaveZero(offset) => code.store_number(offset, 0),
-            Step::LoadHalf(register, offset) => {
-                code.raw(&[0x65, 0x8b, absolute(register), 0x25]);
-                code.raw32(offset);
-            }
-            Step::Follow(register, base, distance) => {
-                code.raw(&[0x48, 0x8b, near(register, base), distance]);
-            }
-            Step::FollowHalf(register, base, distance) => code.raw(&[0x8b, near(register, base), distance]),
-            Step::Put(base, distance, register) => code.raw(&[0x48, 0x89, near(register, base), distance]),
-            Step::PutHalf(base, distance, register) => code.raw(&[0x89, near(register, base), distance]),
             Step::PutNumber(base, distance, number) => {
-                code.raw(&[0xc7, near(Borrowed::Rax, base), distance]);
+                code.half(STORE_NUMBER, 0, Memory::at(base, distance));
+                code.raw32(number);
+            }
+            Step::SaveCounterNumber(counter, number) => {
+                code.half(STORE_NUMBER, 0, Memory::counter(counter));
                 code.raw32(number);
             }
             Step::PutWord(base, distance, number) => {
-                code.raw(&[0x48, 0xc7, near(Borrowed::Rax, base), distance]);
+                code.word(STORE_NUMBER, 0, Memory::at(base, distance));
                 code.raw32(number);
             }
-            Step::PutStack(base, distance) => {
-                code.raw(&[0x48, 0x89, near(Borrowed::Rax, base) | 0x20, distance]); // register 4 is `rsp`
-            }
-            Step::LoadCounter(register, counter) => {
-                code.raw(&[0x65, 0x48, 0x8b, indexed(register, counter)]);
-                code.raw32(COUNTERS);
-            }
-            Step::SaveCounter(counter, register) => {
-                code.raw(&[0x65, 0x48, 0x89, indexed(register, counter)]);
-                code.raw32(COUNTERS);
-            }
-            Step::SaveCounterHalf(counter, register) => {
-                code.raw(&[0x65, 0x89, indexed(register, counter)]);
-                code.raw32(COUNTERS);
-            }
-            Step::SaveCounterNumber(counter, number) => {
-                code.raw(&[0x65, 0xc7, indexed(Borrowed::Rax, counter)]);
-                code.raw32(COUNTERS);
-                code.raw32(number);
-            }
+            Step::SaveZero(offset) => code.store_number(offset, 0),
             Step::Not(register) => code.raw(&[0x48, 0xf7, 0xd0 | register as u8]),
-            Step::Ahead(register, base, distance) => match i8::try_from(distance) {
-                Ok(distance) => code.raw(&[0x48, 0x8d, near(register, base), distance as u8]),
-                Err(_) => {
-                    code.raw(&[0x48, 0x8d, indexed(register, base)]);
-                    code.raw32(distance as u32);
-                }
-            },
-            Step::Sum(register, base, index, distance) => {
-                code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | base as u8]);
-                code.raw32(distance as u32);
-            }
-            Step::Stack(register, distance) => {
-                code.raw(&[0x48, 0x8d, scaled(register), 0x24]);
-                code.raw32(distance as u32);
-            }
-            Step::StackSum(register, index, distance) => {
-                code.raw(&[0x48, 0x8d, scaled(register), (index as u8) << 3 | 0x04]);
-                code.raw32(distance as u32);
-            }
-            Step::Subtract(register, base, distance) => {
-                code.raw(&[0x48, 0x2b, near(register, base), distance]);
-            }
-            Step::Less(register, offset) => {
-                code.raw(&[0x65, 0x48, 0x2b, absolute(register), 0x25]);
-                code.raw32(offset);
-            }
-            Step::AddTo(offset, register) => {
-                code.raw(&[0x65, 0x48, 0x01, absolute(register), 0x25]);
-                code.raw32(offset);
-            }
-            Step::SubtractFrom(offset, register) => {
-                code.raw(&[0x65, 0x48, 0x29, absolute(register), 0x25]);
-                code.raw32(offset);
-            }
-            Step::AddToCounter(counter, register) => {
-                code.raw(&[0x65, 0x48, 0x01, indexed(register, counter)]);
-                code.raw32(COUNTERS);
-            }
-            Step::SubtractFromCounter(counter, register) => {
-                code.raw(&[0x65, 0x48, 0x29, indexed(register, counter)]);
-                code.raw32(COUNTERS);
-            }
-            Step::Pop => {
-                code.raw(&[0x65, 0x48, 0x83, 0x2c, 0x25]);
-                code.raw32(gs!(frame_top));
-                code.raw(&[FRAME]);
-            }
+            Step::Pop => code.add_number(gs!(frame_top), -i32::from(FRAME)),
             Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
             Step::LeaveUnlessEqual(base, distance, register, address) => {
-                code.raw(&[0x48, 0x39, near(register, base), distance]);
-                code.branch_to(0x05, address);
+                word(COMPARE, register, Memory::at(base, distance));
+                code.branch_to(UNEQUAL, address);
             }
             Step::LeaveUnlessAt(offset, register, address) => {
-                code.raw(&[0x65, 0x48, 0x39, absolute(register), 0x25]);
-                code.raw32(offset);
-                code.branch_to(0x05, address);
+                word(COMPARE, register, Memory::thread(offset));
+                code.branch_to(UNEQUAL, address);
             }
             Step::Leave(exit) => code.leave(exit),
         }
@@ -350,5 +311,6 @@ fn held(registers: &mut Registers, register: Borrowed) -> &mut u64 {
         Borrowed::Rax => &mut registers.rax,
         Borrowed::Rcx => &mut registers.rcx,
         Borrowed::Rdx => &mut registers.rdx,
+        Borrowed::R11 => &mut registers.r8_to_r15[3],
     }
 }

@@ -16,6 +16,8 @@ pub enum Form {
     Counter(u32),
     /// The clock moves, likewise.
     Step(i32),
+    /// Both, with `rcx` borrowed once.
+    Both(u32, i32),
     /// The thread's budget grows, likewise.
     Grant(i32),
     /// What is recorded around an instruction.
@@ -49,7 +51,7 @@ pub enum Form {
 }
 
 /// Bytes that [`parse`] may look at.
-pub const LONGEST: usize = 44;
+pub const LONGEST: usize = 48;
 
 /// Where the clock stands.
 const CLOCK: u32 = gs!(clock);
@@ -57,10 +59,18 @@ const CLOCK: u32 = gs!(clock);
 /// Where the budget stands.
 const BUDGET: u32 = gs!(budget);
 
-/// Bytes of a counter that borrows `rcx`.
+/// Bytes of a counter that borrows `rcx`, or of a short step of the clock.
 const BORROWING: usize = 40;
-/// Bytes of a step of the clock that borrows `rcx`.
+/// Bytes of a long step of the clock that borrows `rcx`.
 const LONG_STEP: usize = 43;
+/// Bytes of a counter and a short step of the clock that borrow `rcx`.
+const BOTH: usize = 62;
+/// Bytes of a counter and a long step of the clock that borrow `rcx`.
+const LONG_BOTH: usize = 65;
+/// From how many bytes on a counter that borrows `rcx` is counted.
+pub const COUNTED: usize = 31;
+/// Bytes of an instruction that keeps `rcx` or gives it back.
+const SPILL: usize = 9;
 
 /// The form at the start of `bytes` and its length; none if it is no added code.
 pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
@@ -71,13 +81,33 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
         [0x66, 0x90, ..] => (Form::Nop, 2),
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
         [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
-        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == CLOCK => (Form::Step(number(9)? as i32), 13),
-        [0x65, 0x48, 0x81, 0x04, 0x25, ..] if number(5)? == BUDGET => (Form::Grant(number(9)? as i32), 13),
-        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => match number(14)? {
-            CLOCK => (Form::Step(number(21)? as i32), LONG_STEP),
-            BUDGET => (Form::Grant(number(21)? as i32), LONG_STEP),
-            _ => (Form::Counter(counter(14)?), BORROWING),
-        },
+        [0x65, 0x48, opcode @ (0x81 | 0x83), 0x04, 0x25, ..] if [CLOCK, BUDGET].contains(&number(5)?) => {
+            let (added, length) = match opcode {
+                0x83 => (i32::from(*bytes.get(9)? as i8), 10),
+                _ => (number(9)? as i32, 13),
+            };
+            (if number(5)? == CLOCK { Form::Step(added) } else { Form::Grant(added) }, length)
+        }
+        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
+            let step = |at: usize| {
+                let is_short = *bytes.get(at)? == 0x49;
+                Some((
+                    if is_short { i32::from(*bytes.get(at + 1)? as i8) } else { number(at + 1)? as i32 },
+                    is_short,
+                ))
+            };
+            let (added, is_short) = step(20)?;
+            let length = if is_short { BORROWING } else { LONG_STEP };
+            match number(14)? {
+                CLOCK => (Form::Step(added), length),
+                BUDGET => (Form::Grant(added), length),
+                _ if number(36)? == CLOCK => {
+                    let (step, is_short) = step(42)?;
+                    (Form::Both(counter(14)?, step), if is_short { BOTH } else { LONG_BOTH })
+                }
+                _ => (Form::Counter(counter(14)?), length),
+            }
+        }
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
         [0x65, 0x48, 0x89, 0x14, 0x25, ..] if number(5)? == spill_slot(RDX_SLOT) => (Form::SpillRdx, 9),
         [0x65, 0x48, opcode @ (0x89 | 0x8b), register, 0x25, ..]
@@ -110,11 +140,10 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
 pub fn inside(length: usize, into: usize) -> (bool, bool) {
     debug_assert!(into < length);
     let stored = match length {
-        BORROWING => 31,
-        LONG_STEP => 34,
+        BORROWING | LONG_STEP | BOTH | LONG_BOTH => length - SPILL,
         _ => length,
     };
-    (into >= stored, into >= 9)
+    (into >= stored, into >= SPILL)
 }
 
 /// Where in the stub of an indirect branch's target, whose code starts with `bytes`, the target is known; if
@@ -161,7 +190,10 @@ mod tests {
         code.count(7, FlagSet::NONE);
         code.count(8, FlagSet::ALL);
         code.toll(Toll { counter: 9, step: -3 }, FlagSet::NONE);
+        code.toll(Toll { counter: timewise_abi::NONE, step: -129 }, FlagSet::NONE);
         code.toll(Toll { counter: 10, step: 70_000 }, FlagSet::ALL);
+        code.toll(Toll { counter: timewise_abi::NONE, step: -128 }, FlagSet::ALL);
+        code.toll(Toll { counter: 11, step: -1 }, FlagSet::ALL);
         code.store_number(gs!(exit), 77);
         code.jump_through(vector::EXIT);
         code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
@@ -172,14 +204,16 @@ mod tests {
         code.jump_far(0x7000_0000_0000);
         let forms = forms(&code);
         assert_eq!(
-            forms[..12],
+            forms[..14],
             [
                 Form::Counter(7),
                 Form::Counter(8),
                 Form::Counter(9),
                 Form::Step(-3),
-                Form::Counter(10),
-                Form::Step(70_000),
+                Form::Step(-129),
+                Form::Both(10, 70_000),
+                Form::Step(-128),
+                Form::Both(11, -1),
                 Form::StoreExit(77),
                 Form::Leave,
                 Form::SpillRcx,
@@ -188,8 +222,8 @@ mod tests {
                 Form::GiveBack(2),
             ]
         );
-        assert!(matches!(forms[12], Form::Jump(distance) if distance < 0));
-        assert_eq!(forms[13], Form::JumpFar(0x7000_0000_0000));
+        assert!(matches!(forms[14], Form::Jump(distance) if distance < 0));
+        assert_eq!(forms[15], Form::JumpFar(0x7000_0000_0000));
     }
 
     #[test]
@@ -210,6 +244,10 @@ mod tests {
         assert_eq!(inside(BORROWING, 31), (true, true));
         assert_eq!(inside(LONG_STEP, 33), (false, true));
         assert_eq!(inside(LONG_STEP, 34), (true, true));
+        assert_eq!(inside(BOTH, COUNTED), (false, true));
+        assert_eq!(inside(BOTH, 53), (true, true));
+        assert_eq!(inside(LONG_BOTH, 55), (false, true));
+        assert_eq!(inside(LONG_BOTH, 56), (true, true));
     }
 
     #[test]

@@ -163,7 +163,9 @@ impl Recovery<'_> {
         let mut lent = None;
         while let Some((form, length)) = self.form(at).filter(|&(_, length)| at + length as u64 <= next) {
             match form {
-                Form::Counter(_) | Form::Step(_) if at + length as u64 > self.registers.rip => {
+                Form::Counter(_) | Form::Step(_) | Form::Both(..)
+                    if at + length as u64 > self.registers.rip =>
+                {
                     self.finish(form, at, length);
                 }
                 Form::GiveBack(register) if at == self.registers.rip => {
@@ -317,7 +319,7 @@ impl Recovery<'_> {
                 continue;
             }
             self.registers.rip = match form {
-                Form::Counter(_) | Form::Step(_) | Form::Grant(_) => {
+                Form::Counter(_) | Form::Step(_) | Form::Both(..) | Form::Grant(_) => {
                     self.finish(form, at, length);
                     return None;
                 }
@@ -379,12 +381,21 @@ impl Recovery<'_> {
 
     /// Brings a counter or step to its end.
     fn finish(&mut self, form: Form, at: u64, length: usize) {
-        let (done, borrowed) = added::inside(length, (self.registers.rip - at) as usize);
+        let into = (self.registers.rip - at) as usize;
+        let (done, borrowed) = added::inside(length, into);
+        let advance =
+            |area: &mut ThreadArea, step: i32| area.clock = area.clock.wrapping_add_signed(i64::from(step));
         match form {
             _ if done => {}
             Form::Counter(counter) => self.count(counter),
             Form::Grant(instructions) => self.area.budget += i64::from(instructions),
-            Form::Step(step) => self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step)),
+            Form::Step(step) => advance(self.area, step),
+            Form::Both(counter, step) => {
+                if into < added::COUNTED {
+                    self.count(counter);
+                }
+                advance(self.area, step);
+            }
             _ => {}
         }
         if borrowed {
