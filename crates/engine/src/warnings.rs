@@ -51,7 +51,7 @@ pub fn of(
              there are {rows} rows"
         ));
     }
-    for path in &converter.modules.unreadable {
+    for path in &converter.modules.gone {
         let path = String::from_utf8_lossy(path);
         warnings
             .push(format!("{path} was gone when its headers were read: its offsets are those of the file"));

@@ -71,7 +71,7 @@ impl Image {
             [0x7f, b'E', b'L', b'F', ..] => return Err(damaged("its class is unknown".into())),
             [b'#', b'!', ..] => return Err(foreign("a script")),
             [] => return Err(foreign("an empty file")),
-            _ => return Err(foreign("something else")),
+            _ => return Err(foreign("of another kind")),
         }
         let header = FileHeader64::<Endianness>::parse(data).map_err(|error| damaged(error.to_string()))?;
         let endian = header.endian().map_err(|error| damaged(error.to_string()))?;

@@ -36,7 +36,7 @@ fn each_error_says_what_to_do() {
         message.replace(directory.path().to_str().unwrap(), "")
     };
     assert_eq!(message("script"), "'/script' is a script, not a 64-bit x86 ELF file");
-    assert_eq!(message("text"), "'/text' is something else, not a 64-bit x86 ELF file");
+    assert_eq!(message("text"), "'/text' is of another kind, not a 64-bit x86 ELF file");
     assert_eq!(message("empty"), "'/empty' is an empty file, not a 64-bit x86 ELF file");
     assert_eq!(message("small"), "'/small' is a 32-bit program, not a 64-bit x86 ELF file");
     assert_eq!(message("arm"), "'/arm' is for another processor, not a 64-bit x86 ELF file");

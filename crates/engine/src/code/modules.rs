@@ -25,8 +25,8 @@ pub struct Mapped {
 pub struct Modules {
     known: modules::Modules,
     files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
-    /// Paths of files that were gone or other ones by the time that they were looked at.
-    pub unreadable: Vec<Vec<u8>>,
+    /// Paths of files that were gone by the time that they were looked at.
+    pub gone: Vec<Vec<u8>>,
 }
 
 impl Modules {
@@ -61,12 +61,17 @@ impl Modules {
 
     fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
         let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
-        let (known, unreadable) = (&mut self.known, &mut self.unreadable);
+        let (known, gone) = (&mut self.known, &mut self.gone);
         let (id, headers) = self.files.entry(key).or_insert_with(|| {
-            let headers = read(mapped).unwrap_or_else(|| {
-                unreadable.push(mapped.path.clone());
-                Headers::default()
-            });
+            let path = Path::new(OsStr::from_bytes(&mapped.path));
+            let headers = if is_gone(path, mapped) {
+                gone.push(mapped.path.clone());
+                None
+            } else {
+                // Run-time systems map images of memory that are no ELF files.
+                Headers::of_file(path)
+            };
+            let headers = headers.unwrap_or_default();
             let build_id = headers.build_id.clone();
             (known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id }), headers)
         });
@@ -95,13 +100,11 @@ impl Modules {
     }
 }
 
-/// The headers of the file that was mapped, if it still stands at its path. Overlay file systems show two
-/// numbers for one file, so only a file that is gone from its path is known to be another one.
-fn read(mapped: &Mapped) -> Option<Headers> {
-    let path = Path::new(OsStr::from_bytes(&mapped.path));
+/// Whether the file that was mapped does not stand at its path any more. Overlay file systems show two numbers for one
+/// file, so only one that is gone from its path is known to be another one.
+fn is_gone(path: &Path, mapped: &Mapped) -> bool {
     let deleted = mapped.path.ends_with(b" (deleted)");
-    let exact = path.metadata().is_ok_and(|m| m.ino() == mapped.record.inode);
-    if deleted && !exact { None } else { Headers::of_file(path) }
+    path.metadata().map_or(true, |found| deleted && found.ino() != mapped.record.inode)
 }
 
 #[cfg(test)]
@@ -129,6 +132,8 @@ mod tests {
         assert_eq!(found(&space, 0x5000_0010), Some((ModuleId(0), Offset(0x10))));
         assert_eq!(modules.kind(ModuleId(0)), ModuleKind::File);
         modules.apply(&mut space, 1, &mapped(0x6000_0000, 0x6000_1000, "/gone (deleted)", 1));
-        assert_eq!(modules.unreadable, [b"/gone (deleted)"]);
+        modules.apply(&mut space, 1, &mapped(0x7000_0000, 0x7000_1000, "/proc/self/cmdline", 1));
+        assert_eq!(found(&space, 0x7000_0010).map(|(_, offset)| offset), Some(Offset(0x10)));
+        assert_eq!(modules.gone, [b"/gone (deleted)"], "what is no ELF file is not gone");
     }
 }
