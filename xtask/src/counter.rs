@@ -18,6 +18,14 @@ impl Counter {
         Ok(Counter { program: build_example(root, "executions")? })
     }
 
+    /// Builds the one that counts paths as well, in a second run, whose output it shows.
+    ///
+    /// # Errors
+    /// If it does not build.
+    pub fn of_paths(root: &Path) -> Result<Counter> {
+        Ok(Counter { program: build_example_of(root, "timewise-paths", "inside")? })
+    }
+
     /// What to put before a program so that its counts go to `file`.
     pub fn prefix(&self, file: &Path) -> Vec<String> {
         self.prefix_with(&[], file)

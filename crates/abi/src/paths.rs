@@ -115,21 +115,39 @@ pub struct Site {
     pub reserved: u32,
 }
 
-/// A call that has not returned, and whose function's register is kept. The first of a thread stands for none.
+/// A call that has not returned, and whose function's register is kept. The first of a thread stands for none. A handler
+/// is two: the second says where the thread goes on behind it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Address of the return address on the program's stack; for a handler, of what it returns to.
+    /// Address of the return address on the program's stack; for a handler, of what it returns to, and in the second of
+    /// it the address at which the thread goes on.
     pub slot: u64,
-    /// The register.
+    /// The register; in the second of a handler the block behind which the thread was, if it was behind one.
     pub register: i32,
-    /// The [`Site`]; for a handler [`HANDLER`].
+    /// The [`Site`]; for a handler [`HANDLER`], in its second [`BEHIND`].
     pub site: u32,
 }
 
 /// In [`Waiting::site`]: a handler, of which the rest is the number of the [`Record`] that says how the function is
 /// left that it interrupted, plus 1, or 0 if there is none.
 pub const HANDLER: u32 = 1 << 31;
+
+/// In [`Waiting::site`]: what follows on a handler, of which the rest is the kind of edge that the thread was about to
+/// take, or 0 if it was in the middle of a block.
+pub const BEHIND: u32 = 1 << 30;
+
+impl Waiting {
+    /// Whether it is the first of a handler.
+    pub fn is_handler(&self) -> bool {
+        self.site & (HANDLER | BEHIND) == HANDLER
+    }
+
+    /// Whether it is the second of a handler.
+    pub fn is_second(&self) -> bool {
+        self.site & (HANDLER | BEHIND) == HANDLER | BEHIND
+    }
+}
 
 /// A table of counters that are found by hashing.
 pub mod table {

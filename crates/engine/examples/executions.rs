@@ -7,10 +7,12 @@
 //! link-time address, code bytes, executions and the path of the module, separated by tabs; address and code
 //! are hexadecimal. Code that was written at run time has its version, if that is not 0, after its module's
 //! name. The profile goes to FILE.tw.
+
+mod listing;
+
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
-use timewise_profile::{Exit, Profile};
+use timewise_profile::Exit;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -42,38 +44,6 @@ fn run(
     let mut launch = timewise_target::launch::Launch::new(program);
     launch.arguments = arguments;
     let counted = timewise_engine::count(launch, options)?;
-    let mut saved = file.clone();
-    saved.push(".tw");
-    counted.profile.save(saved.as_ref())?;
-    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-    writeln!(out, "imbalance {}", counted.imbalance)?;
-    for warning in counted.profile.runs.iter().flat_map(|run| &run.warnings) {
-        writeln!(out, "warning: {warning}")?;
-    }
-    write(&counted.profile, &mut out)?;
-    out.flush()?;
-    if let Some(failure) = counted.failure {
-        return Err(format!("counts are incomplete: {failure:?}").into());
-    }
+    listing::save(&counted, file)?;
     Ok(counted.profile.runs[0].exit)
-}
-
-fn write(profile: &Profile, out: &mut impl Write) -> std::io::Result<()> {
-    for count in &profile.block_counts {
-        let block = &profile.blocks[count.block.index()];
-        let pid = profile.processes[count.process.index()].pid;
-        let path = String::from_utf8_lossy(&profile.modules[block.place.module.index()].path);
-        let version = match block.place.version.0 {
-            0 => String::new(),
-            version => format!(" {version}"),
-        };
-        for step in timewise_isa::walk(&block.code, block.place.offset.0) {
-            let start = (step.offset - block.place.offset.0) as usize;
-            let code = &block.code[start..start + usize::from(step.length)];
-            let code: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
-            let (offset, executions) = (step.offset, count.executions);
-            writeln!(out, "{pid}\t{offset:x}\t{code}\t{executions}\t{path}{version}")?;
-        }
-    }
-    Ok(())
 }

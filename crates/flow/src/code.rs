@@ -101,6 +101,8 @@ pub struct Code {
     pub has_call_costs: bool,
     by_place: Vec<BlockId>,
     by_end: NumberMap<Place, BlockId>,
+    /// Bytes of the longest block.
+    longest: u64,
 }
 
 /// So many blocks are worth a thread.
@@ -154,6 +156,7 @@ impl Code {
                 length: length as u32,
             });
             code.by_end.insert(Place { offset: end, ..block.place }, id);
+            code.longest = code.longest.max(block.code.len() as u64);
         }
         code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
         code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
@@ -190,11 +193,17 @@ impl Code {
         (same_code && place.offset < block.end).then_some(id)
     }
 
-    /// The instruction that begins exactly at `place`.
+    /// The instruction that begins exactly at `place`, of whichever block if several overlap.
     pub fn instruction_at(&self, place: Place) -> Option<InstructionId> {
-        let block = &self.blocks[self.block_at(place)?.index()];
+        let after = self.by_place.partition_point(|id| self.blocks[id.index()].place <= place);
+        let code = (place.module, place.version);
+        let before = self.by_place[..after].iter().rev().map(|id| &self.blocks[id.index()]);
+        let near = before.take_while(|block| {
+            let reach = block.place.offset.0.saturating_add(self.longest);
+            (block.place.module, block.place.version) == code && place.offset.0 < reach
+        });
         let begins = |id: &InstructionId| self.instructions[id.index()].step.offset == place.offset.0;
-        block.instructions().find(begins)
+        near.filter(|block| place.offset < block.end).find_map(|block| block.instructions().find(begins))
     }
 
     /// The block that ends right before `place`, if its last instruction is a call: `place` is then

@@ -9,7 +9,7 @@
 mod functions;
 mod repeated;
 
-use repeated::{Repeated, rewind, status};
+use repeated::{Repeated, rewind};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::process::{Command, ExitCode, Stdio};
@@ -19,6 +19,7 @@ use timewise_engine::{Counted, Options};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
 use timewise_paths::{Instruments, Limits, Method, Program};
+use timewise_profile::Exit;
 
 type Fault = Box<dyn std::error::Error>;
 
@@ -30,16 +31,10 @@ fn main() -> ExitCode {
         return ExitCode::from(125);
     };
     let rounds = rounds.to_string_lossy().parse().unwrap_or(1);
-    match run(&file, rounds, program, arguments.collect()) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("cost: {error}");
-            ExitCode::from(125)
-        }
-    }
+    repeated::end("cost", run(&file, rounds, program, arguments.collect()))
 }
 
-fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>) -> Result<u8, Fault> {
+fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>) -> Result<Exit, Fault> {
     let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
     let mut first = timewise_engine::count(repeated.launch(), &options)?;
@@ -82,7 +77,7 @@ fn run(file: &OsString, rounds: u32, program: OsString, arguments: Vec<OsString>
         }
     }
     std::fs::write(file, out)?;
-    Ok(status(first.profile.runs[0].exit))
+    Ok(first.profile.runs[0].exit)
 }
 
 /// CPU time of all programs that have ended, seconds.

@@ -8,7 +8,7 @@
 mod functions;
 mod repeated;
 
-use repeated::{Repeated, status};
+use repeated::Repeated;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ use timewise_paths::accuracy::{Accuracy, compare};
 use timewise_paths::{
     Cfg, Executed, Feed, Instruments, Limits, Method, Path, PathProfile, Program, Store, Walker,
 };
-use timewise_profile::{Module, ModuleId, Place};
+use timewise_profile::{Exit, Module, ModuleId, Place};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -29,20 +29,14 @@ fn main() -> ExitCode {
         eprintln!("usage: paths FILE PROGRAM ARGUMENTS…");
         return ExitCode::from(125);
     };
-    match run(&file, program, arguments.collect()) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("paths: {error}");
-            ExitCode::from(125)
-        }
-    }
+    repeated::end("paths", run(&file, program, arguments.collect()))
 }
 
 fn run(
     file: &OsString,
     program: OsString,
     arguments: Vec<OsString>,
-) -> Result<u8, Box<dyn std::error::Error>> {
+) -> Result<Exit, Box<dyn std::error::Error>> {
     let repeated = Repeated { program, arguments };
     let options = Options { calls: false, ..Options::default() };
     let first = timewise_engine::count(repeated.launch(), &options)?;
@@ -76,7 +70,7 @@ fn run(
         tell_inside(&mut out, name, &graphs, &walker, (&instruments, &counted, &executions))?;
     }
     std::fs::write(file, out)?;
-    Ok(status(first.profile.runs[0].exit))
+    Ok(first.profile.runs[0].exit)
 }
 
 /// What counters in the program found out in a run of their own, compared with what the same plan finds out along the

@@ -102,7 +102,8 @@ fn mark(analysis: &Analysis, place: Place, chunk: &Chunk, number: u32) -> Box<[M
         let from = at;
         at += usize::from(length);
         let here = Place { offset: Offset(place.offset.0.wrapping_add(from as u64)), ..place };
-        let Some(id) = analysis.code.block_at(here) else { return NOWHERE };
+        let Some(instruction) = analysis.code.instruction_at(here) else { return NOWHERE };
+        let id = analysis.code.instructions[instruction.index()].block;
         let block = &analysis.code.blocks[id.index()];
         // Code that was written at run time may be other code than the edge profile has there.
         let before = (here.offset.0 - block.place.offset.0) as usize;

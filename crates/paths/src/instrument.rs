@@ -6,13 +6,13 @@ use crate::program::Program;
 use crate::tally::Tally;
 use crate::targeted::Method;
 use crate::transition::Transition;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use timewise_engine::paths::{
     self, BIAS, Instrumentation, NONE, POISON, PathCounts, Planned, Site, kind, op, table,
 };
 use timewise_flow::RoutineId;
 use timewise_isa::Control;
-use timewise_profile::{BlockId, EdgeKind, ModuleKind, Profile};
+use timewise_profile::{BlockId, EdgeKind, ModuleKind, Place, Profile};
 
 /// What registers can hold, with what is added to them, beside [`BIAS`].
 const MOST: i64 = BIAS as i64;
@@ -32,7 +32,7 @@ pub struct Instrumented {
 /// All routines of a program, as the engine is to instrument them.
 #[derive(Clone, Debug)]
 pub struct Instruments {
-    /// By routine; none of code that is in no file, or not the file's.
+    /// By routine; none of code that is in no file, or not the file's, or whose blocks overlap.
     pub routines: Vec<Option<Instrumented>>,
     /// What the engine is to do.
     pub instrumentation: Instrumentation,
@@ -41,11 +41,15 @@ pub struct Instruments {
 impl Instruments {
     /// For all routines of a program, whose edges were counted in `profile`.
     pub fn new(program: &Program, profile: &Profile, method: Method, limits: Limits) -> Instruments {
-        let mut building = Building { program, made: Instrumentation::default(), ends: HashSet::new() };
+        let mut ends = HashMap::new();
+        for block in &program.blocks.code.blocks {
+            *ends.entry(Place { offset: block.end, ..block.place }).or_default() += 1;
+        }
+        let mut building = Building { program, made: Instrumentation::default(), ends };
         building.made.modules.clone_from(&profile.modules);
         let routines = (0..program.graphs.len() as u32).map(|number| {
             let routine = RoutineId(number);
-            building.is_in_file(profile, routine).then(|| building.instrument(routine, method, limits))
+            building.can_be_named(profile, routine).then(|| building.instrument(routine, method, limits))
         });
         let routines: Vec<Option<Instrumented>> = routines.collect();
         building.land(&routines);
@@ -77,8 +81,8 @@ impl Instruments {
 struct Building<'a> {
     program: &'a Program<'a>,
     made: Instrumentation,
-    /// Ends of blocks that are known to be of a routine with a plan.
-    ends: HashSet<BlockId>,
+    /// How many blocks end at a place.
+    ends: HashMap<Place, u32>,
 }
 
 /// Where something is to be done, in terms of a routine's graph.
@@ -91,14 +95,18 @@ struct Spot {
 }
 
 impl Building<'_> {
-    /// Whether all of a routine is a file's, as it was read.
-    fn is_in_file(&self, profile: &Profile, routine: RoutineId) -> bool {
+    /// Whether all of a routine is a file's, as it was read, and its blocks are told apart by where they end: not two
+    /// that begin differently, one in the middle of the other's instruction.
+    fn can_be_named(&self, profile: &Profile, routine: RoutineId) -> bool {
         let routine = &self.program.blocks.routines[routine.index()];
-        let is_file = |id: &BlockId| {
-            let place = self.program.blocks.code.blocks[id.index()].place;
-            place.version.0 == 0 && profile.modules[place.module.index()].kind == ModuleKind::File
+        let can_be = |id: &BlockId| {
+            let block = &self.program.blocks.code.blocks[id.index()];
+            let place = block.place;
+            place.version.0 == 0
+                && profile.modules[place.module.index()].kind == ModuleKind::File
+                && self.ends.get(&Place { offset: block.end, ..place }) == Some(&1)
         };
-        !routine.blocks.is_empty() && routine.blocks.iter().all(is_file)
+        !routine.blocks.is_empty() && routine.blocks.iter().all(can_be)
     }
 
     fn instrument(&mut self, routine: RoutineId, method: Method, mut limits: Limits) -> Instrumented {
@@ -156,7 +164,6 @@ impl Building<'_> {
                     sites[node as usize] = site;
                 }
             }
-            self.ends.insert(id);
         }
         for edge in graph.ids() {
             let ends = graph.edge(edge);

@@ -140,6 +140,7 @@ impl<'a> Walker<'a> {
         match self.threads[thread].position {
             Position::Outside => self.enter(thread, block),
             Position::Behind(from) => self.go(thread, from, block),
+            Position::In(_) if returns => self.move_on(thread, block),
             Position::In(_) | Position::Unknown => self.find(thread, block),
         }
         self.threads[thread].position = Position::In(block);
@@ -158,7 +159,12 @@ impl<'a> Walker<'a> {
 
     /// Control comes to code that the edge profile does not have.
     pub fn unknown(&mut self, thread: usize) {
-        self.threads[thread].position = Position::Unknown;
+        let of = &mut self.threads[thread];
+        let returns = std::mem::take(&mut of.returns);
+        // A handler sent it there.
+        if matches!(std::mem::replace(&mut of.position, Position::Unknown), Position::In(_)) && returns {
+            self.leave(thread);
+        }
     }
 
     /// Control goes from the end of a block to another one.
@@ -256,34 +262,37 @@ impl<'a> Walker<'a> {
     }
 
     /// The latest activation goes on to another block.
-    fn step(&mut self, thread: usize, to: BlockId) {
-        let to = self.program.local(to);
+    fn step(&mut self, thread: usize, block: BlockId) {
+        let to = self.program.local(block);
         let Some(activation) = self.threads[thread].activations.last().copied() else { return };
         let routine = activation.routine.index();
-        let mut path = None;
-        match self.program.graphs[routine].find(activation.node, to) {
-            Some(edge) => {
-                let counted = &mut self.routines[routine];
-                let is_cut = counted.plans.first().is_some_and(|plan| plan.cuts[edge.index()]);
-                let has_strayed = activation.path.is_none();
-                if is_cut {
-                    activation.path.into_iter().for_each(|path| counted.truth.end(path, false));
-                }
-                let begun = if is_cut { Some(Begun::RESUMED) } else { activation.path };
-                path = begun.map(|begun| counted.truth.step(begun, to));
-                // A path that strayed is over at the next edge that all plans cut.
-                let all_cut = || counted.plans.iter().all(|plan| plan.cuts[edge.index()]);
-                if has_strayed && !(is_cut && all_cut()) {
-                    path = None;
-                } else {
-                    self.follow(thread, edge, has_strayed);
-                }
-            }
-            None => self.stray(thread),
+        let Some(edge) = self.program.graphs[routine].find(activation.node, to) else {
+            return self.move_on(thread, block);
+        };
+        let counted = &mut self.routines[routine];
+        let is_cut = counted.plans.first().is_some_and(|plan| plan.cuts[edge.index()]);
+        let has_strayed = activation.path.is_none();
+        if is_cut {
+            activation.path.into_iter().for_each(|path| counted.truth.end(path, false));
+        }
+        let begun = if is_cut { Some(Begun::RESUMED) } else { activation.path };
+        let mut path = begun.map(|begun| counted.truth.step(begun, to));
+        // A path that strayed is over at the next edge that all plans cut.
+        let all_cut = || counted.plans.iter().all(|plan| plan.cuts[edge.index()]);
+        if has_strayed && !(is_cut && all_cut()) {
+            path = None;
+        } else {
+            self.follow(thread, edge, has_strayed);
         }
         if let Some(activation) = self.threads[thread].activations.last_mut() {
             (activation.node, activation.path) = (to, path);
         }
+    }
+
+    /// Control leaves a routine and comes to a block by itself: the way between is not one of the program's.
+    fn move_on(&mut self, thread: usize, block: BlockId) {
+        self.leave(thread);
+        self.enter(thread, block);
     }
 
     /// The latest activation ends.

@@ -154,14 +154,15 @@ pub fn external(
     Ok(())
 }
 
-/// Control leaves block `from` for an address without an instruction.
+/// Control leaves block `from`, after so many of its instructions, for an address without one.
 fn outside(
     process: &mut Process,
     area: &mut ThreadArea,
-    from: u32,
-    executed: u16,
+    (from, executed): (u32, u16),
+    address: u64,
 ) -> Result<Option<u64>, Failure> {
     external(process, area, from, executed, NONE)?;
+    paths::outside(process, area, (from, executed), address);
     Ok(None)
 }
 
@@ -179,7 +180,7 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
     }
     let found = block_at(process, target);
     let Ok(Some(to)) = found else {
-        outside(process, area, from, executed)?;
+        outside(process, area, (from, executed), target)?;
         return found.map(|_| None);
     };
     let goal = link::exit(process, number, to)?;
@@ -199,13 +200,13 @@ fn follow_indirect(
         let from = process.sites[indirect::site_of(table, index, target) as usize].from;
         let executed = process.blocks[from as usize].instructions;
         if found.is_err() {
-            outside(process, area, from, executed)?;
+            outside(process, area, (from, executed), target)?;
             return found.map(|_| None);
         }
         let Some(branch) = astray::take_back(process, from, target, &mut area.registers) else {
-            return outside(process, area, from, executed);
+            return outside(process, area, (from, executed), target);
         };
-        outside(process, area, from, executed - 1)?;
+        outside(process, area, (from, executed - 1), branch)?;
         let registers = area.registers;
         kinds::cut(process, area, from, executed - 1, &registers);
         return Ok(Some(branch));

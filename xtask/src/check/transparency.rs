@@ -38,6 +38,7 @@ pub struct Options {
 enum Kind {
     Calls,
     Edges,
+    Paths,
     All,
 }
 
@@ -49,12 +50,15 @@ enum Addresses {
 }
 
 impl Kind {
-    /// Each that is meant, with the options of the command that counts.
-    fn each(self) -> Vec<(&'static str, &'static [&'static str])> {
-        const KINDS: [(Kind, &str, &[&str]); 2] =
-            [(Kind::Calls, "edges and calls", &[]), (Kind::Edges, "edges", &["--no-calls"])];
-        let meant = KINDS.iter().filter(|(kind, ..)| self == Kind::All || self == *kind);
-        meant.map(|&(_, name, options)| (name, options)).collect()
+    /// Each that is meant, with what is counted and the options of the command that does it.
+    fn each(self) -> Vec<(Kind, &'static str, &'static [&'static str])> {
+        const KINDS: [(Kind, &str, &[&str]); 4] = [
+            (Kind::Calls, "edges and calls", &[]),
+            (Kind::Edges, "edges", &["--no-calls"]),
+            (Kind::Paths, "all paths", &["--all"]),
+            (Kind::Paths, "paths that edges do not tell", &[]),
+        ];
+        KINDS.into_iter().filter(|&(kind, ..)| self == Kind::All || self == kind).collect()
     }
 }
 
@@ -67,14 +71,14 @@ impl Addresses {
 }
 
 /// What counts, and what judges counts.
-struct Tools {
+struct Tools<'a> {
     counter: Counter,
-    profiler: Profiler,
+    profiler: &'a Profiler,
     /// Options of the command that counts.
     options: &'static [&'static str],
 }
 
-impl Tools {
+impl Tools<'_> {
     /// The first few contradictions in the profile of a run whose counts went to `file`.
     fn contradictions(&self, file: &Path) -> Result<Vec<String>> {
         let profile = file.with_extension("tw");
@@ -91,7 +95,7 @@ impl Tools {
 /// # Errors
 /// If anything differs, or a program does not even run natively.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let mut tools = Tools { counter: Counter::build(root)?, profiler: Profiler::build(root)?, options: &[] };
+    let profiler = Profiler::build(root)?;
     let scratch = target_folder(root).join("torture");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let (cases, workloads) = select(root, &options.names, options.torture)?;
@@ -103,14 +107,15 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         .into_iter()
         .flat_map(|k| options.addresses.each().into_iter().map(move |a| (k, a)))
         .collect();
-    for &((kind, what), (addresses, are_fixed)) in &ways {
-        tools.options = what;
+    for &((kind, name, what), (addresses, are_fixed)) in &ways {
+        let counter = if kind == Kind::Paths { Counter::of_paths(root)? } else { Counter::build(root)? };
+        let tools = Tools { counter, profiler: &profiler, options: what };
         if are_fixed {
             super::fix_addresses()?
         } else {
             super::randomise_addresses()?
         }
-        println!("counting {kind}, at {addresses} addresses:");
+        println!("counting {name}, at {addresses} addresses:");
         println!("{:24} {:10} {:10} {:>14} {:>9}", "program", "native", "counted", "executions", "imbalance");
         for case in &cases {
             if !check_case(case, &tools, &scratch, options)? && case.open.is_none() {

@@ -44,7 +44,8 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
     }
     if found.apart > 0 {
         found.warnings.push(format!(
-            "{} functions are not in files, and none of their paths are counted; --follow counts them",
+            "{} functions are not in files, or their blocks overlap, and none of their paths are counted; --follow counts \
+             them",
             found.apart
         ));
     }

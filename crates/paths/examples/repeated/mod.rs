@@ -1,11 +1,13 @@
 //! A program that examples run more than once, as if it ran once.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, stdin};
 use std::os::fd::AsFd;
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 use timewise_profile::Exit;
+use timewise_target::end::like;
 use timewise_target::launch::Launch;
 
 /// A program and its arguments, at the same addresses each time.
@@ -38,11 +40,11 @@ pub fn rewind() -> io::Result<()> {
     Ok(())
 }
 
-/// The status with which we end as the program did.
-pub fn status(exit: Exit) -> u8 {
-    match exit {
-        Exit::Code(code) => code as u8,
-        Exit::Signal(signal) => 128 + signal as u8,
-        Exit::Unknown => 125,
-    }
+/// Ends as the program did, or with what went wrong, said in the name of an example.
+pub fn end(name: &str, outcome: Result<Exit, Box<dyn Error>>) -> ExitCode {
+    let ended = outcome.map(like).unwrap_or_else(|error| {
+        eprintln!("{name}: {error}");
+        None
+    });
+    ended.unwrap_or(ExitCode::from(125))
 }

@@ -13,7 +13,9 @@ mod events;
 mod piece;
 mod step;
 
-pub use events::{begin_handler, behind, close_others, end, end_handler, is_overflow, limit, place, settle};
+pub use events::{
+    begin_handler, behind, close_others, end, end_handler, is_overflow, limit, outside, place, settle,
+};
 pub use piece::{begin, cross, finish, put, resume};
 pub use step::Step;
 
@@ -140,7 +142,7 @@ impl Paths {
         if waiting.site & HANDLER == 0 {
             return Some(self.sites[waiting.site as usize].function);
         }
-        let record = (waiting.site & !HANDLER).checked_sub(1)?;
+        let record = (waiting.site & !HANDLER).checked_sub(1).filter(|_| waiting.is_handler())?;
         Some(self.records[record as usize].site)
     }
 

@@ -6,7 +6,7 @@ use crate::emit::Code;
 use crate::state::{Exit, Process};
 use alloc::vec::Vec;
 use timewise_abi::log::edge_kind;
-use timewise_abi::paths::POISON;
+use timewise_abi::paths::{POISON, Waiting};
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_isa::FlagSet;
 
@@ -62,7 +62,8 @@ pub fn carry_out(process: &Process, area: &mut ThreadArea, steps: impl Iterator<
             Step::Keep(site) => events::keep(process, area, stack, site),
             Step::Take { site, to, discard } => {
                 let slot = stack.wrapping_sub(8 + u64::from(discard));
-                if !events::take(process, area, |waiting| waiting.slot == slot && waiting.site == site) {
+                let is_it = |waiting: &Waiting| waiting.slot == slot && waiting.site == site;
+                if events::take(process, area, is_it).is_none() {
                     // Nobody made that call: a path begins.
                     begin(process, area, to);
                     return;

@@ -363,6 +363,9 @@ impl Counting<'_> {
     /// The function of a call that is given up is left.
     pub fn give_up(&mut self, waiting: &Waiting) {
         self.path = waiting.register.into();
+        if waiting.is_second() {
+            return;
+        }
         if waiting.site & HANDLER == 0 {
             let site = self.paths.sites[waiting.site as usize];
             self.carry_out_all(site.first, site.count);

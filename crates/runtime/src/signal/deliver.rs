@@ -8,7 +8,7 @@ use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::kinds;
 use crate::paths;
-use crate::state::Process;
+use crate::state::{PROCESS, Process};
 use crate::sys::filter::is_confined;
 use crate::sys::{call, memory, number};
 use core::sync::atomic::Ordering;
@@ -31,18 +31,22 @@ pub fn deliver(
     mask: u64,
 ) -> Option<usize> {
     leave(process, area, origin, &frame.registers);
-    let at = paths::place(process, (origin.from, origin.executed), frame.registers.rip);
     let signal = frame.info.signal();
     let action = actions(area).get(signal);
     match action.handler {
         DEFAULT if action::ends_by_default(signal) => {
-            calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
-            paths::end(process, area, at);
+            end_all(process, area, origin, &frame.registers);
             return Some(signal);
         }
         // Another thread changed the action while the signal was on its way.
-        DEFAULT | IGNORE => go_on(process, area, frame),
-        _ => return handle(process, area, (signal, action), frame, mask, at),
+        DEFAULT | IGNORE => {
+            if let Some(kind) = origin.way {
+                let Registers { rip, rsp, .. } = frame.registers;
+                paths::cross(process, area, (origin.from, kind), rip, rsp);
+            }
+            go_on(process, area, frame);
+        }
+        _ => return handle(process, area, (signal, action), frame, mask, origin),
     }
     None
 }
@@ -61,19 +65,24 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin, regis
 /// The thread does not go on: it is `origin` where the program's registers say, and all its calls and paths end there.
 pub fn end_there(process: &mut Process, area: &mut ThreadArea, origin: Origin, registers: &Registers) {
     leave(process, area, origin, registers);
+    end_all(process, area, origin, registers);
+}
+
+/// All calls and paths of a thread end where it is.
+fn end_all(process: &mut Process, area: &mut ThreadArea, origin: Origin, registers: &Registers) {
     calls::end(process, area, (registers.rip, registers.rsp));
     let at = paths::place(process, (origin.from, origin.executed), registers.rip);
     paths::end(process, area, at);
 }
 
-/// The program's own handler runs. The thread was at `at`, or outside.
+/// The program's own handler runs. The thread was at `origin`.
 fn handle(
     process: &mut Process,
     area: &mut ThreadArea,
     (signal, action): (usize, Action),
     frame: &mut Frame,
     mask: u64,
-    at: Option<u64>,
+    origin: Origin,
 ) -> Option<usize> {
     const DIRECTION_TRAP_RESUME: u64 = 1 << 10 | 1 << 8 | 1 << 16;
     if action.flags & RESETHAND != 0 {
@@ -86,8 +95,7 @@ fn handle(
     // SAFETY: the kernel's frame with the program's registers.
     let Some(place) = (unsafe { frame.put(area, action) }) else {
         frame.info = Info::of_kernel(SEGMENTATION_FAULT);
-        calls::end(process, area, (frame.registers.rip, frame.registers.rsp));
-        paths::end(process, area, at);
+        end_all(process, area, origin, &frame.registers);
         return Some(SEGMENTATION_FAULT);
     };
     if area.handler_stack.flags & SS_AUTODISARM != 0 {
@@ -95,7 +103,7 @@ fn handle(
     }
     let registers = &mut frame.registers;
     calls::mark_handler(process, area, (action.handler, place), (registers.rip, registers.rsp));
-    paths::begin_handler(process, area, (action.handler, place), at);
+    paths::begin_handler(process, area, (action.handler, place), origin, registers.rip);
     registers.rsp = place;
     registers.rdi = signal as u64;
     registers.rsi = place + core::mem::offset_of!(Frame, info) as u64;
@@ -129,6 +137,9 @@ pub fn end(area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
     area.state.store(state::STOPPED, Ordering::Release);
     if area.sharing == 0 {
         stop::others(area);
+        PROCESS.with(|process| {
+            process.as_ref().into_iter().for_each(|process| paths::close_others(process, area));
+        });
         // SAFETY: the shared file is mapped where the area says.
         let shared = unsafe { Shared::at(area.shared) };
         shared.process(area.process).state.store(ENDED, Ordering::Release);

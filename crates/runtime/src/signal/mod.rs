@@ -20,6 +20,7 @@ pub use alone::prepare as prepare_alone;
 pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
 pub use leave::{can_leave, leave};
 pub use receive::let_in;
+pub use recover::Origin;
 
 use crate::sys::{call, number, signal};
 use crate::system_call;

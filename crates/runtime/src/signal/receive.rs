@@ -174,25 +174,20 @@ fn this() -> *mut ThreadArea {
 }
 
 /// The thread is at a system call of the program's, at the end of a block.
-pub(super) fn in_call(
-    process: &Process,
-    area: &mut ThreadArea,
-    registers: &mut Registers,
-    place: Own,
-) -> Origin {
+pub(super) fn in_call(process: &Process, area: &ThreadArea, registers: &mut Registers, place: Own) -> Origin {
     let from = area.position.load(Ordering::Relaxed);
     let Some(block) = process.blocks.get(from as usize) else { return OUTSIDE };
     let next = area.registers.rip;
     let after = entry::system_call as *const () as u64 + SYSCALL_LENGTH;
     if place == Own::AfterCall {
         (registers.rip, registers.rcx) = (next, next);
-        paths::cross(process, area, (from, edge_kind::SYSTEM_CALL), next, registers.rsp);
-        return Origin { from, executed: block.instructions, begun: true };
+        let way = Some(edge_kind::SYSTEM_CALL);
+        return Origin { from, executed: block.instructions, begun: true, way };
     }
     registers.rip = next - SYSCALL_LENGTH;
     // The kernel is about to make the call once more.
     if registers.rcx == after {
         registers.rcx = next;
     }
-    Origin { from, executed: block.instructions - 1, begun: true }
+    Origin { from, executed: block.instructions - 1, begun: true, way: None }
 }

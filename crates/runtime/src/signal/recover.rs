@@ -31,10 +31,12 @@ pub struct Origin {
     pub executed: u16,
     /// Whether it took its instructions from the thread's budget, if it does that.
     pub begun: bool,
+    /// By which kind of edge it goes on, if it is past the block's end and its paths do not know that yet.
+    pub way: Option<u16>,
 }
 
 /// Not in counted code.
-pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0, begun: false };
+pub const OUTSIDE: Origin = Origin { from: NONE, executed: 0, begun: false, way: None };
 
 /// More steps through added code than there can be between two instructions of the program: counters,
 /// jumps and stubs follow each other a few times at most.
@@ -57,11 +59,6 @@ pub fn recover(process: &mut Process, area: &mut ThreadArea, registers: &mut Reg
     origin.unwrap_or(OUTSIDE)
 }
 
-/// Blocks that indirect branches leave are executed to their end.
-fn all_of(process: &Process, from: u32) -> Origin {
-    Origin { from, executed: process.blocks[from as usize].instructions, begun: true }
-}
-
 /// The block that a branch leaves, and its kind.
 fn way_from(process: &Process, site: u32) -> (u32, u16) {
     let Site { from, kind } = process.sites[site as usize];
@@ -79,17 +76,17 @@ fn branched(
     registers.rip = registers.rdx;
     registers.rcx = area.spill[RCX_SLOT as usize];
     registers.rdx = area.spill[RDX_SLOT as usize];
-    before(process, registers, from).unwrap_or_else(|| {
-        paths::cross(process, area, (from, kind), registers.rip, registers.rsp);
-        all_of(process, from)
-    })
+    // Blocks that indirect branches leave are executed to their end.
+    let executed = process.blocks[from as usize].instructions;
+    before(process, registers, from).unwrap_or(Origin { from, executed, begun: true, way: Some(kind) })
 }
 
 /// Takes the thread back to before the branch that ends block `from`, if the costs of calls are asked for.
 fn before(process: &Process, registers: &mut Registers, from: u32) -> Option<Origin> {
     process.calls.as_ref()?;
     registers.rip = astray::undo(process, from, registers)?;
-    Some(Origin { from, executed: process.blocks[from as usize].instructions - 1, begun: true })
+    let executed = process.blocks[from as usize].instructions - 1;
+    Some(Origin { from, executed, begun: true, way: None })
 }
 
 /// A general register by its number.
@@ -187,7 +184,7 @@ impl Recovery<'_> {
         }
         self.take_back(added.and_then(|added| added.lent), pc);
         self.registers.rip = place.address;
-        Some(Origin { from: place.block, executed: place.executed, begun: true })
+        Some(Origin { from: place.block, executed: place.executed, begun: true, way: None })
     }
 
     /// Finds the last instruction that is done.
@@ -239,7 +236,7 @@ impl Recovery<'_> {
         let Toll { counter, step } = self.process.first(number);
         self.count(counter);
         self.area.clock = self.area.clock.wrapping_add_signed(i64::from(step));
-        Origin { from: number, executed: 0, begun: false }
+        Origin { from: number, executed: 0, begun: false, way: None }
     }
 
     /// In what was added before the first instruction of a block and its counter.
@@ -374,9 +371,9 @@ impl Recovery<'_> {
             return origin;
         }
         self.left = Some(number);
-        paths::cross(self.process, self.area, (exit.from, exit.kind), exit.target, self.registers.rsp);
         self.registers.rip = exit.target;
-        Origin { from: exit.from, executed: exit.executed, begun: exit.kind != edge_kind::REPLACED }
+        let begun = exit.kind != edge_kind::REPLACED;
+        Origin { from: exit.from, executed: exit.executed, begun, way: begun.then_some(exit.kind) }
     }
 
     /// Brings a counter or step to its end.

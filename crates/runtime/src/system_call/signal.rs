@@ -92,7 +92,7 @@ pub fn sigreturn(area: &mut ThreadArea) {
         external(process, area, from, executed, NONE)?;
         let place = area.registers.rsp - 8;
         calls::end_handler(process, area, place, (address, frame.registers.rsp));
-        paths::end_handler(process, area, from, place);
+        paths::end_handler(process, area, from, place, (address, frame.registers.rsp));
         kinds::handled(area);
         enter(process, area, address)
     });
