@@ -150,10 +150,15 @@ impl<'a> Collector<'a> {
         statistics.unplaced = self.aggregate.unplaced;
         let mut warnings = doubts(&statistics, self.rings.header().refusal.load(Ordering::Relaxed));
         if statistics.branches == 0 {
-            warnings.push(format!(
-                "no branches were seen: the program used {:.1} ms of CPU time; repeat its work, or raise --frequency",
-                (run.user_ns + run.kernel_ns) as f64 / 1e6
-            ));
+            let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
+            // The time of children counts as the program's.
+            let work_was_elsewhere = self.executed.is_some() || self.offspring.is_some();
+            warnings.push(match work_was_elsewhere {
+                true => "no branches were seen".to_string(),
+                false => format!(
+                    "no branches were seen: the program used {ms:.1} ms of CPU time; repeat its work, or raise --frequency"
+                ),
+            });
         }
         if self.senseless > 0 {
             warnings.push(format!(
@@ -165,7 +170,7 @@ impl<'a> Collector<'a> {
             warnings.push(UNTOLD.to_string());
         }
         if let Some(now) = self.executed {
-            warnings.push(format!("it executed {}, which was not traced", now.display()));
+            warnings.push(format!("it executed {}, which was not traced: launch that itself", now.display()));
         }
         warnings.extend(self.offspring);
         warnings.extend(self.unmask.doubt());

@@ -18,7 +18,10 @@ pub fn untraced(pid: i32) -> Option<String> {
     let ticks = of_children(&line)?;
     (ticks >= WORTH_TELLING).then(|| {
         let seconds = ticks as f64 / ticks_per_second;
-        format!("processes that it made took {seconds:.2} s of CPU time, and were not traced")
+        format!(
+            "processes that it made took {seconds:.2} s of CPU time, and were not traced: launch the one of interest \
+             itself, or attach to it by --pid"
+        )
     })
 }
 
