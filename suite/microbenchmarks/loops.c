@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* What goes on from call to call: where loops load from and store to, how far they came, their random numbers. */
@@ -85,9 +86,23 @@ LOOP(permuted, "", 50, "vpermq $1, %%ymm0, %%ymm0")
 LOOP(widened, "", 50, "vpmovzxbw %%xmm0, %%ymm0")
 LOOP(stack_pointer, "", 20, "push %%rax\n sub $24, %%rsp\n add $24, %%rsp\n pop %%rax")
 
+/* Vector instructions beside what takes the ports of additions, of multiplications, or any. */
+#define FOUR(operation) ".rept 4\n " operation " %%xmm0, %%xmm1, %%xmm2\n .endr\n"
+LOOP(zeroed_vectors, "", 20, "pxor %%xmm2, %%xmm2")
+LOOP(converted_beside_additions, "", 20, "vcvtsi2sd %%eax, %%xmm1, %%xmm2\n" FOUR("vaddps"))
+LOOP(moved_beside_logic, "", 20, "vmovd %%eax, %%xmm2\n" FOUR("vandps"))
+LOOP(compared_beside_additions, "", 20, "ucomisd %%xmm0, %%xmm1\n" FOUR("vaddps"))
+LOOP(compared_beside_multiplications, "", 20, "ucomisd %%xmm0, %%xmm1\n" FOUR("vmulps"))
+LOOP(larger_beside_additions, "", 20, "vmaxsd %%xmm0, %%xmm1, %%xmm2\n" FOUR("vaddps"))
+LOOP(shifted_beside_additions, "", 20, "vpsrld $3, %%xmm0, %%xmm2\n" FOUR("vaddps"))
+LOOP(multiplied_beside_multiplications, "", 20, "vpmulld %%xmm0, %%xmm1, %%xmm2\n" FOUR("vmulps"))
+
 /* Jumps over a byte, eight bytes from each other, and calls of a function that returns at once. */
 LOOP(jumps, "", 512, ".p2align 3\n jmp 2f\n nop\n 2:")
 LOOP(calls, "", 32, "call 3f\n jmp 2f\n .p2align 5\n 3: ret\n .p2align 5\n 2:")
+
+/* Code that is written, by four stores or by one, and then called. */
+LOOP(written_code, "", 1, "movb $0xc3, (%%rdi)\n movb $0x90, 1(%%rdi)\n movl $1, 4(%%rdi)\n movl $1, 8(%%rdi)\n call *%%rdi")
 
 /* A bit of a random number decides, and one that is never set. */
 #define RANDOM                                                                                                 \
@@ -114,8 +129,8 @@ LEVEL(second, 0x7ffc0)
 LEVEL(last, 0x1fffc0)
 LEVEL(memory, 0x7ffffc0)
 
-/* What a loop goes through: a pointer to itself, zeroes, or pieces that point to each other in random order. */
-enum memory { ITSELF, ZEROES, CHAIN };
+/* What a loop goes through: a pointer to itself, zeroes, pieces that point to each other in random order, or code. */
+enum memory { ITSELF, ZEROES, CHAIN, CODE };
 static const struct loop {
     const char *name;
     void (*run)(long);
@@ -176,6 +191,15 @@ static const struct loop {
     {"push, stack pointer computed twice, pop", stack_pointer, 20, 500, 5000, ITSELF, 64, 64, 0},
     {"jumps", jumps, 512, 50, 500, ITSELF, 64, 64, 0},
     {"call, return and jump", calls, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"four stores to code, and a call of it", written_code, 1, 5000, 20000, CODE, 4096, 0, 0},
+    {"vectors zeroed", zeroed_vectors, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"integer converted, four additions", converted_beside_additions, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"integer to a vector, four logical operations", moved_beside_logic, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"floats compared, four additions", compared_beside_additions, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"floats compared, four multiplications", compared_beside_multiplications, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"larger floats, four additions", larger_beside_additions, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"vectors shifted, four additions", shifted_beside_additions, 20, 500, 5000, ITSELF, 64, 64, 0},
+    {"vectors multiplied, four multiplications", multiplied_beside_multiplications, 20, 500, 5000, ITSELF, 64, 64, 0},
     {"chain over 8192 pages", chained_loads, 50, 200, 2000, CHAIN, 8192 * 4160, 4160, 1},
     {"second level, read in order", second_read, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
     {"second level, written in order", second_written, 8, 1000, 20000, ZEROES, 1 << 19, 0, 0},
@@ -193,11 +217,17 @@ static const struct loop {
 
 static void prepare(const struct loop *loop)
 {
-    size_t pages = (loop->bytes + 4095) / 4096, pieces = loop->memory == ZEROES ? 0 : loop->bytes / loop->piece;
+    int is_list = loop->memory == ITSELF || loop->memory == CHAIN;
+    size_t pages = (loop->bytes + 4095) / 4096, pieces = is_list ? loop->bytes / loop->piece : 0;
     size_t *order = malloc((pieces + 1) * sizeof *order);
     place = aligned_alloc(4096, pages * 4096);
     if (!place || !order) exit(1);
     for (size_t page = 0; page < pages; page++) *(volatile char *)(place + page * 4096) = 0;
+    if (loop->memory == CODE) {
+        const unsigned char returns = 0xc3;
+        if (mprotect(place, pages * 4096, PROT_READ | PROT_WRITE | PROT_EXEC)) exit(1);
+        memset(place, returns, pages * 4096);
+    }
     for (size_t i = 0; i < pieces; i++) order[i] = i;
     for (size_t i = pieces; i-- > 1;) {
         state ^= state << 13; state ^= state >> 7; state ^= state << 17;

@@ -117,7 +117,7 @@ fn print(stream: usize, totals: &Totals, cycles: &Cycles) {
     );
     eprintln!(
         "  per 1000: entries {:.0}, mispredicted {:.2}, loads {:.0}, L1D {:.2}, LLC {:.2}, DTLB {:.2}, order \
-         {:.3}, L1I {:.2}; {} records",
+         {:.3}, L1I {:.2}, rewritten {:.2}; {} cycles, {} records",
         per(totals.entries),
         per(totals.mispredicted),
         per(totals.loads),
@@ -126,6 +126,8 @@ fn print(stream: usize, totals: &Totals, cycles: &Cycles) {
         per(totals.missed_tlb),
         per(totals.violations),
         per(totals.missed_instructions),
+        per(totals.rewritten),
+        totals.cycles,
         cycles.records
     );
     let mut waiting: Vec<_> = cycles.waiting.iter().map(|(events, count)| (share(*count), events)).collect();

@@ -419,6 +419,32 @@ fn warming_leaves_traces_and_takes_no_time() {
 }
 
 #[test]
+fn code_that_is_written_is_fetched_again() {
+    // mov [rdi],al; jmp back: the store is to the line of both, or to data.
+    let body: [&[u8]; 1] = [&[0x88, 0x07]];
+    let turn = Loop { body: &body, unroll: 1 };
+    let processor = Processor::named("zen-4").unwrap();
+    let clear = processor.stores.code_clear.unwrap();
+    let written = turn.cycles(&processor, &mut |_| START + 32);
+    assert!((clear as f64..clear as f64 + 60.0).contains(&written), "{written} cycles");
+    assert_eq!(turn.totals(&processor, 100, &mut |_| START + 32).rewritten, 100);
+    assert_eq!(turn.totals(&processor, 100, &mut |_| START + 64).rewritten, 0);
+    near(turn.cycles(&processor, &mut |_| START + 64), 1.0);
+    let mut without = processor.clone();
+    without.stores.code_clear = None;
+    near(turn.cycles(&without, &mut |_| START + 32), 1.0);
+}
+
+#[test]
+fn legacy_instructions_that_zero_vectors_take_ports() {
+    // pxor xmm1,xmm1; vpxor xmm1,xmm1,xmm1
+    let [legacy, vex]: [&[u8]; 2] = [&[0x66, 0x0f, 0xef, 0xc9], &[0xc5, 0xf1, 0xef, 0xc9]];
+    near(cycles("zen-4", &[legacy], &mut |_| 0), 1.0 / 4.0);
+    near(cycles("zen-4", &[vex], &mut |_| 0), 1.0 / 6.0);
+    near(cycles("raptor-cove", &[legacy], &mut |_| 0), 1.0 / 6.0);
+}
+
+#[test]
 fn the_same_input_gives_the_same_cycles() {
     let body: [&[u8]; 3] = [ADD, LOAD_CHAIN, &[0x48, 0x89, 0x03]];
     let processor = Processor::named("raptor-cove").unwrap();

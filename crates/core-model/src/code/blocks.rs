@@ -137,7 +137,9 @@ impl Code {
         let loads = accessed.iter().filter(|access| access.reads || !access.writes).count();
         let stores = accessed.iter().filter(|access| access.writes).count();
         let removed = self.rename.removes_copies && form.is_copy
-            || self.rename.removes_zeroing && form.is_idiom
+            || self.rename.removes_zeroing
+                && form.is_idiom
+                && (self.rename.removes_legacy_zeroing || form.vector_bytes == 0 || !form.keeps_upper)
             || self.rename.removes_increments && form.is_increment;
         let recipe = match removed {
             true => Default::default(),

@@ -163,6 +163,16 @@ impl Fetcher {
         std::mem::replace(&mut self.line, address >> LINE) != address >> LINE
     }
 
+    /// Forgets the decoded instructions of a line; false if there are none.
+    #[inline]
+    pub fn drop_line(&mut self, line: u64) -> bool {
+        if self.line == line {
+            (self.line, self.window) = (u64::MAX, u64::MAX);
+        }
+        let Some(op_cache) = &mut self.op_cache else { return false };
+        op_cache.drop(2 * line) | op_cache.drop(2 * line + 1)
+    }
+
     /// An entry that was fetched is dispatched.
     #[inline]
     pub fn dispatched(&mut self, cycle: u64) {

@@ -211,6 +211,7 @@ impl<O: Observer> Core<O> {
                 let found = self.caches.access(line, committed + 1, Why::Store(number));
                 let there = if found.missed_first { found.ready } else { 0 };
                 drained = self.take_drain(there.max(committed + 1), line);
+                self.rewrite(line, drained);
             }
             self.store_queue.take(drained + 1);
             self.forwarding.add(Store {

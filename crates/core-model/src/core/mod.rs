@@ -10,6 +10,7 @@ mod fetch;
 mod loads;
 mod order;
 mod retire;
+mod rewritten;
 mod strings;
 mod warm;
 mod wrong_path;
@@ -23,6 +24,7 @@ use execute::Registers;
 use fetch::{Fetched, Fetcher};
 use loads::Drained;
 use retire::{Retire, Slot};
+use rewritten::Rewritten;
 use timewise_replay::Access;
 use timewise_trace::{Flags, Observer, Psv, WIDTH};
 use wrong_path::WrongPath;
@@ -50,6 +52,8 @@ pub struct Totals {
     pub violations: u64,
     /// Fetches that missed the first-level instruction cache.
     pub missed_instructions: u64,
+    /// Instructions that were fetched again, as they had been fetched before the program wrote them.
+    pub rewritten: u64,
 }
 
 /// A µop's destination beside what computes: ports for loads and for both halves of stores.
@@ -129,6 +133,7 @@ pub struct Core<O> {
     /// The stack pointer was moved without execution since it was computed.
     is_stack_moved: bool,
     drained: Drained,
+    rewritten: Rewritten,
     /// Of each store of the instruction at hand, when its address and its data are known.
     pending_stores: Vec<(u64, u64)>,
     /// For each static instruction, how sure it is that it must wait for an older store.
@@ -194,6 +199,7 @@ impl<O: Observer> Core<O> {
             renamed: 0,
             is_stack_moved: false,
             drained: Drained::default(),
+            rewritten: Rewritten::default(),
             pending_stores: Vec::new(),
             conflicts: Vec::new(),
             committed: (0, 0, 0),
@@ -214,6 +220,7 @@ impl<O: Observer> Core<O> {
         if self.retire.room() < 512 {
             self.give();
         }
+        self.fetch_rewritten(it);
         loop {
             let fetched =
                 self.fetcher.fetch((it.address, it.length, it.entries), &mut self.caches, &mut self.pages);

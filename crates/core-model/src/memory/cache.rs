@@ -96,6 +96,13 @@ impl Cache {
         out.dirty.then_some(out.number)
     }
 
+    /// Throws a line out; false if it is not there.
+    #[inline]
+    pub fn drop(&mut self, number: u64) -> bool {
+        let line = self.set(number).iter_mut().find(|line| line.number == number);
+        line.map(|line| line.number = NONE).is_some()
+    }
+
     /// Marks a line as written to; false if it is not there.
     #[inline]
     pub fn write(&mut self, number: u64) -> bool {

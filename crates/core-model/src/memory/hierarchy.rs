@@ -118,6 +118,12 @@ impl Hierarchy {
         access
     }
 
+    /// Throws a line out of the instruction cache; false if it is not there.
+    #[inline]
+    pub fn drop_code(&mut self, line: Line) -> bool {
+        self.levels[INSTRUCTIONS].cache.drop(line)
+    }
+
     /// Uses a line outside of time, to have caches as they would be: all levels that miss it get it, and what
     /// their prefetchers want.
     pub fn touch(&mut self, line: Line, why: Why) {
@@ -195,10 +201,15 @@ impl Hierarchy {
         for &line in wanted {
             let likely = self.levels.get(at.max(DATA) + 1).map_or(self.latency, |level| level.latency);
             let level = &mut self.levels[at];
-            // One that finds no free miss register is dropped.
-            if !level.cache.holds(line) && level.misses.find(cycle, likely).0 == cycle {
-                self.miss(at, line, cycle, Why::Prefetch);
+            if level.cache.holds(line) {
+                continue;
             }
+            if level.misses.find(cycle, likely).0 > cycle {
+                // No miss register is free.
+                level.prefetcher.refuse(line);
+                break;
+            }
+            self.miss(at, line, cycle, Why::Prefetch);
         }
     }
 }

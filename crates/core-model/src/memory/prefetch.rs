@@ -9,6 +9,8 @@ const STRIDES: usize = 256;
 const STREAMS: usize = 32;
 /// Lines of a page.
 const PAGE: u64 = 64;
+/// Lines by which an access may come behind younger ones of its stream.
+const LATE: i64 = 16;
 
 /// Lines that are wanted after an access.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,6 +123,18 @@ impl Prefetcher {
         }
         wanted
     }
+
+    /// Takes back that a line is wanted: it was not asked for, and is wanted again with the stream's next access.
+    pub fn refuse(&mut self, line: Line) {
+        let Some((_, streams)) = &mut self.stream else { return };
+        let Some(stream) = streams.first_mut().filter(|stream| stream.direction != 0) else { return };
+        let reached = line as i64 - (stream.page * PAGE) as i64 - stream.direction;
+        if stream.direction > 0 {
+            stream.farthest = stream.farthest.min(reached);
+        } else {
+            stream.farthest = stream.farthest.max(reached);
+        }
+    }
 }
 
 fn stream(streams: &mut [Stream], reach: Reach, line: Line, wanted: &mut Wanted) {
@@ -143,7 +157,9 @@ fn stream(streams: &mut [Stream], reach: Reach, line: Line, wanted: &mut Wanted)
     streams[..=found].rotate_right(1);
     let stream = &mut streams[0];
     let direction = (at - stream.latest).signum();
-    if direction == 0 {
+    // What comes out of order lies where the stream has been, or in what was asked for: it says nothing new.
+    let is_late = stream.sure > 1 && direction != stream.direction && (at - stream.latest).abs() <= LATE;
+    if direction == 0 || is_late {
         return;
     }
     if direction == stream.direction {
@@ -201,6 +217,26 @@ mod tests {
         let down: Vec<Vec<Line>> =
             [700, 699, 698].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
         assert_eq!(down[2], [697, 696]);
+    }
+
+    #[test]
+    fn streams_bear_accesses_out_of_order() {
+        let stream = Prefetch::Stream { distance: 4, degree: 2, crosses: false };
+        let mut prefetcher = Prefetcher::new(&[stream]);
+        let wanted: Vec<Vec<Line>> =
+            [64, 65, 68, 66, 69].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(wanted[2..], [vec![69, 70], vec![], vec![71, 72]], "66 does not turn the stream");
+    }
+
+    #[test]
+    fn what_is_refused_is_wanted_again() {
+        let stream = Prefetch::Stream { distance: 8, degree: 2, crosses: false };
+        let mut prefetcher = Prefetcher::new(&[stream]);
+        let wanted: Vec<Vec<Line>> =
+            [64, 65, 66].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
+        assert_eq!(wanted[2], [67, 68]);
+        prefetcher.refuse(68);
+        assert_eq!(wants(&mut prefetcher, 67), [68, 69]);
     }
 
     #[test]

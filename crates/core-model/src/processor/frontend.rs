@@ -106,6 +106,9 @@ pub struct Rename {
     pub removes_copies: bool,
     /// Whether zeroing a register needs no execution.
     pub removes_zeroing: bool,
+    /// Whether zeroing a vector register by an instruction that leaves its upper part as it is needs none either.
+    #[serde(default = "yes")]
+    pub removes_legacy_zeroing: bool,
     /// Whether adding a small constant needs no execution.
     pub removes_increments: bool,
     /// Whether a comparison and a conditional branch behind it are one.
@@ -118,4 +121,8 @@ pub struct Rename {
     pub stack_engine: bool,
     /// Cycles from dispatch to the earliest issue.
     pub to_issue: u64,
+}
+
+fn yes() -> bool {
+    true
 }

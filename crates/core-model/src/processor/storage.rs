@@ -58,6 +58,10 @@ pub struct Stores {
     /// Stores to one line that go into the cache together.
     #[serde(default = "alone")]
     pub joined: u32,
+    /// Cycles from a store's way into the cache to fetch of code that it wrote and that had been fetched before;
+    /// without it, stores have nothing to do with code.
+    #[serde(default)]
+    pub code_clear: Option<u64>,
 }
 
 fn alone() -> u32 {

@@ -8,7 +8,9 @@ pub use class::{Class, Order};
 pub use dataflow::{FLAGS, FPU_STACK, Registers, STACK};
 
 use crate::operands::in_memory;
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpKind,
+};
 
 /// An instruction as a processor sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,8 @@ pub struct Form {
     pub computes_stack: bool,
     /// Bytes of the widest vector register among its operands; 0 if there is none.
     pub vector_bytes: u8,
+    /// It is of an encoding that leaves the upper parts of the vector registers that it writes as they are.
+    pub keeps_upper: bool,
 }
 
 /// The form of the instruction at the start of `bytes`, which stands at `address`; `None` if they are none.
@@ -82,6 +86,7 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
         is_lea: instruction.mnemonic() == Mnemonic::Lea,
         computes_stack: !flow.moves_stack && flow.writes.contains(STACK),
         vector_bytes: vector_bytes(&instruction),
+        keeps_upper: instruction.code().encoding() == EncodingKind::Legacy,
     })
 }
 
@@ -201,7 +206,10 @@ mod tests {
         assert!(of(&[0x31, 0xc0]).is_idiom && of(&[0x31, 0xc0]).reads == Registers::NONE); // xor eax,eax
         assert!(!of(&[0x31, 0xc8]).is_idiom); // xor eax,ecx
         assert!(!of(&[0x30, 0xc0]).is_idiom); // xor al,al
-        assert!(of(&[0xc5, 0xf1, 0xef, 0xc9]).is_idiom); // vpxor xmm1,xmm1,xmm1
+        let vpxor = of(&[0xc5, 0xf1, 0xef, 0xc9]); // xmm1,xmm1,xmm1
+        assert!(vpxor.is_idiom && !vpxor.keeps_upper);
+        let pxor = of(&[0x66, 0x0f, 0xef, 0xc9]); // xmm1,xmm1
+        assert!(pxor.is_idiom && pxor.keeps_upper);
     }
 
     #[test]
