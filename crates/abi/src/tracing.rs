@@ -47,7 +47,7 @@ pub const STACK_END: u32 = 0x8000;
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
-pub const WORK_BYTES: u32 = 0x15_8000;
+pub const WORK_BYTES: u32 = 0x1a_8000;
 
 /// Where in a slot its ring begins.
 pub const RING: u32 = WORK + WORK_BYTES;
@@ -60,7 +60,7 @@ pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
 pub const BENCHES: u64 = 0x2600_0000_0000;
 
 /// See [`BENCHES`].
-pub const BENCH_BYTES: u64 = 0x2000;
+pub const BENCH_BYTES: u64 = 0x1_0000;
 
 /// Breakpoints of a thread that watch what sets handlers: the processor has four, and traces need one.
 pub const GUARDS: usize = 3;

@@ -11,15 +11,15 @@ use timewise_abi::tracing::{Effort, RECENT};
 /// Cycles of an instruction where nothing is in the way.
 const INSTRUCTION: f64 = 0.2;
 
-/// Cycles that a taken branch takes besides: what stands behind it was fetched in vain, and loops wait for themselves.
-const TAKEN: f64 = 2.0;
+/// Cycles that a taken branch takes besides: what stands behind it was fetched in vain.
+const TAKEN: f64 = 1.0;
 
 /// Cycles that a branch costs which the model below does not foresee: a misprediction.
 const SURPRISE: f64 = 12.0;
 
 /// Cycles that it costs when a line of data is used that was not used lately, nor one beside it: the nearest caches do
 /// not have it, and nothing has fetched it ahead, but the wait is partly hidden.
-const LINE: f64 = 16.0;
+const LINE: f64 = 24.0;
 
 /// How many branches before one each table looks at, the fewest first: geometric lengths of history (Seznec and
 /// Michaud, 2006).
@@ -163,8 +163,8 @@ mod tests {
         let mut pace = Pace::default();
         let pattern = trace(|round| round % 5 < 2);
         pace.cycles(effort(5000), &pattern);
-        assert_eq!(pace.cycles(effort(5000), &pattern), 3000.0);
-        assert_eq!(pace.cycles(effort(10_000), &pattern), 4000.0);
+        assert_eq!(pace.cycles(effort(5000), &pattern), 2000.0);
+        assert_eq!(pace.cycles(effort(10_000), &pattern), 3000.0);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn short_traces_take_what_their_instructions_and_branches_take() {
         let mut pace = Pace::default();
-        assert_eq!(pace.cycles(effort(100), &trace(|_| true)[..16]), 52.0);
+        assert_eq!(pace.cycles(effort(100), &trace(|_| true)[..16]), 36.0);
         assert_eq!(pace.cycles(effort(0), &[]), 0.0);
     }
 }

@@ -20,6 +20,8 @@ pub struct Lone {
     pub memory: Option<LoneMemory>,
     /// Whether registers of vectors, of masks or of the floating-point unit may be involved.
     pub vectors: bool,
+    /// Whether others of these than those of SSE and AVX may be.
+    pub wide: bool,
     /// Arithmetic flags that it writes.
     pub flags_written: u64,
 }
@@ -59,6 +61,7 @@ pub fn lone(decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
         length: 0,
         memory: None,
         vectors: kind == Kind::Vectors,
+        wide: kind == Kind::Vectors && !is_narrow(instruction),
         flags_written: flags(instruction.rflags_modified().into()),
     };
     let mut kinds = (0..instruction.op_count()).map(|n| (n, instruction.op_kind(n)));
@@ -170,6 +173,24 @@ fn kind(instruction: &Instruction) -> Option<Kind> {
     let features = instruction.cpuid_features();
     let harmless = !features.is_empty() && features.iter().all(|&feature| is_of_vectors(feature));
     (harmless && !controls(mnemonic)).then_some(Kind::Vectors)
+}
+
+/// Whether all registers of vectors that are involved are those of SSE and AVX.
+fn is_narrow(instruction: &Instruction) -> bool {
+    let is_avx = match instruction.encoding() {
+        EncodingKind::VEX => true,
+        EncodingKind::Legacy => !instruction.cpuid_features().iter().any(|&feature| is_of_fpu(feature)),
+        _ => false,
+    };
+    let mut registers = (0..instruction.op_count())
+        .filter(|&n| instruction.op_kind(n) == OpKind::Register)
+        .map(|n| instruction.op_register(n));
+    is_avx && registers.all(|register| register.is_xmm() || register.is_ymm() || register.is_gpr())
+}
+
+/// Whether it is of the floating-point unit, or of MMX, which has the same registers.
+fn is_of_fpu(feature: F) -> bool {
+    matches!(feature, F::FPU | F::FPU287 | F::FPU387 | F::CMOV | F::MMX)
 }
 
 /// `mov` with an address instead of an operand that is encoded the usual way.

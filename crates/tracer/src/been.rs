@@ -1,34 +1,70 @@
 //! Where evaluation has been, so that a breakpoint is set where the thread comes only once.
 
-/// Words of the set.
-const WORDS: usize = 1024;
+/// Words of the set, as a power of 2.
+const WORDS_BITS: u32 = 13;
 
-/// A set of addresses that may hold more than were put into it, but never less.
+/// A set of addresses that may hold more than were put into it, but never less; all zeros is an empty one. Each address
+/// has two bits of a word, of which the upper half says when it was last emptied.
 #[repr(C)]
 pub struct Been {
-    bits: [u64; WORDS],
+    stamp: u32,
+    words: [u64; 1 << WORDS_BITS],
 }
 
 impl Been {
     /// Empties it.
     pub fn forget(&mut self) {
-        self.bits.fill(0);
+        self.stamp = self.stamp.wrapping_add(1);
+        if self.stamp == 0 {
+            // What is from long ago has stamps that come again.
+            self.words.fill(0);
+            self.stamp = 1;
+        }
     }
 
     /// Puts an address in.
     pub fn mark(&mut self, address: u64) {
-        let (word, bit) = place(address);
-        self.bits[word] |= bit;
+        let (word, bits) = place(address);
+        let word = &mut self.words[word];
+        let emptied = u64::from(self.stamp) << 32;
+        if *word >> 32 != u64::from(self.stamp) {
+            *word = emptied;
+        }
+        *word |= bits;
     }
 
     /// Whether an address may be in it.
     pub fn at(&self, address: u64) -> bool {
-        let (word, bit) = place(address);
-        self.bits[word] & bit != 0
+        let (word, bits) = place(address);
+        let word = self.words[word];
+        word >> 32 == u64::from(self.stamp) && word & bits == bits
     }
 }
 
+/// A word, and two bits of its lower half.
 fn place(address: u64) -> (usize, u64) {
     let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed >> 32) as usize % WORDS, 1 << (mixed >> 58))
+    let bit = |shift: u32| 1 << (mixed >> shift & 31);
+    ((mixed >> (64 - WORDS_BITS)) as usize, bit(40) | bit(45))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+
+    use super::*;
+    use alloc::boxed::Box;
+
+    #[test]
+    fn what_was_put_in_is_there_and_hardly_anything_else() {
+        // SAFETY: all zeros is a value of it.
+        let mut been = unsafe { Box::<Been>::new_zeroed().assume_init() };
+        been.forget();
+        (0..5000).for_each(|number| been.mark(0x40_0000 + 5 * number));
+        assert!((0..5000).all(|number| been.at(0x40_0000 + 5 * number)));
+        let others = (0..100_000).filter(|number| been.at(0x50_0000 + 3 * number)).count();
+        assert!(others < 1000, "{others}");
+        been.forget();
+        assert!((0..5000).all(|number| !been.at(0x40_0000 + 5 * number)));
+    }
 }

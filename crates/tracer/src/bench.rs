@@ -13,6 +13,9 @@ mod tests;
 /// Bytes of the processor's state of vectors in the standard form, up to where AVX-512 ends.
 const VECTORS_BYTES: usize = 2688;
 
+/// Where the second page is.
+const DATA: usize = 4096;
+
 /// What the routines work on: the second page.
 #[repr(C, align(4096))]
 struct Data {
@@ -21,17 +24,21 @@ struct Data {
     own_stack: u64,
     own_mxcsr: u64,
     is_ready: u64,
-    padding: [u64; 44],
+    /// Where the instruction stands.
+    instruction: u64,
+    padding: [u64; 43],
     vectors: [u8; VECTORS_BYTES],
     padding_2: [u64; 48],
     operand: [u8; LARGEST_OPERAND],
 }
 
-/// Two pages of a thread's own, the first of them executable and writable.
+/// Pages of a thread's own, executable and writable: routines, data, and instructions.
 pub struct Bench {
     page: *mut u8,
     vectors: Option<*const u8>,
     has_vectors: bool,
+    /// Whether registers of AVX-512 hold anything: instructions of AVX clear their upper parts.
+    is_wide: bool,
 }
 
 impl Bench {
@@ -39,12 +46,13 @@ impl Bench {
     /// this signal.
     ///
     /// # Safety
-    /// Both pages are mapped, the first is executable, both are writable, zeros at first and used by nothing else.
+    /// [`BENCH_BYTES`](timewise_abi::tracing::BENCH_BYTES) are mapped there, executable and writable, zeros at first and
+    /// used by nothing else.
     /// `vectors` is the kernel's.
     pub unsafe fn new(page: *mut u8, vectors: Option<*const u8>) -> Bench {
-        let mut bench = Bench { page, vectors, has_vectors: false };
+        let mut bench = Bench { page, vectors, has_vectors: false, is_wide: false };
         if bench.data().is_ready == 0 {
-            for routine in [Routine::GENERAL, Routine::VECTORS] {
+            for routine in [Routine::GENERAL, Routine::VECTORS, Routine::ALL_VECTORS] {
                 // SAFETY: the page is as promised, and routines do not overlap.
                 unsafe { routine.write(page) };
             }
@@ -55,7 +63,7 @@ impl Bench {
 
     fn data(&mut self) -> &mut Data {
         // SAFETY: as promised to `new`; integers and bytes have no invalid values.
-        unsafe { &mut *self.page.add(4096).cast::<Data>() }
+        unsafe { &mut *self.page.add(DATA).cast::<Data>() }
     }
 
     /// Executes an instruction: false, with `state` as it was, if its operand cannot be read or written, or if the
@@ -64,7 +72,11 @@ impl Bench {
         if lone.vectors && !self.has_vectors && !self.load_vectors() {
             return false;
         }
-        let routine = if lone.vectors { Routine::VECTORS } else { Routine::GENERAL };
+        let routine = match (lone.vectors, lone.wide || self.is_wide) {
+            (false, _) => Routine::GENERAL,
+            (true, false) => Routine::VECTORS,
+            (true, true) => Routine::ALL_VECTORS,
+        };
         let mut before = [0; LARGEST_OPERAND];
         let size = lone.memory.map_or(0, |memory| usize::from(memory.size));
         if lone.memory.is_some_and(|operand| !memory.read(operand.address, &mut before[..size])) {
@@ -84,6 +96,8 @@ impl Bench {
         {
             return false;
         }
+        self.is_wide |= lone.wide;
+        let data = self.data();
         state.general = data.general;
         state.flags = state.flags & !ARITHMETIC | data.flags & ARITHMETIC;
         state.undefined_flags &= !lone.flags_written;
@@ -108,10 +122,15 @@ impl Bench {
         // SAFETY: as above; both have so many bytes.
         unsafe { core::ptr::copy_nonoverlapping(frame, vectors.as_mut_ptr(), available) };
         hide_exceptions(vectors);
+        self.is_wide = vectors[COMPONENTS_AT] & AVX_512 != 0;
         self.has_vectors = true;
         true
     }
 }
+
+/// Where the state of vectors says which components hold anything, and those of AVX-512 in it.
+const COMPONENTS_AT: usize = 512;
+const AVX_512: u8 = 0xe0;
 
 /// Masks all exceptions of floating-point units, and takes back those that are pending.
 fn hide_exceptions(vectors: &mut [u8; VECTORS_BYTES]) {

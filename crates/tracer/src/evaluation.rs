@@ -4,7 +4,7 @@ use crate::ahead::{Step, Steps};
 use crate::been::Been;
 use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
-use crate::shelf::Shelf;
+use crate::shelf::{Kept, Shelf};
 use crate::visits::{Visit, Visits};
 use timewise_abi::tracing::{Effort, End, RECENT, WORK_BYTES};
 use timewise_isa::{Control, State, evaluate, lone};
@@ -23,8 +23,8 @@ const _: () = assert!(size_of::<Work>() <= WORK_BYTES as usize, "there is room i
 /// What it takes to ask the kernel for a line of memory, to execute an instruction on the bench, and one with
 /// vectors there, in instructions evaluated.
 const FETCH_EFFORT: u32 = 8;
-const BENCH_EFFORT: u32 = 4;
-const VECTORS_EFFORT: u32 = 8;
+const BENCH_EFFORT: u32 = 2;
+const VECTORS_EFFORT: u32 = 4;
 
 /// `int3`: a handler goes on from there, or whoever put it there, as the host does where the program begins.
 const TRAP: u8 = 0xcc;
@@ -41,14 +41,16 @@ pub struct Evaluation<'a, S> {
     visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
+    notes_visits: bool,
     /// Branches that were noted before.
     noted_before: Option<u32>,
 }
 
 impl<'a, S: Source> Evaluation<'a, S> {
-    /// Begins with memory as it is now.
-    pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>) -> Evaluation<'a, S> {
+    /// Begins with memory as it is now; `notes_visits` says whether [`Self::latest_visit`] will be asked for.
+    pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>, notes_visits: bool) -> Evaluation<'a, S> {
         work.lines.forget();
+        work.shelf.doubt();
         work.been.forget();
         work.visits.forget();
         let shadow = Shadow::new(&mut work.lines, source);
@@ -59,6 +61,7 @@ impl<'a, S: Source> Evaluation<'a, S> {
             visits: &mut work.visits,
             bench,
             instructions: 0,
+            notes_visits,
             noted_before: None,
         }
     }
@@ -85,18 +88,25 @@ impl<S> Evaluation<'_, S> {
 
 impl<S: Source> Steps for Evaluation<'_, S> {
     fn step(&mut self, at: u64, state: &mut State) -> Step {
-        let mut bytes = [0; 16];
         let before = self.shadow.fetched;
-        let length = self.shadow.code(at, &mut bytes);
-        if bytes[0] == TRAP || bytes.starts_with(&CPUID) {
-            return Step::Ended(End::NotFollowed);
+        if core::mem::take(&mut self.shadow.has_code_changed) {
+            self.shelf.doubt();
         }
-        let Some(decoded) = self.shelf.decoded(at, &bytes, length) else { return self.ended() };
+        let mut is_trap = false;
+        let shadow = &mut self.shadow;
+        let kept = self.shelf.decoded(at, |bytes| {
+            let length = shadow.code(at, bytes);
+            is_trap = bytes[0] == TRAP || bytes.starts_with(&CPUID);
+            (!is_trap).then_some(length)
+        });
+        let Some(Kept { decoded, bytes }) = kept else {
+            return if is_trap { Step::Ended(End::NotFollowed) } else { self.ended() };
+        };
         let mut effort = 1;
         let way = match evaluate(decoded, state, &mut self.shadow) {
             Some(way) => Some(way),
             None if decoded.control() == Control::Next => {
-                match (&mut self.bench, lone(decoded, &bytes, state)) {
+                match (&mut self.bench, lone(decoded, bytes, state)) {
                     (Some(bench), Some(lone)) => {
                         effort += if lone.vectors { VECTORS_EFFORT } else { BENCH_EFFORT };
                         let is_done = bench.execute(&lone, state, &mut self.shadow);
@@ -115,7 +125,7 @@ impl<S: Source> Steps for Evaluation<'_, S> {
                 Step::Went { way, control: decoded.control(), effort }
             }
             None if self.shadow.is_full || self.been.at(at) => self.ended(),
-            None => Step::Stuck { decoded: *decoded, stack_change: timewise_isa::stack_change(&bytes) },
+            None => Step::Stuck { decoded: *decoded, stack_change: timewise_isa::stack_change(bytes) },
         }
     }
 
@@ -131,6 +141,8 @@ impl<S: Source> Steps for Evaluation<'_, S> {
     fn came_by(&mut self, address: u64, noted: u32, state: &State) {
         let before = *self.noted_before.get_or_insert(noted);
         self.shadow.part = (noted.wrapping_sub(before) / RECENT) as u8;
-        self.visits.note(address, noted, state);
+        if self.notes_visits {
+            self.visits.note(address, noted, state);
+        }
     }
 }

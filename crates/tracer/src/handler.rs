@@ -184,8 +184,10 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
 /// Looks ahead from where the thread is, and has it stopped at what it finds.
 fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let mut state = state_of(header, &context.registers);
+    let alone = header.alone.load(Ordering::Relaxed) == 1;
+    let is_confirmed = !alone || is_drawn(slot, header.confirm);
     let mut trace = Trace::of(slot, header.length);
-    let mut evaluation = trace.evaluation(context.vectors);
+    let mut evaluation = trace.evaluation(context.vectors, is_confirmed);
     let (mut landmark, most) = (None, patience(header.length));
     let next =
         look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
@@ -196,8 +198,7 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         Next::Wait { address, known } => return wait(header, slot, address, (&state.general, known), None),
         Next::End { end, address } => (end, address),
     };
-    let alone = header.alone.load(Ordering::Relaxed) == 1;
-    if end != End::Unreadable && (!alone || is_drawn(slot, header.confirm)) {
+    if end != End::Unreadable && is_confirmed {
         let visit = evaluation.latest_visit().filter(|visit| is_free(header, visit.address));
         if let Some(Visit { address, number, noted, state }) = visit {
             let mut trace = Trace::of(slot, header.length);

@@ -2,8 +2,11 @@
 
 use timewise_isa::Memory;
 
-/// Bytes read at once: asking the kernel costs more than copying. A line lies within a page.
+/// Bytes of a line.
 pub const LINE: usize = 128;
+
+/// Lines that are read at once: asking the kernel costs more than copying. They lie within a page.
+pub const GROUP: usize = 4;
 
 /// Lines that there is room for: where more are written than that, nothing is evaluated any further.
 const LINES: usize = 8192;
@@ -14,34 +17,53 @@ const PROBES: usize = 8;
 /// Marks the address of a line that was written to: it cannot be fetched again.
 const WRITTEN: u64 = 1;
 
+/// Marks the address of a line that was read as code.
+const CODE: u64 = 2;
+
+/// All marks, which are less than a line.
+const MARKS: u64 = WRITTEN | CODE;
+
+/// The address of no line.
+const NOWHERE: u64 = 4;
+
 /// Parts of a trace after which a line counts as not used lately.
 const LONG_AGO: u8 = 2;
 
-/// The address of no line.
-const NOWHERE: u64 = 2;
-
 /// Where lines come from.
 pub trait Source {
-    /// Fills a line with what is at `address`, a multiple of [`LINE`]: false if not all of it can be read.
-    fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool;
+    /// Fills lines with what is at `address`, a multiple of their size: false if not all of it can be read.
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool;
+}
+
+/// What is known of a place for a line.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Head {
+    /// The address of the line there, with marks.
+    address: u64,
+    /// Lines with another stamp are of an earlier signal.
+    stamp: u32,
+    /// In which part of the trace it was used last, as data.
+    used: u8,
 }
 
 /// Lines of memory; all zeros is one without any.
 #[repr(C)]
 pub struct Lines {
-    /// Lines with another stamp are of an earlier signal.
-    stamp: u64,
-    stamps: [u64; LINES],
-    addresses: [u64; LINES],
-    /// In which part of the trace each was used last, as data.
-    used: [u8; LINES],
+    stamp: u32,
+    heads: [Head; LINES],
     bytes: [[u8; LINE]; LINES],
 }
 
 impl Lines {
     /// Forgets all that was read and written.
     pub fn forget(&mut self) {
-        self.stamp += 1;
+        self.stamp = self.stamp.wrapping_add(1);
+        if self.stamp == 0 {
+            // Those of long ago have stamps that come again.
+            self.heads.fill(Head { address: 0, stamp: 0, used: 0 });
+            self.stamp = 1;
+        }
     }
 }
 
@@ -51,7 +73,7 @@ pub struct Shadow<'a, S> {
     pub lines: &'a mut Lines,
     /// Where the rest is.
     pub source: S,
-    /// Lines that were fetched.
+    /// How often lines were fetched.
     pub fetched: u32,
     /// Which part of the trace it is: one as long as lines are taken to stay in a processor's nearest cache.
     pub part: u8,
@@ -59,20 +81,22 @@ pub struct Shadow<'a, S> {
     pub missed: u32,
     /// Whether there was no room for another.
     pub is_full: bool,
+    /// Whether code that was read may be another now.
+    pub has_code_changed: bool,
 }
 
 impl<'a, S> Shadow<'a, S> {
     /// Those lines, of which none has been used in this trace, and where the rest comes from.
     pub fn new(lines: &'a mut Lines, source: S) -> Shadow<'a, S> {
-        Shadow { lines, source, fetched: 0, part: 0, missed: 0, is_full: false }
+        Shadow { lines, source, fetched: 0, part: 0, missed: 0, is_full: false, has_code_changed: false }
     }
 }
 
 impl<S: Source> Shadow<'_, S> {
     /// The line of code that holds an address.
-    #[inline]
     fn code_line(&mut self, address: u64) -> Option<&[u8; LINE]> {
         let place = self.place(address & !(LINE as u64 - 1))?;
+        self.lines.heads[place].address |= CODE;
         Some(&self.lines.bytes[place])
     }
 
@@ -90,11 +114,11 @@ impl<S: Source> Shadow<'_, S> {
     fn place(&mut self, start: u64) -> Option<usize> {
         let mut unwritten = None;
         for (probe, place) in places(start).enumerate() {
-            if self.lines.stamps[place] != self.lines.stamp {
+            let Head { address, stamp, .. } = self.lines.heads[place];
+            if stamp != self.lines.stamp {
                 return self.fetch(place, start);
             }
-            let address = self.lines.addresses[place];
-            if address & !WRITTEN == start {
+            if address & !MARKS == start {
                 return Some(place);
             }
             if address & WRITTEN == 0 && (unwritten.is_none() || probe == self.fetched as usize % PROBES) {
@@ -106,42 +130,82 @@ impl<S: Source> Shadow<'_, S> {
         self.fetch(unwritten?, start)
     }
 
-    /// Fetches a line to a place.
+    /// Fetches a line to a place, and those beside it to places that nothing lies at.
+    #[cold]
+    #[inline(never)]
     fn fetch(&mut self, place: usize, start: u64) -> Option<usize> {
         self.fetched += 1;
+        let mut group = [[0; LINE]; GROUP];
+        let first = start & !((LINE * GROUP) as u64 - 1);
+        let is_there = self.source.fetch(first, &mut group);
         // A place that is used stays so: others were put behind it.
-        let is_used = self.lines.stamps[place] == self.lines.stamp;
-        let is_there = self.source.fetch(start, &mut self.lines.bytes[place]);
-        if is_there || is_used {
-            self.lines.stamps[place] = self.lines.stamp;
-            self.lines.addresses[place] = if is_there { start } else { NOWHERE };
-            self.lines.used[place] = self.part.wrapping_sub(LONG_AGO);
+        if !is_there {
+            if self.lines.heads[place].stamp == self.lines.stamp {
+                self.put(place, NOWHERE, &[0; LINE]);
+            }
+            return None;
         }
-        is_there.then_some(place)
+        for (address, line) in (first..).step_by(LINE).zip(&group) {
+            if address == start {
+                self.put(place, address, line);
+            } else if let Some(free) = self.free_place(address) {
+                self.put(free, address, line);
+            }
+        }
+        Some(place)
+    }
+
+    /// A place for a line at which nothing lies, unless the line is there.
+    fn free_place(&self, start: u64) -> Option<usize> {
+        for place in places(start) {
+            let Head { address, stamp, .. } = self.lines.heads[place];
+            if stamp != self.lines.stamp {
+                return Some(place);
+            }
+            if address & !MARKS == start {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn put(&mut self, place: usize, address: u64, line: &[u8; LINE]) {
+        let stamp = self.lines.stamp;
+        let head = &mut self.lines.heads[place];
+        self.has_code_changed |= head.stamp == stamp && head.address & CODE != 0;
+        *head = Head { address, stamp, used: self.part.wrapping_sub(LONG_AGO) };
+        self.lines.bytes[place] = *line;
     }
 
     /// The line is used that begins at an address and lies at a place.
     #[inline]
     fn note_use(&mut self, place: usize, start: u64) {
-        if self.lines.used[place] != self.part {
-            if self.part > 0 && !self.is_recent(place) {
-                // A line behind another is fetched ahead by the processor.
-                let beside = [start.wrapping_sub(LINE as u64), start.wrapping_add(LINE as u64)];
-                self.missed += u32::from(!beside.into_iter().any(|line| self.was_used_lately(line)));
-            }
-            self.lines.used[place] = self.part;
+        let part = self.part;
+        let head = &mut self.lines.heads[place];
+        if head.used == part {
+            return;
+        }
+        let is_recent = part.wrapping_sub(head.used) < LONG_AGO;
+        head.used = part;
+        if part > 0 && !is_recent {
+            // A line behind another is fetched ahead by the processor.
+            let beside = [start.wrapping_sub(LINE as u64), start.wrapping_add(LINE as u64)];
+            self.missed += u32::from(!beside.into_iter().any(|line| self.was_used_lately(line)));
         }
     }
 
     fn was_used_lately(&self, start: u64) -> bool {
-        places(start)
-            .take_while(|&place| self.lines.stamps[place] == self.lines.stamp)
-            .any(|place| self.lines.addresses[place] & !WRITTEN == start && self.is_recent(place))
+        let mut heads = places(start).map(|place| self.lines.heads[place]);
+        heads.find(|head| head.stamp != self.lines.stamp || head.address & !MARKS == start).is_some_and(
+            |head| head.stamp == self.lines.stamp && self.part.wrapping_sub(head.used) < LONG_AGO,
+        )
     }
 
-    /// Whether a line was used in this part of the trace or the one before.
-    fn is_recent(&self, place: usize) -> bool {
-        self.part.wrapping_sub(self.lines.used[place]) < LONG_AGO
+    #[inline]
+    fn note_write(&mut self, place: usize) {
+        let head = &mut self.lines.heads[place];
+        self.has_code_changed |= head.address & CODE != 0;
+        head.address |= WRITTEN;
     }
 
     /// Has the lines stay that so many bytes at an address lie in: false if not all are there.
@@ -150,7 +214,7 @@ impl<S: Source> Shadow<'_, S> {
         let mut start = address & !(LINE as u64 - 1);
         loop {
             let Some(place) = self.place(start) else { return false };
-            self.lines.addresses[place] |= WRITTEN;
+            self.note_write(place);
             if start == last {
                 return true;
             }
@@ -209,7 +273,15 @@ impl<S: Source> Memory for Shadow<'_, S> {
 
     #[inline]
     fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
-        let length = bytes.len();
+        let (length, within) = (bytes.len(), address as usize % LINE);
+        if within + length <= LINE {
+            let start = address & !(LINE as u64 - 1);
+            let Some(place) = self.place(start) else { return false };
+            self.note_write(place);
+            self.note_use(place, start);
+            self.lines.bytes[place][within..within + length].copy_from_slice(bytes);
+            return true;
+        }
         self.keep(address, length)
             && self.parts(address, length, |done, part| part.copy_from_slice(&bytes[done..done + part.len()]))
     }
@@ -234,8 +306,8 @@ mod tests {
     struct Ramp(u64);
 
     impl Source for Ramp {
-        fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
-            for (at, byte) in (address..).zip(line.iter_mut()) {
+        fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+            for (at, byte) in (address..).zip(lines.as_flattened_mut()) {
                 *byte = (at >> 8) as u8 ^ at as u8;
             }
             address < self.0

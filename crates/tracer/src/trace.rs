@@ -4,20 +4,34 @@ use crate::ahead::Branches;
 use crate::bench::Bench;
 use crate::evaluation::{Evaluation, Work};
 use crate::handler::time_stamp;
-use crate::shadow::{LINE, Source};
+use crate::shadow::{GROUP, LINE, Source};
 use crate::slot::bench_page;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::tracing::{
     Effort, End, HEAD_WORDS, RING, RING_WORDS, TIME_MARK, TraceSlot, WORK, head_word,
 };
-use timewise_runtime::sys::memory;
+use timewise_runtime::sys::{Errno, call, memory, number};
 
-/// Memory of the calling process.
-pub struct OwnMemory;
+/// Memory of the calling process, as the kernel reads it for one of its threads.
+pub struct OwnMemory {
+    /// The calling thread: by a first thread that has ended, the kernel finds no memory.
+    tid: u32,
+}
 
 impl Source for OwnMemory {
-    fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
-        memory::read(address, line) == line.len()
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+        const FAULT: Errno = Errno(14);
+        let bytes = lines.as_flattened_mut();
+        let (local, remote) =
+            ([bytes.as_mut_ptr() as u64, bytes.len() as u64], [address, bytes.len() as u64]);
+        let arguments = [self.tid.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
+        // SAFETY: writes to these bytes alone.
+        match unsafe { call(number::PROCESS_VM_READV, arguments) } {
+            Ok(count) => count as usize == bytes.len(),
+            Err(FAULT) => false,
+            // The call is refused: there are other ways.
+            Err(_) => memory::read(address, bytes) == bytes.len(),
+        }
     }
 }
 
@@ -68,7 +82,8 @@ impl<'a> Trace<'a> {
     }
 
     /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers.
-    pub fn evaluation(&self, vectors: *const u8) -> Evaluation<'static, OwnMemory> {
+    pub fn evaluation(&self, vectors: *const u8, notes_visits: bool) -> Evaluation<'static, OwnMemory> {
+        let tid = self.slot.tid.load(Ordering::Relaxed);
         let slot: *const TraceSlot = self.slot;
         let vectors = (!vectors.is_null()).then_some(vectors);
         // SAFETY: behind the slot's head there is room for it within the slot, and the bench's pages are mapped by
@@ -76,7 +91,7 @@ impl<'a> Trace<'a> {
         unsafe {
             let work = slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Work>();
             let bench = Bench::new(bench_page(self.slot), vectors);
-            Evaluation::new(&mut *work, OwnMemory, Some(bench))
+            Evaluation::new(&mut *work, OwnMemory { tid }, Some(bench), notes_visits)
         }
     }
 
@@ -122,6 +137,11 @@ impl<'a> Trace<'a> {
     }
 }
 
+/// Adds one to what this thread alone writes to.
+fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
 impl Branches for Trace<'_> {
     fn push(&mut self, from: u64, to: u64) {
         let at = HEAD_WORDS + 2 * self.slot.written;
@@ -131,9 +151,9 @@ impl Branches for Trace<'_> {
     }
 
     fn decided(&mut self, by_itself: bool) {
-        self.slot.decided.fetch_add(1, Ordering::Relaxed);
+        count(&self.slot.decided);
         if !by_itself {
-            self.slot.conditional.fetch_add(1, Ordering::Relaxed);
+            count(&self.slot.conditional);
         }
     }
 

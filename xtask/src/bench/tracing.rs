@@ -61,6 +61,18 @@ struct Rate {
     breakpoints: Vec<f64>,
 }
 
+impl Rate {
+    /// CPU time that a trace takes, in microseconds, with all that it brings about.
+    fn cost_us(&self) -> Vec<f64> {
+        let cost = |(ratio, traces): (&f64, &f64)| 1e6 * (ratio - 1.0) / (traces * ratio);
+        self.ratios.iter().zip(&self.traces).map(cost).collect()
+    }
+}
+
+/// The rate that overhead is told for, by what a trace costs at the highest: the lower a rate, the less of its overhead
+/// stands out from all else.
+const USUAL_RATE: f64 = 100.0;
+
 /// Prints both tables.
 ///
 /// # Errors
@@ -130,23 +142,42 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 
 fn titles<'a>(rates: impl Iterator<Item = &'a u32>) -> Vec<String> {
     let each = rates.map(|rate| format!("{rate} a second"));
-    let last = ["traces a second", "of it breakpoints", "the rest", "breakpoints a branch; algorithm 1's"];
+    let last = [
+        "traces a second",
+        "of it breakpoints",
+        "the rest",
+        "µs a trace",
+        "so 100 a second",
+        "breakpoints a branch; algorithm 1's",
+    ];
     std::iter::once("workload".to_string()).chain(each).chain(last.map(String::from)).collect()
 }
 
-/// Ratios at all rates; how many traces the first gave; and where the overhead at the last one goes.
+/// Ratios at all rates; how many traces the first gave; where the overhead at the last one goes; what a trace costs there,
+/// and what so many a second would cost.
 fn row(name: &str, rates: &[Rate], per_branch: &str) -> Vec<String> {
     let ratio = |rate: &Rate| {
         let interval = median_interval(&rate.ratios);
         let interval = interval.map_or(String::new(), |(low, high)| format!(" ({low:.3}-{high:.3})"));
         format!("{:.3}{interval}", median(&rate.ratios))
     };
+    let costs = rates.last().map_or(Vec::new(), Rate::cost_us);
+    let cost = median(&costs);
+    let interval = median_interval(&costs);
+    let interval = interval.map_or(String::new(), |(low, high)| format!(" ({low:.0}-{high:.0})"));
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let (first, last) = (rates.first(), rates.last());
     let traces = first.map_or(f64::NAN, |rate| median(&rate.traces));
     let breakpoints = last.map_or(f64::NAN, |rate| median(&rate.breakpoints));
     let rest = last.map_or(f64::NAN, |rate| median(&rate.ratios)) - 1.0 - breakpoints;
-    let end = [format!("{traces:.0}"), percent(breakpoints), percent(rest), per_branch.to_string()];
+    let end = [
+        format!("{traces:.0}"),
+        percent(breakpoints),
+        percent(rest),
+        format!("{cost:.0}{interval}"),
+        percent(cost * USUAL_RATE / 1e6),
+        per_branch.to_string(),
+    ];
     std::iter::once(name.to_string()).chain(rates.iter().map(ratio)).chain(end).collect()
 }
 
@@ -204,5 +235,14 @@ mod tests {
         assert_eq!(counts(said), Some([1000.0, 25.0]));
         assert_eq!(per_branch(said), "0.0250; 1.25");
         assert_eq!(counts("nothing"), None);
+    }
+
+    #[test]
+    fn what_a_trace_costs_is_what_it_adds_to_native_time() {
+        // Of 1.25 s, of which 1 s is native, 5000 traces take the rest: 50 µs each.
+        let rate = Rate { ratios: vec![1.25], traces: vec![4000.0], breakpoints: vec![0.0] };
+        assert!((rate.cost_us()[0] - 50.0).abs() < 1e-9);
+        let row = row("one", &[rate], "-");
+        assert_eq!(row[5..7], ["50", "0.50 %"]);
     }
 }

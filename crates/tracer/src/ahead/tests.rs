@@ -4,7 +4,7 @@ extern crate alloc;
 
 use super::*;
 use crate::evaluation::{Evaluation, Work};
-use crate::shadow::{LINE, Source};
+use crate::shadow::{GROUP, LINE, Source};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -12,10 +12,11 @@ use alloc::vec::Vec;
 struct Piece(&'static [u8]);
 
 impl Source for Piece {
-    fn fetch(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
-        line.fill(0);
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+        let bytes = lines.as_flattened_mut();
+        bytes.fill(0);
         if (0x1000..0x1100).contains(&address) {
-            line[..self.0.len()].copy_from_slice(self.0);
+            bytes[..self.0.len()].copy_from_slice(self.0);
             return true;
         }
         (0x7000..0x8000).contains(&address)
@@ -58,7 +59,7 @@ fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
     let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, true);
     let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     (next, noted, state)
 }
@@ -129,7 +130,7 @@ fn the_last_landmark_lies_where_the_thread_has_not_been() {
     let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 50 };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None);
+    let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None, true);
     let mut landmark = None;
     look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark, MOST);
     let landmark = landmark.unwrap();
@@ -144,7 +145,7 @@ fn a_first_time_is_found_behind_a_loop() {
     let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 1 };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(code), None);
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, true);
     let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
     assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0, &mut 1000), Some(0x1009));

@@ -1,12 +1,13 @@
 //! The processor as a witness: what evaluation makes of an instruction is what executing it makes of it.
 
 use super::*;
+use timewise_abi::tracing::BENCH_BYTES;
 use timewise_isa::{Decoded, evaluate, lone};
 use timewise_runtime::sys::memory::map_at;
 
-/// Two pages for a bench.
+/// A bench of its own.
 fn bench(address: u64, vectors: Option<*const u8>) -> Bench {
-    map_at(address, 8192, true).unwrap();
+    map_at(address, BENCH_BYTES, true).unwrap();
     // SAFETY: just mapped for this.
     unsafe { Bench::new(address as *mut u8, vectors) }
 }
@@ -118,6 +119,27 @@ fn random_instructions_do_what_the_processor_does() {
         compared += 1;
     }
     assert!(tried < 100 * compared, "{tried}");
+}
+
+/// Each has a place where it stays, until another comes there.
+#[test]
+fn an_instruction_does_the_same_each_time() {
+    let mut bench = bench(0x1234_8000_0000, None);
+    let mut state = State::default();
+    let memory = Everywhere::new(3);
+    for round in 0..3000_u32 {
+        // add eax, round % 1000; sub rbx, [rcx]
+        let [low, high] = [round % 1000, (round % 1000) >> 8].map(|part| part as u8);
+        for bytes in [[0x05, low, high, 0, 0], [0x48, 0x2b, 0x19, 0, 0]] {
+            let decoded = Decoded::new(&bytes, 0x1000).unwrap();
+            let alone = lone(&decoded, &bytes, &state).unwrap();
+            let mut evaluated = state;
+            evaluate(&decoded, &mut evaluated, &mut memory.clone()).unwrap();
+            assert!(bench.execute(&alone, &mut state, &mut memory.clone()));
+            assert_eq!(state.general, evaluated.general, "round {round}");
+        }
+    }
+    assert_eq!(state.general[0], 3 * 999 * 1000 / 2);
 }
 
 /// Divisions fault, so that the bench refuses them: here the processor does them with what does not.
