@@ -28,6 +28,9 @@ pub struct Options {
     /// Differences of fewer per cent natively are not judged
     #[arg(long, default_value_t = 3.0)]
     least: f64,
+    /// When all is simulated, wait for a line on standard input: from then on the machine should do nothing else
+    #[arg(long)]
+    wait: bool,
     #[command(flatten)]
     into: Destination,
 }
@@ -85,15 +88,20 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let folder = target_folder(root).join("builds");
     std::fs::create_dir_all(&folder)?;
     let bench = Bench { sampler: Sampler::build(root, &options.core, WINDOWS)?, root, folder, options };
+    let programs = PROGRAMS.iter().filter(|program| program.source.contains(&options.name));
+    let modelled: Vec<Vec<Built>> = programs.map(|program| bench.builds(program)).collect::<Result<_>>()?;
+    if options.wait {
+        eprintln!("all is simulated; what is timed now begins with a line on standard input");
+        std::io::stdin().read_line(&mut String::new())?;
+    }
     let mut rows = vec![COLUMNS.map(String::from)];
     let (mut judged, mut right) = (0, 0);
-    for program in PROGRAMS.iter().filter(|program| program.source.contains(&options.name)) {
-        for compared in bench.compare(program)? {
-            judged += u32::from(compared.right.is_some());
-            right += u32::from(compared.right == Some(true));
-            println!("{}", compared.row.join("  "));
-            rows.push(compared.row);
-        }
+    for pair in modelled.iter().flat_map(|builds| builds.windows(2)) {
+        let compared = bench.compare([&pair[0], &pair[1]])?;
+        judged += u32::from(compared.right.is_some());
+        right += u32::from(compared.right == Some(true));
+        println!("{}", compared.row.join("  "));
+        rows.push(compared.row);
     }
     let caption = format!(
         "Time of the second of two builds against the first, natively (median of {} pairs of runs, with limits of 95 %) and \
@@ -112,6 +120,16 @@ struct Bench<'a> {
     options: &'a Options,
 }
 
+/// A build of a program.
+struct Built {
+    name: String,
+    how: &'static str,
+    file: PathBuf,
+    arguments: &'static str,
+    /// What it takes on the core.
+    cycles: f64,
+}
+
 /// Two builds compared.
 struct Compared {
     row: [String; COLUMNS.len()],
@@ -120,38 +138,30 @@ struct Compared {
 }
 
 impl Bench<'_> {
-    /// Compares each build of a program with the one before.
-    fn compare(&self, program: &Program) -> Result<Vec<Compared>> {
+    /// Builds and simulates a program in all its ways.
+    fn builds(&self, program: &Program) -> Result<Vec<Built>> {
         let name = Path::new(program.source).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut before: Option<(&str, PathBuf, f64)> = None;
-        let mut compared = Vec::new();
-        for (number, &how) in program.builds.iter().enumerate() {
-            let built = self.folder.join(format!("{name}-{number}"));
-            self.build(program, how, &built)?;
-            let cycles = self.modelled(&built, program.arguments)?;
-            if let Some((from, first, former)) = &before {
-                compared.push(self.pair([&name, from, how], [first, &built], program, cycles / former)?);
-            }
-            before = Some((how, built, cycles));
-        }
-        Ok(compared)
+        let one = |(number, &how): (usize, &&'static str)| {
+            let file = self.folder.join(format!("{name}-{number}"));
+            self.build(program, how, &file)?;
+            let cycles = self.modelled(&file, program.arguments)?;
+            eprintln!("{name}, {how}: {:.1} million cycles on {}", cycles / 1e6, self.options.core);
+            Ok(Built { name: name.clone(), how, file, arguments: program.arguments, cycles })
+        };
+        program.builds.iter().enumerate().map(one).collect()
     }
 
-    fn pair(
-        &self,
-        names: [&str; 3],
-        programs: [&Path; 2],
-        program: &Program,
-        modelled: f64,
-    ) -> Result<Compared> {
-        let commands = programs.map(|built| format!("'{}' {}", built.display(), program.arguments));
+    /// Times two builds in turn.
+    fn compare(&self, builds: [&Built; 2]) -> Result<Compared> {
+        let modelled = builds[1].cycles / builds[0].cycles;
+        let commands = builds.map(|built| format!("'{}' {}", built.file.display(), built.arguments));
         let [first, second] = commands.each_ref().map(|command| (&*self.folder, &**command));
         let natively = in_turn(first, second, self.options.natives)?;
         let differs = natively.high < 1.0 || natively.low > 1.0;
         let is_judged = differs && (natively.value - 1.0).abs() > self.options.least / 100.0;
         let right = is_judged.then_some((natively.value < 1.0) == (modelled < 1.0));
         let percent = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
-        let [name, from, to] = names.map(String::from);
+        let [from, to] = builds.map(|built| built.how.to_string());
         let limits = format!(
             "{} % ({} to {})",
             percent(natively.value),
@@ -163,7 +173,8 @@ impl Bench<'_> {
             Some(false) => "no",
             None => "not judged",
         };
-        let row = [name, from, to, limits, format!("{} %", percent(modelled)), told.to_string()];
+        let row =
+            [builds[0].name.clone(), from, to, limits, format!("{} %", percent(modelled)), told.to_string()];
         Ok(Compared { row, right })
     }
 
