@@ -22,6 +22,12 @@ pub struct Options {
     /// The core: that of this machine, by its name or file
     #[arg(long, default_value = "zen-4")]
     core: String,
+    /// Windows of each build that are simulated
+    #[arg(long, default_value_t = 40)]
+    windows: u64,
+    /// Instructions before each window that warm caches and predictors
+    #[arg(long, default_value_t = 2_000_000)]
+    warming: u64,
     /// Pairs of native runs, six or more
     #[arg(long, default_value_t = 9)]
     natives: usize,
@@ -39,8 +45,8 @@ pub struct Options {
 const TABLE: &str = "builds";
 const COLUMNS: [&str; 6] = ["program", "from", "to", "natively", "modelled", "the same way"];
 
-/// Windows of each build that are simulated.
-const WINDOWS: Windows = Windows { count: 40, length: 250_000, warming: 2_000_000 };
+/// Instructions of a window that is simulated.
+const WINDOW: u64 = 250_000;
 
 /// A program, and how it is built.
 struct Program {
@@ -87,7 +93,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.check(TABLE)?;
     let folder = target_folder(root).join("builds");
     std::fs::create_dir_all(&folder)?;
-    let bench = Bench { sampler: Sampler::build(root, &options.core, WINDOWS)?, root, folder, options };
+    let windows = Windows { count: options.windows, length: WINDOW, warming: options.warming };
+    let bench = Bench { sampler: Sampler::build(root, &options.core, windows)?, root, folder, options };
     let programs = PROGRAMS.iter().filter(|program| program.source.contains(&options.name));
     let modelled: Vec<Vec<Built>> = programs.map(|program| bench.builds(program)).collect::<Result<_>>()?;
     if options.wait {
@@ -107,7 +114,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         "Time of the second of two builds against the first, natively (median of {} pairs of runs, with limits of 95 %) and \
          on {}, each sampled {} times; of {judged} pairs that differ for certain and by more than {} % natively the model has \
          {right} the same way",
-        options.natives, options.core, WINDOWS.count, options.least
+        options.natives, options.core, options.windows, options.least
     );
     println!("{caption}");
     options.into.put(TABLE, &caption, &rows)

@@ -86,6 +86,12 @@ impl Fetcher {
         self.begin(self.cycle + 1 + lost + self.taken_bubble);
     }
 
+    /// Likewise, behind a branch that nobody knew of: prediction, which ran on behind it, begins anew.
+    pub fn find_branch(&mut self, lost: u64) {
+        self.take_branch(lost);
+        self.predicted = self.cycle;
+    }
+
     /// Fetch goes on elsewhere at this cycle, as nobody foresaw.
     pub fn redirect(&mut self, cycle: u64) {
         self.predicted = cycle;

@@ -409,6 +409,7 @@ impl<O: Observer> Core<O> {
         match self.predictor.see(Executed { branch, address, next, target }) {
             Outcome::Straight => {}
             Outcome::Taken(lost) => self.fetcher.take_branch(lost),
+            Outcome::Found(lost) => self.fetcher.find_branch(lost),
             Outcome::Mispredicted => {
                 self.totals.mispredicted += 1;
                 self.begin_wrong_path(code, &pending, target);

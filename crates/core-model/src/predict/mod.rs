@@ -56,6 +56,8 @@ pub enum Outcome {
     Straight,
     /// It goes on at the target after so many cycles.
     Taken(u64),
+    /// Likewise, but prediction learns only then that there is a branch.
+    Found(u64),
     /// It goes wrong until the branch is executed.
     Mispredicted,
 }
@@ -126,7 +128,7 @@ impl Predictor {
         let lost = match self.targets.find(address) {
             Known::First => 0,
             Known::Second => self.second_bubble,
-            Known::Not => self.decode_bubble,
+            Known::Not => return Outcome::Found(self.decode_bubble),
         };
         Outcome::Taken(if branch == Branch::Return { lost.max(self.return_bubble) } else { lost })
     }
@@ -148,7 +150,7 @@ mod tests {
     #[test]
     fn a_jump_is_known_from_its_second_time_on() {
         let mut predictor = predictor();
-        assert!(matches!(see(&mut predictor, Branch::Jump, 100, 900), Outcome::Taken(bubble) if bubble > 0));
+        assert!(matches!(see(&mut predictor, Branch::Jump, 100, 900), Outcome::Found(bubble) if bubble > 0));
         assert_eq!(see(&mut predictor, Branch::Jump, 100, 900), Outcome::Taken(0));
     }
 
@@ -157,8 +159,8 @@ mod tests {
         let mut predictor = predictor();
         see(&mut predictor, Branch::Call, 100, 500);
         see(&mut predictor, Branch::Call, 510, 600);
-        assert!(matches!(see(&mut predictor, Branch::Return, 620, 514), Outcome::Taken(_)));
-        assert!(matches!(see(&mut predictor, Branch::Return, 530, 104), Outcome::Taken(_)));
+        assert!(matches!(see(&mut predictor, Branch::Return, 620, 514), Outcome::Found(_)));
+        assert!(matches!(see(&mut predictor, Branch::Return, 530, 104), Outcome::Found(_)));
         assert_eq!(see(&mut predictor, Branch::Return, 530, 104), Outcome::Mispredicted, "one too many");
     }
 
