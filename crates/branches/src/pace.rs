@@ -28,8 +28,8 @@ const HISTORIES: [usize; 6] = [0, 2, 4, 8, 16, 32];
 /// Branches at the beginning of a trace, which tell nothing: what precedes them is not known.
 const WARM_UP: usize = 32;
 
-/// Entries of a table, as a power of 2.
-const SIZE_BITS: u32 = 12;
+/// Entries of a table, as a power of 2: room for the branches of large programs, as processors have it.
+const SIZE_BITS: u32 = 16;
 
 /// How sure an entry can be.
 const SUREST: u8 = 3;
@@ -44,7 +44,7 @@ struct Entry {
 
 /// A predictor of branches, which learns from all traces.
 pub struct Pace {
-    tables: Vec<[Entry; 1 << SIZE_BITS]>,
+    tables: Vec<Vec<Entry>>,
     /// Of each table, what takes the oldest branch out of the hash of its history.
     oldest: [u64; HISTORIES.len()],
 }
@@ -53,7 +53,7 @@ impl Default for Pace {
     fn default() -> Pace {
         let power = |length: usize| FACTOR.wrapping_pow(length as u32);
         Pace {
-            tables: vec![[Entry::default(); 1 << SIZE_BITS]; HISTORIES.len()],
+            tables: vec![vec![Entry::default(); 1 << SIZE_BITS]; HISTORIES.len()],
             oldest: HISTORIES.map(power),
         }
     }
