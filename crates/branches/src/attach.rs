@@ -1,11 +1,11 @@
 //! Tracing a program that runs already, for a while: the tracer is put into it where it stands, and taken out again.
 
-use crate::collect::Collector;
+use crate::collect::{Collector, is_in};
 use crate::guard;
 use crate::inject::{inject, take_out};
 use crate::pick_up;
 use crate::record::{Options, TraceError, Traced};
-use crate::rings::{BASE, Rings};
+use crate::rings::Rings;
 use crate::signal_sets::{Set, has_trap};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -15,9 +15,9 @@ use timewise_injection::{Payload, payload};
 use timewise_profile::RunKind;
 use timewise_target::attachable::{self, AttachError};
 use timewise_target::group::{self, Group};
-use timewise_target::maps;
 use timewise_target::perf::Event;
 use timewise_target::run::{self, Period};
+use timewise_target::{family, maps, subject};
 
 /// How long its threads are waited for, until they stand.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,15 +33,43 @@ pub fn attach(
     options: &Options,
     enough: impl Fn() -> bool,
 ) -> Result<Traced, TraceError> {
+    let deadline = Instant::now() + time;
+    let mut traced = trace(pid, options, false, |pause| {
+        std::thread::sleep(pause);
+        Instant::now() >= deadline || enough() || !attachable::lives(pid)
+    })?;
+    traced.tell_if_empty();
+    Ok(traced)
+}
+
+/// Traces process `pid` until `is_over`, which waits no longer than it is told, or until it executes another program.
+/// With `only_guarded`, only if it is known where it sets signal handlers: it could take the tracer's away otherwise, and
+/// be ended by the tracer's signal.
+///
+/// # Errors
+/// See [`TraceError`]; the program runs on then.
+pub fn trace(
+    pid: i32,
+    options: &Options,
+    only_guarded: bool,
+    mut is_over: impl FnMut(Duration) -> bool,
+) -> Result<Traced, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     attachable::check(pid)?;
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
-    let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     let rings = Rings::new(&payload, options)?;
+    let group = stop_loaded(pid)?;
+    let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
+    let are_its_own =
+        || guard::are_its_own(pid, &guarded).map_err(system("read what the program has mapped"));
+    if only_guarded && !are_its_own()? {
+        let why =
+            "it sets signal handlers otherwise than C libraries do, and could take the tracer's away".into();
+        return Err(AttachError::Unfit { pid, why }.into());
+    }
     rings.guard(&guarded);
-    let group = Group::stop(pid, PATIENCE)?;
-    let mut collector = Collector::new(&rings, pid, false);
+    let mut collector = Collector::new(&rings, pid, family::is_own_child(pid));
     let mut period = Period::begin(pid);
     let events = match put_in(&rings, &payload, &group, &guarded) {
         Ok(events) => events,
@@ -53,11 +81,7 @@ pub fn attach(
         }
     };
     drop(group);
-    let deadline = Instant::now() + time;
-    let followed = collector.follow(|pause| {
-        std::thread::sleep(pause);
-        Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
-    });
+    let followed = collector.follow(|pause| Ok(is_over(pause)));
     period.end(pid);
     let left = leave(&rings, pid, events);
     followed.map_err(system("wait for the program"))?;
@@ -67,6 +91,32 @@ pub fn attach(
     }
     let (profile, statistics) = collector.finish(run);
     Ok(Traced { profile, statistics })
+}
+
+/// Stops a process where its libraries have been loaded: before, it cannot be told where it sets handlers.
+fn stop_loaded(pid: i32) -> Result<Group, TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause };
+    let deadline = Instant::now() + PATIENCE;
+    for moment in group::moments() {
+        let group = Group::stop(pid, PATIENCE)?;
+        if !is_loading(&group).map_err(system("read where the program is"))? || Instant::now() > deadline {
+            return Ok(group);
+        }
+        drop(group);
+        std::thread::sleep(moment);
+    }
+    Err(AttachError::Stuck(pid).into())
+}
+
+/// Whether the only thread of a process is in its loader.
+fn is_loading(group: &Group) -> io::Result<bool> {
+    let &[first] = group.tracees().as_slice() else { return Ok(false) };
+    let base = subject::loader_base(group.pid())?;
+    let mapped = maps::executable(group.pid())?;
+    // The loader's code follows its headers.
+    let loader = mapped.iter().find(|mapped| base != 0 && mapped.start >= base);
+    let at = first.registers()?.rip;
+    Ok(loader.is_some_and(|loader| (loader.start..loader.end).contains(&at)))
 }
 
 /// Puts the tracer into a program whose threads stand, and opens the events by which they are picked up.
@@ -99,8 +149,7 @@ fn put_in(
 fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> {
     rings.header().active.store(0, Ordering::Relaxed);
     let system = |what| move |cause| TraceError::System { what, cause };
-    let is_in = || maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE));
-    if !is_in() {
+    if !is_in(pid) {
         return Ok(());
     }
     let mut group = match Group::stop(pid, PATIENCE) {

@@ -4,8 +4,7 @@ use crate::aggregate::Aggregate;
 use crate::clock::Clock;
 use crate::mappings::News;
 use crate::modules::Modules;
-use crate::offspring::{self, executable};
-use crate::rings::Rings;
+use crate::rings::{BASE, Rings};
 use crate::statistics::Statistics;
 use crate::unmask::Unmask;
 use std::io;
@@ -15,6 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use timewise_abi::tracing::End;
 use timewise_profile::{Process, ProcessId, Profile, Run, RunId};
+use timewise_target::maps;
+use timewise_target::status::{ProgramImage, Status};
 
 /// How often rings are emptied. At the highest rate that breakpoints allow, a ring is full after a quarter of a
 /// second.
@@ -38,8 +39,7 @@ pub struct Collector<'a> {
     aggregate: Aggregate,
     unmask: Unmask,
     senseless: u64,
-    executed: Option<PathBuf>,
-    offspring: Option<String>,
+    image: ProgramImage,
 }
 
 impl<'a> Collector<'a> {
@@ -48,21 +48,21 @@ impl<'a> Collector<'a> {
         let mut collector = Collector {
             rings,
             pid,
-            executable: executable(pid),
+            executable: std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
             clock: Clock::default(),
             modules: Modules::of(pid),
             aggregate: Aggregate::default(),
             unmask: Unmask::new(pid, own_child),
             senseless: 0,
-            executed: None,
-            offspring: None,
+            image: image(pid),
         };
         collector.clock.read();
         collector.look_at_threads();
         collector
     }
 
-    /// Collects until `is_over`, which waits no longer than it is told.
+    /// Collects until `is_over`, which waits no longer than it is told, or until the process executes another program,
+    /// where the tracer is not.
     ///
     /// # Errors
     /// Those of `is_over`.
@@ -77,15 +77,13 @@ impl<'a> Collector<'a> {
             self.drain();
             let due = looked.elapsed() >= LOOKS.min(started.elapsed() / 4);
             let hurry = self.modules.must_look() && self.aggregate.has_unplaced(&self.modules);
-            if !over && (due || hurry) {
+            if over || self.has_executed() {
+                return Ok(());
+            }
+            if due || hurry {
                 self.look_at_mappings();
                 self.unmask.look();
-                self.look_at_program();
                 looked = Instant::now();
-            }
-            if over {
-                self.offspring = offspring::untraced(self.pid);
-                return Ok(());
             }
             pause = (pause * 2).min(COLLECTION);
         }
@@ -124,12 +122,9 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What it executes by `execve` is not traced.
-    fn look_at_program(&mut self) {
-        let now = executable(self.pid);
-        if now != self.executable && !now.as_os_str().is_empty() {
-            self.executed = Some(now);
-        }
+    /// Whether it executes another program by now.
+    fn has_executed(&self) -> bool {
+        image(self.pid) != self.image && !is_in(self.pid)
     }
 
     fn look_at_mappings(&mut self) {
@@ -149,17 +144,6 @@ impl<'a> Collector<'a> {
         statistics.branches = self.aggregate.branches;
         statistics.unplaced = self.aggregate.unplaced;
         let mut warnings = doubts(&statistics, self.rings.header().refusal.load(Ordering::Relaxed));
-        if statistics.branches == 0 {
-            let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
-            // The time of children counts as the program's.
-            let work_was_elsewhere = self.executed.is_some() || self.offspring.is_some();
-            warnings.push(match work_was_elsewhere {
-                true => "no branches were seen".to_string(),
-                false => format!(
-                    "no branches were seen: the program used {ms:.1} ms of CPU time; repeat its work, or raise --frequency"
-                ),
-            });
-        }
         if self.senseless > 0 {
             warnings.push(format!(
                 "the program wrote into the memory of the tracer: traces were given up {} times",
@@ -169,10 +153,6 @@ impl<'a> Collector<'a> {
         if self.modules.must_look() {
             warnings.push(UNTOLD.to_string());
         }
-        if let Some(now) = self.executed {
-            warnings.push(format!("it executed {}, which was not traced: launch that itself", now.display()));
-        }
-        warnings.extend(self.offspring);
         warnings.extend(self.unmask.doubt());
         let process = Process {
             run: RunId(0),
@@ -191,6 +171,16 @@ impl<'a> Collector<'a> {
         };
         (profile, statistics)
     }
+}
+
+/// Which program a process executes.
+fn image(pid: i32) -> ProgramImage {
+    Status::of_process(pid).map(|status| status.image).unwrap_or_default()
+}
+
+/// Whether the tracer is in a process, or was when that was forked.
+pub fn is_in(pid: i32) -> bool {
+    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
 }
 
 /// What a reader must know.

@@ -3,10 +3,11 @@
 
 use crate::inherited;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use timewise_abi::tracing::{GUARDS, signal_data};
-use timewise_target::maps;
 use timewise_target::perf::{Event, Watched, sys};
+use timewise_target::{maps, subject};
 
 /// `mov eax, 13` and `syscall`: how C libraries make `rt_sigaction`, and Go's runtime too.
 const CALL: [u8; 7] = [0xb8, 13, 0, 0, 0, 0x0f, 0x05];
@@ -30,6 +31,21 @@ pub fn places(pid: i32) -> io::Result<Vec<u64>> {
     }
     places.truncate(GUARDS);
     Ok(places)
+}
+
+/// Whether process `pid` sets handlers at some of these places: not if they lie in code that a program without a loader
+/// has mapped for others, as emulators do.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden.
+pub fn are_its_own(pid: i32, places: &[u64]) -> io::Result<bool> {
+    if subject::loader_base(pid)? != 0 {
+        return Ok(!places.is_empty());
+    }
+    let program = std::fs::read_link(format!("/proc/{pid}/exe"))?;
+    let mapped = maps::executable(pid)?;
+    let mut own = mapped.iter().filter(|mapped| mapped.path == program.as_os_str().as_bytes());
+    Ok(own.any(|own| places.iter().any(|place| (own.start..own.end).contains(place))))
 }
 
 /// Watches one of them, in the process's first thread and all that it will make.

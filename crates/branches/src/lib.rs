@@ -9,6 +9,7 @@ mod aggregate;
 mod attach;
 mod clock;
 mod collect;
+mod followers;
 mod guard;
 mod inherited;
 mod inject;

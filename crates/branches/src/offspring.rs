@@ -1,31 +1,29 @@
-//! What a traced process brought about that was not traced: other processes, and other programs.
+//! What the processes that a traced one made did untraced.
 
-use std::path::PathBuf;
-
-/// CPU time of children that is worth a word, in clock ticks of 10 ms.
+/// CPU time that is worth a word, in clock ticks of 10 ms.
 const WORTH_TELLING: u64 = 5;
 
-/// The file that a process executes.
-pub fn executable(pid: i32) -> PathBuf {
-    std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default()
+/// CPU time of the children of process `pid` that were waited for, in clock ticks: to be asked at its end, before its
+/// parent takes note of that.
+pub fn cpu_ticks(pid: i32) -> u64 {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    of_children(&line).unwrap_or(0)
 }
 
-/// What process `pid` left untraced, if anything: to be asked at the end, before its parent takes note of that.
-pub fn untraced(pid: i32) -> Option<String> {
-    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+/// What a reader must know if children took so many ticks untraced.
+pub fn untraced(ticks: u64) -> Option<String> {
     // SAFETY: passes no memory.
     let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as f64;
-    let ticks = of_children(&line)?;
     (ticks >= WORTH_TELLING).then(|| {
         let seconds = ticks as f64 / ticks_per_second;
         format!(
-            "processes that it made took {seconds:.2} s of CPU time, and were not traced: launch the one of interest \
-             itself, or attach to it by --pid"
+            "processes that it made took {seconds:.2} s of CPU time untraced: what is forked and executes nothing is not \
+             followed, nor what ends within a few hundredths of a second"
         )
     })
 }
 
-/// CPU time of children that were waited for, by proc(5): the sum of fields 16 and 17.
+/// By proc(5): the sum of fields 16 and 17.
 fn of_children(line: &str) -> Option<u64> {
     let (_, rest) = line.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();

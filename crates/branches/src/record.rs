@@ -1,22 +1,28 @@
 //! Tracing a program from its first instruction to its end.
 
 use crate::collect::Collector;
+use crate::followers::Followers;
 use crate::guard;
 use crate::inject::{inject, set_handler};
+use crate::offspring;
 use crate::pick_up;
 use crate::rings::Rings;
 use crate::signal_sets::{Set, has_trap};
 use crate::statistics::Statistics;
 use std::io;
+use std::time::Duration;
 use timewise_abi::tracing::TRAP_PERF;
 use timewise_injection::{Payload, PayloadFault, payload};
-use timewise_profile::{Profile, RunKind};
+use timewise_profile::{Profile, RunId, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::launch::{LaunchError, Stopped};
 use timewise_target::perf::Event;
 use timewise_target::run;
 use timewise_target::subject::{self, Subject};
 use timewise_target::trace::Tracee;
+
+/// How long the end of a program is waited for at a time.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +81,32 @@ pub struct Traced {
     pub statistics: Statistics,
 }
 
+impl Traced {
+    /// Takes over what was seen in another process of the same run.
+    pub(crate) fn join(&mut self, other: Traced) {
+        let own = self.profile.processes.len();
+        self.profile.append(other.profile);
+        self.profile.processes[own..].iter_mut().for_each(|process| process.run = RunId(0));
+        for other in self.profile.runs.split_off(1) {
+            self.profile.runs[0].warnings.extend(other.warnings);
+        }
+        self.statistics += other.statistics;
+    }
+
+    /// Says so if there is nothing.
+    pub(crate) fn tell_if_empty(&mut self) {
+        let run = &mut self.profile.runs[0];
+        if self.statistics.branches == 0 {
+            let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
+            run.warnings.push(format!(
+                "no branches were seen: the program used {ms:.1} ms of CPU time; repeat its work, or raise --frequency"
+            ));
+        }
+    }
+}
+
 /// Lets a launched program run to its end under branch tracing. The calling thread must be the one that
-/// launched it. All threads of the process are traced; processes that it makes are not.
+/// launched it. All its threads are traced, what it executes later, and the programs that its children execute.
 ///
 /// # Errors
 /// See [`TraceError`]; the program is ended then unless it already ran.
@@ -108,13 +138,22 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
             return Err(error);
         }
     };
+    let followers = Followers::begin(pid, *options);
     let running = stopped.release().map_err(system("release the program"))?;
     let followed = collector.follow(|pause| running.ends_within(pause));
     followed.map_err(system("wait for the program"))?;
     drop((guards, pick_up));
+    while !running.ends_within(PAUSE).map_err(system("wait for the program"))? {}
+    let offspring_ticks = offspring::cpu_ticks(pid);
+    let followed = followers.end();
     let ended = running.wait().map_err(system("wait for the program"))?;
     let (profile, statistics) = collector.finish(run::row(RunKind::Branches, subject, &ended));
-    Ok(Traced { profile, statistics })
+    let mut traced = Traced { profile, statistics };
+    followed.traced.into_iter().for_each(|other| traced.join(other));
+    let untraced = offspring::untraced(offspring_ticks.saturating_sub(followed.cpu_ticks));
+    traced.profile.runs[0].warnings.extend(followed.refused.into_iter().chain(untraced));
+    traced.tell_if_empty();
+    Ok(traced)
 }
 
 /// Lets the program's libraries be loaded, under tracing, and then watches where it sets handlers. There is nothing to

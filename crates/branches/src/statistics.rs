@@ -37,3 +37,34 @@ impl Statistics {
         self.ends[end as usize]
     }
 }
+
+impl std::ops::AddAssign for Statistics {
+    fn add_assign(&mut self, other: Statistics) {
+        let Statistics {
+            threads,
+            begun,
+            lost,
+            traces,
+            branches,
+            decided,
+            conditional,
+            hits,
+            moves,
+            ends,
+            unplaced,
+            turned_away,
+        } = other;
+        self.threads += threads;
+        self.begun += begun;
+        self.lost += lost;
+        self.traces += traces;
+        self.branches += branches;
+        self.decided += decided;
+        self.conditional += conditional;
+        self.hits += hits;
+        self.moves += moves;
+        self.ends.iter_mut().zip(ends).for_each(|(sum, ends)| *sum += ends);
+        self.unplaced += unplaced;
+        self.turned_away += turned_away;
+    }
+}

@@ -16,8 +16,9 @@ Examples:
   timewise branches --pid 1234 --for 10s    a program that runs already, which then runs on
 
 Traces start at random moments; hardware breakpoints stand in for the last-branch record that
-processors and virtual machines often lack. All threads of the program are traced, but no
-process that it makes. The exit status is the program's; 125 if timewise fails, 126 if the
+processors and virtual machines often lack. All threads of the program are traced, programs
+that it or its children execute as well; not what is forked and executes nothing, nor children
+of a process that was attached to. The exit status is the program's; 125 if timewise fails, 126 if the
 program cannot be executed or attached to, 127 if there is none; 0 for one that was attached to.")]
 pub struct Arguments {
     #[command(flatten)]

@@ -4,11 +4,13 @@ use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Charging};
 use crate::{destination, screen};
 use anyhow::bail;
+use std::cmp::Reverse;
 use std::io::{self, IsTerminal};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_flow::Analysis;
-use timewise_profile::Profile;
+use timewise_profile::{ModuleId, Profile};
 
 /// Write a profile in a format that other tools read
 #[derive(clap::Args)]
@@ -31,6 +33,9 @@ pub struct Arguments {
     /// Where to write; standard output unless a file is named
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Whose branches to write: this executable or library rather than the executable with the most
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
     #[command(flatten)]
     charging: Charging,
 }
@@ -52,7 +57,7 @@ enum Format {
     Csv,
     /// The same table as Apache Parquet, if timewise was built with it
     Parquet,
-    /// For `perf2bolt -pa`: branches of the executable, traced by timewise branches or counted exactly
+    /// For `perf2bolt -pa`: branches of one file, traced by timewise branches or counted exactly
     BoltPreaggregated,
     /// For `llvm-profgen --unsymbolized-profile --use-offset=0`: likewise
     LlvmProfgen,
@@ -97,6 +102,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             arguments.file.display()
         );
     }
+    let module = match &arguments.binary {
+        None => export::traced::busiest_executable(&profile),
+        Some(_) if !format.needs_branches() => bail!("--binary is for formats of branches; leave it out"),
+        Some(binary) => Some(module_of(&profile, binary)?),
+    };
     let analysis = Analysis::new(&profile, arguments.charging.policy());
     let bytes = match format {
         Format::Callgrind => export::callgrind::export(&analysis).into_bytes(),
@@ -106,9 +116,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Speedscope => export::speedscope::export(&analysis)?.into_bytes(),
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
         Format::Parquet => parquet(&analysis)?,
-        Format::BoltPreaggregated => export::bolt::export(&profile).into_bytes(),
-        Format::LlvmProfgen => export::llvm_profgen::export(&profile).into_bytes(),
-        Format::Autofdo => export::autofdo::export(&profile).into_bytes(),
+        Format::BoltPreaggregated => export::bolt::export(&profile, module).into_bytes(),
+        Format::LlvmProfgen => export::llvm_profgen::export(&profile, module).into_bytes(),
+        Format::Autofdo => export::autofdo::export(&profile, module).into_bytes(),
     };
     match output {
         Some(path) => destination::write(path, bytes),
@@ -137,4 +147,23 @@ fn branches(file: &Path) -> anyhow::Result<Profile> {
         );
     }
     Ok(profile)
+}
+
+/// The module that a file is, or was when the program ran.
+fn module_of(profile: &Profile, binary: &Path) -> anyhow::Result<ModuleId> {
+    let found = binary.canonicalize().unwrap_or_else(|_| binary.to_path_buf());
+    let at = |path: &Path| export::traced::module_at(profile, path.as_os_str().as_bytes());
+    let Some(module) = at(&found).or_else(|| at(binary)) else {
+        let taken = export::traced::taken_by_module(profile);
+        let mut others: Vec<_> =
+            taken.iter().zip(&profile.modules).filter(|(taken, _)| **taken > 0).collect();
+        others.sort_by_key(|&(taken, _)| Reverse(taken));
+        let names = others.iter().take(5).map(|(_, module)| String::from_utf8_lossy(&module.path));
+        bail!(
+            "no branches were taken in '{}'; those with the most are {}",
+            binary.display(),
+            names.collect::<Vec<_>>().join(", ")
+        );
+    };
+    Ok(module)
 }

@@ -74,9 +74,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         let why = profile.runs[0].warnings.join("; ");
         bail!("no branches were seen, so there is nothing to optimise by: {why}");
     }
+    // Whatever it executes besides is not what is optimised.
+    let module = export::traced::first_executable(&profile);
     match &arguments.clang {
         None => {
-            let said = bolt::optimise(&base, &export::bolt::export(&profile), &output)?;
+            let said = bolt::optimise(&base, &export::bolt::export(&profile, module), &output)?;
             say(format_args!("BOLT laid out {} functions anew", said.laid_out));
             if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(
@@ -88,7 +90,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         }
         Some(command) => {
             let samples = folder.path().join("samples.prof");
-            for warning in clang::sample_profile(&base, &export::llvm_profgen::export(&profile), &samples)? {
+            for warning in
+                clang::sample_profile(&base, &export::llvm_profgen::export(&profile, module), &samples)?
+            {
                 say(&warning);
             }
             clang::build(command, &output, Some(&samples))?;

@@ -80,7 +80,7 @@ impl Reading {
 /// It cannot be read, or neither samples nor counts are in it.
 pub fn load(path: &Path) -> anyhow::Result<Profile> {
     let profile = load_with_waits(path)?;
-    if is_empty(&profile) { Err(nothing_in(path)) } else { Ok(profile) }
+    if is_empty(&profile) { Err(nothing_in(path, &profile)) } else { Ok(profile) }
 }
 
 /// Loads the profile at `path`, which may be of a program that did nothing but wait.
@@ -89,17 +89,23 @@ pub fn load(path: &Path) -> anyhow::Result<Profile> {
 /// It cannot be read, or there is nothing in it.
 pub fn load_with_waits(path: &Path) -> anyhow::Result<Profile> {
     let profile = Profile::load(path)?;
-    if is_empty(&profile) && profile.waits.is_empty() { Err(nothing_in(path)) } else { Ok(profile) }
+    if is_empty(&profile) && profile.waits.is_empty() { Err(nothing_in(path, &profile)) } else { Ok(profile) }
 }
 
 fn is_empty(profile: &Profile) -> bool {
     profile.samples.is_empty() && profile.blocks.is_empty()
 }
 
-fn nothing_in(path: &Path) -> anyhow::Error {
+fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {
+    let path = path.display();
+    if !profile.taken_branches.is_empty() {
+        return anyhow::anyhow!(
+            "'{path}' holds traced branches, which optimisers read: see timewise export --help, formats of branches, and \
+             timewise fdo --help; for a report use timewise run"
+        );
+    }
     anyhow::anyhow!(
-        "'{}' holds neither samples nor counts: the program ended before any were taken, or only waited: see \
-         timewise report --by waiting, or profile a longer run",
-        path.display()
+        "'{path}' holds neither samples nor counts: the program ended before any were taken, or only waited: see \
+         timewise report --by waiting, or profile a longer run"
     )
 }

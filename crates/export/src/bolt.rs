@@ -4,11 +4,11 @@
 
 use crate::traced::Traced;
 use std::fmt::Write;
-use timewise_profile::Profile;
+use timewise_profile::{ModuleId, Profile};
 
-/// The branches within the executable of the first process. Whether they were predicted is not known.
-pub fn export(profile: &Profile) -> String {
-    let traced = Traced::of_executable(profile);
+/// The branches within a module; nothing if there is none. Whether they were predicted is not known.
+pub fn export(profile: &Profile, module: Option<ModuleId>) -> String {
+    let traced = Traced::within(profile, module);
     let mut text = String::new();
     // Writing to a string does not fail.
     for ((from, to), count) in traced.branches {
@@ -28,8 +28,8 @@ mod tests {
 
     #[test]
     fn branches_and_what_lies_between_them_are_told_for_one_module() {
-        let text = export(&crate::traced::tests::profile());
+        let text = export(&crate::traced::tests::profile(), Some(ModuleId(1)));
         assert_eq!(text, "B 1c84 1d6b 5 0\nF 1d6b 1d7f 3\nF 1d84 1d90 5\n");
-        assert_eq!(export(&Profile::default()), "");
+        assert_eq!(export(&Profile::default(), None), "");
     }
 }

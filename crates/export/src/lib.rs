@@ -27,5 +27,5 @@ pub mod pprof;
 mod rounding;
 pub mod speedscope;
 mod stacks;
-mod traced;
+pub mod traced;
 mod weights;

@@ -18,11 +18,11 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Within the executable of the first process: from traces if there are any, else from counts.
-    pub fn of_executable(profile: &Profile) -> Traced {
+    /// Within a module, if there is one: from traces if there are any, else from counts.
+    pub fn within(profile: &Profile, module: Option<ModuleId>) -> Traced {
         let mut traced =
             Traced { branches: BTreeMap::new(), straight: BTreeMap::new(), joints: BTreeMap::new() };
-        if let Some(module) = executable(profile) {
+        if let Some(module) = module {
             let inside = |place: Place| (place.module == module).then_some(place.offset.0);
             match profile.taken_branches.is_empty() {
                 true => traced.add_counts(profile, inside),
@@ -97,15 +97,41 @@ fn section(pairs: &BTreeMap<(u64, u64), u64>, between: &str) -> String {
     text
 }
 
+/// How many branches were taken from within each module, traced if there are traces, else counted.
+pub fn taken_by_module(profile: &Profile) -> Vec<u64> {
+    let mut taken = vec![0; profile.modules.len()];
+    let mut add = |module: ModuleId, count: u64| taken[module.index()] += count;
+    profile.taken_branches.iter().for_each(|branch| add(branch.from.module, branch.count));
+    if profile.taken_branches.is_empty() {
+        let edges = profile.edge_counts.iter();
+        edges.filter_map(|edge| Some((edge.from?, edge.count))).for_each(|(from, count)| {
+            add(profile.blocks[from.index()].place.module, count);
+        });
+    }
+    taken
+}
+
 /// The module that the first process executes.
-fn executable(profile: &Profile) -> Option<ModuleId> {
-    let path = &profile.processes.first()?.executable;
+pub fn first_executable(profile: &Profile) -> Option<ModuleId> {
+    module_at(profile, &profile.processes.first()?.executable)
+}
+
+/// Of the modules that processes execute, the one with the most branches.
+pub fn busiest_executable(profile: &Profile) -> Option<ModuleId> {
+    let taken = taken_by_module(profile);
+    let executables = profile.processes.iter().filter_map(|process| module_at(profile, &process.executable));
+    // Of equal ones the first.
+    executables.rev().max_by_key(|module| taken[module.index()])
+}
+
+/// The module of a path.
+pub fn module_at(profile: &Profile, path: &[u8]) -> Option<ModuleId> {
     let found = profile.modules.iter().position(|module| module.path == *path)?;
     Some(ModuleId(found as u32))
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use timewise_profile::{
         CodeVersion, Exit, Module, ModuleKind, Offset, Process, ProcessId, RunId, TakenBranch,
@@ -139,5 +165,18 @@ pub mod tests {
             ],
             ..Profile::default()
         }
+    }
+
+    #[test]
+    fn the_executable_with_the_most_branches_is_chosen() {
+        let mut profile = profile();
+        assert_eq!(taken_by_module(&profile), [5, 9]);
+        assert_eq!(busiest_executable(&profile), Some(ModuleId(1)));
+        // A shell that launched it.
+        profile.modules.push(Module { kind: ModuleKind::File, path: b"/sh".to_vec(), build_id: Vec::new() });
+        profile.processes.insert(0, Process { executable: b"/sh".to_vec(), ..profile.processes[0].clone() });
+        assert_eq!(first_executable(&profile), Some(ModuleId(2)));
+        assert_eq!(busiest_executable(&profile), Some(ModuleId(1)));
+        assert_eq!(busiest_executable(&Profile::default()), None);
     }
 }

@@ -41,6 +41,11 @@ pub fn children(pid: i32) -> Vec<i32> {
     all
 }
 
+/// Whether process `pid` is a child of ours.
+pub fn is_own_child(pid: i32) -> bool {
+    Status::of_process(pid).is_some_and(|status| status.parent == std::process::id() as i32)
+}
+
 /// Ids of the threads of a process; none if it is gone.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbered(&format!("/proc/{pid}/task"))

@@ -40,6 +40,8 @@ pub fn moments() -> impl Iterator<Item = Duration> {
 #[derive(Debug)]
 pub struct Group {
     pid: i32,
+    /// Whether it is a child of ours, whose end is not for us to take note of here.
+    own_child: bool,
     members: Vec<Member>,
     gate: Option<u64>,
 }
@@ -74,7 +76,8 @@ impl Group {
     }
 
     fn stop_within(pid: i32, patience: Duration) -> Result<Group, AttachError> {
-        let mut group = Group { pid, members: Vec::new(), gate: None };
+        let own_child = family::is_own_child(pid);
+        let mut group = Group { pid, own_child, members: Vec::new(), gate: None };
         let deadline = Instant::now() + patience;
         loop {
             let found_new = group.take_up_new()?;
@@ -229,7 +232,7 @@ impl Group {
             }
             match stop_of(tid) {
                 Ok(Some(status)) => self.members[at].came_to(status),
-                Ok(None) if ended(tid, self.pid, false).unwrap_or(true) => {
+                Ok(None) if ended(tid, self.pid, self.own_child).unwrap_or(true) => {
                     self.members.remove(at);
                     continue;
                 }
@@ -248,7 +251,7 @@ impl Drop for Group {
         loop {
             let mut at = 0;
             while at < self.members.len() {
-                if self.members[at].let_go(self.pid) {
+                if self.members[at].let_go(self.pid, self.own_child) {
                     self.members.remove(at);
                 } else {
                     at += 1;
@@ -299,10 +302,10 @@ impl Member {
     }
 
     /// Lets it go. False if it does not stand, so that it cannot be let go yet.
-    fn let_go(&mut self, pid: i32) -> bool {
+    fn let_go(&mut self, pid: i32, own_child: bool) -> bool {
         if !self.stands {
             let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
-            return ended(self.tid, pid, false).unwrap_or(true);
+            return ended(self.tid, pid, own_child).unwrap_or(true);
         }
         let tracee = Tracee::new(self.tid);
         if !self.changed

@@ -42,11 +42,24 @@ impl Subject {
 /// The system's, if the process is gone or hidden from us, or does not say.
 pub fn entry_point(pid: i32) -> io::Result<u64> {
     const ENTRY: u64 = 9;
+    auxiliary(pid, ENTRY)?.ok_or_else(|| io::Error::other("its auxiliary vector has no entry"))
+}
+
+/// Where the loader of process `pid`'s program lies; 0 if it has none.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden from us.
+pub fn loader_base(pid: i32) -> io::Result<u64> {
+    const BASE: u64 = 7;
+    Ok(auxiliary(pid, BASE)?.unwrap_or(0))
+}
+
+/// What the kernel told a program when it was executed, by its key.
+fn auxiliary(pid: i32, key: u64) -> io::Result<Option<u64>> {
     let vector = fs::read(format!("/proc/{pid}/auxv"))?;
     let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
-    let pairs = vector.chunks_exact(16).filter_map(|pair| Some((word(&pair[..8])?, word(&pair[8..])?)));
-    let entry = pairs.into_iter().find(|&(key, _)| key == ENTRY);
-    entry.map(|(_, address)| address).ok_or_else(|| io::Error::other("its auxiliary vector has no entry"))
+    let mut pairs = vector.chunks_exact(16).filter_map(|pair| Some((word(&pair[..8])?, word(&pair[8..])?)));
+    Ok(pairs.find(|&(found, _)| found == key).map(|(_, value)| value))
 }
 
 fn zero_ended(bytes: &[u8]) -> Vec<Vec<u8>> {

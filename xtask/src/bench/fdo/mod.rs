@@ -142,15 +142,20 @@ impl Bench {
         let tracing = ["branches", "-F", &self.frequency, "--length", &self.length];
         let made = [("counts", &["count", "--no-calls"][..]), ("traces", &tracing)].map(|(name, command)| {
             let profile = self.profile(program, &native, command)?;
+            let module = export::traced::first_executable(&profile);
             let made = place(name);
             match tool {
                 Tool::Clang => {
                     let samples = place("prof");
-                    clang::sample_profile(&native, &export::llvm_profgen::export(&profile), &samples)?;
+                    clang::sample_profile(
+                        &native,
+                        &export::llvm_profgen::export(&profile, module),
+                        &samples,
+                    )?;
                     clang::build(&build, &made, Some(&samples))?;
                 }
                 Tool::Bolt => {
-                    bolt::optimise(&native, &export::bolt::export(&profile), &made)?;
+                    bolt::optimise(&native, &export::bolt::export(&profile, module), &made)?;
                 }
             }
             anyhow::Ok(made)

@@ -1,0 +1,150 @@
+//! Following: programs that a traced process executes, itself or in children, are traced as soon as they are seen, by
+//! attaching to them.
+
+use crate::attach::trace;
+use crate::collect::is_in;
+use crate::record::{Options, TraceError, Traced};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use timewise_target::attachable::{self, AttachError};
+use timewise_target::family;
+use timewise_target::status::{ProgramImage, Status};
+
+/// How often is looked for new programs. One that is seen twice is traced: whatever ends sooner would give next to
+/// nothing.
+const LOOKS: Duration = Duration::from_millis(10);
+
+/// Programs that are traced at once.
+const MOST: usize = 64;
+
+/// Refusals that are told.
+const TOLD: usize = 4;
+
+/// What follows a program that was launched.
+pub struct Followers {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<Followed>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Followed {
+    /// Programs that were traced.
+    pub traced: Vec<Traced>,
+    /// Why others were not.
+    pub refused: Vec<String>,
+    /// CPU time of those of them that were other processes, as it was seen last, in clock ticks.
+    pub cpu_ticks: u64,
+    root: i32,
+}
+
+/// A process, and what is done about the program that it executes.
+struct Known {
+    image: ProgramImage,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Nothing: it is traced by whoever launched it, or a copy of a process that is, or could not be traced.
+    Left,
+    /// It was seen.
+    Seen,
+    /// It is traced.
+    Traced(JoinHandle<Result<Traced, TraceError>>, Arc<AtomicU64>),
+}
+
+impl Followers {
+    /// Follows process `root`, which stands, and is traced itself.
+    pub fn begin(root: i32, options: Options) -> Followers {
+        let over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&over);
+        let image = Status::of_process(root).map(|status| status.image).unwrap_or_default();
+        Followers { over, thread: thread::spawn(move || follow((root, image), options, &until)) }
+    }
+
+    /// Ends it: what still runs is let go.
+    pub fn end(self) -> Followed {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<AtomicBool>) -> Followed {
+    let mut followed = Followed { root, ..Followed::default() };
+    let mut known = BTreeMap::new();
+    known.insert(root, Known { image, stage: Stage::Left });
+    while !over.load(Ordering::Relaxed) {
+        thread::sleep(LOOKS);
+        for pid in descendants(root) {
+            let Some(status) = Status::of_process(pid).filter(|status| !status.ended) else { continue };
+            let traced = known.values().filter(|known| matches!(known.stage, Stage::Traced(..))).count();
+            let is_new = known.get(&pid).is_none_or(|known| known.image != status.image);
+            if is_new {
+                // A copy of a traced process has the tracer in its memory, but no events that it would answer.
+                let stage = if is_in(pid) { Stage::Left } else { Stage::Seen };
+                let before = known.insert(pid, Known { image: status.image, stage });
+                followed.take(pid, before);
+            } else if let Some(known) = known.get_mut(&pid)
+                && matches!(known.stage, Stage::Seen)
+                && traced < MOST
+            {
+                known.stage = begin(pid, options, Arc::clone(over));
+            }
+        }
+    }
+    known.into_iter().for_each(|(pid, known)| followed.take(pid, Some(known)));
+    followed
+}
+
+fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
+    let ticks = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&ticks);
+    let traced = thread::spawn(move || {
+        let traced = trace(pid, &options, true, |pause| {
+            thread::sleep(pause);
+            let status = Status::of_process(pid).filter(|status| !status.ended);
+            if let Some(status) = &status {
+                seen.store(status.cpu_ticks, Ordering::Relaxed);
+            }
+            over.load(Ordering::Relaxed) || status.is_none()
+        });
+        // It ended meanwhile: then nobody can tell why it failed.
+        if traced.is_err() && !attachable::lives(pid) { Err(AttachError::Gone(pid).into()) } else { traced }
+    });
+    Stage::Traced(traced, ticks)
+}
+
+impl Followed {
+    /// Takes over what came of a program that a process executes no more.
+    fn take(&mut self, pid: i32, known: Option<Known>) {
+        let Some(Known { stage: Stage::Traced(thread, ticks), .. }) = known else { return };
+        match thread.join() {
+            Ok(Ok(traced)) => {
+                self.traced.push(traced);
+                if pid != self.root {
+                    self.cpu_ticks += ticks.load(Ordering::Relaxed);
+                }
+            }
+            // It ended before it could be traced.
+            Ok(Err(TraceError::Attach(AttachError::Gone(_) | AttachError::NotFound(_)))) | Err(_) => {}
+            Ok(Err(error)) if self.refused.len() < TOLD => {
+                self.refused.push(error.to_string());
+            }
+            Ok(Err(_)) => {}
+        }
+    }
+}
+
+/// A process and all that descend from it.
+fn descendants(root: i32) -> Vec<i32> {
+    let mut all = vec![root];
+    let mut next = 0;
+    while let Some(&pid) = all.get(next) {
+        all.extend(family::children(pid));
+        next += 1;
+    }
+    all
+}
