@@ -193,27 +193,25 @@ fn hash(code: &mut Code, op: Op) -> (usize, u8) {
     let (keys, counts) = (op.place, op.place + table::COUNTS);
     borrow(code, 3);
     let cold = if op.kind == op::HASH {
-        code.raw(&[0x65, 0x8b, 0x0c, 0x25]); // mov ecx, gs:[path+4]
-        code.raw32(PATH + 4);
+        code.load(Rax, PATH);
+        code.raw(&[0x48, 0x8d, 0x80]); // lea rax, [rax+value]
+        code.raw32(op.value as u32);
+        // The high half is 0 unless the register is poisoned, or of a path that the plan does not know.
+        code.raw(&[0x48, 0x89, 0xc1]); // mov rcx, rax
+        code.raw(&[0x48, 0x0f, 0xc9]); // bswap rcx
+        code.raw(&[0x89, 0xc9]); // mov ecx, ecx
         code.raw(&[JRCXZ, 10]);
         let cold = code.bytes.len();
         code.raw(&[0xba]); // mov edx, the slot of the cold one
         code.raw32(table::SLOTS);
-        Some((cold, code.plain_jump_here()))
+        let jump = code.plain_jump_here();
+        code.raw(&[0x8d, 0x40, 0x01]); // lea eax, [rax+1]
+        Some((cold, jump))
     } else {
+        code.raw(&[0xb8]); // mov eax, value + 1
+        code.raw32((op.value as u32).wrapping_add(1));
         None
     };
-    match op.kind {
-        op::HASH => {
-            code.load(Rax, PATH);
-            code.raw(&[0x48, 0x8d, 0x80]); // lea rax, [rax+value+1]
-            code.raw32((op.value as u32).wrapping_add(1));
-        }
-        _ => {
-            code.raw(&[0xb8]); // mov eax, value + 1
-            code.raw32((op.value as u32).wrapping_add(1));
-        }
-    }
     // As `table::start` has it.
     code.raw(&[0x89, 0xc1]); // mov ecx, eax
     code.raw(&[0x0f, 0xc9]); // bswap ecx
