@@ -6,6 +6,7 @@ mod said;
 mod script;
 
 use self::said::Said;
+use super::attempts::ATTEMPTS;
 use super::branches::subject::{self, Subject};
 use crate::counter::target_folder;
 use crate::profiler::Profiler;
@@ -91,8 +92,18 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let (frequency, length) = (options.frequency.to_string(), options.length.to_string());
     let mut bad = Vec::new();
     for subject in subjects {
-        let traced = tools.ask(&subject, &["branches", "-F", &frequency, "--length", &length])?;
-        let counted = tools.ask(&subject, &["count", "--no-calls"])?;
+        let counted = tools.ask(&subject, &["count", "--no-calls"])?.context("nothing was counted")?;
+        let trace = || tools.ask(&subject, &["branches", "-F", &frequency, "--length", &length]);
+        let mut traced = trace()?;
+        for _ in 1..ATTEMPTS {
+            if traced.as_ref().is_none_or(|traced| traced.may_be_unlucky(&counted)) {
+                traced = trace()?;
+            }
+        }
+        let Some(traced) = traced else {
+            println!("{:14} traces  none: it is over too soon", subject.name());
+            continue;
+        };
         for (from, said) in [("traces", &traced), ("counts", &counted)] {
             println!("{:14} {from:7} {said}", subject.name());
             for line in said.given_up.iter().take(5) {
@@ -131,14 +142,18 @@ struct Tools {
 }
 
 impl Tools {
-    /// What LLVM's tools say of a program's branches as a command of `timewise` records them.
-    fn ask(&self, subject: &Subject, command: &[&str]) -> Result<Said> {
+    /// What LLVM's tools say of a program's branches as a command of `timewise` records them; nothing if it saw none, as
+    /// of a program that is over soon.
+    fn ask(&self, subject: &Subject, command: &[&str]) -> Result<Option<Said>> {
         let place = |name: &str| self.scratch.join(name);
         let recorded = place("recorded.tw");
         let words =
             [&[&*self.timewise.to_string_lossy()], command, &["-o", &recorded.to_string_lossy(), "--"]];
         let words: Vec<String> = words.concat().into_iter().map(String::from).collect();
         subject.execute(&words)?;
+        if !recorded.is_file() {
+            return Ok(None);
+        }
         let profile = Profile::load(&recorded)?;
         let binary = profile.processes.first().context("a profile without a process")?.executable.clone();
         let binary = Path::new(OsStr::from_bytes(&binary));
@@ -176,7 +191,7 @@ impl Tools {
         for file in [&recorded, &aggregated, &unsymbolized, &fdata, &script, &output] {
             let _ = std::fs::remove_file(file);
         }
-        Ok(Said::new(&said))
+        Ok(Some(Said::new(&said)))
     }
 }
 

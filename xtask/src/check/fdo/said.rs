@@ -48,6 +48,12 @@ impl Said {
             || self.impossible > 0.0
             || self.given_up.len() > counted.given_up.len()
     }
+
+    /// Whether it is worth tracing again: of a program that is over soon there may be traces of its start alone, much of
+    /// which is linkage stubs, and those BOLT does not know.
+    pub fn may_be_unlucky(&self, counted: &Said) -> bool {
+        self.blames_more_than(counted) && self.impossible == 0.0 && self.stale <= counted.stale
+    }
 }
 
 /// The number that begins what is said of stale profiles: "4 (2.0% of all profiled) functions have invalid (possibly
@@ -82,6 +88,15 @@ mod tests {
 
     fn said(converted: &str, laid_out: &str, sampled: &str) -> Said {
         Said::new(&[converted, laid_out, sampled].map(String::from))
+    }
+
+    #[test]
+    fn only_what_bolt_may_not_know_is_worth_another_look() {
+        let counted = Said::default();
+        let unknown = Said { mismatching: 7.7, ..Said::default() };
+        assert!(unknown.may_be_unlucky(&counted) && !counted.may_be_unlucky(&counted));
+        assert!(!Said { stale: 1, mismatching: 7.7, ..Said::default() }.may_be_unlucky(&counted));
+        assert!(!Said { impossible: 0.1, mismatching: 7.7, ..Said::default() }.may_be_unlucky(&counted));
     }
 
     #[test]
