@@ -5,11 +5,14 @@ use crate::reading::{self, Charging};
 use crate::{destination, screen};
 use anyhow::bail;
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_flow::Analysis;
+use timewise_image::Image;
 use timewise_profile::{ModuleId, Profile};
 
 /// Write a profile in a format that other tools read
@@ -116,7 +119,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Format::Speedscope => export::speedscope::export(&analysis)?.into_bytes(),
         Format::Csv => export::csv::export(&analysis)?.into_bytes(),
         Format::Parquet => parquet(&analysis)?,
-        Format::BoltPreaggregated => export::bolt::export(&profile, module).into_bytes(),
+        Format::BoltPreaggregated => {
+            export::bolt::export(&profile, module, &linkage_of(&profile, module)).into_bytes()
+        }
         Format::LlvmProfgen => export::llvm_profgen::export(&profile, module).into_bytes(),
         Format::Autofdo => export::autofdo::export(&profile, module).into_bytes(),
     };
@@ -147,6 +152,13 @@ fn branches(file: &Path) -> anyhow::Result<Profile> {
         );
     }
     Ok(profile)
+}
+
+/// The procedure linkage tables of a module; none if its file is not there any more.
+pub fn linkage_of(profile: &Profile, module: Option<ModuleId>) -> Vec<Range<u64>> {
+    let Some(module) = module.map(|module| &profile.modules[module.index()]) else { return Vec::new() };
+    let image = Image::open_same(Path::new(OsStr::from_bytes(&module.path)), &module.build_id);
+    image.map(|image| image.linkage()).unwrap_or_default()
 }
 
 /// The module that a file is, or was when the program ran.

@@ -1,5 +1,6 @@
 //! `timewise fdo`: from a profile of branches to a faster program, and the proof that it is.
 
+use crate::export::linkage_of;
 use crate::recording;
 use crate::talk::say;
 use anyhow::{Context, bail};
@@ -78,7 +79,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let module = export::traced::first_executable(&profile);
     match &arguments.clang {
         None => {
-            let said = bolt::optimise(&base, &export::bolt::export(&profile, module), &output)?;
+            let branches = export::bolt::export(&profile, module, &linkage_of(&profile, module));
+            let said = bolt::optimise(&base, &branches, &output)?;
             say(format_args!("BOLT laid out {} functions anew", said.laid_out));
             if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(

@@ -4,19 +4,23 @@
 
 use crate::traced::Traced;
 use std::fmt::Write;
+use std::ops::Range;
 use timewise_profile::{ModuleId, Profile};
 
-/// The branches within a module; nothing if there is none. Whether they were predicted is not known.
-pub fn export(profile: &Profile, module: Option<ModuleId>) -> String {
+/// The branches within a module; nothing if there is none. Whether they were predicted is not known. What runs straight
+/// within `linkage`, its procedure linkage tables, is left out: BOLT takes it for a contradiction, because it has no
+/// functions there.
+pub fn export(profile: &Profile, module: Option<ModuleId>, linkage: &[Range<u64>]) -> String {
     let traced = Traced::within(profile, module);
     let mut text = String::new();
     // Writing to a string does not fail.
     for ((from, to), count) in traced.branches {
         let _ = writeln!(text, "B {from:x} {to:x} {count} 0");
     }
-    // A single instruction tells nothing of what follows it, and in a linkage stub is none of a function's.
-    let ranges = traced.straight.into_iter().chain(traced.joints).filter(|((start, end), _)| start != end);
-    for ((start, end), count) in ranges {
+    // A single instruction tells nothing of what follows it.
+    let tells = |start: u64, end: u64| start != end && !linkage.iter().any(|stubs| stubs.contains(&start));
+    let ranges = traced.straight.into_iter().chain(traced.joints);
+    for ((start, end), count) in ranges.filter(|&((start, end), _)| tells(start, end)) {
         let _ = writeln!(text, "F {start:x} {end:x} {count}");
     }
     text
@@ -28,8 +32,11 @@ mod tests {
 
     #[test]
     fn branches_and_what_lies_between_them_are_told_for_one_module() {
-        let text = export(&crate::traced::tests::profile(), Some(ModuleId(1)));
+        let profile = crate::traced::tests::profile();
+        let text = export(&profile, Some(ModuleId(1)), &[]);
         assert_eq!(text, "B 1c84 1d6b 5 0\nF 1d6b 1d7f 3\nF 1d84 1d90 5\n");
-        assert_eq!(export(&Profile::default(), None), "");
+        let without = export(&profile, Some(ModuleId(1)), &[0x1000..0x1d00, 0x1d84..0x1da0]);
+        assert_eq!(without, "B 1c84 1d6b 5 0\nF 1d6b 1d7f 3\n");
+        assert_eq!(export(&Profile::default(), None, &[]), "");
     }
 }

@@ -4,6 +4,7 @@ use crate::contents::Contents;
 use crate::error::ImageError;
 use crate::headers::Headers;
 use crate::segments::Segments;
+use crate::{linkage, sections};
 use object::elf::{EM_X86_64, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, ReadCache, ReadRef};
@@ -106,6 +107,13 @@ impl Image {
             return None;
         }
         (&self.contents).read_bytes_at(start, length).ok()
+    }
+
+    /// Link-time offsets of its procedure linkage tables.
+    pub fn linkage(&self) -> Vec<Range<u64>> {
+        let Some(elf) = self.elf() else { return Vec::new() };
+        let sections = sections::of(&elf);
+        sections.into_iter().filter(linkage::holds_stubs).map(|section| section.offsets).collect()
     }
 
     /// The library's view of it. Its headers were read once, so this does not fail.

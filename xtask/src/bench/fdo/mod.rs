@@ -155,7 +155,7 @@ impl Bench {
                     clang::build(&build, &made, Some(&samples))?;
                 }
                 Tool::Bolt => {
-                    bolt::optimise(&native, &export::bolt::export(&profile, module), &made)?;
+                    bolt::optimise(&native, &export::bolt::export(&profile, module, &[]), &made)?;
                 }
             }
             anyhow::Ok(made)
