@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -62,7 +62,8 @@ pub const BENCHES: u64 = 0x2600_0000_0000;
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
 
-/// Breakpoints of a thread that watch what sets handlers: the processor has four, and traces need one.
+/// Breakpoints of a thread that watch system calls which concern the tracer: the processor has four, and traces need
+/// one.
 pub const GUARDS: usize = 3;
 
 /// The code of the signals that events send (`si_code`).
@@ -76,8 +77,20 @@ pub mod signal_data {
     pub const SAMPLE: u64 = 2;
     /// A breakpoint.
     pub const BREAKPOINT: u64 = 3;
-    /// A breakpoint on the system call that sets handlers.
+    /// A breakpoint on a system call that sets handlers or restricts system calls.
     pub const GUARD: u64 = 4;
+}
+
+/// What was done about a program that restricts its system calls ([`TraceHeader::restriction`]).
+pub mod restriction {
+    /// It has not.
+    pub const NONE: u32 = 0;
+    /// It is about to, and waits: nothing of the tracer makes a system call in it any more.
+    pub const ANNOUNCED: u32 = 1;
+    /// The host has closed its events; the process has several threads.
+    pub const AMONG_THREADS: u32 = 2;
+    /// The host has closed its events; the process has one thread.
+    pub const ALONE: u32 = 3;
 }
 
 /// Why a trace ended; also the index of its counter in [`TraceSlot::ends`].
@@ -137,7 +150,11 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
-    /// Where the system call stands that sets handlers, 0 for nowhere more; host, while the program stands.
+    /// Threads that are in the tracer's handler; tracer.
+    pub inside: AtomicU32,
+    /// One of [`restriction`]: the tracer announces, the host answers.
+    pub restriction: AtomicU32,
+    /// Where the system calls stand that are watched, 0 for nowhere more; host, while the program stands.
     pub guarded: [AtomicU64; GUARDS],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.

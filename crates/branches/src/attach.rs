@@ -1,7 +1,7 @@
 //! Tracing a program that runs already, for a while: the tracer is put into it where it stands, and taken out again.
 
 use crate::collect::{Collector, is_in};
-use crate::guard;
+use crate::guard::{self, Place};
 use crate::inject::{inject, take_out};
 use crate::pick_up;
 use crate::record::{Options, TraceError, Traced};
@@ -62,7 +62,7 @@ pub fn trace(
     let group = stop_loaded(pid)?;
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     let are_its_own =
-        || guard::are_its_own(pid, &guarded).map_err(system("read what the program has mapped"));
+        || guard::sets_handlers_there(pid, &guarded).map_err(system("read what the program has mapped"));
     if only_guarded && !are_its_own()? {
         let why =
             "it sets signal handlers otherwise than C libraries do, and could take the tracer's away".into();
@@ -76,18 +76,21 @@ pub fn trace(
         Err(error) => {
             drop(group);
             // Whatever came into it before it failed.
-            let _ = leave(&rings, pid, Vec::new());
+            let _ = leave(&rings, pid, &mut collector);
             return Err(error);
         }
     };
+    collector.keep_events(events);
     drop(group);
     let followed = collector.follow(|pause| Ok(is_over(pause)));
     period.end(pid);
-    let left = leave(&rings, pid, events);
+    let left = leave(&rings, pid, &mut collector);
     followed.map_err(system("wait for the program"))?;
     let mut run = run::row_of_period(RunKind::Branches, subject, &period);
     if let Err(why) = left {
         run.warnings.push(format!("the tracer stays in the program's memory, switched off: {why}"));
+    } else if rings.is_restricted() {
+        run.warnings.push("the tracer stays in the program's memory, switched off".to_string());
     }
     let (profile, statistics) = collector.finish(run);
     Ok(Traced { profile, statistics })
@@ -124,7 +127,7 @@ fn put_in(
     rings: &Rings,
     payload: &Payload,
     group: &Group,
-    guarded: &[u64],
+    guarded: &[Place],
 ) -> Result<Vec<Event>, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let tracees = group.tracees();
@@ -146,7 +149,7 @@ fn put_in(
 }
 
 /// Takes the tracer out of a program that runs, if it is still in it, and closes the events that we opened for it.
-fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> {
+fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), TraceError> {
     rings.header().active.store(0, Ordering::Relaxed);
     let system = |what| move |cause| TraceError::System { what, cause };
     if !is_in(pid) {
@@ -156,7 +159,11 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
         Err(AttachError::Gone(_) | AttachError::NotFound(_)) => return Ok(()),
         other => other?,
     };
-    let reached = outside(&mut group);
+    let reached = outside(&mut group, collector);
+    if rings.is_restricted() {
+        // Our events are closed, and system calls in its name could end it.
+        return reached;
+    }
     // Its events go in any case: they take up breakpoints that others may want.
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
@@ -165,10 +172,13 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
         let _ = first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
     }
     first.set_registers(&before).map_err(system("set registers"))?;
-    drop(events);
+    collector.close_events();
     reached?;
     // Signals that came before are delivered first.
-    outside(&mut group)?;
+    outside(&mut group, collector)?;
+    if rings.is_restricted() {
+        return Ok(());
+    }
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
     let taken_out = take_out(rings, first);
@@ -177,10 +187,11 @@ fn leave(rings: &Rings, pid: i32, events: Vec<Event>) -> Result<(), TraceError> 
 }
 
 /// Lets threads run on that are in the tracer, or about to come into it, until all stand outside.
-fn outside(group: &mut Group) -> Result<(), TraceError> {
+fn outside(group: &mut Group, collector: &mut Collector) -> Result<(), TraceError> {
     let deadline = Instant::now() + PATIENCE;
     let mut moments = group::moments();
     loop {
+        collector.answer();
         let mut inside = Vec::new();
         for tracee in group.tracees() {
             let is_inside = || -> io::Result<bool> {

@@ -12,10 +12,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use timewise_abi::tracing::End;
+use timewise_abi::tracing::{End, restriction};
 use timewise_profile::{Process, ProcessId, Profile, Run, RunId};
-use timewise_target::maps;
+use timewise_target::perf::Event;
 use timewise_target::status::{ProgramImage, Status};
+use timewise_target::{family, maps};
 
 /// How often rings are emptied. At the highest rate that breakpoints allow, a ring is full after a quarter of a
 /// second.
@@ -29,6 +30,10 @@ const LOOKS: Duration = Duration::from_millis(50);
 const UNTOLD: &str =
     "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
 
+/// What a reader must know where tracing ended early.
+const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which comes \
+     before it): a filter would have ended it for the tracer's; what it did from there on is missing";
+
 /// Takes traces out of the rings while the program runs.
 pub struct Collector<'a> {
     rings: &'a Rings,
@@ -40,6 +45,7 @@ pub struct Collector<'a> {
     unmask: Unmask,
     senseless: u64,
     image: ProgramImage,
+    events: Vec<Event>,
 }
 
 impl<'a> Collector<'a> {
@@ -55,10 +61,21 @@ impl<'a> Collector<'a> {
             unmask: Unmask::new(pid, own_child),
             senseless: 0,
             image: image(pid),
+            events: Vec::new(),
         };
         collector.clock.read();
         collector.look_at_threads();
         collector
+    }
+
+    /// Keeps events that were opened for the process, until it restricts its system calls, or until they are closed.
+    pub fn keep_events(&mut self, events: Vec<Event>) {
+        self.events = events;
+    }
+
+    /// Closes these events.
+    pub fn close_events(&mut self) {
+        self.events.clear();
     }
 
     /// Collects until `is_over`, which waits no longer than it is told, or until the process executes another program,
@@ -74,6 +91,7 @@ impl<'a> Collector<'a> {
         loop {
             let over = is_over(pause)?;
             self.look_at_threads();
+            self.answer();
             self.drain();
             let due = looked.elapsed() >= LOOKS.min(started.elapsed() / 4);
             let hurry = self.modules.must_look() && self.aggregate.has_unplaced(&self.modules);
@@ -82,7 +100,9 @@ impl<'a> Collector<'a> {
             }
             if due || hurry {
                 self.look_at_mappings();
-                self.unmask.look();
+                if !self.rings.is_restricted() {
+                    self.unmask.look();
+                }
                 looked = Instant::now();
             }
             pause = (pause * 2).min(COLLECTION);
@@ -122,6 +142,17 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// A thread that is about to restrict system calls waits for our events to be closed.
+    pub fn answer(&mut self) {
+        let state = &self.rings.header().restriction;
+        if state.load(Ordering::SeqCst) == restriction::ANNOUNCED {
+            self.close_events();
+            let alone = family::threads(self.pid).len() == 1;
+            let answer = if alone { restriction::ALONE } else { restriction::AMONG_THREADS };
+            state.store(answer, Ordering::SeqCst);
+        }
+    }
+
     /// Whether it executes another program by now.
     fn has_executed(&self) -> bool {
         image(self.pid) != self.image && !is_in(self.pid)
@@ -154,6 +185,9 @@ impl<'a> Collector<'a> {
             warnings.push(UNTOLD.to_string());
         }
         warnings.extend(self.unmask.doubt());
+        if self.rings.is_restricted() {
+            warnings.push(RESTRICTED.to_string());
+        }
         let process = Process {
             run: RunId(0),
             pid: self.pid as u32,

@@ -131,18 +131,15 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
         }
     };
     let mut collector = Collector::new(&rings, pid, true);
-    let guards = match load(tracee, &rings, &payload, &pick_up, &mut collector) {
-        Ok(guards) => guards,
-        Err(error) => {
-            stopped.kill();
-            return Err(error);
-        }
-    };
+    if let Err(error) = load(tracee, &rings, &payload, pick_up, &mut collector) {
+        stopped.kill();
+        return Err(error);
+    }
     let followers = Followers::begin(pid, *options);
     let running = stopped.release().map_err(system("release the program"))?;
     let followed = collector.follow(|pause| running.ends_within(pause));
     followed.map_err(system("wait for the program"))?;
-    drop((guards, pick_up));
+    collector.close_events();
     while !running.ends_within(PAUSE).map_err(system("wait for the program"))? {}
     let offspring_ticks = offspring::cpu_ticks(pid);
     let followed = followers.end();
@@ -156,19 +153,19 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     Ok(traced)
 }
 
-/// Lets the program's libraries be loaded, under tracing, and then watches where it sets handlers. There is nothing to
-/// be watched if it ended before.
+/// Lets the program's libraries be loaded, under tracing, and then watches which system calls it makes that concern us.
+/// There is nothing to be watched if it ended before.
 fn load(
     tracee: Tracee,
     rings: &Rings,
     payload: &Payload,
-    pick_up: &Event,
+    pick_up: Event,
     collector: &mut Collector,
-) -> Result<Vec<Event>, TraceError> {
+) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let pid = tracee.tid();
     if !reach_entry(tracee, collector).map_err(system("let the program's libraries be loaded"))? {
-        return Ok(Vec::new());
+        return Ok(());
     }
     if !has_trap(pid, pid, Set::Caught) {
         // A library took the handler away. What could send a signal meanwhile is switched off: samples have stopped
@@ -179,7 +176,11 @@ fn load(
     }
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     rings.guard(&guarded);
-    guarded.into_iter().map(|place| guard::open(pid, place).map_err(TraceError::Events)).collect()
+    let guards = guarded.into_iter().map(|place| guard::open(pid, place).map_err(TraceError::Events));
+    let mut events = guards.collect::<Result<Vec<Event>, _>>()?;
+    events.push(pick_up);
+    collector.keep_events(events);
+    Ok(())
 }
 
 /// Lets the program run to where it begins itself, with its libraries loaded: false if it ended before.

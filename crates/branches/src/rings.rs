@@ -1,6 +1,7 @@
 //! The memory shared with the program, from the host's side: its threads' slots, and what stands in their
 //! rings.
 
+use crate::guard::Place;
 use crate::record::{Options, TraceError};
 use crate::statistics::Statistics;
 use crate::trace::Trace;
@@ -9,7 +10,7 @@ use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
 use timewise_abi::tracing::{
     Effort, HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot,
-    VERSION, branches_of,
+    VERSION, branches_of, restriction,
 };
 use timewise_injection::{Payload, SharedFile};
 
@@ -56,10 +57,10 @@ impl Rings {
         Ok(Rings { file, image_offset, slots })
     }
 
-    /// Notes where the program sets handlers.
-    pub fn guard(&self, guarded: &[u64]) {
-        for (place, &address) in self.header().guarded.iter().zip(guarded) {
-            place.store(address, Ordering::Relaxed);
+    /// Notes where the program is watched.
+    pub fn guard(&self, guarded: &[Place]) {
+        for (noted, place) in self.header().guarded.iter().zip(guarded) {
+            noted.store(place.address, Ordering::Relaxed);
         }
     }
 
@@ -114,6 +115,11 @@ impl Rings {
     pub fn header(&self) -> &TraceHeader {
         // SAFETY: the file begins with it; fields that change are atomic.
         unsafe { &*self.file.mapping().cast::<TraceHeader>() }
+    }
+
+    /// Whether the program restricted its system calls, or is about to: none is to be made in its name.
+    pub fn is_restricted(&self) -> bool {
+        self.header().restriction.load(Ordering::SeqCst) != restriction::NONE
     }
 
     fn slot(&self, position: usize) -> *const TraceSlot {

@@ -83,6 +83,23 @@ fn a_trap_of_the_programs_own_ends_it_as_natively() {
     assert!(traced.statistics.branches > 0);
 }
 
+/// A filter would end the program for what the tracer calls: it is silent by then, in all threads.
+#[test]
+fn a_program_that_restricts_its_system_calls_is_let_alone_from_there_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("restricts", folder.path());
+    let output = folder.path().join("output");
+    for arguments in [&[][..], &["alone"]] {
+        let Some(traced) = trace(&program, arguments, &output, &OFTEN) else { return };
+        assert_eq!(traced.profile.runs[0].exit, Exit::Code(42), "{arguments:?}");
+        assert_eq!(std::fs::read_to_string(&output).unwrap(), "passed\n");
+        let warnings = &traced.profile.runs[0].warnings;
+        assert!(warnings.iter().any(|warning| warning.contains("seccomp")), "{warnings:?}");
+        // What it did before is there.
+        assert!(traced.statistics.branches > 0);
+    }
+}
+
 /// Traces are confirmed by a breakpoint where that is possible: all registers must be as evaluated there.
 #[test]
 fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {

@@ -1,6 +1,7 @@
 //! Where the kernel and the host come in, in assembly.
 
 use crate::handler::{SIGTRAP, handle, open};
+use crate::restrict;
 use crate::slot::{find, header, set_header};
 use core::arch::naked_asm;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn restore() {
 }
 
 extern "C" fn find_slot() -> *mut TraceSlot {
-    find()
+    if restrict::enter(header()) { find() } else { core::ptr::null_mut() }
 }
 
 extern "C" fn prepare(shared: u64) {

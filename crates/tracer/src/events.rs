@@ -116,6 +116,13 @@ pub fn close(descriptor: i32) {
     let _ = unsafe { call(number::CLOSE, [descriptor as u64, 0, 0, 0, 0, 0]) };
 }
 
+/// Switches an event off.
+pub fn switch_off(descriptor: i32) {
+    const DISABLE: u64 = 0x2401;
+    // If the program closed it, it is off.
+    let _ = control(descriptor, DISABLE, 0);
+}
+
 /// Lets the sampling event send one signal after `period_ns` of CPU time.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
-//! The program's own handler of `SIGTRAP`, which it sets and asks for as if it were in force.
+//! System calls of the program that concern the tracer. Above all its own handler of `SIGTRAP`, which it sets and asks
+//! for as if it were in force.
 
 use crate::handler::SIGTRAP;
+use crate::restrict;
 use crate::slot::raise;
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
@@ -48,13 +50,35 @@ pub fn own_handler(header: &TraceHeader, code: i32, mask: u64) -> u64 {
 }
 
 fn set_default() {
-    let default = [DEFAULT, 0, 0, 0];
-    // SAFETY: the program did not ask for anything else.
-    let _ = unsafe { call(number::RT_SIGACTION, [SIGTRAP.into(), default.as_ptr() as u64, 0, 8, 0, 0]) };
+    set(&[DEFAULT, 0, 0, 0]);
+}
+
+/// Has the kernel know what the program asked for, instead of the tracer's handler; signals of ours that wait are
+/// dropped.
+pub fn put_back(header: &TraceHeader) {
+    // What is ignored does not wait either.
+    set(&[IGNORE, 0, 0, 0]);
+    set(&action(header));
+}
+
+fn set(action: &[u64; 4]) {
+    // SAFETY: the program asked for nothing else, and runs on without the tracer's handler.
+    let _ = unsafe { call(number::RT_SIGACTION, [SIGTRAP.into(), action.as_ptr() as u64, 0, 8, 0, 0]) };
+}
+
+/// The thread stands before a system call that is watched.
+pub fn before_call(header: &TraceHeader, registers: &mut Registers) {
+    const SECCOMP: u64 = 317;
+    match registers.rax {
+        number::RT_SIGACTION => keep_handler(header, registers),
+        number::PRCTL if restrict::by_prctl(registers.rdi) => restrict::announce(header),
+        SECCOMP if restrict::by_seccomp(registers.rdi) => restrict::announce(header),
+        _ => {}
+    }
 }
 
 /// The thread stands before `rt_sigaction`. If it is about our signal, it is done here instead, and passed over.
-pub fn keep_handler(header: &TraceHeader, registers: &mut Registers) {
+fn keep_handler(header: &TraceHeader, registers: &mut Registers) {
     let (signal, new, old) = (registers.rdi, registers.rsi, registers.rdx);
     if signal != u64::from(SIGTRAP) {
         return;

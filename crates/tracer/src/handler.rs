@@ -3,6 +3,7 @@
 use crate::ahead::{Landmark, Next, first_time, look_ahead, patience};
 use crate::events;
 use crate::guard;
+use crate::restrict;
 use crate::slot::{self, header};
 use crate::trace::Trace;
 use crate::visits::Visit;
@@ -66,18 +67,25 @@ const MASK_WORD: usize = 37;
 pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
     // SAFETY: as promised; nobody else uses them while this handler runs.
     let (info, context) = unsafe { (&*info, &mut *context) };
-    if info.code != TRAP_PERF {
-        return guard::own_handler(header(), info.code, context.mask);
-    }
-    // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
-    handle_event(info, context, unsafe { slot.as_mut() });
-    0
+    let own = if info.code != TRAP_PERF {
+        guard::own_handler(header(), info.code, context.mask)
+    } else {
+        // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
+        handle_event(info, context, unsafe { slot.as_mut() });
+        0
+    };
+    restrict::leave(header());
+    own
 }
 
 fn handle_event(info: &SignalInfo, context: &mut Context, slot: Option<&mut TraceSlot>) {
     let header = header();
+    if restrict::is_restricted(header) {
+        // No system call that a filter may forbid.
+        return;
+    }
     if info.data == signal_data::GUARD {
-        return guard::keep_handler(header, &mut context.registers);
+        return guard::before_call(header, &mut context.registers);
     }
     let Some(slot) = slot else { return };
     if header.active.load(Ordering::Relaxed) == 0 {

@@ -17,6 +17,7 @@ pub mod evaluation;
 pub mod events;
 mod guard;
 pub mod handler;
+mod restrict;
 pub mod shadow;
 pub mod shelf;
 pub mod slot;

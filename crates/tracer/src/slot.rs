@@ -28,6 +28,11 @@ fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
     (header.base + header.slots + SLOT_BYTES * position as u64) as *mut TraceSlot
 }
 
+/// All slots.
+pub fn all(header: &TraceHeader) -> impl Iterator<Item = *mut TraceSlot> {
+    (0..SLOTS).map(|position| slot_at(header, position))
+}
+
 /// The thread's slot, taking a free one or that of a thread that has ended; null if there is none.
 pub fn find() -> *mut TraceSlot {
     let header = header();

@@ -31,8 +31,8 @@ const RARE: f64 = 1e-4;
 const MOST_OF_ITS_OWN: f64 = 3.0;
 
 /// Torture programs that notice, for reasons that docs/branches.md gives: they count their descriptors, unmap
-/// the tracer, limit their addresses, forbid system calls, or have no stack for a signal at times.
-const NOTICE: [&str; 5] = ["descriptors", "far_ranges", "memory_limit", "red_zone", "seccomp_signals"];
+/// the tracer, limit their addresses, or have no stack for a signal at times.
+const NOTICE: [&str; 4] = ["descriptors", "far_ranges", "memory_limit", "red_zone"];
 
 /// The table's name in a Markdown file, and that of one by rates, and their columns.
 const TABLE: &str = "agreement";
