@@ -6,6 +6,7 @@ use crate::inherited;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::{GUARDS, signal_data};
 use timewise_isa::walk::boundaries;
 use timewise_isa::{Control, unused_registers};
@@ -87,7 +88,8 @@ pub fn places(pid: i32) -> io::Result<Vec<Place>> {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem"))?;
     let loader = subject::loader_base(pid)?;
     let mut found = Vec::new();
-    for mapped in maps::executable(pid)?.iter().filter(|mapped| mapped.inode != 0) {
+    let is_ours = |mapped: &maps::Mapped| RESERVED_HIGH.contains(&mapped.start);
+    for mapped in maps::executable(pid)?.iter().filter(|mapped| mapped.inode != 0 && !is_ours(mapped)) {
         let mut code = vec![0; (mapped.end - mapped.start) as usize];
         // A file may be shorter than what is mapped of it.
         let read = memory.read_at(&mut code, mapped.start).unwrap_or_default();
