@@ -43,13 +43,14 @@ fn ends(frames: &Frames, frame: &Frame, (stack, address): (u64, u64)) -> bool {
 fn end_those_over(frames: &mut Frames, (stack, address): (u64, u64), rest: u64) -> bool {
     let open = frames.open();
     let is_latest_known = open.last().is_some_and(|latest| latest.clock > rest);
-    if !is_latest_known || open.iter().any(|frame| frame.cost == 0) {
+    if !is_latest_known || open.iter().any(|frame| frame.cost == 0) || !strands::is_empty(frames.area) {
         return false;
     }
-    let below = open.iter().rposition(|frame| frame.slot >= stack).map_or(0, |above| above + 1);
-    let count = open.len();
-    let ended = (0..count).rev().find(|&n| ends(frames, &frames.copy(n), (stack, address)));
-    if !strands::is_empty(frames.area) || (ended.is_none() && !frames.is_near(stack)) {
+    let count = frames.open().len();
+    let below = frames.open().iter().rposition(|frame| frame.slot >= stack).map_or(0, |above| above + 1);
+    let mut at_top = (0..count).rev().filter(|&n| frames.copy(n).slot.wrapping_add(8) == stack);
+    let ended = at_top.find(|&n| ends(frames, &frames.copy(n), (stack, address)));
+    if ended.is_none() && !frames.is_near(stack) {
         return false;
     }
     let first = ended.unwrap_or(below);

@@ -112,6 +112,16 @@ impl Held {
     }
 }
 
+/// Whether no slot of a row, or of a part of it, is used.
+fn is_empty<const N: usize>(slots: &[u64; N]) -> bool {
+    // Side by side, so that none waits for the one before.
+    let mut all = [0; AT_ONCE];
+    for part in slots.as_chunks::<AT_ONCE>().0 {
+        all.iter_mut().zip(part).for_each(|(all, slot)| *all |= slot);
+    }
+    all.iter().fold(0, |all, slot| all | slot) == 0
+}
+
 impl Frames<'_> {
     /// Puts frames that are held among the others, in the order in which their calls were made.
     pub fn gather(&mut self) {
@@ -123,7 +133,6 @@ impl Frames<'_> {
         let mut rest = 0;
         let Some(calls) = self.process.calls.as_ref() else { return rest };
         let mut held = Vec::with_capacity(LATEST);
-        let is_empty = |slots: &[u64]| slots.iter().fold(0, |all, slot| all | slot) == 0;
         let rows = calls.held.rows.iter().copied();
         let used = rows.filter(|&row| !is_empty(self.row::<ROW>(row + SLOT))).collect::<Vec<u32>>();
         for piece in used.into_iter().flat_map(|row| (row..row + SLOT).step_by(8 * AT_ONCE)) {
