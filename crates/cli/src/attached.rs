@@ -47,7 +47,11 @@ pub fn enough() -> bool {
     signals::interruption().is_some()
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+/// A time with a unit.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let seconds = match unit {

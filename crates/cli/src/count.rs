@@ -65,7 +65,7 @@ pub fn watch(stopped: Stopped, options: &timewise_engine::Options) -> Result<Pro
 pub fn attach(pid: i32, time: Duration, options: &timewise_engine::Options) -> Result<Profile, CountError> {
     signals::outlive();
     let _shown = progress::show_until("counting", Some(time));
-    timewise_engine::attach(pid, time, options, enough)
+    Ok(timewise_engine::attach(pid, time, options, |_| enough())?.profile)
 }
 
 /// What was counted, in a few words, and what limits it.

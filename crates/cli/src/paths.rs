@@ -3,18 +3,26 @@
 mod following;
 mod found;
 mod inside;
+mod staged;
+mod whole;
 
 use crate::arguments::{Output, Program};
+use crate::attached::{Profiled, Subject, parse_time};
+use crate::talk::complain;
 use crate::twice::{Input, Outputs, Written};
 use crate::{progress, reading, recording, signals, symbolise};
 use anyhow::{Context, ensure};
 use found::Found;
-use std::path::PathBuf;
+use staged::Times;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use timewise_flow::Analysis;
 use timewise_paths::Method;
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
+use timewise_target::attachable::lives;
 use timewise_target::launch::Launch;
+use timewise_target::run::exit_of;
 
 /// Count how often a program goes along each path through its functions
 #[derive(clap::Args)]
@@ -31,9 +39,12 @@ Examples:
   timewise report --by path
   timewise paths --all -o all.tw -- ./app input
   timewise paths --edges counted.tw -- ./app input    run once, with edges counted before
+  timewise paths --after 2s -- ./server               run once: edges for 2 s, then paths to its end
+  timewise paths --pid 1234 --for 20s                 a program that runs already
 
-The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
-127 if there is none. Where paths are counted: docs/paths.md.")]
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed or
+attached to, 127 if there is none; 0 for one that was attached to. Where paths are counted:
+docs/paths.md.")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,
@@ -49,13 +60,20 @@ pub struct Arguments {
     /// Take the counts of edges from this profile, and run the program once
     #[arg(long, value_name = "FILE")]
     edges: Option<PathBuf>,
+    /// Run the program once: count its edges for so long, then its paths. For programs that run long, or do not do the
+    /// same each time. Processes that it started before paths are counted are left alone
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["edges", "pid", "follow"])]
+    after: Option<Duration>,
     /// Count along the stream of all that is executed, which takes longer, and tell how much of what was taken is
     /// found out
-    #[arg(long)]
+    #[arg(long, conflicts_with = "pid")]
     follow: bool,
     #[command(flatten)]
-    program: Program,
+    profiled: Profiled,
 }
+
+/// Of the time for which a process is attached to, the part in which its edges are counted.
+const FOR_EDGES: u32 = 4;
 
 const INTERRUPTED: &str = "counting paths was interrupted: those up to then are counted";
 
@@ -68,20 +86,64 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         true => Method::All,
         false => Method::Targeted { cold: arguments.cold, disconnect: arguments.disconnect },
     };
+    match (arguments.profiled.subject()?, arguments.after) {
+        (Subject::Process(pid, time), _) => {
+            signals::outlive();
+            let known = arguments.edges.as_deref();
+            let edges = if known.is_some() { Duration::ZERO } else { time / FOR_EDGES };
+            let times = Times { edges, paths: Some(time - edges) };
+            let (profile, found) = staged::count(pid, method, known, times)?;
+            save(arguments, profile, found)?;
+            Ok(Exit::Code(0))
+        }
+        (Subject::Program(program), Some(edges)) => after(arguments, edges, program, method),
+        (Subject::Program(program), None) => twice(arguments, program, method),
+    }
+}
+
+/// Saves what was found, or edges alone.
+fn save(arguments: &Arguments, profile: Profile, found: Option<Found>) -> anyhow::Result<()> {
+    match found {
+        Some(found) => keep(arguments, profile, found),
+        None => recording::keep(profile, &arguments.output, crate::count::summary),
+    }
+}
+
+/// Launches a program, counts its edges for some time, and then its paths.
+fn after(arguments: &Arguments, edges: Duration, program: &Program, method: Method) -> anyhow::Result<Exit> {
+    let stopped = program.launch().stopped()?;
+    signals::leave_to(stopped.pid());
+    let running = stopped.release().context("cannot release the program")?;
+    let counted = staged::count(running.pid(), method, None, Times { edges, paths: None });
+    let was_too_late = counted.is_err() && !lives(running.pid());
+    let ended = running.wait().context("cannot wait for the program")?;
+    signals::program_ended();
+    let exit = exit_of(ended.wait_status);
+    if was_too_late {
+        complain("nothing to save: it ended before anything was counted; leave out --after");
+        return Ok(exit);
+    }
+    let (mut profile, found) = counted?;
+    profile.runs[0].exit = exit;
+    save(arguments, profile, found)?;
+    Ok(exit)
+}
+
+/// Saves what was found.
+fn keep(arguments: &Arguments, mut profile: Profile, found: Found) -> anyhow::Result<()> {
+    profile.paths.clone_from(&found.paths);
+    profile.runs[0].warnings.extend(found.warnings.iter().cloned());
+    recording::keep(profile, &arguments.output, |profile| summary(profile, &found, arguments.follow))
+}
+
+/// Runs a program for its edges, unless they are known, and once more for its paths.
+fn twice(arguments: &Arguments, program: &Program, method: Method) -> anyhow::Result<Exit> {
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = match &arguments.edges {
-        Some(file) => {
-            let profile = reading::load(file)?;
-            ensure!(
-                !profile.edge_counts.is_empty(),
-                "'{}' holds no counts of edges; count them with: timewise count -o {0} -- PROGRAM",
-                file.display()
-            );
-            (profile, None)
-        }
+        Some(file) => (with_edges(file)?, None),
         None => {
-            let (mut profile, written) = count(arguments.program.launch(), &input, &outputs)?;
+            let (mut profile, written) = count(program.launch(), &input, &outputs)?;
             // Where a switch leads is in the function that it is in, wherever that ends. What files do not tell is said
             // when the profile is saved.
             symbolise::symbolise(&mut profile);
@@ -94,7 +156,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         recording::keep(profile, &arguments.output, crate::count::summary)?;
         return Ok(exit);
     }
-    let mut launch = arguments.program.launch();
+    let mut launch = program.launch();
     let ends = match &first {
         None => {
             launch.stdin = input.first().context("cannot pass on standard input")?;
@@ -128,10 +190,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             found.warnings.push(DIFFERENT.into());
         }
     }
-    profile.paths = found.paths.clone();
-    profile.runs[0].warnings.extend(found.warnings.iter().cloned());
-    recording::keep(profile, &arguments.output, |profile| summary(profile, &found, arguments.follow))?;
+    keep(arguments, profile, found)?;
     Ok(exit)
+}
+
+/// A profile whose counts of edges are to be taken.
+///
+/// # Errors
+/// If it has none.
+fn with_edges(file: &Path) -> anyhow::Result<Profile> {
+    let profile = reading::load(file)?;
+    ensure!(
+        !profile.edge_counts.is_empty(),
+        "'{}' holds no counts of edges; count them with: timewise count -o {0} -- PROGRAM",
+        file.display()
+    );
+    Ok(profile)
 }
 
 /// The run whose edges are counted, and which the user sees.

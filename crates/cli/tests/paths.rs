@@ -50,3 +50,14 @@ fn an_interrupt_in_the_first_run_is_enough() {
     let profile = place.profile();
     assert_eq!((profile.runs[0].exit, profile.paths.len()), (Exit::Signal(libc::SIGINT), 0));
 }
+
+#[test]
+fn a_program_that_ends_before_its_paths_are_counted_ends_as_it_does() {
+    let place = Place::new();
+    let outcome = place.shell("timewise paths --after 1h -- sh -c 'echo done; exit 3'");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(3), "done\n"), "{}", outcome.stderr);
+    // It may be over before it can be attached to.
+    let is_said =
+        ["no paths were counted", "nothing to save"].iter().any(|word| outcome.stderr.contains(word));
+    assert!(is_said, "{}", outcome.stderr);
+}

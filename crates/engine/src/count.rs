@@ -209,7 +209,8 @@ pub struct Conclusion {
     failure: Option<Failure>,
     imbalance: u64,
     places: Places,
-    paths: PathCounts,
+    /// What counters of paths say.
+    pub paths: PathCounts,
     shared_bytes: u64,
     /// Blocks translated, and the processor's ticks that it took.
     translated_in: (u64, u64),

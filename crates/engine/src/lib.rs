@@ -23,6 +23,6 @@ mod unlisted;
 mod unseen;
 mod warnings;
 
-pub use attach::attach;
+pub use attach::{Attached, Meanwhile, attach};
 pub use count::{CountError, Counted, Options, count, record, stream};
 pub use translation::Translation;

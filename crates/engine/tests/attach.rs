@@ -59,7 +59,8 @@ fn twenty_times_leave_nothing_behind() {
     let pid = crowd.0.id() as i32;
     let (mappings, descriptors, threads) = belongings_when_begun(pid);
     for round in 0..20 {
-        let profile = attach(pid, Duration::from_millis(5), &Options::default(), || false).unwrap();
+        let attached = attach(pid, Duration::from_millis(5), &Options::default(), |_| false).unwrap();
+        let profile = attached.profile;
         assert_eq!(profile.runs[0].warnings, [""; 0], "round {round}");
         assert_eq!(profile.imbalances(), [], "round {round}");
         profile.check().unwrap();

@@ -124,6 +124,13 @@ impl Cfg {
         reached
     }
 
+    /// The same graph with other counts.
+    pub fn recounted(&self, count: impl Fn(&Edge) -> u64) -> Cfg {
+        let mut cfg = self.clone();
+        cfg.edges.iter_mut().for_each(|edge| edge.count = count(edge));
+        cfg
+    }
+
     fn add(&mut self, from: u32, to: u32, count: u64) {
         if let Some(&known) = self.by_ends.get(&(from, to)) {
             let edge = &mut self.edges[known.index()];

@@ -3,7 +3,7 @@
 use crate::cfg::Cfg;
 use crate::plan::{Limits, Op, Plan, Store};
 use crate::program::Program;
-use crate::tally::Tally;
+use crate::tally::{Executed, Tally};
 use crate::targeted::Method;
 use crate::transition::Transition;
 use std::collections::HashMap;
@@ -54,6 +54,24 @@ impl Instruments {
         let routines: Vec<Option<Instrumented>> = routines.collect();
         building.land(&routines);
         Instruments { routines, instrumentation: building.made }
+    }
+
+    /// Takes the counts of obvious paths from other counts of the routines' edges.
+    pub fn recount(&mut self, graphs: &[Cfg]) {
+        for (routine, graph) in self.routines.iter_mut().zip(graphs) {
+            routine.iter_mut().for_each(|routine| routine.plan.recount(graph));
+        }
+    }
+
+    /// Of all paths that were counted, the share of those without a number.
+    pub fn cold_share(&self, counts: &PathCounts) -> f64 {
+        let routines = (0..self.routines.len() as u32).map(RoutineId);
+        let mut executed = Executed::default();
+        routines
+            .filter_map(|routine| self.tally(routine, counts))
+            .for_each(|tally| executed.add(tally.executed));
+        let Executed { array_counts, hash_counts, cold_counts, .. } = executed;
+        cold_counts as f64 / (array_counts + hash_counts + cold_counts).max(1) as f64
     }
 
     /// What the counters of a routine say, if it has a plan.

@@ -2,7 +2,7 @@
 
 use crate::cfg::{Cfg, EdgeId};
 use crate::cut::Cuts;
-use crate::dag::DagEdgeId;
+use crate::dag::{Dag, DagEdgeId};
 use crate::decoder::Decoder;
 use crate::increments::increments;
 use crate::obvious::Obvious;
@@ -210,6 +210,14 @@ impl Plan {
         let dag = &self.decoder.dag;
         let points = dag.into(dag.exit()).iter().filter(|id| !self.decoder.kept[id.index()]);
         points.fold(0, |sum: u64, &id| sum.saturating_add(dag.edge(id).count))
+    }
+
+    /// The obvious paths, as often as other counts of the same routine tell.
+    pub fn recount(&mut self, cfg: &Cfg) {
+        if !self.obvious.is_empty() {
+            let dag = Dag::new(cfg, &self.cuts, &mut self.cold);
+            self.obvious = Obvious::new(&dag).paths;
+        }
     }
 
     /// How often paths end in all, by the edge profile.

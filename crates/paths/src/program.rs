@@ -56,6 +56,11 @@ impl<'a> Program<'a> {
     pub fn block(&self, routine: RoutineId, number: u32) -> BlockId {
         self.blocks.routines[routine.index()].blocks[number as usize]
     }
+
+    /// Likewise, of several.
+    pub fn blocks_of(&self, routine: RoutineId, numbers: &[u32]) -> Vec<BlockId> {
+        numbers.iter().map(|&number| self.block(routine, number)).collect()
+    }
 }
 
 /// A routine's graph. What comes to a block and does not come from within comes from outside, and likewise what

@@ -63,6 +63,34 @@ pub fn place_in_function(name: &str, width: usize) -> String {
     format!("{}{IN}{}", place(at, for_place), function(of, for_function))
 }
 
+/// A path, as in `table.c:95 98 103 … 120 121`: where it begins and where it ends stay, and of what is between as much
+/// as there is room for.
+pub fn path(name: &str, width: usize) -> String {
+    let length = |words: &[&str]| words.iter().map(|word| word.chars().count() + 1).sum::<usize>();
+    if name.chars().count() <= width {
+        return name.to_string();
+    }
+    let mark = LEFT_OUT.to_string();
+    let words: Vec<&str> = name.split(' ').filter(|word| *word != mark).collect();
+    let (mut head, mut tail) = (1, 1);
+    let shown = |head: usize, tail: usize| {
+        let left_out = if head + tail < words.len() { &[mark.as_str()][..] } else { &[] };
+        [&words[..head], left_out, &words[words.len() - tail..]].concat()
+    };
+    let fits = |head, tail| head + tail <= words.len() && length(&shown(head, tail)) <= width + 1;
+    if words.len() < 3 || !fits(head, tail) {
+        return place(words[0], width);
+    }
+    loop {
+        match (head <= tail && fits(head + 1, tail), fits(head, tail + 1)) {
+            (true, _) => head += 1,
+            (false, true) => tail += 1,
+            (false, false) => break,
+        }
+    }
+    shown(head, tail).join(" ")
+}
+
 /// `f(…)` for `f(int, int) const`; a name without parameters stays.
 fn without_parameters(name: &str) -> String {
     let bare = name.strip_suffix(" const").unwrap_or(name);
@@ -161,6 +189,17 @@ mod tests {
     }
 
     #[test]
+    fn paths_keep_how_they_begin_and_end() {
+        let lines = "table.c:95 98 103 110 … 114 116 120";
+        assert_eq!(path(lines, 35), lines);
+        assert_eq!(path(lines, 28), "table.c:95 98 103 … 116 120");
+        assert_eq!(path(lines, 22), "table.c:95 98 … 120");
+        assert_eq!(path(lines, 12), "table.c:95");
+        assert_eq!(path("lib.so+0x1a2b3c 0x1a2b40", 20), "lib.so+0x1a2b3c");
+        assert_eq!(path("lib.so+0x1a2b3c", 10), "…+0x1a2b3c");
+    }
+
+    #[test]
     fn names_of_any_kind_fit() {
         let names = [
             "<&mut a::B<W,F> as c::D>::e",
@@ -175,7 +214,7 @@ mod tests {
         ];
         for name in names {
             for width in 1..40 {
-                for shorten in [function, place, place_in_function] {
+                for shorten in [function, place, place_in_function, path] {
                     let shorter = shorten(name, width);
                     assert!(shorter.chars().count() <= width, "{name} {width}: {shorter}");
                 }

@@ -44,10 +44,17 @@ pub fn report(
         out += &without_lines(analysis, figures, style);
     }
     if by == By::Path {
+        if analysis.profile.paths.iter().any(|path| path.is_bound) {
+            out += &style.wrap(Tone::Faint, AT_MOST);
+        }
         out += &path_hints::text(analysis, style);
     }
     out
 }
+
+/// What a mark in tables of paths means.
+const AT_MOST: &str =
+    "≤: not counted, since edges tell it; at most so often. timewise paths --all counts every path";
 
 /// What stands below a table without rows.
 fn none(by: By) -> &'static str {
@@ -233,13 +240,14 @@ fn without_lines(analysis: &Analysis, figures: Figures, style: Style) -> String 
 
 fn paths(analysis: &Analysis, limit: usize) -> (Table, usize) {
     let mut columns = vec![Column::number("instructions"), Column::number("of function")];
-    columns.extend([Column::number("taken"), Column::detail("instr each"), Column::place("path")]);
-    columns.push(Column::function("function"));
+    columns.extend([Column::number("taken"), Column::detail("instr each"), Column::detail("CPI")]);
+    columns.extend([Column::path("path"), Column::function("function")]);
     let (mut table, rows) = (Table::new(columns), rows::paths(analysis));
     for row in rows.iter().take(limit) {
         let at_most = if row.is_bound { "≤ " } else { "" };
         let mut cells = vec![percent(row.share), percent(row.share_of_function)];
         cells.extend([format!("{at_most}{}", count(row.executions)), count(row.instructions)]);
+        cells.push(row.cpi().map_or(UNKNOWN.into(), figure));
         cells.extend([row.title(), row.function.clone()]);
         table.row(Tone::Plain, cells);
     }

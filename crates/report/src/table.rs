@@ -46,6 +46,11 @@ impl Column {
         Column { shorten: abbreviate::place, ..Column::name(title) }
     }
 
+    /// A column of paths through functions.
+    pub fn path(title: &str) -> Column {
+        Column { shorten: abbreviate::path, ..Column::name(title) }
+    }
+
     fn is_number(&self) -> bool {
         self.kind != Kind::Name
     }

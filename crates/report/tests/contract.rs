@@ -140,7 +140,7 @@ fn paths_have_their_share_and_what_their_blocks_cost() {
     );
     let profile = program();
     let text = listing::report(&Analysis::new(&profile, None), By::Path, None, Style::default());
-    assert!(text.contains("a.c:4 5") && text.contains("≤ 10"), "{text}");
+    assert!(text.contains("a.c:4 5") && text.contains("≤ 10") && text.contains("CPI"), "{text}");
 }
 
 #[test]

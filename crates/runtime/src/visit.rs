@@ -9,6 +9,7 @@ use crate::calls;
 use crate::dispatch::set_up;
 use crate::entry;
 use crate::kinds::window;
+use crate::paths;
 use crate::signal;
 use crate::state::PROCESS;
 use crate::sys::{call_for_program, number};
@@ -51,6 +52,7 @@ fn join(area: &mut ThreadArea) -> u32 {
         let Some(process) = process else { return answer::FAILED };
         area.actions = (&raw const process.record.actions) as u64;
         calls::limit(process, area);
+        paths::limit(process, area);
         window::start(process, area);
         area.handler_stack = signal::stack_in_force();
         signal::begin(area);

@@ -80,7 +80,8 @@ pub fn row(kind: RunKind, subject: Subject, ended: &Ended) -> Run {
     }
 }
 
-fn exit_of(wait_status: i32) -> Exit {
+/// How a program ended, by what the system says of it.
+pub fn exit_of(wait_status: i32) -> Exit {
     if libc::WIFEXITED(wait_status) {
         Exit::Code(libc::WEXITSTATUS(wait_status))
     } else if libc::WIFSIGNALED(wait_status) {

@@ -1,10 +1,9 @@
 //! What a run finds out of a program's paths.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use timewise_flow::RoutineId;
-use timewise_paths::{Path, Plan, Program, Tally};
-use timewise_profile::{Exit, PathCount};
+use timewise_paths::{Path, Plan, Tally};
+use timewise_profile::{BlockId, Exit, PathCount};
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -13,8 +12,6 @@ pub struct Found {
     pub paths: Vec<PathCount>,
     /// Functions that have any.
     pub routines: u64,
-    /// Functions whose paths were not counted.
-    pub apart: u64,
     /// Executions of paths that were counted.
     pub counted: u64,
     /// Executions of paths that edges tell.
@@ -34,19 +31,39 @@ pub struct Found {
 }
 
 impl Found {
-    /// Adds what a routine's plan found out.
-    pub fn add(&mut self, program: &Program, routine: RoutineId, plan: &Plan, tally: &Tally) {
+    /// Adds what a routine's plan found out; `blocks` are those of the profile that its own are, `at_most` says how often
+    /// a path can have been taken.
+    pub fn add(
+        &mut self,
+        plan: &Plan,
+        tally: &Tally,
+        blocks: impl Fn(&[u32]) -> Vec<BlockId>,
+        at_most: impl Fn(&Path) -> u64,
+    ) {
         let profile = tally.profile(plan);
         self.routines += u64::from(!profile.is_empty());
         self.cold += tally.executed.cold_counts;
         let bounds: BTreeSet<Path> = plan.obvious.iter().map(|(edges, _)| plan.decoder.path(edges)).collect();
-        for (path, executions) in profile {
+        let mut paths: BTreeMap<(Vec<BlockId>, bool, bool, bool), u64> = BTreeMap::new();
+        for (path, counted) in profile {
+            let executions = counted.min(at_most(&path));
+            self.cold += counted - executions;
+            if executions == 0 {
+                continue;
+            }
             let is_bound = bounds.contains(&path);
             *(if is_bound { &mut self.bounded } else { &mut self.counted }) += executions;
-            let Path { blocks, entered, left } = path;
-            let blocks = blocks.iter().map(|&number| program.block(routine, number)).collect();
-            self.paths.push(PathCount { blocks, entered, left, executions, is_bound });
+            let key = (blocks(&path.blocks), path.entered, path.left, is_bound);
+            *paths.entry(key).or_default() += executions;
         }
+        let paths = paths.into_iter().filter(|((blocks, ..), _)| !blocks.is_empty());
+        self.paths.extend(paths.map(|((blocks, entered, left, is_bound), executions)| PathCount {
+            blocks,
+            entered,
+            left,
+            executions,
+            is_bound,
+        }));
     }
 
     /// With its paths in order.

@@ -4,8 +4,10 @@ use super::found::Found;
 use crate::signals;
 use std::sync::Arc;
 use std::time::Instant;
+use timewise_engine::paths::PathCounts;
 use timewise_flow::{Analysis, RoutineId};
-use timewise_paths::{Instruments, Limits, Method, Program};
+use timewise_paths::{Instruments, Limits, Method, Path, Program};
+use timewise_profile::BlockId;
 use timewise_target::launch::Launch;
 
 /// Runs a program whose edges were counted, and counts its paths.
@@ -23,31 +25,63 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
     let counted = timewise_engine::record(stopped, &options);
     signals::program_ended();
     let counted = counted?;
-    let mut found =
-        Found { elapsed: begun.elapsed(), exit: counted.profile.runs[0].exit, ..Found::default() };
-    for (number, routine) in (0..).map(RoutineId).zip(&instruments.routines) {
-        match (routine, instruments.tally(number, &counted.paths)) {
-            (Some(routine), Some(tally)) => found.add(&program, number, &routine.plan, &tally),
-            _ => found.apart += 1,
-        }
-    }
+    let elapsed = begun.elapsed();
+    let blocks = |routine, blocks: &[u32]| program.blocks_of(routine, blocks);
+    let mut found = sum(&instruments, &counted.paths, blocks, |_, _| u64::MAX);
+    (found.elapsed, found.exit) = (elapsed, counted.profile.runs[0].exit);
     if !counted.profile.runs[0].counts_complete {
         found
             .warnings
             .push("the run whose paths were counted says itself that its counts are not complete".into());
     }
-    if counted.paths.lost > 0 {
+    found.warnings.extend(apart(&program, &instruments, "; --follow counts them"));
+    Ok(found)
+}
+
+/// If a smaller share of the instructions is in functions without plans, nobody misses their paths.
+const WORTH_SAYING: f64 = 0.005;
+
+/// What is to be said of functions without plans, and what to do.
+pub fn apart(program: &Program, instruments: &Instruments, remedy: &str) -> Option<String> {
+    let code = program.blocks.code;
+    let of_block = |id: &BlockId| {
+        let block = &code.blocks[id.index()];
+        block.executions as f64 * f64::from(block.length)
+    };
+    let routines = program.blocks.routines.iter().zip(&instruments.routines);
+    let apart: f64 = routines
+        .filter(|(_, instrumented)| instrumented.is_none())
+        .flat_map(|(routine, _)| routine.blocks.iter().map(of_block))
+        .sum();
+    let share = apart / (code.instructions_executed() as f64).max(1.0);
+    (share >= WORTH_SAYING).then(|| {
+        format!(
+            "{:.1} % of the instructions are in code that is written at run time, or whose blocks overlap: its paths \
+             are not counted{remedy}",
+            100.0 * share
+        )
+    })
+}
+
+/// What counters in a program say. `blocks` are those of the profile that a routine's own are, `at_most` says how often a
+/// path can have been taken.
+pub fn sum(
+    instruments: &Instruments,
+    counts: &PathCounts,
+    blocks: impl Fn(RoutineId, &[u32]) -> Vec<BlockId>,
+    at_most: impl Fn(RoutineId, &Path) -> u64,
+) -> Found {
+    let mut found = Found::default();
+    for (number, routine) in (0..).map(RoutineId).zip(&instruments.routines) {
+        if let Some((routine, tally)) = routine.as_ref().zip(instruments.tally(number, counts)) {
+            found.add(&routine.plan, &tally, |path| blocks(number, path), |path| at_most(number, path));
+        }
+    }
+    if counts.lost > 0 {
         found.warnings.push(format!(
             "{} calls were open at a time when there were too many: the paths that made them are missing",
-            counted.paths.lost
+            counts.lost
         ));
     }
-    if found.apart > 0 {
-        found.warnings.push(format!(
-            "{} functions are not in files, or their blocks overlap, and none of their paths are counted; --follow counts \
-             them",
-            found.apart
-        ));
-    }
-    Ok(found.sorted())
+    found.sorted()
 }

@@ -68,7 +68,8 @@ fn counted(arena: &Arena) -> Vec<i32> {
         .collect()
 }
 
-fn records(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
+/// The processes that were registered and are not forgotten.
+pub fn records(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
     let mut next = arena.shared().header().latest_process.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         let record = arena.process(next)?;

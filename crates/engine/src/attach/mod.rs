@@ -4,14 +4,17 @@
 //! they run on under count.
 
 mod give_back;
+mod meanwhile;
 mod take_over;
 mod visit;
 
 use crate::arena::Arena;
-use crate::count::{CountError, Options, conclude};
+use crate::count::{Conclusion, CountError, Options, conclude};
 use crate::follow::follow;
 use crate::harvest::Harvest;
+use crate::paths::PathCounts;
 use give_back::give_back_all;
+pub use meanwhile::Meanwhile;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use take_over::take_over;
@@ -29,8 +32,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether it is time to give the program back.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Counts process `pid`, all its threads and what it starts, for `time`, or until it ends or `enough` says so: a
-/// profile with one counting run. The program runs on as before.
+/// What was counted of a program meanwhile.
+#[derive(Debug)]
+pub struct Attached {
+    /// One counting run.
+    pub profile: Profile,
+    /// What counters of paths say, if there were any. Paths on which threads were when they were taken over, or given
+    /// back, are in none.
+    pub paths: PathCounts,
+}
+
+/// Counts process `pid`, all its threads and what it starts, for `time`, or until it ends or `enough` says so, which is
+/// asked all the time. The program runs on as before.
 ///
 /// # Errors
 /// See [`CountError`]; the program runs on then.
@@ -38,20 +51,24 @@ pub fn attach(
     pid: i32,
     time: Duration,
     options: &Options,
-    enough: impl Fn() -> bool + Sync,
-) -> Result<Profile, CountError> {
+    enough: impl Fn(&Meanwhile) -> bool + Sync,
+) -> Result<Attached, CountError> {
     attachable::check(pid)?;
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
-    let arena = Arena::new(&payload, options.calls, Plan::default(), None)?;
+    // The paths of functions that wait stand where open calls would.
+    let calls = options.calls && options.paths.is_none();
+    let arena = Arena::new(&payload, calls, Plan::default(), options.paths.as_deref())?;
     let visits = Visits::new(&arena, &payload)?;
     let group = Group::stop(pid, PATIENCE)?;
     let mut period = Period::begin(pid);
     take_over(&arena, &payload, &visits, group)?;
     let mut harvest = Harvest::new(&arena, options.process_limit, false);
-    let deadline = Instant::now() + time;
+    let deadline = Instant::now().checked_add(time);
+    let meanwhile = Meanwhile::of(&arena);
     let uncounted = follow(&arena, &payload, 0, Some(&mut harvest), || {
-        while Instant::now() < deadline && !enough() && attachable::lives(pid) {
+        let is_time_left = || deadline.is_none_or(|deadline| Instant::now() < deadline);
+        while is_time_left() && !enough(&meanwhile) && attachable::lives(pid) {
             std::thread::sleep(GLANCE);
         }
     });
@@ -63,5 +80,6 @@ pub fn attach(
     unfollowed.store(before, Ordering::Relaxed);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
     run.warnings.extend(kept);
-    Ok(conclude(&arena, (harvest, Vec::new()), &uncounted, run).profile)
+    let Conclusion { profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
+    Ok(Attached { profile, paths })
 }

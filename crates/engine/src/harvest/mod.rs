@@ -13,7 +13,7 @@ mod log;
 #[cfg(test)]
 mod scribbled;
 
-pub use area::{Area, LARGEST_COUNT};
+pub use area::{Area, LARGEST_COUNT, offsets};
 pub use claims::Claims;
 pub use image::{Image, Images};
 

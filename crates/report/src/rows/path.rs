@@ -43,6 +43,12 @@ pub struct PathRow {
 }
 
 impl PathRow {
+    /// Cycles per instruction on it, estimated likewise.
+    pub fn cpi(&self) -> Option<f64> {
+        let instructions = self.executions as f64 * self.instructions as f64;
+        self.cycles_estimated.map(|cycles| cycles / instructions.max(1.0))
+    }
+
     /// The path as `table.c:95 98 103`, or as the offsets of its blocks; of a long one, how it begins and ends.
     pub fn title(&self) -> String {
         const SHOWN: usize = 8;
