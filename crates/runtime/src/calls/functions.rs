@@ -35,8 +35,8 @@ struct Told {
 /// What tells of a function.
 #[derive(Clone, Copy, Debug)]
 enum Teller {
-    /// An unwind table: the address that it counts from, and that of the function's row in it.
-    Table { origin: u64, row: u64 },
+    /// An unwind table, by the address of its entry.
+    Table { entry: u64 },
     /// A symbol, which is one of a part of a function or of a whole one.
     Symbol { is_part: bool },
 }
@@ -57,13 +57,23 @@ const PART: u64 = 512;
 /// How many images are kept before it is looked which of them are mapped no more.
 const KEPT: usize = 64;
 
+/// A function of an unwind table.
+#[derive(Clone, Copy, Debug)]
+struct Described {
+    /// How far from the table it and its entry lie.
+    start: i32,
+    entry: i32,
+    /// As in [`Told`].
+    length: u32,
+}
+
 /// The functions of a mapping of a file.
 #[derive(Debug)]
 struct Image {
-    /// The address that the table counts from, and that of its first row.
-    table: (u64, u64),
-    /// How far from there they begin, in order, and their lengths as in [`Told`].
-    told: Vec<(i32, u32)>,
+    /// The address that the table counts from.
+    origin: u64,
+    /// Those that it tells of, in order.
+    told: Vec<Described>,
     /// Those that only symbols tell of, and the address that their rows count from.
     named: (u64, &'static [Row]),
     /// How many of them begin before each part of the code.
@@ -102,8 +112,7 @@ impl Functions {
         };
         let (described, named) = (rows(&record.unlisted.described), rows(&record.unlisted.named));
         let origin = record.unlisted.origin.load(Ordering::Relaxed);
-        let told = described.iter().map(|&[start, _]| (start, UNASKED)).collect();
-        let described = Listed { origin, rows: described.as_ptr() as u64, told };
+        let described = Listed { origin, told: described.iter().copied().map(Described::new).collect() };
         Functions { described, named, ..Functions::default() }
     }
 
@@ -172,11 +181,10 @@ impl Functions {
             let is_program = self.described.origin == start.wrapping_sub(offset);
             let of_program = || is_program.then(|| self.described.clone());
             let named = (self.described.origin, if is_program { self.named } else { &[] });
-            let Listed { origin, rows, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
-            let table = (origin, rows);
+            let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
             let parts = parts(&told);
             let leaves = vec![None; told.len() + named.1.len()];
-            self.images.push(Image { table, told, named, parts, leaves, depths: HashMap::default() });
+            self.images.push(Image { origin, told, named, parts, leaves, depths: HashMap::default() });
             self.mappings.push(mapping);
         }
         self.images.get_mut(self.latest)
@@ -202,16 +210,15 @@ impl Image {
 
     /// The function that holds `address`, if the table tells of it.
     fn described(&mut self, address: u64) -> Option<Told> {
-        let (table, rows) = self.table;
-        let place = |start: i32| table.wrapping_add_signed(start.into());
-        let begins = |&(start, _): &(i32, u32)| place(start) <= address;
-        let part = (address.wrapping_sub(place(self.told.first()?.0)) / PART) as usize;
+        let origin = self.origin;
+        let place = |distance: i32| origin.wrapping_add_signed(distance.into());
+        let begins = |told: &Described| place(told.start) <= address;
+        let part = (address.wrapping_sub(place(self.told.first()?.start)) / PART) as usize;
         let from = *self.parts.get(part).or(self.parts.last())? as usize;
         let to = self.parts.get(part + 1).map_or(self.told.len(), |&to| to as usize);
         let number = (from + self.told[from..to].partition_point(begins)).checked_sub(1)?;
-        let (start, length) = &mut self.told[number];
-        let row = rows + ROW * number as u64;
-        let by = Teller::Table { origin: table, row };
+        let Described { start, entry, length } = &mut self.told[number];
+        let by = Teller::Table { entry: place(*entry) };
         let mut told = Told { start: place(*start), length: *length, number, by };
         if told.length == UNASKED {
             told.length = told.read_length().unwrap_or(UNKNOWN);
@@ -234,21 +241,21 @@ impl Image {
     }
 }
 
+impl Described {
+    fn new([start, entry]: Row) -> Described {
+        Described { start, entry, length: UNASKED }
+    }
+}
+
 impl Told {
     fn length(self) -> Option<u64> {
         (self.length < UNKNOWN).then_some(self.length.into())
     }
 
-    /// Address of what the table tells of it.
-    fn entry(self) -> Option<u64> {
-        let Teller::Table { origin, row } = self.by else { return None };
-        Some(origin.wrapping_add_signed((field(row + 4, 4)? as u32 as i32).into()))
-    }
-
     fn read_length(self) -> Option<u32> {
         // The entry's own length, its reference to what many share, where the code begins, and its length.
         let mut bytes = [0; 16];
-        let entry = self.entry()?;
+        let Teller::Table { entry } = self.by else { return None };
         if read(entry, &mut bytes) != bytes.len() {
             return None;
         }
@@ -260,11 +267,12 @@ impl Told {
     /// Whether it begins with more on the stack than a function does that was called: what the table tells of it says so
     /// before its first instruction, or a symbol by its name.
     fn is_part(self) -> bool {
-        if let Teller::Symbol { is_part } = self.by {
-            return is_part;
-        }
+        let entry = match self.by {
+            Teller::Table { entry } => entry,
+            Teller::Symbol { is_part } => return is_part,
+        };
         let mut bytes = [0; 32];
-        let known = self.entry().map_or(0, |entry| read(entry, &mut bytes));
+        let known = read(entry, &mut bytes);
         // As compilers write it: the lengths of what follows, two addresses of 4 bytes, and more data by its length.
         let Some(&more) = bytes[..known].get(16) else { return false };
         let rules = bytes[..known].get(17 + usize::from(more)..).unwrap_or_default();
@@ -287,11 +295,11 @@ impl Told {
 }
 
 /// How many of some functions begin before each part of their code, whose first begins where the first of them does.
-fn parts(told: &[(i32, u32)]) -> Vec<u32> {
-    let Some(&(first, _)) = told.first() else { return Vec::new() };
+fn parts(told: &[Described]) -> Vec<u32> {
+    let Some(first) = told.first().map(|first| i64::from(first.start)) else { return Vec::new() };
     let mut parts = Vec::new();
-    for (number, &(start, _)) in told.iter().enumerate() {
-        let part = (i64::from(start) - i64::from(first)) as u64 / PART;
+    for (number, told) in told.iter().enumerate() {
+        let part = (i64::from(told.start) - first) as u64 / PART;
         while parts.len() as u64 <= part {
             parts.push(number as u32);
         }
@@ -320,10 +328,8 @@ const ROW: u64 = 8;
 struct Listed {
     /// The address that it counts from.
     origin: u64,
-    /// Address of its first row.
-    rows: u64,
-    /// How far from there functions begin, with lengths that were not asked for.
-    told: Vec<(i32, u32)>,
+    /// Its functions, with lengths that were not asked for.
+    told: Vec<Described>,
 }
 
 /// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on.
@@ -351,7 +357,8 @@ fn starts(start: u64, offset: u64) -> Option<Listed> {
     if read(header + ROWS, &mut bytes) != bytes.len() {
         return None;
     }
-    let rows = bytes.chunks_exact(ROW as usize);
-    let starts = rows.map(|row| (i32::from_le_bytes([row[0], row[1], row[2], row[3]]), UNASKED));
-    Some(Listed { origin: header, rows: header + ROWS, told: starts.collect() })
+    let numbers =
+        |row: &[u8]| [0, 4].map(|at| i32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]));
+    let told = bytes.chunks_exact(ROW as usize).map(|row| Described::new(numbers(row)));
+    Some(Listed { origin: header, told: told.collect() })
 }
