@@ -7,7 +7,7 @@ use drawing::{draw, edge, numbered, obvious, show};
 use timewise_paths::cold::cold_edges;
 use timewise_paths::cut::{back_edges, disconnect_loops};
 use timewise_paths::obvious::{defining_edges, obvious_recording_points};
-use timewise_paths::{Cfg, Limits, Method, Op, Plan, Store};
+use timewise_paths::{Cfg, Limits, Method, Op, Plan, Store, at_most};
 use walking::execute;
 
 fn everything(cfg: &Cfg) -> Vec<bool> {
@@ -166,6 +166,54 @@ fn figure_8_recording_points_of_obvious_paths_only() {
     for ends in ["AB", "B-"] {
         assert!(plan.ops[edge(&cfg, ends).index()].is_empty(), "{ends}");
     }
+}
+
+#[test]
+fn a_jump_table_is_not_cold_however_many_targets_it_has() {
+    // Thirty targets, each taken less often than what is cold, and two conditionals behind.
+    let targets = 1..31u32;
+    let ways = targets.flat_map(|to| [(Some(0), Some(to), 100), (Some(to), Some(31), 100)]);
+    let behind = [(31, 32, 1500), (31, 33, 1500), (32, 34, 1500), (33, 34, 1500)];
+    let behind = behind.map(|(from, to, count)| (Some(from), Some(to), count));
+    let ends = [(None, Some(0), 3000), (Some(34), None, 3000)];
+    let cfg = Cfg::new(35, ends.into_iter().chain(ways).chain(behind));
+    assert!(!cold_edges(&cfg, 5).contains(&true));
+    let plan = Method::USUAL.plan(&cfg, Limits::default());
+    assert_eq!((plan.numbered(), plan.store, plan.poisons), (60, Store::Array, false));
+    // One target that is taken more often makes cold ones of the others.
+    let ways = (1..31u32).map(|to| (Some(0), Some(to), if to == 7 { 10_000 } else { 100 }));
+    let cfg =
+        Cfg::new(31, ways.chain((1..31).map(|to| (Some(to), None, 100))).chain([(None, Some(0), 12_900)]));
+    assert_eq!(cold_edges(&cfg, 5).iter().filter(|&&is_cold| is_cold).count(), 29);
+}
+
+#[test]
+fn a_cycle_of_several_entries_is_cut_once() {
+    let cfg = draw("-A 100, AB 60, AC 40, BC 300, CB 240, B- 0, C- 100");
+    let cuts = back_edges(&cfg);
+    let cut: Vec<_> = cfg.ids().filter(|id| cuts[id.index()]).collect();
+    assert_eq!(cut, [edge(&cfg, "CB")]);
+    let plan = Method::All.plan(&cfg, Limits::default());
+    let mut paths = numbered(&plan);
+    paths.sort();
+    assert_eq!(paths, ["-AB-", "-ABC-", "-ABC~", "-AC-", "-AC~", "~B-", "~BC-", "~BC~"].map(str::to_string));
+    let walks = [vec![0, 1, 2, 1, 2], vec![0, 2, 1, 2], vec![0, 2]];
+    let (tally, truth) = execute(&cfg, &plan, &walks);
+    assert_eq!((tally.profile(&plan), tally.senseless), (truth, 0));
+    // Loops that can be entered in the middle are not cut off.
+    assert_eq!(disconnect_loops(&cfg, &cuts, 50), cuts);
+}
+
+#[test]
+fn obvious_paths_are_told_by_later_counts() {
+    let cfg = draw("-A 100, AB 40, AC 60, BD 40, CD 60, D- 100");
+    let mut plan = Method::USUAL.plan(&cfg, Limits::default());
+    assert_eq!(obvious(&plan), [("-ABD-".to_string(), 40), ("-ACD-".to_string(), 60)]);
+    let later = draw("-A 100, AB 7, AC 3, BD 7, CD 2, D- 9");
+    plan.recount(&cfg.recounted(|edge| later.find(edge.from, edge.to).map_or(0, |id| later.edge(id).count)));
+    assert_eq!(obvious(&plan), [("-ABD-".to_string(), 7), ("-ACD-".to_string(), 2)]);
+    let path = plan.decoder.path(&plan.obvious[0].0);
+    assert_eq!(at_most(&later, &path), 7);
 }
 
 #[test]
