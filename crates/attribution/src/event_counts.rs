@@ -33,6 +33,35 @@ impl EventCounts {
         Psv::ALL.events().zip(counts).find(|(known, _)| *known == event).map_or(0, |(_, count)| count)
     }
 
+    /// Executions of all instructions that were subject to an event, one of the nine.
+    pub fn all(&self, event: Psv) -> u64 {
+        (0..self.of.len() as u32).map(|instruction| self.count(instruction, event)).sum()
+    }
+
+    /// The same with instructions numbered anew, several of them by one number if need be. Counts of those that have no
+    /// new number are left out by instruction.
+    pub fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Self {
+        let mut counts = Self { executions: self.executions, ..Self::default() };
+        for (instruction, &executed) in (0..).zip(&self.executed) {
+            if let Some(instruction) = number(instruction).filter(|_| executed > 0) {
+                *at(&mut counts.executed, instruction) += executed;
+            }
+        }
+        for (instruction, of) in (0..).zip(&self.of).filter(|(_, of)| of.iter().any(|&count| count > 0)) {
+            if let Some(instruction) = number(instruction) {
+                add(at(&mut counts.of, instruction), of);
+            }
+        }
+        counts
+    }
+
+    /// Adds what was counted of another core, with instructions of the same numbers.
+    pub fn merge(&mut self, other: &Self) {
+        (0..).zip(&other.executed).for_each(|(number, executed)| *at(&mut self.executed, number) += executed);
+        (0..).zip(&other.of).for_each(|(number, of)| add(at(&mut self.of, number), of));
+        self.executions.iter_mut().zip(&other.executions).for_each(|(sum, more)| *sum += more);
+    }
+
     /// Of the executions that were subject to an event, the part that was subject to several.
     pub fn combined(&self) -> f64 {
         let [_, one, several] = self.executions;
@@ -59,19 +88,12 @@ impl EventCounts {
     fn count_in(&mut self, record: &Record) {
         for entry in self.committed.of(record) {
             self.executions[entry.events.count().min(2) as usize] += 1;
-            let index = entry.instruction as usize;
-            if index >= self.executed.len() {
-                self.executed.resize(index + 1, 0);
-            }
-            self.executed[index] += 1;
-            if entry.events.is_base() {
-                continue;
-            }
-            if index >= self.of.len() {
-                self.of.resize(index + 1, [0; 9]);
-            }
-            for (count, event) in self.of[index].iter_mut().zip(Psv::ALL.events()) {
-                *count += u64::from(entry.events.contains(event));
+            *at(&mut self.executed, entry.instruction) += 1;
+            if !entry.events.is_base() {
+                let counts = at(&mut self.of, entry.instruction).iter_mut();
+                counts
+                    .zip(Psv::ALL.events())
+                    .for_each(|(count, event)| *count += u64::from(entry.events.contains(event)));
             }
         }
     }
@@ -81,6 +103,20 @@ impl Worker<Record> for EventCounts {
     fn take(&mut self, part: &[Record]) {
         part.iter().for_each(|record| self.count_in(record));
     }
+}
+
+/// The value of an instruction.
+#[inline]
+fn at<T: Clone + Default>(values: &mut Vec<T>, instruction: u32) -> &mut T {
+    let index = instruction as usize;
+    if index >= values.len() {
+        values.resize(index + 1, T::default());
+    }
+    &mut values[index]
+}
+
+fn add(counts: &mut [u64; 9], more: &[u64; 9]) {
+    counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
 }
 
 fn pearson(pairs: &[(f64, f64)]) -> Option<f64> {
@@ -154,5 +190,9 @@ mod tests {
         assert_eq!(counts.combined(), 0.5);
         assert!((counts.correlation(Psv::ST_L1, &stacks).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(counts.correlation(Psv::ST_TLB, &stacks), None);
+        let mut twice = counts.renumbered(|instruction| instruction.checked_sub(1).map(|number| number / 2));
+        assert_eq!((twice.count(0, Psv::ST_L1), twice.executed(0), twice.combined()), (5, 5, 0.5));
+        twice.merge(&counts);
+        assert_eq!((twice.count(2, Psv::ST_L1), twice.all(Psv::ST_L1), twice.all_executed()), (3, 11, 12));
     }
 }

@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use timewise_attribution::Schedule;
 use timewise_attribution::comparison::Findings;
+use timewise_attribution::event_counts::EventCounts;
 use timewise_core_model::Processor;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, SimulatedPart};
@@ -47,7 +48,8 @@ pub struct Arguments {
     /// Instructions of each thread to simulate, or of each window; 0 for all
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     instructions: u64,
-    /// Instructions of each thread to let pass before, or before each window
+    /// Instructions of each thread to let pass before, or before each window; the last 4 million of them warm
+    /// caches and predictors
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: u64,
     /// Windows of each thread
@@ -186,20 +188,25 @@ fn processor(core: &Path) -> anyhow::Result<Processor> {
 fn tell(profile: &Profile, done: &Done, color: Colour, json: Option<&Path>) -> anyhow::Result<()> {
     let analysis = Analysis::new(profile, None);
     let compared = compared(&analysis, done);
+    let (findings, events) = compared.as_ref().map(|(findings, events)| (findings, events)).unzip();
     let Some(simulated) = Simulated::of(&analysis) else { return Ok(()) };
-    let simulated = Simulated { compared: compared.as_ref(), ..simulated };
+    let simulated = Simulated { compared: findings, events, ..simulated };
     say(simulated::text(&simulated, screen::style(&stderr(), color)).trim_end());
     let Some(path) = json else { return Ok(()) };
     destination::write(path, simulated::json(&simulated)?)
 }
 
-/// What profilers found that were compared, by the ids of the analysis.
-fn compared(analysis: &Analysis, done: &Done) -> Option<Findings> {
+/// What profilers found that were compared, and how often events occurred, by the ids of the analysis.
+fn compared(analysis: &Analysis, done: &Done) -> Option<(Findings, EventCounts)> {
     let number = |instruction| analysis.code.instruction_at(done.place(instruction)?).map(|id| id.0);
-    let of_threads = done.threads.iter().filter_map(|(watch, _)| watch.compared.as_ref());
-    of_threads.map(|compared| compared.findings().renumbered(number)).reduce(|mut all, of_thread| {
-        all.merge(&of_thread);
-        all
+    let of_threads = done.threads.iter().filter_map(|(watch, _)| {
+        let findings = watch.compared.as_ref()?.findings();
+        Some((findings.renumbered(number), watch.counts.renumbered(number)))
+    });
+    of_threads.reduce(|(mut findings, mut counts), (others, more)| {
+        findings.merge(&others);
+        counts.merge(&more);
+        (findings, counts)
     })
 }
 

@@ -7,7 +7,7 @@ use crate::pairing::{Both, Pairing};
 use std::cmp::Reverse;
 use timewise_attribution::{Category, Parts};
 use timewise_flow::{Analysis, InstructionId, LoopId, ModelledCost, RoutineId};
-use timewise_profile::{EdgeKind, Simulation};
+use timewise_profile::Simulation;
 
 /// Modelled cycles of the same code on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -70,11 +70,7 @@ impl Comparison<'_> {
 
     /// System calls of both sides, of which a model knows no time.
     pub fn system_calls(&self) -> (u64, u64) {
-        let calls = |analysis: &Analysis| {
-            let edges = analysis.code.edges.iter().filter(|edge| edge.kind == EdgeKind::SystemCall);
-            edges.fold(0, |sum: u64, edge| sum.saturating_add(edge.count))
-        };
-        (calls(self.base), calls(self.test))
+        (self.base.system_calls(), self.test.system_calls())
     }
 
     /// Functions without their callees, those that changed most first, as are all rows.

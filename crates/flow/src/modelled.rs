@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Component, Kind, Parts, Stacks, State};
 use timewise_isa::{Control, Step};
-use timewise_profile::{CommitState, Profile, Simulation, SimulationId};
+use timewise_profile::{CommitState, EdgeKind, Profile, Simulation, SimulationId};
 use timewise_trace::Psv;
 
 /// A simulation of a profile, by the ids of its analysis.
@@ -132,6 +132,12 @@ impl Analysis<'_> {
             }
         }
         costs
+    }
+
+    /// System calls of the profile's runs, of which a model knows no time.
+    pub fn system_calls(&self) -> u64 {
+        let calls = self.code.edges.iter().filter(|edge| edge.kind == EdgeKind::SystemCall);
+        calls.fold(0, |sum: u64, edge| sum.saturating_add(edge.count))
     }
 
     /// Modelled cost of all code.

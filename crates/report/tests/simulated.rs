@@ -3,6 +3,7 @@
 use expect_test::expect;
 use timewise_attribution::Schedule;
 use timewise_attribution::comparison::Comparison;
+use timewise_attribution::event_counts::EventCounts;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::{
@@ -10,7 +11,7 @@ use timewise_profile::{
     SimulatedPart, Simulation, SimulationId, StackComponent,
 };
 use timewise_report::Style;
-use timewise_report::simulated::{Simulated, csv, json, listing, text};
+use timewise_report::simulated::{Simulated, csv, impact, json, listing, text};
 use timewise_report::{By, annotate};
 use timewise_trace::Worker;
 
@@ -86,6 +87,7 @@ fn the_screen_says_where_cycles_go_and_why() {
           front end     0.2 %      50
           mispredict   11.2 %   2,700  █████
           misc. flush   0.0 %       0
+        not modelled: waiting, and what the kernel does in the run's 0 system calls, which take a fixed time each
 
         Functions, by cycles of their own
                            cycles   CPI  execution  ALU stall  load stall  mispredict
@@ -140,6 +142,34 @@ fn profilers_are_compared() {
           an error is the part of the cycles that is attributed otherwise than by the reference, which sees every
           cycle · systematic: otherwise than by the reference at the same samples
     "#]].assert_eq(tables);
+}
+
+/// All miss the first level, the load twice: it has all cycles of these misses.
+#[test]
+fn events_stand_beside_what_they_cost() {
+    let table = "program  0 1 2 0
+                 1-8      0[ST-L1]  1[ST-L1]  2[ST-L1+FL-MB]  0[ST-L1]
+                 9        0[ST-L1]* 1[ST-L1]* 2[ST-L1+FL-MB]* 0[ST-L1]*";
+    let mut counts = EventCounts::default();
+    counts.take(&timewise_trace::sketch::sketch(table).records);
+    let profile = spent();
+    let analysis = Analysis::new(&profile, None);
+    let simulated = Simulated { events: Some(&counts), ..Simulated::of(&analysis).unwrap() };
+    expect![[r#"
+
+        Do counts of events tell what they cost? (thesis, figure B.7)
+                                executions  cycles  correlation
+          FL-MB  misprediction           1  11.2 %
+          ST-L1  L1 miss                 4  77.1 %         1.00
+        executions that were subject to the event, and cycles of what they then cost, alone or with other events
+          correlation: of the two by instruction, 1 where counts tell costs, empty where fewer than three instructions
+          tell · 25.0 % of the executions with an event had several
+    "#]].assert_eq(&impact(&simulated, &counts, STYLE));
+    let got: serde_json::Value = serde_json::from_str(&json(&simulated).unwrap()).unwrap();
+    assert_eq!(got["events"]["combined"], 0.25);
+    let misses = &got["events"]["by_event"][1];
+    assert_eq!((&misses["event"], &misses["executions"]), (&"ST-L1".into(), &4.into()));
+    assert_eq!((&misses["cycles"], &misses["correlation"]), (&18_500.0.into(), &1.0.into()));
 }
 
 #[test]

@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::policy::TimeProportional;
 use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
-use timewise_core_model::{Code, Processor, Simulation, Totals};
+use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::{Places, Windows};
 use timewise_profile::{Offset, Place, Profile, SimulatedPart};
 use timewise_replay::Replay;
 use timewise_target::launch::Stopped;
 use timewise_trace::{Doctor, Record, Recorder, Room, Seat, Worker};
+
+/// Instructions before each window, of those that pass, that leave their traces in caches and predictors: without them
+/// short windows would mostly show how a core begins that knows nothing.
+const WARMING: u64 = 4_000_000;
 
 /// What looks at the commit stage of a thread's core.
 pub struct Watch {
@@ -93,16 +97,19 @@ pub fn simulate(
 ) -> anyhow::Result<(Profile, Done)> {
     let began = Instant::now();
     let mut seats: BTreeMap<usize, Seat<Watch>> = BTreeMap::new();
-    let mut simulation = Simulation::new(processor, |stream| {
+    let (warmed, length) = (part.skipped.min(WARMING), part.length.unwrap_or(u64::MAX));
+    let sampling = Sampling { warmed, executed: length.min(u64::MAX - warmed) };
+    let simulation = Simulation::new(processor, |stream| {
         let mut doctor = Doctor::new(Room::default());
         seats.insert(stream, doctor.attach(Watch::new(schedule)));
         Recorder::new(doctor)
     })?;
+    let mut simulation = simulation.sample(sampling);
     let mut replay = Replay::new(true);
     let mut failure = None;
     let options = Options { calls: false, ..Options::default() };
-    let SimulatedPart { skipped, length, windows } = part;
-    let windows = Windows { skip: skipped, length: length.unwrap_or(u64::MAX), windows, memory: true };
+    let (skip, windows) = (part.skipped - warmed, part.windows);
+    let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
         if failure.is_none() {
             failure = simulation.chunk(&mut replay, chunk).err();

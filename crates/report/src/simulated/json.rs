@@ -1,12 +1,14 @@
 //! The same for programs: JSON in the schema `timewise-simulate/1`.
 
+use super::impact::impacts;
 use super::rows::rows;
-use super::words::{reason, state_name};
+use super::words::{meaning, reason, state_name};
 use super::{Row, Simulated, part};
 use crate::request::By;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_attribution::category::Class;
+use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::{Category, Technique, Units};
 use timewise_flow::{InstructionId, ModelledCost};
 
@@ -24,6 +26,7 @@ struct Document<'a> {
     instructions: u64,
     cycles: u64,
     unattributed_cycles: f64,
+    system_calls: u64,
     class: &'static str,
     categories: Sums,
     functions: Vec<Function>,
@@ -31,6 +34,7 @@ struct Document<'a> {
     lines: Vec<Lines>,
     by_instruction: Vec<Instruction>,
     accuracy: Option<Accuracy>,
+    events: Option<Events>,
 }
 
 /// Cycles by category.
@@ -130,6 +134,23 @@ struct Errors {
     function_systematic: f64,
 }
 
+/// How often executions were subject to events, and what that cost.
+#[derive(Serialize)]
+struct Events {
+    /// Of the executions that were subject to an event, the part that was subject to several.
+    combined: f64,
+    by_event: Vec<Event>,
+}
+
+#[derive(Serialize)]
+struct Event {
+    event: String,
+    why: &'static str,
+    executions: u64,
+    cycles: f64,
+    correlation: Option<f64>,
+}
+
 /// The whole document, one line.
 ///
 /// # Errors
@@ -148,6 +169,7 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         instructions: simulation.instructions,
         cycles: simulation.cycles,
         unattributed_cycles: simulated.modelled.unattributed().as_cycles(),
+        system_calls: simulated.analysis.system_calls(),
         class: match whole.class() {
             Class::ComputeIntensive => "compute-intensive",
             Class::FlushIntensive => "flush-intensive",
@@ -159,6 +181,7 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         lines: rows(By::Line).map(lines).collect(),
         by_instruction: rows(By::Instruction).filter_map(instruction).collect(),
         accuracy: accuracy(simulated),
+        events: simulated.events.map(|counts| events(simulated, counts)),
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }
@@ -213,6 +236,17 @@ fn instruction(simulated: &Simulated, id: InstructionId, row: Row) -> Instructio
             Technique::WHERE.map(|technique| (technique.name, of_technique(technique))).into()
         }),
     }
+}
+
+fn events(simulated: &Simulated, counts: &EventCounts) -> Events {
+    let by_event = impacts(simulated, counts).into_iter().map(|impact| Event {
+        event: impact.event.to_string(),
+        why: meaning(impact.event),
+        executions: impact.executions,
+        cycles: impact.cycles.as_cycles(),
+        correlation: impact.correlation,
+    });
+    Events { combined: counts.combined(), by_event: by_event.collect() }
 }
 
 fn accuracy(simulated: &Simulated) -> Option<Accuracy> {

@@ -5,6 +5,7 @@
 mod accuracy;
 mod bars;
 mod csv;
+mod impact;
 mod json;
 mod rows;
 mod screen;
@@ -14,6 +15,7 @@ mod words;
 pub use accuracy::accuracy;
 pub use bars::bar;
 pub use csv::csv;
+pub use impact::impact;
 pub use json::{SCHEMA, Sums, json};
 pub use rows::{Row, rows, tells};
 pub use screen::{listing, text};
@@ -22,6 +24,7 @@ pub use why::{Reason, reasons, why};
 use crate::number::count;
 use timewise_attribution::Units;
 use timewise_attribution::comparison::Findings;
+use timewise_attribution::event_counts::EventCounts;
 use timewise_flow::{Analysis, Modelled};
 use timewise_profile::{Run, SimulatedPart};
 
@@ -33,12 +36,14 @@ pub struct Simulated<'a> {
     pub modelled: &'a Modelled,
     /// What else was profiled by sampling, if that was asked for, by the ids of the analysis.
     pub compared: Option<&'a Findings>,
+    /// How often instructions were subject to events, likewise.
+    pub events: Option<&'a EventCounts>,
 }
 
 impl<'a> Simulated<'a> {
     /// The simulation of an analysis, if there was one.
     pub fn of(analysis: &'a Analysis<'a>) -> Option<Simulated<'a>> {
-        Some(Simulated { analysis, modelled: analysis.modelled.as_ref()?, compared: None })
+        Some(Simulated { analysis, modelled: analysis.modelled.as_ref()?, compared: None, events: None })
     }
 
     fn run(&self) -> &'a Run {

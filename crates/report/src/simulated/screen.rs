@@ -2,7 +2,7 @@
 
 use super::rows::{Row, rows};
 use super::why::why;
-use super::{Simulated, accuracy, part};
+use super::{Simulated, accuracy, impact, part};
 use crate::number::{count, figure, grouped, percent};
 use crate::request::By;
 use crate::style::{Style, Tone};
@@ -42,6 +42,9 @@ pub fn text(simulated: &Simulated, style: Style) -> String {
     if let Some(compared) = simulated.compared {
         out += &accuracy(simulated, compared, style);
     }
+    if let Some(events) = simulated.events {
+        out += &impact(simulated, events, style);
+    }
     out
 }
 
@@ -58,13 +61,18 @@ pub fn listing(simulated: &Simulated, by: By, limit: Option<usize>, style: Style
     Some(out)
 }
 
-/// What was simulated, and the program's cycle stack.
+/// What was simulated, the program's cycle stack, and what is not in it.
 fn head(simulated: &Simulated, style: Style) -> String {
     let heading = style.paint(Tone::Heading, "Where the cycles go");
+    let beside = format!(
+        "not modelled: waiting, and what the kernel does in the run's {} system calls, which take a fixed time each",
+        count(simulated.analysis.system_calls())
+    );
     format!(
-        "{}\n{heading}\n{}",
+        "{}\n{heading}\n{}{}",
         style.wrap(Tone::Plain, &facts(simulated, style)),
-        categories(simulated).render(style)
+        categories(simulated).render(style),
+        style.wrap(Tone::Faint, &beside)
     )
 }
 

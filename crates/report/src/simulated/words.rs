@@ -16,6 +16,11 @@ const MEANINGS: [(Psv, &str); 9] = [
     (Psv::ST_LLC, "last-level cache miss"),
 ];
 
+/// What an event means, one of the nine.
+pub fn meaning(event: Psv) -> &'static str {
+    MEANINGS.iter().find(|(known, _)| *known == event).map_or("", |(_, meaning)| meaning)
+}
+
 /// Why an instruction of such a kind had the cycles of a component.
 pub fn reason(component: Component, kind: Kind) -> String {
     let events = component.events();
