@@ -52,7 +52,7 @@ impl Chart<'_> {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" \
              font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-            LEFT + WIDTH + 150.0,
+            LEFT + WIDTH + 180.0,
             TOP + HEIGHT + 48.0
         );
         text(&mut svg, LEFT, TOP - 16.0, "start", self.title);
