@@ -15,13 +15,13 @@ use timewise_paths::{Cfg, Instruments, Later, Limits, Method, Program, at_most};
 use timewise_profile::Profile;
 use timewise_target::attachable::lives;
 
-/// How long the first stage takes. In the next ones it is looked after twice as long each time whether paths still go
-/// where edges were counted.
+/// How long the first stage takes. In the next one it is looked after half of that, and then after twice as long each
+/// time, whether paths still go where edges were counted.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// If a larger share of the paths has no number, the program goes other ways than before, and its paths are planned
 /// anew.
-const MOST_COLD: f64 = 0.2;
+const MOST_COLD: f64 = 0.05;
 
 /// Likewise if it executes so much more code than when it was last looked.
 const NEW_CODE: f64 = 1.1;
@@ -79,7 +79,8 @@ pub fn count(
             Some(whole) => whole.add(counted),
             None => whole = Some(counted),
         }
-        stage = Stage { number: stage.number + 1, pause: 2 * stage.pause };
+        // Stages become longer, and the first look in one tells how much code it executes.
+        stage = Stage { number: stage.number + 1, pause: FIRST * 2u32.saturating_pow(stage.number) / 2 };
     }
     Ok(match whole {
         Some(Whole { profile, found }) => (profile, Some(found)),
@@ -110,7 +111,7 @@ impl Stage {
         let paths = Some(Arc::new(instruments.instrumentation.clone()));
         let begun = Instant::now();
         let attached = {
-            let looks = Mutex::new(Looks { next: self.pause, blocks: 0 });
+            let looks = Mutex::new(Looks { next: self.pause, blocks: None });
             let is_over = |meanwhile: &Meanwhile| {
                 let Ok(mut looks) = looks.lock() else { return false };
                 let is_due = begun.elapsed() >= looks.next;
@@ -146,16 +147,16 @@ struct Looks {
     /// When, after the stage began.
     next: Duration,
     /// How many blocks there were the last time.
-    blocks: u64,
+    blocks: Option<u64>,
 }
 
 impl Looks {
     /// Whether they do not.
     fn look(&mut self, meanwhile: &Meanwhile, instruments: &Instruments) -> bool {
-        let (before, blocks) = (self.blocks, meanwhile.blocks());
+        let blocks = meanwhile.blocks();
+        let before = self.blocks.replace(blocks).unwrap_or(blocks);
         self.next *= 2;
-        self.blocks = blocks;
-        let is_new = before > 0 && blocks as f64 > NEW_CODE * before as f64;
+        let is_new = blocks as f64 > NEW_CODE * before as f64;
         is_new || instruments.cold_share(&meanwhile.paths()) > MOST_COLD
     }
 }
