@@ -47,7 +47,7 @@ pub const STACK_END: u32 = 0x8000;
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
-pub const WORK_BYTES: u32 = 0x1a_8000;
+pub const WORK_BYTES: u32 = 0x22_8000;
 
 /// Where in a slot its ring begins.
 pub const RING: u32 = WORK + WORK_BYTES;

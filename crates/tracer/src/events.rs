@@ -7,6 +7,7 @@ const PERF_EVENT_OPEN: u64 = 298;
 const FCNTL: u64 = 72;
 const IOCTL: u64 = 16;
 
+const ENABLE: u64 = 0x2400;
 const REFRESH: u64 = 0x2402;
 const PERIOD: u64 = 0x4008_2404;
 const MODIFY_ATTRIBUTES: u64 = 0x4008_240b;
@@ -123,14 +124,23 @@ pub fn switch_off(descriptor: i32) {
     let _ = control(descriptor, DISABLE, 0);
 }
 
-/// Lets the sampling event send one signal after `period_ns` of CPU time.
+/// Lets the sampling event send one signal after `period_ns` of CPU time. With `and_again` it may send others, so long
+/// after one another, which takes half as long to ask for.
 ///
 /// # Errors
 /// The kernel's, if the program closed the descriptor.
-pub fn sample_after(descriptor: i32, period_ns: u64) -> Result<(), Errno> {
+pub fn sample_after(descriptor: i32, period_ns: u64, and_again: bool) -> Result<(), Errno> {
     let period = period_ns.max(SHORTEST_PERIOD_NS);
     control(descriptor, PERIOD, &raw const period as u64)?;
-    control(descriptor, REFRESH, 1)
+    if and_again { Ok(()) } else { control(descriptor, REFRESH, 1) }
+}
+
+/// Switches an event on until it is switched off.
+///
+/// # Errors
+/// As for [`sample_after`].
+pub fn switch_on(descriptor: i32) -> Result<(), Errno> {
+    control(descriptor, ENABLE, 0)
 }
 
 /// Sets the breakpoint, or switches it off where it was (`on` false). `period` is the one that it has: the kernel
@@ -149,7 +159,6 @@ pub fn set_breakpoint(descriptor: i32, address: u64, period: u64, on: bool) -> R
 /// # Errors
 /// As for [`set_breakpoint`].
 pub fn set_breakpoint_for(descriptor: i32, address: u64, period: &mut u64, visit: u64) -> Result<(), Errno> {
-    const ENABLE: u64 = 0x2400;
     set_breakpoint(descriptor, address, *period, false)?;
     set_period(descriptor, period, visit)?;
     control(descriptor, ENABLE, 0)

@@ -109,6 +109,9 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
             // Descriptors are never 0 here, so that a fresh slot has none.
             (slot.sampling, slot.breakpoint, slot.period) = (sampling, breakpoint, 1);
             resume_sampling(header, slot);
+            if samples_go_on(header) {
+                let _ = events::switch_on(slot.sampling);
+            }
         }
         Err(error) => header.refusal.store(error.0 as u32, Ordering::Relaxed),
     }
@@ -144,10 +147,10 @@ fn is_overdue(header: &TraceHeader, slot: &TraceSlot) -> bool {
 
 /// A trace starts here.
 fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
-    slot.passed = 0;
     if slot.tracing == 1 {
         return;
     }
+    slot.passed = 0;
     if !Trace::of(slot, header.length).begin(context.registers.rip) {
         slot.unheard += 1;
         // The host was killed: nobody takes traces any more.
@@ -195,7 +198,8 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let alone = header.alone.load(Ordering::Relaxed) == 1;
     let is_confirmed = !alone || is_drawn(slot, header.confirm);
     let mut trace = Trace::of(slot, header.length);
-    let mut evaluation = trace.evaluation(context.vectors, is_confirmed);
+    let stack = alone.then_some(context.registers.rsp);
+    let mut evaluation = trace.evaluation(context.vectors, stack, is_confirmed);
     let (mut landmark, most) = (None, patience(header.length));
     let next =
         look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
@@ -308,7 +312,15 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
 fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
-    let _ = events::sample_after(slot.sampling, wait);
+    let _ = events::sample_after(slot.sampling, wait, samples_go_on(header));
+}
+
+/// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the next
+/// sample is put off in time; others must wait for the end of one.
+fn samples_go_on(header: &TraceHeader) -> bool {
+    const SELDOM_NS: u64 = 400_000;
+    const SHORT: u32 = 64;
+    header.period_ns >= SELDOM_NS && header.length <= SHORT
 }
 
 /// Xorshift (Marsaglia): good enough to be out of step.

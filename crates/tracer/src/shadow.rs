@@ -1,5 +1,6 @@
 //! The program's memory as evaluated code sees it: read through the kernel, with what it writes kept aside.
 
+use core::ops::Range;
 use timewise_isa::Memory;
 
 /// Bytes of a line.
@@ -29,10 +30,19 @@ const NOWHERE: u64 = 4;
 /// Parts of a trace after which a line counts as not used lately.
 const LONG_AGO: u8 = 2;
 
+/// What a line is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    /// To be executed.
+    Code,
+    /// To be computed with.
+    Data,
+}
+
 /// Where lines come from.
 pub trait Source {
     /// Fills lines with what is at `address`, a multiple of their size: false if not all of it can be read.
-    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool;
+    fn fetch(&mut self, address: u64, kind: As, lines: &mut [[u8; LINE]; GROUP]) -> bool;
 }
 
 /// What is known of a place for a line.
@@ -95,7 +105,7 @@ impl<'a, S> Shadow<'a, S> {
 impl<S: Source> Shadow<'_, S> {
     /// The line of code that holds an address.
     fn code_line(&mut self, address: u64) -> Option<&[u8; LINE]> {
-        let place = self.place(address & !(LINE as u64 - 1))?;
+        let place = self.place(address & !(LINE as u64 - 1), As::Code)?;
         self.lines.heads[place].address |= CODE;
         Some(&self.lines.bytes[place])
     }
@@ -104,19 +114,19 @@ impl<S: Source> Shadow<'_, S> {
     #[inline]
     fn line(&mut self, address: u64) -> Option<&mut [u8; LINE]> {
         let start = address & !(LINE as u64 - 1);
-        let place = self.place(start)?;
+        let place = self.place(start, As::Data)?;
         self.note_use(place, start);
         Some(&mut self.lines.bytes[place])
     }
 
     /// Where the line is that begins at an address.
     #[inline]
-    fn place(&mut self, start: u64) -> Option<usize> {
+    fn place(&mut self, start: u64, kind: As) -> Option<usize> {
         let mut unwritten = None;
         for (probe, place) in places(start).enumerate() {
             let Head { address, stamp, .. } = self.lines.heads[place];
             if stamp != self.lines.stamp {
-                return self.fetch(place, start);
+                return self.fetch(place, start, kind);
             }
             if address & !MARKS == start {
                 return Some(place);
@@ -127,17 +137,24 @@ impl<S: Source> Shadow<'_, S> {
         }
         // What was only read can be read again.
         self.is_full = unwritten.is_none();
-        self.fetch(unwritten?, start)
+        self.fetch(unwritten?, start, kind)
     }
 
     /// Fetches a line to a place, and those beside it to places that nothing lies at.
     #[cold]
     #[inline(never)]
-    fn fetch(&mut self, place: usize, start: u64) -> Option<usize> {
+    fn fetch(&mut self, place: usize, start: u64, kind: As) -> Option<usize> {
         self.fetched += 1;
-        let mut group = [[0; LINE]; GROUP];
         let first = start & !((LINE * GROUP) as u64 - 1);
-        let is_there = self.source.fetch(first, &mut group);
+        if place & !(GROUP - 1) == first_place(first) {
+            let together = place & !(GROUP - 1)..(place | (GROUP - 1)) + 1;
+            let stamp = self.lines.stamp;
+            if self.lines.heads[together.clone()].iter().all(|head| head.stamp != stamp) {
+                return self.fetch_together(together, first, kind).then_some(place);
+            }
+        }
+        let mut group = [[0; LINE]; GROUP];
+        let is_there = self.source.fetch(first, kind, &mut group);
         // A place that is used stays so: others were put behind it.
         if !is_there {
             if self.lines.heads[place].stamp == self.lines.stamp {
@@ -153,6 +170,23 @@ impl<S: Source> Shadow<'_, S> {
             }
         }
         Some(place)
+    }
+
+    /// Fetches lines from `first` on to places where nothing lies, one behind another.
+    fn fetch_together(&mut self, places: Range<usize>, first: u64, kind: As) -> bool {
+        let Some((lines, [])) = self.lines.bytes[places.clone()].as_chunks_mut::<GROUP>().0.split_first_mut()
+        else {
+            return false;
+        };
+        if !self.source.fetch(first, kind, lines) {
+            return false;
+        }
+        let used = self.part.wrapping_sub(LONG_AGO);
+        let stamp = self.lines.stamp;
+        for (address, head) in (first..).step_by(LINE).zip(&mut self.lines.heads[places]) {
+            *head = Head { address, stamp, used };
+        }
+        true
     }
 
     /// A place for a line at which nothing lies, unless the line is there.
@@ -213,7 +247,7 @@ impl<S: Source> Shadow<'_, S> {
         let last = address.wrapping_add(length.max(1) as u64 - 1) & !(LINE as u64 - 1);
         let mut start = address & !(LINE as u64 - 1);
         loop {
-            let Some(place) = self.place(start) else { return false };
+            let Some(place) = self.place(start, As::Data) else { return false };
             self.note_write(place);
             if start == last {
                 return true;
@@ -276,7 +310,7 @@ impl<S: Source> Memory for Shadow<'_, S> {
         let (length, within) = (bytes.len(), address as usize % LINE);
         if within + length <= LINE {
             let start = address & !(LINE as u64 - 1);
-            let Some(place) = self.place(start) else { return false };
+            let Some(place) = self.place(start, As::Data) else { return false };
             self.note_write(place);
             self.note_use(place, start);
             self.lines.bytes[place][within..within + length].copy_from_slice(bytes);
@@ -287,11 +321,18 @@ impl<S: Source> Memory for Shadow<'_, S> {
     }
 }
 
-/// Where a line may be that begins at an address.
+/// Where a line may be that begins at an address. Lines that are fetched together lie together, if there is room.
 #[inline]
 fn places(start: u64) -> impl Iterator<Item = usize> {
-    let first = (start / LINE as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    (0..PROBES).map(move |probe| (first as usize + probe) % LINES)
+    let first = first_place(start) + (start / LINE as u64) as usize % GROUP;
+    (0..PROBES).map(move |probe| (first + probe * GROUP) % LINES)
+}
+
+/// The first place of the lines that are fetched together with one.
+#[inline]
+fn first_place(start: u64) -> usize {
+    let mixed = (start / (LINE * GROUP) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    mixed as usize % (LINES / GROUP) * GROUP
 }
 
 #[cfg(test)]
@@ -306,7 +347,7 @@ mod tests {
     struct Ramp(u64);
 
     impl Source for Ramp {
-        fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+        fn fetch(&mut self, address: u64, _: As, lines: &mut [[u8; LINE]; GROUP]) -> bool {
             for (at, byte) in (address..).zip(lines.as_flattened_mut()) {
                 *byte = (at >> 8) as u8 ^ at as u8;
             }

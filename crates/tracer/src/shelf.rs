@@ -3,8 +3,15 @@
 use core::mem::MaybeUninit;
 use timewise_isa::Decoded;
 
-/// Instructions that there is room for, as a power of 2.
-const ENTRIES_BITS: u32 = 12;
+/// Instructions that there is room for: each new one takes the place of the oldest. So those of a piece of code lie
+/// side by side, and what one trace needs is in few lines and pages.
+const ENTRIES: usize = 1 << 13;
+
+/// Bytes of code whose instructions are found by one line of the index.
+const BLOCK: usize = 32;
+
+/// Lines of the index, as a power of 2.
+const BLOCKS_BITS: u32 = 11;
 
 #[repr(C)]
 struct Entry {
@@ -16,11 +23,15 @@ struct Entry {
 }
 
 /// Decoded instructions by address; all zeros is one without any.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Shelf {
+    /// Which entry has the instruction that begins at each byte, if it is there still.
+    index: [[u16; BLOCK]; 1 << BLOCKS_BITS],
+    entries: [Entry; ENTRIES],
     /// Changes whenever memory may be another.
     stamp: u32,
-    entries: [Entry; 1 << ENTRIES_BITS],
+    /// The oldest entry.
+    oldest: u32,
 }
 
 /// A decoded instruction, and its bytes.
@@ -46,18 +57,25 @@ impl Shelf {
         address: u64,
         read: impl FnOnce(&mut [u8; 16]) -> Option<usize>,
     ) -> Option<Kept<'_>> {
-        let mixed = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES_BITS);
-        let entry = &mut self.entries[mixed as usize];
-        if entry.address != address || entry.stamp != self.stamp || address == 0 {
+        let block = (address / BLOCK as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BLOCKS_BITS);
+        let number = &mut self.index[block as usize][address as usize % BLOCK];
+        let is_known = self.entries[usize::from(*number)].address == address && address != 0;
+        if !is_known || self.entries[usize::from(*number)].stamp != self.stamp {
             let mut bytes = [0; 16];
             let length = read(&mut bytes)?;
-            if entry.address != address || entry.bytes != bytes || address == 0 || length < bytes.len() {
+            if !is_known {
+                *number = self.oldest as u16;
+                self.oldest = (self.oldest + 1) % ENTRIES as u32;
+            }
+            let entry = &mut self.entries[usize::from(*number)];
+            if !is_known || entry.bytes != bytes || length < bytes.len() {
                 entry.address = 0;
                 entry.decoded.write(Decoded::new(&bytes[..length], address)?);
                 (entry.address, entry.bytes) = (address, bytes);
             }
             entry.stamp = self.stamp;
         }
+        let entry = &self.entries[usize::from(*number)];
         // SAFETY: written above, or when the address was noted.
         Some(Kept { decoded: unsafe { entry.decoded.assume_init_ref() }, bytes: &entry.bytes })
     }

@@ -4,7 +4,7 @@ use crate::ahead::Branches;
 use crate::bench::Bench;
 use crate::evaluation::{Evaluation, Work};
 use crate::handler::time_stamp;
-use crate::shadow::{GROUP, LINE, Source};
+use crate::shadow::{As, GROUP, LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::tracing::{
@@ -16,12 +16,44 @@ use timewise_runtime::sys::{Errno, call, memory, number};
 pub struct OwnMemory {
     /// The calling thread: by a first thread that has ended, the kernel finds no memory.
     tid: u32,
+    /// The page that the stack pointer is in, where nobody else changes what is mapped.
+    stack: Option<u64>,
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+impl OwnMemory {
+    /// For a thread; `alone` is where its stack pointer is, if the process has no other.
+    pub fn of(tid: u32, alone: Option<u64>) -> OwnMemory {
+        OwnMemory { tid, stack: alone.map(|stack| stack / PAGE) }
+    }
+
+    /// Whether this can be read without the kernel's help, which takes several times as long: if nobody else is there to
+    /// take it away, and if reading it does nothing, as it may do to devices.
+    fn is_plain(&self, address: u64, kind: As) -> bool {
+        let is_harmless = |stack: u64| kind == As::Code || address / PAGE == stack;
+        self.stack.is_some_and(is_harmless) && is_readable(address)
+    }
+}
+
+/// Whether the kernel can read at an address.
+fn is_readable(address: u64) -> bool {
+    const NO_CHANGE: u64 = 99;
+    const INVALID: Errno = Errno(22);
+    // SAFETY: there is no such change of the signal mask, which the kernel finds out once it has read the mask.
+    unsafe { call(number::RT_SIGPROCMASK, [NO_CHANGE, address, 0, 8, 0, 0]) == Err(INVALID) }
 }
 
 impl Source for OwnMemory {
-    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+    fn fetch(&mut self, address: u64, kind: As, lines: &mut [[u8; LINE]; GROUP]) -> bool {
         const FAULT: Errno = Errno(14);
         let bytes = lines.as_flattened_mut();
+        if self.is_plain(address, kind) {
+            // SAFETY: within a page that can be read, which stays while this thread is here; the bytes are the tracer's.
+            unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+            return true;
+        }
         let (local, remote) =
             ([bytes.as_mut_ptr() as u64, bytes.len() as u64], [address, bytes.len() as u64]);
         let arguments = [self.tid.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
@@ -81,9 +113,15 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers.
-    pub fn evaluation(&self, vectors: *const u8, notes_visits: bool) -> Evaluation<'static, OwnMemory> {
-        let tid = self.slot.tid.load(Ordering::Relaxed);
+    /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers,
+    /// `alone` its stack pointer if the process has no other thread.
+    pub fn evaluation(
+        &self,
+        vectors: *const u8,
+        alone: Option<u64>,
+        notes_visits: bool,
+    ) -> Evaluation<'static, OwnMemory> {
+        let memory = OwnMemory::of(self.slot.tid.load(Ordering::Relaxed), alone);
         let slot: *const TraceSlot = self.slot;
         let vectors = (!vectors.is_null()).then_some(vectors);
         // SAFETY: behind the slot's head there is room for it within the slot, and the bench's pages are mapped by
@@ -91,7 +129,7 @@ impl<'a> Trace<'a> {
         unsafe {
             let work = slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Work>();
             let bench = Bench::new(bench_page(self.slot), vectors);
-            Evaluation::new(&mut *work, OwnMemory { tid }, Some(bench), notes_visits)
+            Evaluation::new(&mut *work, memory, Some(bench), notes_visits)
         }
     }
 
