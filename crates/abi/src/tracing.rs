@@ -150,6 +150,8 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
+    /// The process whose tracer it is, as the host numbers it: one that was forked from it has it mapped, too; host, once.
+    pub pid: u32,
     /// Threads that are in the tracer's handler; tracer.
     pub inside: AtomicU32,
     /// One of [`restriction`]: the tracer announces, the host answers.

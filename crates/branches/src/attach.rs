@@ -1,6 +1,7 @@
 //! Tracing a program that runs already, for a while: the tracer is put into it where it stands, and taken out again.
 
-use crate::collect::{Collector, is_in};
+use crate::collect::Collector;
+use crate::forked;
 use crate::guard::{self, Place};
 use crate::inject::{inject, take_out};
 use crate::pick_up;
@@ -58,8 +59,9 @@ pub fn trace(
     attachable::check(pid)?;
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
-    let rings = Rings::new(&payload, options)?;
+    let rings = Rings::new(&payload, options, pid)?;
     let group = stop_loaded(pid)?;
+    forked::take_copy_out(&group)?;
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     let are_its_own =
         || guard::sets_handlers_there(pid, &guarded).map_err(system("read what the program has mapped"));
@@ -152,9 +154,10 @@ fn put_in(
 fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), TraceError> {
     rings.header().active.store(0, Ordering::Relaxed);
     let system = |what| move |cause| TraceError::System { what, cause };
-    if !is_in(pid) {
+    if !forked::has_tracer(pid) {
         return Ok(());
     }
+    const DISABLE: u64 = timewise_target::perf::sys::DISABLE as u64;
     let mut group = match Group::stop(pid, PATIENCE) {
         Err(AttachError::Gone(_) | AttachError::NotFound(_)) => return Ok(()),
         other => other?,
@@ -168,7 +171,8 @@ fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), Trace
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
     for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| is_event(pid, fd)) {
-        // One that the program closed meanwhile is no loss.
+        // Processes that it forked have it open, too. One that the program closed meanwhile is no loss.
+        let _ = first.system_call(libc::SYS_ioctl, [descriptor as u64, DISABLE, 0, 0, 0, 0]);
         let _ = first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
     }
     first.set_registers(&before).map_err(system("set registers"))?;

@@ -2,9 +2,10 @@
 
 use crate::aggregate::Aggregate;
 use crate::clock::Clock;
+use crate::forked::has_tracer;
 use crate::mappings::News;
 use crate::modules::Modules;
-use crate::rings::{BASE, Rings};
+use crate::rings::Rings;
 use crate::statistics::Statistics;
 use crate::unmask::Unmask;
 use std::io;
@@ -14,9 +15,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use timewise_abi::tracing::{End, restriction};
 use timewise_profile::{Process, ProcessId, Profile, Run, RunId};
+use timewise_target::family;
 use timewise_target::perf::Event;
 use timewise_target::status::{ProgramImage, Status};
-use timewise_target::{family, maps};
 
 /// How often rings are emptied. At the highest rate that breakpoints allow, a ring is full after a quarter of a
 /// second.
@@ -155,7 +156,7 @@ impl<'a> Collector<'a> {
 
     /// Whether it executes another program by now.
     fn has_executed(&self) -> bool {
-        image(self.pid) != self.image && !is_in(self.pid)
+        image(self.pid) != self.image && !has_tracer(self.pid)
     }
 
     fn look_at_mappings(&mut self) {
@@ -210,11 +211,6 @@ impl<'a> Collector<'a> {
 /// Which program a process executes.
 fn image(pid: i32) -> ProgramImage {
     Status::of_process(pid).map(|status| status.image).unwrap_or_default()
-}
-
-/// Whether the tracer is in a process, or was when that was forked.
-pub fn is_in(pid: i32) -> bool {
-    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
 }
 
 /// What a reader must know.

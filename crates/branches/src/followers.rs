@@ -1,8 +1,7 @@
-//! Following: programs that a traced process executes, itself or in children, are traced as soon as they are seen, by
-//! attaching to them.
+//! Following: processes that a traced one makes, and programs that it executes, itself or in children, are traced as soon
+//! as they are seen, by attaching to them.
 
 use crate::attach::trace;
-use crate::collect::is_in;
 use crate::record::{Options, TraceError, Traced};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use timewise_target::attachable::{self, AttachError};
 use timewise_target::family;
 use timewise_target::status::{ProgramImage, Status};
 
-/// How often is looked for new programs. One that is seen twice is traced: whatever ends sooner would give next to
+/// How often is looked for new processes and programs. One that is seen twice is traced: whatever ends sooner would give next to
 /// nothing.
 const LOOKS: Duration = Duration::from_millis(10);
 
@@ -48,7 +47,7 @@ struct Known {
 }
 
 enum Stage {
-    /// Nothing: it is traced by whoever launched it, or a copy of a process that is, or could not be traced.
+    /// Nothing: it is traced by whoever launched it, or could not be traced.
     Left,
     /// It was seen.
     Seen,
@@ -83,9 +82,7 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
             let traced = known.values().filter(|known| matches!(known.stage, Stage::Traced(..))).count();
             let is_new = known.get(&pid).is_none_or(|known| known.image != status.image);
             if is_new {
-                // A copy of a traced process has the tracer in its memory, but no events that it would answer.
-                let stage = if is_in(pid) { Stage::Left } else { Stage::Seen };
-                let before = known.insert(pid, Known { image: status.image, stage });
+                let before = known.insert(pid, Known { image: status.image, stage: Stage::Seen });
                 followed.take(pid, before);
             } else if let Some(known) = known.get_mut(&pid)
                 && matches!(known.stage, Stage::Seen)

@@ -10,6 +10,7 @@ mod attach;
 mod clock;
 mod collect;
 mod followers;
+mod forked;
 mod guard;
 mod inherited;
 mod inject;

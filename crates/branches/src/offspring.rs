@@ -17,8 +17,8 @@ pub fn untraced(ticks: u64) -> Option<String> {
     (ticks >= WORTH_TELLING).then(|| {
         let seconds = ticks as f64 / ticks_per_second;
         format!(
-            "processes that it made took {seconds:.2} s of CPU time untraced: what is forked and executes nothing is not \
-             followed, nor what ends within a few hundredths of a second"
+            "processes that it made took {seconds:.2} s of CPU time untraced: what ends within a few hundredths of a \
+             second is not followed"
         )
     })
 }

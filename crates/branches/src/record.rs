@@ -117,7 +117,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let prepare = || {
         let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
         let payload = payload::load()?;
-        let rings = Rings::new(&payload, options)?;
+        let rings = Rings::new(&payload, options, pid)?;
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;
         inject(&rings, &payload, tracee)?;
         pick_up.enable().map_err(TraceError::Events)?;

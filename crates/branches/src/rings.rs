@@ -30,11 +30,11 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Makes the file, with the image in it.
+    /// Makes the file, with the image in it, for process `pid`.
     ///
     /// # Errors
     /// The system's.
-    pub fn new(payload: &Payload, options: &Options) -> Result<Rings, TraceError> {
+    pub fn new(payload: &Payload, options: &Options, pid: i32) -> Result<Rings, TraceError> {
         let image_offset = GRANULE;
         let slots = (image_offset + payload.image.len() as u64).next_multiple_of(GRANULE);
         let file = SharedFile::new(slots + SLOTS as u64 * SLOT_BYTES)
@@ -49,6 +49,7 @@ impl Rings {
         header.base = BASE;
         header.slots = slots;
         header.period_ns = options.period_ns;
+        header.pid = pid as u32;
         header.descriptors = lowest_descriptor();
         header.confirm = options.confirm;
         header.reads_bases = u32::from(programs_read_bases());

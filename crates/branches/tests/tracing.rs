@@ -100,6 +100,24 @@ fn a_program_that_restricts_its_system_calls_is_let_alone_from_there_on() {
     }
 }
 
+/// They have a copy of the tracer, but no events that it would answer, until they are attached to.
+#[test]
+fn workers_that_are_forked_are_traced_and_do_as_natively() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("forks", folder.path());
+    let output = folder.path().join("output");
+    let Some(traced) = trace(&program, &[], &output, &OFTEN) else { return };
+    assert_eq!(traced.profile.runs[0].exit, Exit::Code(42));
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "21\n");
+    let profile = &traced.profile;
+    profile.check().unwrap();
+    if profile.runs[0].warnings.iter().any(|warning| warning.contains("cannot be attached to")) {
+        return eprintln!("skipped, the system does not let us attach: {:?}", profile.runs[0].warnings);
+    }
+    let of_workers = profile.taken_branches.iter().filter(|branch| branch.process.0 > 0).count();
+    assert!(profile.processes.len() > 1 && of_workers > 0, "{:?}", profile.runs[0].warnings);
+}
+
 /// Traces are confirmed by a breakpoint where that is possible: all registers must be as evaluated there.
 #[test]
 fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {

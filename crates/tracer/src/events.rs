@@ -111,8 +111,14 @@ fn open_one(attributes: &Attributes, lowest: u32) -> Result<i32, Errno> {
     }
 }
 
-/// Closes an event.
-pub fn close(descriptor: i32) {
+/// Switches an event off and closes it: a process that was forked meanwhile has it open, too.
+pub fn end(descriptor: i32) {
+    switch_off(descriptor);
+    close(descriptor);
+}
+
+/// Closes an event that is off.
+fn close(descriptor: i32) {
     // SAFETY: of a descriptor that this module opened.
     let _ = unsafe { call(number::CLOSE, [descriptor as u64, 0, 0, 0, 0, 0]) };
 }

@@ -120,7 +120,7 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
 fn close(slot: &mut TraceSlot) {
     for descriptor in [slot.sampling, slot.breakpoint] {
         if descriptor > 0 {
-            events::close(descriptor);
+            events::end(descriptor);
         }
     }
     (slot.sampling, slot.breakpoint, slot.armed, slot.tracing, slot.passed) = (0, 0, 0, 0, 0);
