@@ -136,13 +136,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     kept::add(&mut profile, &done, &processor, arguments.part());
     let unknown = symbolise::symbolise(&mut profile);
     profile.runs[0].warnings.extend(unknown);
-    say(recording::with_warnings(speed(&done), &profile.runs[0]));
+    let whole = repeated.map(|mut whole| {
+        let changed = kept::join(&mut whole, profile.clone());
+        profile.runs[0].warnings.extend(changed);
+        whole
+    });
+    say(speed(&done));
     tell(&profile, &done, arguments.color, json.as_deref())?;
-    if let Some(mut whole) = repeated {
-        kept::join(&mut whole, profile);
-        profile = whole;
-    }
-    profile.save(&output.path)?;
+    whole.unwrap_or(profile).save(&output.path)?;
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));
     Ok(exit)
 }

@@ -54,6 +54,53 @@ fn programs_meet_with_the_limit_on_files_as_without_us() {
     }
 }
 
+/// Closed descriptors stay closed, ignored signals ignored and blocked ones blocked, which a run-time system changes.
+#[test]
+fn programs_begin_as_without_us() {
+    let place = Place::new();
+    place.write(
+        "begun.c",
+        r#"#include <fcntl.h>
+        #include <signal.h>
+        #include <stdio.h>
+        int main(int count, char **arguments) {
+            int closed = 0;
+            for (int i = 0; i < 3; i++) closed = 2 * closed + (fcntl(i, F_GETFD) < 0);
+            struct sigaction pipe;
+            sigset_t blocked;
+            sigaction(SIGPIPE, 0, &pipe);
+            sigprocmask(SIG_BLOCK, 0, &blocked);
+            FILE *file = fopen(arguments[1], "w");
+            fprintf(file, "%d %d %d\n", closed, pipe.sa_handler == SIG_IGN, sigismember(&blocked, SIGUSR1));
+            return fclose(file);
+        }"#,
+    );
+    place.write(
+        "blocked.c",
+        r#"#include <signal.h>
+        #include <unistd.h>
+        int main(int count, char **arguments) {
+            sigset_t blocked;
+            sigemptyset(&blocked);
+            sigaddset(&blocked, SIGUSR1);
+            sigprocmask(SIG_BLOCK, &blocked, 0);
+            return execvp(arguments[1], arguments + 1);
+        }"#,
+    );
+    assert_eq!(place.shell("cc begun.c -o begun && cc blocked.c -o blocked").status, Some(0));
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let mut seen = Vec::new();
+    for (before, after) in [("", "<&-"), ("trap '' PIPE;", ">&-"), ("", "<&- >&- 2>&-"), ("./blocked", "")] {
+        place.shell(&format!("{before} ./begun natively {after}"));
+        for verb in ["run", "count", "sample"] {
+            place.shell(&format!("{before} '{timewise}' {verb} -q -- ./begun found {after}"));
+            assert_eq!(place.read("found"), place.read("natively"), "{verb} {after}");
+        }
+        seen.push(place.read("natively"));
+    }
+    assert_eq!(seen, ["4 0 0\n", "2 1 0\n", "7 0 0\n", "0 0 1\n"]);
+}
+
 #[test]
 fn too_few_descriptors() {
     let place = place();

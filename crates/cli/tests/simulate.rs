@@ -89,6 +89,20 @@ fn a_recorded_command_is_repeated() {
         rows["rows"].as_array().unwrap().iter().find(|row| row["modelled_executions"] == STEPS).unwrap();
     assert_eq!(load["executions"], STEPS);
     assert!(load["modelled_cycles"].as_f64().unwrap() > STEPS as f64, "{load}");
+    let verified = place.shell("timewise verify elsewhere/walk.tw");
+    assert_eq!(verified.status, Some(0), "{}", verified.stdout);
+}
+
+#[test]
+fn another_program_than_was_profiled_is_told_of() {
+    let place = walk();
+    let changed =
+        "timewise count -q -- ./walk; cp /bin/true walk; timewise simulate --instructions 1000 profile.tw";
+    let outcome = place.shell(changed);
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let is_told = |said: &str| said.contains("walk was changed since it was profiled");
+    assert!(is_told(&outcome.stderr), "{}", outcome.stderr);
+    assert!(is_told(&place.shell("timewise report").stdout));
 }
 
 #[test]

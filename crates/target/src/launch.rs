@@ -1,5 +1,6 @@
 //! Launching a program stopped at its first instruction, before even the dynamic loader has run.
 
+use crate::inherited::Inherited;
 use crate::program;
 use crate::remedy::remedy;
 use crate::seize;
@@ -134,7 +135,9 @@ impl Launch {
         command.arg0(&self.program).args(&self.arguments).envs(self.environment);
         command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
         let randomise = self.randomise_addresses;
+        let inherited = Inherited::at_start();
         let before_exec = move || {
+            inherited.restore();
             // SAFETY: plain system calls without memory arguments, allowed between fork and exec.
             unsafe {
                 if !randomise && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {

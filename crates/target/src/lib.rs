@@ -10,6 +10,7 @@ pub mod errand;
 pub mod family;
 pub mod group;
 pub mod halt;
+mod inherited;
 pub mod launch;
 pub mod machine;
 pub mod maps;

@@ -66,12 +66,14 @@ fn hash(processor: &Processor) -> u64 {
     fingerprint.hash
 }
 
-/// Adds a simulated run to the profile that it repeats. Exact counts that are there already stay as they are.
-pub fn join(profile: &mut Profile, mut simulated: Profile) {
+/// Adds a simulated run to the profile that it repeats: warnings of files that were changed since. Exact counts that
+/// are there already stay as they are.
+pub fn join(profile: &mut Profile, mut simulated: Profile) -> Vec<String> {
     if !profile.block_counts.is_empty() {
         simulated.block_counts.clear();
         simulated.edge_counts.clear();
         simulated.call_costs.clear();
+        simulated.threads.iter_mut().for_each(|thread| thread.instructions = None);
         simulated.runs.iter_mut().for_each(|run| run.kind = RunKind::Simulation);
     }
     let (run, known) = (profile.runs.len(), profile.modules.len());
@@ -85,5 +87,6 @@ pub fn join(profile: &mut Profile, mut simulated: Profile) {
         format!("{path} was changed since it was profiled: the simulation is of other code")
     });
     let warnings: Vec<String> = warnings.collect();
-    profile.runs[run].warnings.extend(warnings);
+    profile.runs[run].warnings.extend(warnings.iter().cloned());
+    warnings
 }

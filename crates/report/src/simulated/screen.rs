@@ -7,7 +7,7 @@ use crate::number::{count, figure, grouped, percent};
 use crate::request::By;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
-use crate::visible::command_line;
+use crate::visible::{command_line, visible};
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Parts};
 
@@ -68,9 +68,13 @@ fn head(simulated: &Simulated, style: Style) -> String {
         "not modelled: waiting, and what the kernel does in the run's {} system calls, which take a fixed time each",
         count(simulated.analysis.system_calls())
     );
+    let warnings = simulated.run().warnings.iter();
+    let warnings =
+        warnings.map(|warning| style.wrap(Tone::Warning, &format!("warning: {}", visible(warning))));
     format!(
-        "{}\n{heading}\n{}{}",
+        "{}{}\n{heading}\n{}{}",
         style.wrap(Tone::Plain, &facts(simulated, style)),
+        warnings.collect::<String>(),
         categories(simulated).render(style),
         style.wrap(Tone::Faint, &beside)
     )

@@ -1,0 +1,74 @@
+//! What this process inherited and the standard library changes, before `main` or between fork and exec: a
+//! program that is launched is to find it as it would natively.
+
+use std::sync::OnceLock;
+
+static INHERITED: OnceLock<Inherited> = OnceLock::new();
+
+// Called by the C library before `main`, and so before the standard library opens what is closed.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE: extern "C" fn() = note;
+
+extern "C" fn note() {
+    INHERITED.get_or_init(Inherited::here);
+}
+
+/// What was found.
+#[derive(Clone, Copy)]
+pub struct Inherited {
+    /// Which of the three standard descriptors were closed: `/dev/null` is there now.
+    closed: [bool; 3],
+    /// Whether writing to a pipe that nobody reads ends no process.
+    ignores_broken_pipes: bool,
+    /// Signals that were blocked.
+    blocked: libc::sigset_t,
+}
+
+impl Inherited {
+    /// What was there when this process began.
+    pub fn at_start() -> Inherited {
+        *INHERITED.get_or_init(Inherited::here)
+    }
+
+    fn here() -> Inherited {
+        // SAFETY: the results are plain numbers, for which all zeroes are fine; the calls write to them only.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let mut blocked: libc::sigset_t = std::mem::zeroed();
+            libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action);
+            libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut blocked);
+            Inherited {
+                closed: [0, 1, 2].map(|descriptor| libc::fcntl(descriptor, libc::F_GETFD) < 0),
+                ignores_broken_pipes: action.sa_sigaction == libc::SIG_IGN,
+                blocked,
+            }
+        }
+    }
+
+    /// Puts it back. Makes system calls only, so that it may be called between fork and exec.
+    pub fn restore(&self) {
+        for (descriptor, _) in (0..).zip(self.closed).filter(|&(_, closed)| closed) {
+            if is_null_device(descriptor) {
+                // SAFETY: nothing here uses it; it was closed to begin with.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+        // SAFETY: sets a disposition that needs no code, and a mask that was in force before.
+        unsafe {
+            if self.ignores_broken_pipes {
+                libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &self.blocked, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Whether a descriptor is of `/dev/null`, not of what a launch put in its place.
+fn is_null_device(descriptor: i32) -> bool {
+    // SAFETY: all zeroes are a valid result, which the call replaces.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        libc::fstat(descriptor, &mut about) == 0 && about.st_rdev == libc::makedev(1, 3)
+    }
+}
