@@ -14,6 +14,8 @@ use crate::{progress, reading, recording, signals, symbolise};
 use anyhow::{Context, ensure};
 use found::Found;
 use staged::Times;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use timewise_flow::Analysis;
@@ -22,6 +24,7 @@ use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
 use timewise_target::attachable::lives;
 use timewise_target::launch::Launch;
+use timewise_target::program::resolve;
 use timewise_target::run::exit_of;
 
 /// Count how often a program goes along each path through its functions
@@ -141,7 +144,11 @@ fn twice(arguments: &Arguments, program: &Program, method: Method) -> anyhow::Re
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = match &arguments.edges {
-        Some(file) => (with_edges(file)?, None),
+        Some(file) => {
+            let profile = with_edges(file)?;
+            ensure_same(&profile, file, program)?;
+            (profile, None)
+        }
         None => {
             let (mut profile, written) = count(program.launch(), &input, &outputs)?;
             // Where a switch leads is in the function that it is in, wherever that ends. What files do not tell is said
@@ -206,6 +213,26 @@ fn with_edges(file: &Path) -> anyhow::Result<Profile> {
         file.display()
     );
     Ok(profile)
+}
+
+/// Refuses counts of another program: what it did would stay in the profile.
+fn ensure_same(profile: &Profile, file: &Path, program: &Program) -> anyhow::Result<()> {
+    let launched = program.launch().program;
+    // What cannot be launched is told of when it is.
+    let Ok(Ok(executed)) = resolve(&launched).map(std::fs::canonicalize) else { return Ok(()) };
+    let run = &profile.runs[0];
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    // Of a script it is one of its interpreter's arguments.
+    let mut recorded = run.command.iter().map(|word| path(&run.directory).join(path(word)));
+    let is_it = profile.modules.iter().any(|module| path(&module.path) == executed)
+        || recorded.any(|word| std::fs::canonicalize(word).is_ok_and(|word| word == executed));
+    ensure!(
+        is_it,
+        "'{}' holds counts of another program than '{}'; count this one with: timewise count -o {0} -- PROGRAM",
+        file.display(),
+        launched.display()
+    );
+    Ok(())
 }
 
 /// The run whose edges are counted, and which the user sees.

@@ -30,6 +30,20 @@ fn runs_that_differ_are_told() {
 }
 
 #[test]
+fn edges_of_another_program_are_refused() {
+    let place = Place::new();
+    let outcome =
+        place.shell("timewise count -q -o true.tw -- true; timewise paths --edges true.tw -- echo done");
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(125), ""), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("another program than 'echo'"), "{}", outcome.stderr);
+    place.write("script", "#!/bin/sh\necho done\n");
+    let script =
+        "chmod +x script; timewise count -q -o s.tw -- ./script; timewise paths --edges s.tw -- ./script";
+    let outcome = place.shell(script);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "done\ndone\n"), "{}", outcome.stderr);
+}
+
+#[test]
 fn an_interrupt_in_the_first_run_is_enough() {
     let place = Place::new();
     let timewise = env!("CARGO_BIN_EXE_timewise");
