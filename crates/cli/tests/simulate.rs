@@ -158,6 +158,26 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
 }
 
 #[test]
+fn a_core_that_cannot_be_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let record = include_str!("../../core-model/processors/raptor-cove.toml");
+    std::fs::write(place.path().join("big.toml"), record.replace("base_bits = 14", "base_bits = 50"))
+        .unwrap();
+    place.write("bad.toml", "[x]\n");
+    for (file, fault) in [
+        ("big.toml", "branches.tage.base_bits is 50: give 1 to 24\n"),
+        ("bad.toml", "line 1: unknown field `x`, expected "),
+    ] {
+        let outcome = place.shell(&format!("timewise simulate --core {file} -- touch ran"));
+        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+        let begin = format!("timewise: '{file}' does not describe a core: {fault}");
+        assert!(outcome.stderr.starts_with(&begin), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(!place.path().join("ran").exists());
+    }
+}
+
+#[test]
 fn where_nothing_can_be_written_nothing_is_run() {
     let place = Place::new();
     for (options, reason) in [

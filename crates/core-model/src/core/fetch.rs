@@ -65,7 +65,7 @@ impl Fetcher {
             ops.as_ref().map(|ops| Rate { width: ops.width, bytes: ops.bytes.into(), depth: ops.depth });
         Fetcher {
             rates: [decoders, cached.unwrap_or(decoders)],
-            op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways.max(1), ops.ways)),
+            op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways, ops.ways)),
             switch: ops.as_ref().map_or(0, |ops| ops.switch),
             taken_bubble: fetch.taken_bubble,
             cycle: 0,

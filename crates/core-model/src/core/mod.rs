@@ -18,7 +18,7 @@ mod wrong_path;
 use crate::code::{Code, NO_REGISTER, Static, TableError, Uop};
 use crate::memory::{Forwarding, Hierarchy, Translations};
 use crate::predict::{Branch, Executed, Outcome, Predictor};
-use crate::processor::Processor;
+use crate::processor::{INTEGERS, Processor, VECTORS};
 use crate::resources::{InOrder, OutOfOrder, Ports};
 use execute::Registers;
 use fetch::{Fetched, Fetcher};
@@ -144,10 +144,6 @@ pub struct Core<O> {
     retire: Retire,
 }
 
-/// Registers of the architecture that physical ones always stand for.
-const ARCHITECTURE: usize = 16;
-const VECTORS: usize = 32;
-
 impl<O: Observer> Core<O> {
     /// A core that was switched on just now: its caches are empty, its predictors know nothing.
     ///
@@ -184,8 +180,8 @@ impl<O: Observer> Core<O> {
             dispatched: (0, 0),
             dispatch_floor: 0,
             reorder_buffer: InOrder::new(rename.reorder_buffer as usize),
-            integers: InOrder::new(rename.integer_registers.saturating_sub(ARCHITECTURE)),
-            vectors: InOrder::new(rename.vector_registers.saturating_sub(VECTORS)),
+            integers: InOrder::new(rename.integer_registers - INTEGERS),
+            vectors: InOrder::new(rename.vector_registers - VECTORS),
             load_queue: InOrder::new(processor.loads.queue as usize),
             store_queue: InOrder::new(processor.stores.queue as usize),
             queues: processor.backend.queues.iter().map(|queue| OutOfOrder::new(queue.entries)).collect(),

@@ -38,7 +38,6 @@ pub struct Cache {
 impl Cache {
     /// A cache of so many sets and ways.
     pub fn new(sets: usize, ways: usize) -> Cache {
-        let (sets, ways) = (sets.max(1), ways.max(1));
         let empty = Line { number: NONE, asked: 0, ready: 0, dirty: false };
         Cache { ways, sets: sets as u64, lines: vec![empty; sets * ways] }
     }

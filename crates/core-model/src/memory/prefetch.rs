@@ -15,7 +15,7 @@ const LATE: i64 = 16;
 /// Lines that are wanted after an access.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    lines: [Line; 8],
+    lines: [Line; Prefetch::MOST],
     count: usize,
 }
 

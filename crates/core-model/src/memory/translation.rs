@@ -54,7 +54,7 @@ fn directory_line(page: u64) -> u64 {
 }
 
 fn cache(tlb: &Tlb) -> Cache {
-    Cache::new(tlb.entries / tlb.ways.max(1), tlb.ways)
+    Cache::new(tlb.entries / tlb.ways, tlb.ways)
 }
 
 impl Translations {
@@ -67,7 +67,7 @@ impl Translations {
             directory: Cache::new(1, record.directory),
             walk: record.walk,
             walkers: Spans::new(record.walkers),
-            page: record.page.max(4096).ilog2(),
+            page: record.page.ilog2(),
             touched: touches.then(HashSet::new),
         }
     }

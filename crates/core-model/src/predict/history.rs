@@ -1,9 +1,10 @@
 //! The history of branches, and short hashes of its latest part that move along with it.
 
 use super::{Branch, Executed};
+use crate::processor::Tage;
 
 /// Bits that are kept.
-const KEPT: usize = 1 << 12;
+const KEPT: usize = Tage::LONGEST as usize + 1;
 
 /// The latest branches, a bit or two each: directions, and something of where indirect ones went.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Default for History {
 impl History {
     /// Keeps a hash of `width` bits of the latest `length` bits from now on; gives its number.
     pub fn fold(&mut self, length: u32, width: u32) -> usize {
-        self.folds.push(Fold { value: 0, length: length.min(KEPT as u32 - 1), width: width.clamp(1, 31) });
+        self.folds.push(Fold { value: 0, length, width });
         self.folds.len() - 1
     }
 

@@ -27,7 +27,7 @@ pub struct Indirect {
 impl Indirect {
     /// Empty tables of so many entries each.
     pub fn new(entries: usize, history: &mut History) -> Indirect {
-        let bits = entries.max(2).ilog2();
+        let bits = entries.ilog2();
         let folds = LENGTHS.iter().map(|&length| (history.fold(length, bits), history.fold(length, 11)));
         let folds = folds.collect();
         Indirect { tables: vec![vec![Entry::default(); 1 << bits]; LENGTHS.len()], folds, bits }

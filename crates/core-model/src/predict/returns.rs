@@ -10,7 +10,7 @@ pub struct Returns {
 impl Returns {
     /// A stack of so many.
     pub fn new(entries: usize) -> Returns {
-        Returns { addresses: vec![0; entries.max(1)], top: 0 }
+        Returns { addresses: vec![0; entries], top: 0 }
     }
 
     /// A call whose return goes to this address.

@@ -39,8 +39,6 @@ impl Table {
     }
 }
 
-/// Most tables.
-const MOST: usize = 16;
 /// Branches between two agings of useful counters.
 const AGING: u32 = 1 << 18;
 
@@ -63,7 +61,7 @@ pub struct Prediction {
     /// Whether it is predicted to be taken.
     pub predicted: bool,
     /// Index and tag in each table, and the index in the one without history.
-    places: [(usize, u16); MOST],
+    places: [(usize, u16); Tage::MOST],
     base: usize,
     /// The table with the longest history that knows it, and the next one.
     provider: Option<usize>,
@@ -78,12 +76,12 @@ pub struct Prediction {
 impl Direction {
     /// Tables that know nothing.
     pub fn new(record: &Tage, history: &mut History) -> Direction {
-        let count = record.tables.clamp(1, MOST);
-        let ratio = f64::from(record.longest) / f64::from(record.shortest.max(1));
+        let count = record.tables;
+        let ratio = f64::from(record.longest) / f64::from(record.shortest);
         let tables = (0..count).map(|table| {
             let exponent = if count > 1 { table as f64 / (count - 1) as f64 } else { 0.0 };
             let length = (f64::from(record.shortest) * ratio.powf(exponent)).round() as u32;
-            let tag_bits = record.tag_bits.clamp(4, 14);
+            let tag_bits = record.tag_bits;
             Table {
                 entries: vec![Entry::default(); 1 << record.table_bits],
                 folds: [
@@ -101,7 +99,7 @@ impl Direction {
 
     /// Predicts a branch.
     pub fn look(&self, address: u64, history: &History) -> Prediction {
-        let mut places = [(0, 0); MOST];
+        let mut places = [(0, 0); Tage::MOST];
         for (place, table) in places.iter_mut().zip(&self.tables) {
             *place = table.place(address, history);
         }
@@ -160,7 +158,7 @@ impl Direction {
     }
 
     /// Gives the branch an entry in a longer table.
-    fn allocate(&mut self, from: usize, places: &[(usize, u16); MOST], taken: bool) {
+    fn allocate(&mut self, from: usize, places: &[(usize, u16); Tage::MOST], taken: bool) {
         // Xorshift: skipping a table now and then keeps branches from chasing each other.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;

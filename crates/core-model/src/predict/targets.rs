@@ -24,7 +24,7 @@ pub struct Targets {
 impl Targets {
     /// Empty ones.
     pub fn new(record: &BranchPredictor) -> Targets {
-        let ways = record.target_ways.max(1);
+        let ways = record.target_ways;
         let level = |entries: usize| Cache::new(entries / ways, ways);
         Targets {
             first: level(record.targets),

@@ -1,5 +1,6 @@
 //! The part of the record from issue to commit.
 
+use super::ranges::{CYCLES, fields, part, within};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -184,11 +185,60 @@ impl Backend {
 
     pub(super) fn check(&self) -> Result<(), String> {
         if self.queues.is_empty() {
-            return Err("backend.queues has no scheduler".into());
+            return Err("queues has no scheduler".into());
         }
-        if self.strings.bytes == 0 || self.strings.compared_bytes == 0 {
-            return Err("backend.strings moves no bytes".into());
+        for queue in &self.queues {
+            part("queues", within("entries", queue.entries, 1..=4096))?;
         }
+        let kinds = self.kinds.iter().map(|(kind, timing)| (format!("kinds.{kind:?}"), timing));
+        let instructions = self.instructions.iter();
+        let instructions = instructions.map(|(name, timing)| (format!("instructions.\"{name}\""), timing));
+        let lea = self.complex_lea.iter().map(|timing| ("complex_lea".to_string(), timing));
+        kinds.chain(instructions).chain(lea).try_for_each(|(name, timing)| part(&name, timing.check()))?;
+        part("orders", self.orders.check())?;
+        part("strings", self.strings.check())
+    }
+}
+
+impl Timing {
+    fn check(&self) -> Result<(), String> {
+        fields!(self, latency in 0..=10_000, busy in 1..=10_000);
         Ok(())
+    }
+}
+
+impl Orders {
+    fn check(&self) -> Result<(), String> {
+        let all = [
+            ("locked", self.locked),
+            ("load_fence", self.load_fence),
+            ("store_fence", self.store_fence),
+            ("full_fence", self.full_fence),
+            ("clock", self.clock),
+            ("float_control", self.float_control),
+            ("serialising", self.serialising),
+            ("system_call", self.system_call),
+        ];
+        all.into_iter().try_for_each(|(name, order)| part(name, within("latency", order.latency, CYCLES)))
+    }
+}
+
+impl Strings {
+    fn check(&self) -> Result<(), String> {
+        fields!(self,
+            startup in CYCLES,
+            bytes in 1..=4096,
+            compared_bytes in 1..=4096,
+            entries in 1..=64,
+        );
+        Ok(())
+    }
+}
+
+impl Commit {
+    pub(super) fn check(&self) -> Result<(), String> {
+        // The most that is recorded of a cycle.
+        fields!(self, width in 1..=timewise_trace::WIDTH as u32, delay in CYCLES, flush in CYCLES);
+        within("page_fault", self.page_fault.unwrap_or(0), CYCLES)
     }
 }

@@ -1,5 +1,6 @@
 //! The part of the record up to dispatch.
 
+use super::ranges::{CYCLES, QUEUE, WAYS, WIDTH, fields, in_ways, part};
 use serde::Deserialize;
 
 /// Fetching from the instruction cache.
@@ -125,4 +126,95 @@ pub struct Rename {
 
 fn yes() -> bool {
     true
+}
+
+/// Registers of the architecture that physical ones always stand for.
+pub const INTEGERS: usize = 16;
+/// Likewise, of vectors.
+pub const VECTORS: usize = 32;
+
+impl Fetch {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self,
+            width in WIDTH,
+            bytes in 1..=4096,
+            buffer in QUEUE,
+            depth in CYCLES,
+            taken_bubble in CYCLES,
+            blocks_ahead in 0..=4096,
+        );
+        Ok(())
+    }
+}
+
+impl OpCache {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self,
+            windows in 1..=1 << 20,
+            ways in WAYS,
+            width in WIDTH,
+            bytes in 1..=4096,
+            depth in CYCLES,
+            switch in CYCLES,
+        );
+        in_ways("windows", self.windows, self.ways)
+    }
+}
+
+impl BranchPredictor {
+    pub(super) fn check(&self) -> Result<(), String> {
+        part("tage", self.tage.check())?;
+        fields!(self,
+            targets in 1..=1 << 20,
+            target_ways in WAYS,
+            second_targets in 0..=1 << 20,
+            second_bubble in CYCLES,
+            decode_bubble in CYCLES,
+            returns in 1..=4096,
+            indirect in 2..=1 << 20,
+            redirect in CYCLES,
+            return_bubble in CYCLES,
+            wrong_path in 0..=4096,
+            outstanding in 0..=4096,
+        );
+        in_ways("targets", self.targets, self.target_ways)?;
+        in_ways("second_targets", self.second_targets, self.target_ways)?;
+        match self.indirect.is_power_of_two() {
+            true => Ok(()),
+            false => Err(format!("indirect is {}: give a power of two", self.indirect)),
+        }
+    }
+}
+
+impl Tage {
+    /// Most tables.
+    pub(crate) const MOST: usize = 16;
+    /// The longest history that is kept.
+    pub(crate) const LONGEST: u32 = 4095;
+
+    fn check(&self) -> Result<(), String> {
+        fields!(self,
+            base_bits in 1..=24,
+            tables in 1..=Tage::MOST,
+            table_bits in 1..=20,
+            tag_bits in 4..=14,
+            shortest in 1..=Tage::LONGEST,
+            longest in self.shortest..=Tage::LONGEST,
+        );
+        Ok(())
+    }
+}
+
+impl Rename {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self,
+            width in WIDTH,
+            reorder_buffer in QUEUE,
+            integer_registers in INTEGERS + 1..=4096,
+            vector_registers in VECTORS + 1..=4096,
+            update_entries in 1..=8,
+            to_issue in CYCLES,
+        );
+        Ok(())
+    }
 }

@@ -5,12 +5,15 @@
 
 mod backend;
 mod frontend;
+mod ranges;
 mod storage;
 
 pub use backend::{Backend, Commit, Kind, Ordering, Timing, Treatment};
 pub use frontend::{BranchPredictor, Fetch, OpCache, Rename, Tage};
+pub(crate) use frontend::{INTEGERS, VECTORS};
 pub use storage::{CacheRecord, Loads, Memory, Prefetch, Stores, Tlb, Translation};
 
+use ranges::part;
 use serde::Deserialize;
 
 /// A processor.
@@ -21,8 +24,6 @@ pub struct Processor {
     pub name: String,
     /// What it is, in a line.
     pub about: String,
-    /// Core clock in GHz, by which cycles become seconds.
-    pub clock_ghz: f64,
     /// Fetching.
     pub fetch: Fetch,
     /// The cache of decoded instructions, if there is one.
@@ -52,10 +53,10 @@ pub enum ProcessorError {
     #[error("no processor is called {0}: give a TOML file, or one of {names}", names = names().collect::<Vec<_>>().join(", "))]
     Unknown(String),
     /// The record cannot be read.
-    #[error("the processor's record is no such record: {0}")]
-    Malformed(#[from] toml::de::Error),
+    #[error("{0}")]
+    Malformed(String),
     /// It can be read, but makes no processor.
-    #[error("the processor's record makes no sense: {0}")]
+    #[error("{0}")]
     Senseless(String),
 }
 
@@ -87,7 +88,7 @@ impl Processor {
     /// # Errors
     /// If a field is missing, unknown or of another type, or numbers contradict each other.
     pub fn parse(text: &str) -> Result<Processor, ProcessorError> {
-        let processor: Processor = toml::from_str(text)?;
+        let processor: Processor = toml::from_str(text).map_err(|error| malformed(text, &error))?;
         processor.check().map_err(ProcessorError::Senseless)?;
         Ok(processor)
     }
@@ -99,32 +100,31 @@ impl Processor {
         format!("{self:?}\n{table}")
     }
 
+    /// Whether every number is in its range, which stands next to the part of the record that it is of.
     fn check(&self) -> Result<(), String> {
-        let widths = [
-            ("fetch.width", self.fetch.width),
-            ("fetch.bytes", self.fetch.bytes),
-            ("fetch.buffer", self.fetch.buffer),
-            ("op_cache.bytes", self.op_cache.as_ref().map_or(1, |cache| cache.bytes)),
-            ("rename.width", self.rename.width),
-            ("rename.reorder_buffer", self.rename.reorder_buffer),
-            ("commit.width", self.commit.width),
-            ("loads.queue", self.loads.queue),
-            ("stores.queue", self.stores.queue),
-        ];
-        if let Some((name, _)) = widths.into_iter().find(|(_, width)| *width == 0) {
-            return Err(format!("{name} is 0, nothing would ever happen"));
-        }
-        if self.commit.width as usize > timewise_trace::WIDTH {
-            return Err(format!("commit.width is over {}, the most that is recorded", timewise_trace::WIDTH));
-        }
-        if self.rename.reorder_buffer > 4096 || self.fetch.buffer > 4096 {
-            return Err("rename.reorder_buffer and fetch.buffer can be 4096 at most".into());
-        }
-        for (name, cache) in self.memory.caches() {
-            cache.check().map_err(|fault| format!("memory.{name}: {fault}"))?;
-        }
-        self.backend.check()
+        part("fetch", self.fetch.check())?;
+        part("op_cache", self.op_cache.as_ref().map_or(Ok(()), OpCache::check))?;
+        part("branches", self.branches.check())?;
+        part("rename", self.rename.check())?;
+        part("backend", self.backend.check())?;
+        part("commit", self.commit.check())?;
+        part("loads", self.loads.check())?;
+        part("stores", self.stores.check())?;
+        part("memory", self.memory.check())?;
+        part("translation", self.translation.check())
     }
+}
+
+/// Where a text is no record, and why, in one line.
+fn malformed(text: &str, error: &toml::de::Error) -> ProcessorError {
+    let reason = error.message().lines().collect::<Vec<_>>().join(", ");
+    let Some(span) = error.span() else { return ProcessorError::Malformed(reason) };
+    let before = text.get(..span.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    // Of a value, the name of its field.
+    let field = before.trim_end().strip_suffix('=').and_then(|before| before.split_whitespace().next_back());
+    let field = field.map(|field| format!("{field}: ")).unwrap_or_default();
+    ProcessorError::Malformed(format!("line {line}: {field}{reason}"))
 }
 
 #[cfg(test)]
@@ -162,5 +162,10 @@ mod tests {
         assert!(Processor::parse(&wide).unwrap_err().to_string().contains("commit.width"));
         let odd = text.replacen("[commit]\n", "[commit]\nheight = 3\n", 1);
         assert!(Processor::parse(&odd).unwrap_err().to_string().contains("height"));
+        let unknown = Processor::parse("[x]").unwrap_err().to_string();
+        assert!(unknown.starts_with("line 1: unknown field `x`, expected "), "{unknown}");
+        let word = text.replacen("[commit]\nwidth = 8", "[commit]\nwidth = 'wide'", 1);
+        let word = Processor::parse(&word).unwrap_err().to_string();
+        assert!(word.contains(": width: invalid type") && !word.contains('\n'), "{word}");
     }
 }

@@ -1,5 +1,6 @@
 //! The part of the record that is about memory.
 
+use super::ranges::{CYCLES, LINE_CYCLES, QUEUE, WAYS, WIDTH, fields, in_ways, part, within};
 use serde::Deserialize;
 
 /// Loads.
@@ -119,17 +120,25 @@ pub struct CacheRecord {
 impl CacheRecord {
     /// Sets.
     pub fn sets(&self) -> usize {
-        self.kib * 1024 / 64 / self.ways.max(1)
+        self.lines() / self.ways
     }
 
-    fn faults(&self) -> Option<String> {
-        let lines = self.kib * 1024 / 64;
-        (self.ways == 0 || lines == 0 || !lines.is_multiple_of(self.ways))
-            .then(|| format!("{} KiB do not divide into {} ways", self.kib, self.ways))
+    fn lines(&self) -> usize {
+        self.kib * 1024 / 64
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
-        self.faults().map_or(Ok(()), Err)
+    fn check(&self) -> Result<(), String> {
+        fields!(self,
+            kib in 1..=1 << 20,
+            ways in WAYS,
+            latency in CYCLES,
+            misses in 1..=1024,
+            line_cycles in LINE_CYCLES,
+        );
+        if !self.lines().is_multiple_of(self.ways) {
+            return Err(format!("kib is {}, which does not divide into {} ways", self.kib, self.ways));
+        }
+        self.prefetch.iter().try_for_each(|prefetch| part("prefetch", prefetch.check()))
     }
 }
 
@@ -186,4 +195,74 @@ pub struct Tlb {
     pub ways: usize,
     /// Cycles that a hit costs; 0 at the first level, where it is part of the access.
     pub latency: u64,
+}
+
+impl Loads {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self,
+            queue in QUEUE,
+            vector_extra in CYCLES,
+            split_extra in CYCLES,
+            complex_extra in CYCLES,
+            forward in CYCLES,
+            vector_forward_extra in CYCLES,
+            blocked in CYCLES,
+        );
+        within("renamed", self.renamed.unwrap_or(0), CYCLES)
+    }
+}
+
+impl Stores {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self, queue in QUEUE, drained in WIDTH, joined in WIDTH);
+        within("code_clear", self.code_clear.unwrap_or(0), CYCLES)
+    }
+}
+
+impl Memory {
+    pub(super) fn check(&self) -> Result<(), String> {
+        fields!(self, latency in CYCLES, line_cycles in LINE_CYCLES);
+        within("written_line_cycles", self.written_line_cycles.unwrap_or(0.0), LINE_CYCLES)?;
+        self.caches().try_for_each(|(name, cache)| part(name, cache.check()))
+    }
+}
+
+impl Prefetch {
+    fn check(&self) -> Result<(), String> {
+        let (distance, degree) = match *self {
+            Prefetch::NextLine => return Ok(()),
+            Prefetch::Stride { distance } => (distance, 1),
+            Prefetch::Stream { distance, degree, .. } => (distance, degree),
+        };
+        within("distance", distance, 1..=4096)?;
+        within("degree", degree, 1..=Prefetch::MOST as i64)
+    }
+
+    /// Lines that one access can lead to.
+    pub(crate) const MOST: usize = 8;
+}
+
+impl Translation {
+    pub(super) fn check(&self) -> Result<(), String> {
+        part("instructions", self.instructions.check())?;
+        part("data", self.data.check())?;
+        part("second", self.second.check())?;
+        fields!(self,
+            walk in CYCLES,
+            walkers in 1..=1024,
+            directory in WAYS,
+            page in 4096..=1 << 30,
+        );
+        match self.page.is_power_of_two() {
+            true => Ok(()),
+            false => Err(format!("page is {}: give a power of two", self.page)),
+        }
+    }
+}
+
+impl Tlb {
+    fn check(&self) -> Result<(), String> {
+        fields!(self, entries in 1..=1 << 20, ways in WAYS, latency in CYCLES);
+        in_ways("entries", self.entries, self.ways)
+    }
 }

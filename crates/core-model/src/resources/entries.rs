@@ -12,7 +12,7 @@ pub struct InOrder {
 impl InOrder {
     /// So many entries.
     pub fn new(entries: usize) -> InOrder {
-        InOrder { freed: vec![0; entries.max(1)], next: 0 }
+        InOrder { freed: vec![0; entries], next: 0 }
     }
 
     /// The first cycle in which there is an entry for the next taker.
@@ -42,7 +42,7 @@ pub struct OutOfOrder {
 impl OutOfOrder {
     /// So many entries.
     pub fn new(entries: usize) -> OutOfOrder {
-        OutOfOrder { freed: vec![0; entries.max(1)] }
+        OutOfOrder { freed: vec![0; entries] }
     }
 
     /// The first cycle in which there is an entry for the next taker.
@@ -93,7 +93,7 @@ pub struct Spans {
 impl Spans {
     /// So many entries.
     pub fn new(entries: usize) -> Spans {
-        Spans { latest: vec![Span::default(); entries.max(1)] }
+        Spans { latest: vec![Span::default(); entries] }
     }
 
     /// The first cycle from `from` on in which an entry is free for about `length` cycles, and which: after its
