@@ -19,7 +19,7 @@ use timewise_attribution::event_counts::EventCounts;
 use timewise_core_model::Processor;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, SimulatedPart};
-use timewise_report::number::figure;
+use timewise_report::number::{figure, grouped};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
@@ -105,6 +105,10 @@ impl Arguments {
 
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    ensure!(
+        arguments.instructions > 0 || arguments.windows == 1,
+        "--windows needs --instructions of each: with 0 the first window is all the rest"
+    );
     let named = arguments.output.as_ref().or(arguments.profile.as_ref());
     let named = named.map_or(Path::new(DEFAULT_FILE), PathBuf::as_path);
     let output = Output::new(std::path::absolute(named)?, arguments.quiet);
@@ -136,6 +140,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     kept::add(&mut profile, &done, &processor, arguments.part());
     let unknown = symbolise::symbolise(&mut profile);
     profile.runs[0].warnings.extend(unknown);
+    if done.totals().0 == 0 {
+        let executed = grouped(Analysis::new(&profile, None).whole().instructions);
+        let warning = format!("the program ended after {executed} instructions, before the part to simulate");
+        profile.runs[0].warnings.push(warning);
+    }
     let whole = repeated.map(|mut whole| {
         let changed = kept::join(&mut whole, profile.clone());
         profile.runs[0].warnings.extend(changed);
@@ -188,7 +197,7 @@ fn processor(core: &Path) -> anyhow::Result<Processor> {
 /// Tells what was found.
 fn tell(profile: &Profile, done: &Done, color: Colour, json: Option<&Path>) -> anyhow::Result<()> {
     let analysis = Analysis::new(profile, None);
-    let compared = compared(&analysis, done);
+    let compared = compared(&analysis, done).filter(|_| done.totals().0 > 0);
     let (findings, events) = compared.as_ref().map(|(findings, events)| (findings, events)).unzip();
     let Some(simulated) = Simulated::of(&analysis) else { return Ok(()) };
     let simulated = Simulated { compared: findings, events, ..simulated };

@@ -150,7 +150,11 @@ fn profilers_are_compared() {
 #[test]
 fn what_cannot_be_simulated_is_refused_in_a_line() {
     let place = walk();
-    for (options, reason) in [("--core nonesuch", "nonesuch"), ("--core walk", "walk")] {
+    for (options, reason) in [
+        ("--core nonesuch", "nonesuch"),
+        ("--core walk", "walk"),
+        ("--instructions 0 --windows 3", "--windows needs"),
+    ] {
         let outcome = place.shell(&format!("timewise simulate {options} -- ./walk"));
         assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
         assert!(outcome.stderr.contains(reason), "{}", outcome.stderr);
@@ -161,8 +165,7 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
 fn a_core_that_cannot_be_is_refused_before_anything_runs() {
     let place = Place::new();
     let record = include_str!("../../core-model/processors/raptor-cove.toml");
-    std::fs::write(place.path().join("big.toml"), record.replace("base_bits = 14", "base_bits = 50"))
-        .unwrap();
+    place.write("big.toml", record.replace("base_bits = 14", "base_bits = 50"));
     place.write("bad.toml", "[x]\n");
     for (file, fault) in [
         ("big.toml", "branches.tage.base_bits is 50: give 1 to 24\n"),
@@ -191,6 +194,22 @@ fn where_nothing_can_be_written_nothing_is_run() {
         assert!(outcome.stderr.contains(reason), "{}", outcome.stderr);
     }
     assert_eq!(place.shell("ls").stdout, "");
+}
+
+/// What is behind the end of the program is nothing: neither figures nor a gate that holds.
+#[test]
+fn a_part_behind_the_end_is_no_success() {
+    let place = walk();
+    let got = simulated(&place, "--skip 99999999999 --compare-profilers");
+    assert_eq!((&got["instructions"], &got["class"]), (&0.into(), &Value::Null));
+    assert_eq!((&got["accuracy"], &got["events"]), (&Value::Null, &Value::Null));
+    let outcome = place.shell("timewise simulate --skip 99999999999 -o new.tw -- ./walk; cp new.tw old.tw");
+    let warning = outcome.stderr.lines().find(|line| line.starts_with("warning: the program ended after "));
+    assert!(warning.is_some_and(|line| line.ends_with("before the part to simulate")), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("CPI") && !outcome.stderr.contains("mostly"), "{}", outcome.stderr);
+    let outcome = place.shell(GATE);
+    assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no instruction was simulated in BASE"), "{}", outcome.stderr);
 }
 
 const GATE: &str = "timewise diff old.tw new.tw --fail-if 'modelled-cycles>1%'";

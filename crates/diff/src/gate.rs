@@ -82,6 +82,11 @@ pub enum GateError {
          --instructions, --skip and --windows"
     )]
     NotModelled,
+    /// Both sides were simulated alike, but of one nothing.
+    #[error(
+        "no instruction was simulated in {0}: the program ended before the part that --skip leaves, simulate with less"
+    )]
+    NothingModelled(&'static str),
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
@@ -200,6 +205,12 @@ fn shares(old: f64, grown: Estimate) -> Estimate {
 /// Growth of modelled cycles, of the whole program or of each function of a name.
 fn modelled(comparison: &Comparison, name: Option<&str>) -> Result<Vec<Growth>, GateError> {
     let whole = comparison.modelled_whole().ok_or(GateError::NotModelled)?;
+    let (base, test) = comparison.simulations().ok_or(GateError::NotModelled)?;
+    for (side, simulation) in [("BASE", base), ("TEST", test)] {
+        if simulation.instructions == 0 {
+            return Err(GateError::NothingModelled(side));
+        }
+    }
     let changes = match name {
         None => vec![whole],
         Some(name) => {

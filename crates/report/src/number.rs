@@ -42,6 +42,11 @@ pub fn samples(value: u64) -> String {
     format!("{} {}", grouped(value), if value == 1 { "sample" } else { "samples" })
 }
 
+/// A number of instructions.
+pub fn instructions(value: u64) -> String {
+    format!("{} {}", count(value), if value == 1 { "instruction" } else { "instructions" })
+}
+
 /// How often something happened, as in `3 times`.
 pub fn times(value: u64) -> String {
     if value == 1 { "once".into() } else { format!("{} times", count(value)) }

@@ -27,7 +27,7 @@ struct Document<'a> {
     cycles: u64,
     unattributed_cycles: f64,
     system_calls: u64,
-    class: &'static str,
+    class: Option<&'static str>,
     categories: Sums,
     functions: Vec<Function>,
     loops: Vec<Lines>,
@@ -170,11 +170,11 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         cycles: simulation.cycles,
         unattributed_cycles: simulated.modelled.unattributed().as_cycles(),
         system_calls: simulated.analysis.system_calls(),
-        class: match whole.class() {
+        class: simulated.class().map(|class| match class {
             Class::ComputeIntensive => "compute-intensive",
             Class::FlushIntensive => "flush-intensive",
             Class::StallIntensive => "stall-intensive",
-        },
+        }),
         categories: Sums::of(&whole),
         functions: rows(By::Function).map(function).collect(),
         loops: rows(By::Loop).map(lines).collect(),

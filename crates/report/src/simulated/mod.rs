@@ -21,8 +21,9 @@ pub use rows::{Row, rows, tells};
 pub use screen::{listing, text};
 pub use why::{Reason, reasons, why};
 
-use crate::number::count;
+use crate::number::{count, instructions};
 use timewise_attribution::Units;
+use timewise_attribution::category::Class;
 use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_flow::{Analysis, Modelled};
@@ -46,6 +47,11 @@ impl<'a> Simulated<'a> {
         Some(Simulated { analysis, modelled: analysis.modelled.as_ref()?, compared: None, events: None })
     }
 
+    /// What the program mostly does on the core; nothing where none of it was simulated.
+    fn class(&self) -> Option<Class> {
+        (self.modelled.simulation.instructions > 0).then(|| self.analysis.modelled_whole().class())
+    }
+
     fn run(&self) -> &'a Run {
         &self.analysis.profile.runs[self.modelled.simulation.run.index()]
     }
@@ -65,15 +71,33 @@ impl<'a> Simulated<'a> {
 pub fn part(part: SimulatedPart) -> Option<String> {
     let length = match part.length {
         None => "the rest".to_string(),
-        Some(instructions) => format!("at most {} instructions", count(instructions)),
+        Some(length) => format!("at most {}", instructions(length)),
     };
     match (part.length, part.skipped, part.windows) {
         (None, 0, _) => None,
         (_, 0, 1) => Some(format!("of each thread {length} from its start")),
         (_, skipped, 1) => Some(format!("of each thread {length} after the first {}", count(skipped))),
         (_, skipped, windows) => Some(format!(
-            "of each thread {windows} windows of {length}, each after {} that pass",
-            count(skipped)
+            "of each thread {} windows of {length}, each after {} that pass",
+            count(windows.into()),
+            instructions(skipped)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_said_in_words() {
+        let said = |skipped, length, windows| part(SimulatedPart { skipped, length, windows });
+        assert_eq!(said(0, None, 1), None);
+        assert_eq!(said(0, Some(1), 1).unwrap(), "of each thread at most 1 instruction from its start");
+        assert_eq!(said(1000, None, 1).unwrap(), "of each thread the rest after the first 1,000");
+        assert_eq!(
+            said(18_447, Some(20), 12_345).unwrap(),
+            "of each thread 12,345 windows of at most 20 instructions, each after 18,447 instructions that pass"
+        );
     }
 }

@@ -63,42 +63,45 @@ pub fn listing(simulated: &Simulated, by: By, limit: Option<usize>, style: Style
 
 /// What was simulated, the program's cycle stack, and what is not in it.
 fn head(simulated: &Simulated, style: Style) -> String {
+    let warnings = simulated.run().warnings.iter();
+    let warnings =
+        warnings.map(|warning| style.wrap(Tone::Warning, &format!("warning: {}", visible(warning))));
+    let facts = style.wrap(Tone::Plain, &facts(simulated, style)) + &warnings.collect::<String>();
+    if simulated.modelled.simulation.instructions == 0 {
+        return facts;
+    }
     let heading = style.paint(Tone::Heading, "Where the cycles go");
     let beside = format!(
         "not modelled: waiting, and what the kernel does in the run's {} system calls, which take a fixed time each",
         count(simulated.analysis.system_calls())
     );
-    let warnings = simulated.run().warnings.iter();
-    let warnings =
-        warnings.map(|warning| style.wrap(Tone::Warning, &format!("warning: {}", visible(warning))));
-    format!(
-        "{}{}\n{heading}\n{}{}",
-        style.wrap(Tone::Plain, &facts(simulated, style)),
-        warnings.collect::<String>(),
-        categories(simulated).render(style),
-        style.wrap(Tone::Faint, &beside)
-    )
+    format!("{facts}\n{heading}\n{}{}", categories(simulated).render(style), style.wrap(Tone::Faint, &beside))
 }
 
 fn facts(simulated: &Simulated, style: Style) -> String {
     let simulation = &simulated.modelled.simulation;
     let command = command_line(simulated.run(), style.width.saturating_sub(":".len()));
-    let cpi = simulation.cycles as f64 / simulation.instructions.max(1) as f64;
-    let class = match simulated.analysis.modelled_whole().class() {
+    let mut facts = vec![format!("{command}: modelled on {}, not on this processor", simulation.core)];
+    let class = simulated.class().map(|class| match class {
         Class::ComputeIntensive => "mostly computing",
         Class::FlushIntensive => "flushes matter",
         Class::StallIntensive => "mostly stalled",
-    };
-    let mut facts = vec![
-        format!("{command}: modelled on {}, not on this processor", simulation.core),
-        format!("{} instructions", grouped(simulation.instructions)),
-        format!("{} cycles", grouped(simulation.cycles)),
-        format!("CPI (cycles per instruction) {}", figure(cpi)),
-        class.to_owned(),
-    ];
+    });
+    match class {
+        None => facts.push("no instruction was simulated".to_owned()),
+        Some(class) => {
+            let cpi = simulation.cycles as f64 / simulation.instructions as f64;
+            facts.extend([
+                format!("{} instructions", grouped(simulation.instructions)),
+                format!("{} cycles", grouped(simulation.cycles)),
+                format!("CPI (cycles per instruction) {}", figure(cpi)),
+                class.to_owned(),
+            ]);
+        }
+    }
     facts.extend(part(simulation.part));
     if simulation.threads != 1 {
-        facts.push(format!("{} threads, each on a core of its own", simulation.threads));
+        facts.push(format!("{} threads, each on a core of its own", grouped(simulation.threads.into())));
     }
     let unknown = simulated.modelled.unattributed().of(Parts::cycles(simulation.cycles));
     if unknown >= WORTH_SHOWING {
