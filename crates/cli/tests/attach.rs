@@ -153,7 +153,7 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
         ("./unfit traced", "traces it already"),
     ] {
         let outcome = place.shell(&format!(
-            "{program} > ready & pid=$!; until grep -q . ready; do sleep 0.01; done
+            "rm -f ready; {program} > ready & pid=$!; until grep -qs . ready; do sleep 0.01; done
              timewise count --pid $pid --for 1s; status=$?; kill -9 $pid && exit $status"
         ));
         assert_eq!(outcome.status, Some(126), "{program}: {}", outcome.stderr);
