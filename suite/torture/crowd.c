@@ -238,7 +238,7 @@ static void *make_processes(void *unused)
 int main(int count, char **arguments)
 {
     int tenths = count > 1 ? 10 * atoi(arguments[1]) : 10;
-    pthread_t thread;
+    pthread_t thread, maker;
     struct itimerval often = {{0, 3000}, {0, 3000}};
     struct sigaction alarm = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK | SA_RESTART};
     struct sigaction hangup = {.sa_handler = on_hangup};
@@ -257,13 +257,15 @@ int main(int count, char **arguments)
                                     make_threads, answer, ask, be_alarmed, hang_up};
     pthread_create(&waiting, 0, wait_with_a_mask, 0);
     for (size_t i = 0; i < LENGTH(all); i++) pthread_create(&thread, 0, all[i], 0);
-    if (count < 3) pthread_create(&thread, 0, make_processes, 0);
+    if (count < 3) pthread_create(&maker, 0, make_processes, 0);
     setitimer(ITIMER_REAL, &often, 0);
     for (int i = 0; i < tenths; i++) {
         struct timespec tenth = {0, 100000000};
         if (nanosleep(&tenth, 0)) WRONG("the first thread was woken");
     }
     over = 1;
+    /* No shell is left behind that nobody waits for. */
+    if (count < 3) pthread_join(maker, 0);
     pthread_mutex_lock(&lock);
     uint64_t sum = 0;
     for (int i = 0; i < WORKERS; i++) sum += expected[i];
