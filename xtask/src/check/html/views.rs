@@ -166,8 +166,9 @@ fn function(browser: &mut Browser, page: &Page, hottest: &Value) -> Result<()> {
     same("function", text(browser, "h1")?, hottest["function"].clone())?;
     let of_it = |row: &Value| row["function"] == hottest["function"] && row["module"] == hottest["module"];
     let rows: Vec<Value> = page.rows("instruction")?.into_iter().filter(of_it).collect();
-    // The hottest instruction is in view, with the executions that the report says.
-    let costliest = &rows[0];
+    // The hottest instruction, the first of equally hot ones, is in view, with the executions that the report says.
+    let equals = rows.iter().take_while(|row| row["cycles"] == rows[0]["cycles"]);
+    let costliest = equals.min_by_key(|row| row["offset"].as_u64()).context("no instruction of it")?;
     let offset = format!("{:#x}", costliest["offset"].as_u64().context("no offset")?);
     let row = format!(
         "[...document.querySelectorAll('table[aria-label=Instructions] tr')].find((row) => row.querySelector('.offset')?.textContent === '{offset}')"
