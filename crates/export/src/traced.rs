@@ -6,7 +6,7 @@ use std::fmt::Write;
 use timewise_isa::{Control, walk};
 use timewise_profile::{Block, EdgeKind, ModuleId, Place, Profile};
 
-/// Times seen by address.
+/// How often by address: as weights of traces, or times counted.
 pub struct Traced {
     /// Branches that were taken: from where, and where to.
     pub branches: BTreeMap<(u64, u64), u64>,
@@ -33,13 +33,14 @@ impl Traced {
     }
 
     fn add_traces(&mut self, profile: &Profile, inside: impl Fn(Place) -> Option<u64>) {
+        // By weight, which agrees better with what is executed.
         for branch in &profile.taken_branches {
             let Some(to) = inside(branch.to) else { continue };
             if let Some(from) = inside(branch.from) {
-                *self.branches.entry((from, to)).or_default() += branch.count;
+                *self.branches.entry((from, to)).or_default() += branch.weight;
             }
             if let Some(next) = branch.next.and_then(&inside) {
-                *self.straight.entry((to, next)).or_default() += branch.count;
+                *self.straight.entry((to, next)).or_default() += branch.weight;
             }
         }
     }
@@ -97,11 +98,11 @@ fn section(pairs: &BTreeMap<(u64, u64), u64>, between: &str) -> String {
     text
 }
 
-/// How many branches were taken from within each module, traced if there are traces, else counted.
+/// How often branches were taken from within each module, by weight if there are traces, else counted.
 pub fn taken_by_module(profile: &Profile) -> Vec<u64> {
     let mut taken = vec![0; profile.modules.len()];
     let mut add = |module: ModuleId, count: u64| taken[module.index()] += count;
-    profile.taken_branches.iter().for_each(|branch| add(branch.from.module, branch.count));
+    profile.taken_branches.iter().for_each(|branch| add(branch.from.module, branch.weight));
     if profile.taken_branches.is_empty() {
         let edges = profile.edge_counts.iter();
         edges.filter_map(|edge| Some((edge.from?, edge.count))).for_each(|(from, count)| {
@@ -145,8 +146,14 @@ pub(crate) mod tests {
             version: CodeVersion(0),
             offset: Offset(offset),
         };
-        let seen =
-            |from, to, next, count| TakenBranch { process: ProcessId(0), from, to, next, count, weight: 1 };
+        let seen = |from, to, next, count| TakenBranch {
+            process: ProcessId(0),
+            from,
+            to,
+            next,
+            count,
+            weight: count,
+        };
         Profile {
             modules: vec![module("/lib"), module("/app")],
             processes: vec![Process {

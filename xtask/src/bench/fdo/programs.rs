@@ -23,7 +23,7 @@ enum Folder {
 }
 
 /// All of them. Lua is one whose interpreter has a `switch` rather than computed gotos, which BOLT refuses.
-pub const PROGRAMS: [Program; 6] = [
+pub const PROGRAMS: [Program; 7] = [
     Program {
         name: "bzip2",
         folder: Folder::Unpacked("bzip2-1.0.8"),
@@ -50,6 +50,13 @@ pub const PROGRAMS: [Program; 6] = [
         sources: "$CLANG -DLUA_USE_POSIX -DLUA_USE_JUMPTABLE=0 '-Dluai_makeseed(L)=42' $(ls *.c | grep -v luac.c)",
         arguments: &["scripts/luabench.lua", "80"],
         input: None,
+    },
+    Program {
+        name: "sqlite",
+        folder: Folder::Unpacked("sqlite3-3.40.1"),
+        sources: "$CLANG -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION shell.c sqlite3.c",
+        arguments: &["-batch", ":memory:"],
+        input: Some("in/q-m.sql"),
     },
     Program {
         name: "interp",

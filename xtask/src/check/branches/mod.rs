@@ -172,9 +172,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Whether shares within functions are those that were counted.
+/// Whether shares within functions, by weight, as they are exported, are those that were counted.
 fn agrees(agreement: &Agreement, options: &Options) -> bool {
-    agreement.within_functions[0] >= options.within
+    agreement.within_functions[1] >= options.within
 }
 
 /// Whether the torture programs do as natively while they are traced.
