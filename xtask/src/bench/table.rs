@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct Destination {
     /// A Markdown file whose table is to be replaced
-    #[arg(long)]
+    // Absolute: who measures may change its folder.
+    #[arg(long, value_name = "FILE", value_parser = |file: &str| std::path::absolute(file))]
     into: Option<PathBuf>,
 }
 

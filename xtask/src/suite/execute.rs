@@ -47,7 +47,8 @@ impl Scratch {
     fn new(work: &Path, name: &str) -> Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = work.join("out").join(format!("{name}.{}.{number}", std::process::id()));
+        // Always as long: the program finds it in its environment, so its stack begins behind it.
+        let folder = work.join("out").join(format!("{name}.{:010}.{number:06}", std::process::id()));
         std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         // The program may run as another user.
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))?;

@@ -45,7 +45,16 @@ pub struct Options {
 
 /// The table's name in a Markdown file, and its columns.
 const TABLE: &str = "speed-ups";
-const COLUMNS: [&str; 6] = ["program", "tool", "native s", "by counts", "by traces", "share"];
+const COLUMNS: [&str; 8] = [
+    "program",
+    "tool",
+    "native s",
+    "by counts",
+    "by traces",
+    "least, by counts",
+    "least, by traces",
+    "share",
+];
 
 /// Which tool makes a program faster.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,12 +63,8 @@ enum Tool {
     Bolt,
 }
 
-/// How many times as fast as native a program is by counts and by traces, round by round.
-struct Gains {
-    native_s: f64,
-    by_counts: Vec<f64>,
-    by_traces: Vec<f64>,
-}
+/// CPU seconds of a program's runs, round by round: as it was, by counts, and by traces.
+struct Runs(Vec<[f64; 3]>);
 
 /// Prints a row for each program and tool, then means.
 ///
@@ -86,31 +91,30 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     ensure!(!programs.is_empty(), "there are {}", PROGRAMS.map(|program| program.name).join(" "));
     let mut rows = vec![COLUMNS.map(String::from).to_vec()];
     print(&rows[0]);
-    let mut medians = Vec::new();
+    let mut gains = Vec::new();
     for program in programs {
         for tool in [Tool::Clang, Tool::Bolt] {
-            let gains = bench.measure(program, tool).with_context(|| program.name)?;
-            rows.push(gains.row(program, tool));
+            let runs = bench.measure(program, tool).with_context(|| program.name)?;
+            rows.push(runs.row(program, tool));
             print(&rows[rows.len() - 1]);
-            medians.push((tool, median(&gains.by_counts), median(&gains.by_traces)));
+            let medians = [1, 2].map(|which| median(&runs.gains(which)));
+            gains.push((tool, [medians, runs.least()]));
         }
     }
     for tool in [Tool::Clang, Tool::Bolt] {
-        let of_tool = || medians.iter().filter(|row| row.0 == tool);
-        let by_counts = geomean(&of_tool().map(|row| row.1).collect::<Vec<f64>>());
-        let by_traces = geomean(&of_tool().map(|row| row.2).collect::<Vec<f64>>());
-        rows.push(
-            ["geometric mean", tool.word(), ""]
-                .map(String::from)
-                .into_iter()
-                .chain([times(by_counts), times(by_traces), share(by_counts, by_traces)])
-                .collect(),
-        );
+        let mean = |by: usize, which: usize| {
+            let of_tool = gains.iter().filter(|row| row.0 == tool);
+            geomean(&of_tool.map(|(_, gains)| gains[by][which]).collect::<Vec<f64>>())
+        };
+        let [medians, least] = [0, 1].map(|by| [0, 1].map(|which| mean(by, which)));
+        let head = ["geometric mean", tool.word(), ""].map(String::from);
+        rows.push([&head[..], &medians.map(times), &least.map(times), &[share(least)]].concat());
         print(&rows[rows.len() - 1]);
     }
     let caption = format!(
         "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
-         which the true median lies with a probability of 95 %; and which share of what counts gain traces do",
+         which the true median lies with a probability of 95 %; by the least time of each, which other guests of the \
+         machine disturb least; and which share of what counts gain by that traces do",
         options.frequency, options.length, options.rounds
     );
     options.into.put(TABLE, &caption, &rows)
@@ -130,7 +134,7 @@ struct Bench {
 
 impl Bench {
     /// Makes the programs that a tool makes by both profiles, and runs them in turns.
-    fn measure(&self, program: &Program, tool: Tool) -> Result<Gains> {
+    fn measure(&self, program: &Program, tool: Tool) -> Result<Runs> {
         let flags = match tool {
             Tool::Clang => FOR_CLANG,
             Tool::Bolt => FOR_BOLT,
@@ -164,10 +168,9 @@ impl Bench {
         let (by_counts, by_traces) = (by_counts?, by_traces?);
         let arguments: Vec<OsString> = program.arguments.iter().map(OsString::from).collect();
         let input = program.input.map(File::open).transpose()?;
-        let rounds = in_turns([&native, &by_counts, &by_traces], &arguments, input.as_ref(), self.rounds)?;
-        let natives: Vec<f64> = rounds.iter().map(|round| round[0]).collect();
-        let gains = |which: usize| rounds.iter().map(|round| round[0] / round[which]).collect();
-        Ok(Gains { native_s: median(&natives), by_counts: gains(1), by_traces: gains(2) })
+        in_turns([&native, &by_counts, &by_traces], &arguments, input.as_ref(), self.rounds)
+            .map(Runs)
+            .map_err(Into::into)
     }
 
     /// Profiles a run of a program.
@@ -186,16 +189,28 @@ impl Bench {
     }
 }
 
-impl Gains {
+impl Runs {
+    /// How many times as fast as native, round by round.
+    fn gains(&self, which: usize) -> Vec<f64> {
+        self.0.iter().map(|round| round[0] / round[which]).collect()
+    }
+
+    /// The same of the least times, by counts and by traces.
+    fn least(&self) -> [f64; 2] {
+        let least = |which: usize| self.0.iter().map(|round| round[which]).fold(f64::INFINITY, f64::min);
+        [1, 2].map(|which| least(0) / least(which))
+    }
+
     fn row(&self, program: &Program, tool: Tool) -> Vec<String> {
-        let cell = |gains: &[f64]| {
-            let (low, high) = median_interval(gains).unwrap_or((f64::NAN, f64::NAN));
-            format!("{} ({low:.3} to {high:.3})", times(median(gains)))
+        let natives: Vec<f64> = self.0.iter().map(|round| round[0]).collect();
+        let cell = |which: usize| {
+            let gains = self.gains(which);
+            let (low, high) = median_interval(&gains).unwrap_or((f64::NAN, f64::NAN));
+            format!("{} ({low:.3} to {high:.3})", times(median(&gains)))
         };
-        let share = share(median(&self.by_counts), median(&self.by_traces));
-        let gains = [cell(&self.by_counts), cell(&self.by_traces), share];
-        let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", self.native_s)];
-        head.into_iter().chain(gains).collect()
+        let least = self.least();
+        let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", median(&natives))];
+        [&head[..], &[1, 2].map(cell), &least.map(times), &[share(least)]].concat()
     }
 }
 
@@ -212,15 +227,17 @@ fn times(speed_up: f64) -> String {
     format!("{speed_up:.3}x")
 }
 
-/// How much of one gain another is, if there is one to speak of.
-fn share(of: f64, gain: f64) -> String {
+/// How much of the first gain the second is, if there is one to speak of.
+fn share([of, gain]: [f64; 2]) -> String {
     const LEAST: f64 = 1.01;
     if of < LEAST { "–".to_string() } else { format!("{:.0} %", 100.0 * (gain - 1.0) / (of - 1.0)) }
 }
 
 fn print(row: &[String]) {
-    let [name, tool, native, by_counts, by_traces, share] = row else { return };
-    println!("{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {share:>6}");
+    let [name, tool, native, by_counts, by_traces, least_counts, least_traces, share] = row else { return };
+    println!(
+        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {least_counts:>16} {least_traces:>16} {share:>6}"
+    );
 }
 
 #[cfg(test)]
@@ -229,6 +246,6 @@ mod tests {
 
     #[test]
     fn shares_are_of_gains() {
-        assert_eq!([share(1.2, 1.19), share(1.1, 0.95), share(1.005, 1.3)], ["95 %", "-50 %", "–"]);
+        assert_eq!([share([1.2, 1.19]), share([1.1, 0.95]), share([1.005, 1.3])], ["95 %", "-50 %", "–"]);
     }
 }
