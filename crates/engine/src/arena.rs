@@ -14,6 +14,7 @@ use timewise_abi::thread::{COUNTERS, ThreadArea};
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 use timewise_injection::{Payload, SharedFile};
+use timewise_target::maps;
 
 /// Where the shared file is mapped in every process under count.
 pub const BASE: u64 = 0x2000_0000_0000;
@@ -304,6 +305,11 @@ impl Arena {
         unsafe { (*area).tid.store(tid, Ordering::Relaxed) };
         Ok((process, thread))
     }
+}
+
+/// Whether a process has a shared file mapped where those under count have it.
+pub fn is_mapped_in(pid: i32) -> bool {
+    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
 }
 
 /// Bytes.

@@ -45,6 +45,26 @@ fn what_is_executed_after_an_exec_is_followed() {
     }
 }
 
+/// Their counts are read while they run on, so what is read is to be of one moment.
+#[test]
+fn counts_of_processes_that_outlive_the_program_balance() {
+    let mut launch = Launch::new("/bin/sh");
+    let long = "i=0; while [ $i -lt 99999999 ]; do i=$((i+1)); case $i in *7) j=$i;; *3) :;; esac; done";
+    launch.arguments =
+        vec!["-c".into(), format!("for n in 1 2 3 4 5 6; do ({long}) & done; /bin/sleep 1").into()];
+    launch.stdout = std::process::Stdio::null();
+    let counted = timewise_engine::count(launch, &Options::default()).unwrap();
+    let children = counted.profile.processes[1..].iter();
+    let still_run: Vec<_> = children.filter(|process| !process.executable.ends_with(b"/sleep")).collect();
+    for process in &still_run {
+        // SAFETY: takes no memory, and ends what the program left running.
+        unsafe { libc::kill(process.pid as i32, libc::SIGKILL) };
+    }
+    assert_eq!(still_run.len(), 6);
+    assert_eq!(counted.imbalance, 0, "{:?}", counted.profile.runs[0].warnings);
+    assert_eq!(counted.profile.imbalances(), []);
+}
+
 #[test]
 fn many_processes_share_rows_without_a_loss() {
     let script = "i=0; while [ $i -lt 6 ]; do (:); i=$((i+1)); done";

@@ -60,7 +60,7 @@ fn run(
     writeln!(out, "microseconds {}", begun.elapsed().as_micros())?;
     writeln!(out, "instructions {}", analysis.code.instructions_executed())?;
     writeln!(out, "whole {}", u64::from(is_whole && senseless == 0))?;
-    writeln!(out, "strayed {}", walker.strayed)?;
+    writeln!(out, "strayed {}", walker.strayed())?;
     tell(&mut out, &graphs, &walker)?;
     for (name, method) in Method::COMPARED {
         let instruments = Instruments::new(&graphs, &profile, method, Limits::default());
@@ -91,22 +91,18 @@ fn tell_inside(
             continue;
         };
         senseless += tally.senseless;
-        if unequal_blocks(graphs, routine, &truth) > 0 || !executions.are_as_in(graphs, routine) {
+        if of.strayed > 0
+            || unequal_blocks(graphs, routine, &truth) > 0
+            || !executions.are_as_in(graphs, routine)
+        {
             unequal += 1;
             continue;
         }
         compared += 1;
         let plan = &of.plans[method];
         let (told, found) = (of.tallies[method].profile(plan), tally.profile(plan));
-        if told != found {
-            wrong += 1;
-            let paths: BTreeSet<&Path> = told.keys().chain(found.keys()).collect();
-            let place = graphs.blocks.routines[routine.index()].place;
-            for path in paths.into_iter().filter(|path| told.get(path) != found.get(path)) {
-                let counts = [told.get(path), found.get(path)];
-                writeln!(out, "# {name} in {place:?}: {path:?} {counts:?}")?;
-            }
-        }
+        wrong += u64::from(told != found);
+        differences(out, name, graphs.blocks.routines[routine.index()].place, &told, &found)?;
     }
     for (what, figure) in [
         ("whole", u64::from(counted.profile.runs[0].counts_complete)),
@@ -118,6 +114,22 @@ fn tell_inside(
         ("lost", counted.paths.lost),
     ] {
         writeln!(out, "{name} inside {what} {figure}")?;
+    }
+    Ok(())
+}
+
+/// Writes the paths that two profiles of a routine differ in.
+fn differences(
+    out: &mut String,
+    name: &str,
+    place: Place,
+    told: &PathProfile,
+    found: &PathProfile,
+) -> std::fmt::Result {
+    let paths: BTreeSet<&Path> = told.keys().chain(found.keys()).collect();
+    for path in paths.into_iter().filter(|path| told.get(path) != found.get(path)) {
+        let counts = [told.get(path), found.get(path)];
+        writeln!(out, "# {name} in {place:?}: {path:?} {counts:?}")?;
     }
     Ok(())
 }
@@ -153,7 +165,7 @@ struct Sum {
     accuracy: Accuracy,
     executed: Executed,
     senseless: u64,
-    /// Routines whose profile is not the true one.
+    /// Routines whose profile is not the true one, but for those that paths strayed from.
     wrong: u64,
     numbered: u64,
     hashed_routines: u64,
@@ -177,6 +189,7 @@ fn unequal_blocks(graphs: &Program, routine: RoutineId, truth: &PathProfile) -> 
 
 fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result {
     let mut sums: [Sum; Method::COMPARED.len()] = Default::default();
+    let mut wrong = String::new();
     let (mut routines, mut paths, mut unequal) = (0u64, 0u64, 0u64);
     for (number, (graph, of)) in (0..).zip(graphs.graphs.iter().zip(walker.routines())) {
         let truth = of.truth.profile();
@@ -186,10 +199,15 @@ fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result
         }
         routines += 1;
         paths += truth.values().sum::<u64>();
+        let place = graphs.blocks.routines[number as usize].place;
+        if let (Some(plan), Some(tally), 0) = (of.plans.first(), of.tallies.first(), of.strayed) {
+            differences(&mut wrong, "PP along the stream", place, &truth, &tally.profile(plan))?;
+        }
         for ((sum, plan), tally) in sums.iter_mut().zip(&of.plans).zip(&of.tallies) {
             let found = tally.profile(plan);
+            let is_wrong = of.strayed == 0 && found != truth;
             sum.accuracy.add(compare(graph, (&truth, &of.plans[0].cuts), (&found, &plan.cuts)));
-            sum.wrong += u64::from(found != truth);
+            sum.wrong += u64::from(is_wrong);
             sum.senseless += tally.senseless;
             sum.executed.add(tally.executed);
             sum.numbered += plan.numbered();
@@ -202,6 +220,7 @@ fn tell(out: &mut String, graphs: &Program, walker: &Walker) -> std::fmt::Result
     writeln!(out, "routines {routines}")?;
     writeln!(out, "paths {paths}")?;
     writeln!(out, "unequal {unequal}")?;
+    out.push_str(&wrong);
     for ((name, _), sum) in Method::COMPARED.iter().zip(sums) {
         let Executed { adds, sets, array_counts, hash_counts, cold_counts } = sum.executed;
         writeln!(out, "{name} definite {:.6}", sum.accuracy.definite())?;

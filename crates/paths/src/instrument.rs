@@ -1,7 +1,7 @@
 //! Plans put into the program: what the engine is to do where, so that its counters count what a [`Plan`] counts.
 
 use crate::cfg::Cfg;
-use crate::plan::{Limits, Op, Plan, Store};
+use crate::plan::{Limits, Op, Plan, REGISTER, Store};
 use crate::program::Program;
 use crate::tally::{Executed, Tally};
 use crate::targeted::Method;
@@ -14,11 +14,8 @@ use timewise_flow::RoutineId;
 use timewise_isa::Control;
 use timewise_profile::{BlockId, EdgeKind, ModuleKind, Place, Profile};
 
-/// What registers can hold, with what is added to them, beside [`BIAS`].
-const MOST: i64 = BIAS as i64;
-
-/// By how much fewer paths are numbered where registers would hold too much.
-const FEWER: u64 = 16;
+/// What a plan has registers come to hold is less than what they hold beside that.
+const _: () = assert!(REGISTER == BIAS as i64);
 
 /// A routine with a plan.
 #[derive(Clone, Debug)]
@@ -127,13 +124,9 @@ impl Building<'_> {
         !routine.blocks.is_empty() && routine.blocks.iter().all(can_be)
     }
 
-    fn instrument(&mut self, routine: RoutineId, method: Method, mut limits: Limits) -> Instrumented {
+    fn instrument(&mut self, routine: RoutineId, method: Method, limits: Limits) -> Instrumented {
         let graph = &self.program.graphs[routine.index()];
-        let mut plan = method.plan(graph, limits);
-        while largest(&plan) >= MOST {
-            limits.paths /= FEWER;
-            plan = method.plan(graph, limits);
-        }
+        let plan = method.plan(graph, limits);
         let counters = match plan.store {
             Store::Nothing => return Instrumented { plan, counters: None },
             Store::Array => self.room(8 * (plan.numbered() as u32 + 1)),
@@ -283,16 +276,6 @@ impl Lowering {
             }
         }
     }
-}
-
-/// More than a register can come to hold, or to be added to it.
-fn largest(plan: &Plan) -> i64 {
-    let size = |op: &Op| match *op {
-        Op::Add(by) | Op::Set(by) | Op::Count(by) => by.saturating_abs(),
-        Op::CountThis(number) => i64::try_from(number).unwrap_or(i64::MAX),
-        Op::Poison | Op::CountCold => 0,
-    };
-    plan.ops.iter().flatten().map(size).fold(0, i64::saturating_add)
 }
 
 /// Of each node, whether it matters what the register holds there.

@@ -54,6 +54,10 @@ pub enum Op {
     CountCold,
 }
 
+/// A plan has the register neither hold so much nor so much added to it, whichever way control goes, so that half a
+/// machine word does for it.
+pub const REGISTER: i64 = 1 << 30;
+
 /// What the register holds on paths that have no number: far from where increments could make it one.
 pub const POISON: i64 = 0b11 << 62;
 
@@ -178,6 +182,16 @@ impl Plan {
     /// Paths that have a number.
     pub fn numbered(&self) -> u64 {
         self.decoder.paths()
+    }
+
+    /// Whether the register always stays below [`REGISTER`].
+    pub fn fits(&self) -> bool {
+        let ops = || self.ops.iter().flatten();
+        let added = ops().map(|op| if let Op::Add(by) = op { by.saturating_abs() } else { 0 });
+        let set = ops().map(|op| if let Op::Set(to) = op { to.saturating_abs() } else { 0 });
+        let counted = ops().map(|op| if let Op::Count(plus) = op { plus.saturating_abs() } else { 0 });
+        let most = [set.max(), counted.max()].into_iter().flatten();
+        added.chain(most).fold(0, i64::saturating_add) < REGISTER
     }
 
     /// About how many instructions the plan executes, if control goes as the edge profile says. Counting takes

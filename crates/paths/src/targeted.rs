@@ -5,6 +5,9 @@ use crate::cold::cold_edges;
 use crate::cut::{back_edges, disconnect_loops};
 use crate::plan::{Limits, Plan, Store};
 
+/// By how much fewer paths are numbered where the register would hold too much.
+const FEWER: u64 = 16;
+
 /// Which paths to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -32,8 +35,19 @@ impl Method {
         ("TPP(5,15)", Method::USUAL),
     ];
 
-    /// The plan for a routine.
-    pub fn plan(self, cfg: &Cfg, limits: Limits) -> Plan {
+    /// The plan for a routine. Where the register would not hold what it must, fewer paths are numbered than `limits`
+    /// admits.
+    pub fn plan(self, cfg: &Cfg, mut limits: Limits) -> Plan {
+        loop {
+            let plan = self.plan_within(cfg, limits);
+            if plan.fits() || limits.paths == 0 {
+                return plan;
+            }
+            limits.paths /= FEWER;
+        }
+    }
+
+    fn plan_within(self, cfg: &Cfg, limits: Limits) -> Plan {
         let back = back_edges(cfg);
         let everything = vec![false; cfg.edges.len()];
         let Method::Targeted { cold, disconnect } = self else {

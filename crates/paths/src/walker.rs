@@ -22,6 +22,9 @@ pub struct Counted {
     pub tallies: Vec<Tally>,
     /// What there was to count.
     pub truth: Truth,
+    /// Paths over edges that the edge profile does not have, or through code that it does not know: none of them is in
+    /// `truth`, but a plan may have counted one before that.
+    pub strayed: u64,
 }
 
 /// Counts paths.
@@ -32,9 +35,6 @@ pub struct Walker<'a> {
     routines: Vec<Counted>,
     plans: usize,
     threads: Vec<Thread>,
-    /// Paths over edges that the edge profile does not have, or through code that it does not know: of them nothing
-    /// is counted.
-    pub strayed: u64,
 }
 
 /// Where a thread is.
@@ -78,16 +78,21 @@ impl<'a> Walker<'a> {
         let routines = (0..program.graphs.len() as u32).map(|routine| {
             let plans = plan(RoutineId(routine));
             let tallies = vec![Tally::default(); plans.len()];
-            Counted { plans, tallies, truth: Truth::default() }
+            Counted { plans, tallies, truth: Truth::default(), strayed: 0 }
         });
         let routines: Vec<Counted> = routines.collect();
         let plans = routines.first().map_or(0, |routine| routine.plans.len());
-        Walker { program, routines, plans, threads: Vec::new(), strayed: 0 }
+        Walker { program, routines, plans, threads: Vec::new() }
     }
 
     /// What was counted, by routine.
     pub fn routines(&self) -> &[Counted] {
         &self.routines
+    }
+
+    /// Paths that strayed, of all routines.
+    pub fn strayed(&self) -> u64 {
+        self.routines.iter().map(|routine| routine.strayed).sum()
     }
 
     /// A thread begins with its next block, and one that went by this number before has ended.
@@ -253,8 +258,9 @@ impl<'a> Walker<'a> {
         let of = &mut self.threads[thread];
         of.registers.resize(of.registers.len() + self.plans, 0);
         let edge = graph.find(graph.entry(), node);
-        let path = edge.map(|_| self.routines[routine.index()].truth.step(Begun::ENTERED, node));
-        self.strayed += u64::from(path.is_none());
+        let counted = &mut self.routines[routine.index()];
+        let path = edge.map(|_| counted.truth.step(Begun::ENTERED, node));
+        counted.strayed += u64::from(path.is_none());
         of.activations.push(Activation { routine, node, path });
         if let Some(edge) = edge {
             self.follow(thread, edge, false);
@@ -306,7 +312,7 @@ impl<'a> Walker<'a> {
                 self.routines[routine.index()].truth.end(path, true);
                 self.follow(thread, edge, false);
             }
-            (None, Some(_)) => self.strayed += 1,
+            (None, Some(_)) => self.routines[routine.index()].strayed += 1,
             (_, None) => {}
         }
         let of = &mut self.threads[thread];
@@ -326,7 +332,8 @@ impl<'a> Walker<'a> {
     /// The path of the latest activation is given up.
     fn stray(&mut self, thread: usize) {
         if let Some(activation) = self.threads[thread].activations.last_mut() {
-            self.strayed += u64::from(activation.path.take().is_some());
+            let counted = &mut self.routines[activation.routine.index()];
+            counted.strayed += u64::from(activation.path.take().is_some());
         }
     }
 

@@ -243,12 +243,13 @@ fn paths(analysis: &Analysis, limit: usize) -> (Table, usize) {
     columns.extend([Column::number("taken"), Column::detail("instr each"), Column::detail("CPI")]);
     columns.extend([Column::path("path"), Column::function("function")]);
     let (mut table, rows) = (Table::new(columns), rows::paths(analysis));
-    for row in rows.iter().take(limit) {
+    let shown = &rows[..limit.min(rows.len())];
+    for (row, title) in shown.iter().zip(rows::titles(shown)) {
         let at_most = if row.is_bound { "≤ " } else { "" };
         let mut cells = vec![percent(row.share), percent(row.share_of_function)];
         cells.extend([format!("{at_most}{}", count(row.executions)), count(row.instructions)]);
         cells.push(row.cpi().map_or(UNKNOWN.into(), figure));
-        cells.extend([row.title(), row.function.clone()]);
+        cells.extend([title, row.function.clone()]);
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())

@@ -160,6 +160,16 @@ mod tests {
         assert!(all.iter().all(|w| w.outputs.iter().all(|md5| md5.len() == 32)));
     }
 
+    /// `-E` has a Python ignore its variables, the seed of its hashes among them: each run goes other ways then.
+    #[test]
+    fn what_is_set_for_a_python_is_not_ignored() {
+        let all = load(&crate::root().join("suite/workloads.tsv")).unwrap();
+        let is_python = |w: &&Workload| w.environment.iter().any(|(name, _)| name.starts_with("PYTHON"));
+        let pythons: Vec<_> = all.iter().filter(is_python).collect();
+        assert_eq!(pythons.len(), 2);
+        assert!(!pythons.iter().any(|w| w.commands.iter().any(|command| command.contains(" -E "))));
+    }
+
     #[test]
     fn a_row_with_a_field_too_few_is_refused() {
         let error = parse("name\tkind\nperl\n").unwrap_err();

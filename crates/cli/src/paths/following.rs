@@ -55,7 +55,7 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
 
 /// What the last plan of each routine found out.
 fn sum(program: &Program, walker: &Walker) -> Found {
-    let mut found = Found { strayed: walker.strayed, ..Found::default() };
+    let mut found = Found { strayed: walker.strayed(), ..Found::default() };
     let mut accuracy = Accuracy::default();
     for (number, of) in (0..).map(RoutineId).zip(walker.routines()) {
         let (Some(first), Some(plan), Some(tally)) = (of.plans.first(), of.plans.last(), of.tallies.last())

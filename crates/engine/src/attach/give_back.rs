@@ -15,7 +15,6 @@ use timewise_abi::thread::{Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
 use timewise_target::attachable::{self, AttachError};
 use timewise_target::group::{self, Group};
-use timewise_target::maps;
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
@@ -64,7 +63,7 @@ fn counted(arena: &Arena) -> Vec<i32> {
     records(arena)
         .filter(|record| record.state.load(Ordering::Acquire) == state::RUNNING)
         .map(|record| record.pid.load(Ordering::Acquire) as i32)
-        .filter(|&pid| pid != 0 && is_ours(pid))
+        .filter(|&pid| pid != 0 && arena::is_mapped_in(pid))
         .collect()
 }
 
@@ -78,11 +77,6 @@ pub fn records(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
         next = if before < next { before } else { 0 };
         Some(record)
     })
-}
-
-/// Whether the shared file is mapped in a process where it is in those under count.
-fn is_ours(pid: i32) -> bool {
-    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == arena::BASE))
 }
 
 fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError> {

@@ -12,6 +12,7 @@ mod image;
 mod log;
 #[cfg(test)]
 mod scribbled;
+mod still_running;
 
 pub use area::{Area, LARGEST_COUNT, offsets};
 pub use claims::Claims;
@@ -88,6 +89,7 @@ impl<'a> Harvest<'a> {
     pub fn finish(mut self) -> (Converter, u64) {
         self.discover();
         for record in std::mem::take(&mut self.open) {
+            let _stopped = self.arena.process(record).and_then(still_running::stop);
             self.take_in(record);
         }
         (self.converter, self.claims.damage)

@@ -49,6 +49,12 @@ impl PathRow {
         self.cycles_estimated.map(|cycles| cycles / instructions.max(1.0))
     }
 
+    /// What makes it this path and no other of its function.
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        let ends = [self.entered.then_some("entered"), self.left.then_some("left")];
+        ends.into_iter().flatten().chain(self.offsets.split(' '))
+    }
+
     /// The path as `table.c:95 98 103`, or as the offsets of its blocks; of a long one, how it begins and ends.
     pub fn title(&self) -> String {
         const SHOWN: usize = 8;
@@ -66,6 +72,30 @@ impl PathRow {
         }
     }
 }
+
+/// Titles of paths. Of those that would read alike, each says what it has and not all of them have: that it begins
+/// where control entered the function, that it ends where control left it, blocks.
+pub fn titles(rows: &[PathRow]) -> Vec<String> {
+    let mut alike: HashMap<(&str, String), Vec<&PathRow>> = HashMap::new();
+    for row in rows {
+        alike.entry((&row.function, row.title())).or_default().push(row);
+    }
+    let title = |row: &PathRow| {
+        let title = row.title();
+        let others = &alike[&(row.function.as_str(), title.clone())];
+        let is_own = |part: &&str| !others.iter().all(|other| other.parts().any(|known| known == *part));
+        let own: Vec<&str> = row.parts().filter(is_own).collect();
+        match own.len() {
+            0 => title,
+            1..=SHOWN_APART => format!("{title} [{}]", own.join(",")),
+            _ => format!("{title} [{},…]", own[..SHOWN_APART].join(",")),
+        }
+    };
+    rows.iter().map(title).collect()
+}
+
+/// Blocks that a title says not all paths have that read alike.
+const SHOWN_APART: usize = 3;
 
 /// All paths that were taken, those first that most instructions were executed on.
 pub fn paths(analysis: &Analysis) -> Vec<PathRow> {
@@ -135,4 +165,47 @@ fn estimate(analysis: &Analysis, path: &PathCount, costs: &[Cost]) -> Option<f64
     };
     let each: Option<f64> = path.blocks.iter().map(of_block).sum();
     each.map(|each| each * path.executions as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(function: &str, lines: &str, offsets: &str, entered: bool) -> PathRow {
+        PathRow {
+            module: "/bin/program".into(),
+            function: function.into(),
+            executions: 1,
+            is_bound: false,
+            entered,
+            left: false,
+            instructions: 1,
+            share: 0.0,
+            share_of_function: 0.0,
+            cycles_estimated: None,
+            file: Some("/src/table.c".into()),
+            lines: lines.into(),
+            offsets: offsets.into(),
+        }
+    }
+
+    #[test]
+    fn paths_that_read_alike_say_what_tells_them_apart() {
+        let rows = [
+            row("f", "95 98", "0x1 0x2 0x3 0x9", false),
+            row("f", "95 98", "0x1 0x3 0x9", false),
+            row("f", "95 98", "0x1 0x3 0x9", true),
+            row("f", "95 98", "0x1 0x3 0x4 0x5 0x6 0x7 0x9", false),
+            row("f", "95 99", "0x1 0x8", false),
+            row("g", "95 98", "0x11", false),
+        ];
+        let alike = [
+            "table.c:95 98 [0x2]",
+            "table.c:95 98",
+            "table.c:95 98 [entered]",
+            "table.c:95 98 [0x4,0x5,0x6,…]",
+        ];
+        assert_eq!(titles(&rows)[..4], alike);
+        assert_eq!(titles(&rows)[4..], ["table.c:95 99", "table.c:95 98"]);
+    }
 }
