@@ -121,20 +121,11 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;
         inject(&rings, &payload, tracee)?;
         pick_up.enable().map_err(TraceError::Events)?;
-        Ok((subject, payload, rings, pick_up))
+        Ok::<_, TraceError>((subject, payload, rings, pick_up))
     };
-    let (subject, payload, rings, pick_up) = match prepare() {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            stopped.kill();
-            return Err(error);
-        }
-    };
+    let (subject, payload, rings, pick_up) = prepare()?;
     let mut collector = Collector::new(&rings, pid, true);
-    if let Err(error) = load(tracee, &rings, &payload, pick_up, &mut collector) {
-        stopped.kill();
-        return Err(error);
-    }
+    load(tracee, &rings, &payload, pick_up, &mut collector)?;
     let followers = Followers::begin(pid, *options);
     let running = stopped.release().map_err(system("release the program"))?;
     let followed = collector.follow(|pause| running.ends_within(pause));

@@ -209,9 +209,9 @@ fn tell(profile: &Profile, done: &Done, color: Colour, json: Option<&Path>) -> a
 /// What profilers found that were compared, and how often events occurred, by the ids of the analysis.
 fn compared(analysis: &Analysis, done: &Done) -> Option<(Findings, EventCounts)> {
     let number = |instruction| analysis.code.instruction_at(done.place(instruction)?).map(|id| id.0);
-    let of_threads = done.threads.iter().filter_map(|(watch, _)| {
-        let findings = watch.compared.as_ref()?.findings();
-        Some((findings.renumbered(number), watch.counts.renumbered(number)))
+    let of_threads = done.threads.iter().filter_map(|thread| {
+        let findings = thread.watch.compared.as_ref()?.findings();
+        Some((findings.renumbered(number), thread.watch.counts.renumbered(number)))
     });
     of_threads.reduce(|(mut findings, mut counts), (others, more)| {
         findings.merge(&others);

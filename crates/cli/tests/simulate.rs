@@ -115,6 +115,52 @@ fn windows_are_as_long_as_asked() {
     assert!(executions <= 15_000 && executions > 13_000, "{executions}");
 }
 
+/// A thread that ends in its window leaves the next one's as it is, which may have its core.
+#[test]
+fn threads_in_turn_have_windows_of_their_own() {
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/in_turn.c");
+    let outcome = place.shell(&format!("cc -O2 -g -static -pthread '{source}' -o walk"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    // Of the first thread, some two thousand instructions are left.
+    let simulated_in = |threads: u64| {
+        let options = "--skip 10000 --instructions 50000 --core boom-4w-tip --json out.json";
+        let outcome = place.shell(&format!("timewise simulate {options} -- ./walk {threads}"));
+        assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
+        let got: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+        let rows = got["functions"].as_array().unwrap();
+        let work = rows.iter().find(|row| row["function"] == "work").unwrap();
+        work["instructions"].as_u64().unwrap()
+    };
+    let one = simulated_in(1);
+    assert!((1000..8000).contains(&one), "{one}");
+    let three = simulated_in(3);
+    assert!((3 * one).abs_diff(three) < 1500, "{three} of three threads, {one} of one");
+}
+
+/// Processes, the programs that they execute, and threads are told apart.
+#[test]
+fn threads_are_named_by_program_and_process() {
+    let place = walk();
+    place.write("two.sh", "(exec ./walk)\nexec ./walk\n");
+    let outcome = place.shell("timewise simulate --core boom-4w-tip --json out.json -- sh two.sh");
+    assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
+    let got: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+    // The shell, what it forks, what that executes, and what the shell executes in the end.
+    assert_eq!((&got["threads"], &got["programs"], &got["processes"]), (&4.into(), &4.into(), &2.into()));
+    let rows = got["by_thread"].as_array().unwrap();
+    assert_eq!(sum(&got["by_thread"]), got["cycles"].as_f64().unwrap());
+    let ends = |row: &Value, name: &str| row["program"].as_str().unwrap().ends_with(name);
+    assert_eq!(rows.iter().filter(|row| ends(row, "/walk") && row["number"] == 1).count(), 2, "{rows:#?}");
+    assert!(outcome.stderr.contains("4 threads of 4 programs in 2 processes"), "{}", outcome.stderr);
+    let named = outcome.stderr.lines().filter(|line| line.trim_start().starts_with("walk (pid "));
+    assert_eq!(named.count(), 2, "{}", outcome.stderr);
+    let stored = place.shell("timewise report --format json").stdout;
+    assert!(got == serde_json::from_str::<Value>(&stored).unwrap(), "{stored}");
+    let verified = place.shell("timewise verify");
+    assert_eq!(verified.status, Some(0), "{}", verified.stdout);
+}
+
 /// The table was written before the walk: a core that saw that does not wait for memory.
 #[test]
 fn what_passes_warms_caches() {
@@ -167,9 +213,11 @@ fn a_core_that_cannot_be_is_refused_before_anything_runs() {
     let record = include_str!("../../core-model/processors/raptor-cove.toml");
     place.write("big.toml", record.replace("base_bits = 14", "base_bits = 50"));
     place.write("bad.toml", "[x]\n");
+    place.write("port.toml", record.replace("data_ports = [\"04\"", "data_ports = [\"none\""));
     for (file, fault) in [
         ("big.toml", "branches.tage.base_bits is 50: give 1 to 24\n"),
         ("bad.toml", "line 1: unknown field `x`, expected "),
+        ("port.toml", "stores.data_ports: there is no port none\n"),
     ] {
         let outcome = place.shell(&format!("timewise simulate --core {file} -- touch ran"));
         assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);

@@ -19,7 +19,7 @@ mod processor;
 mod resources;
 mod simulation;
 
-pub use code::{Code, Origin, TableError};
+pub use code::{Code, Origin};
 pub use core::{Core, Totals};
 pub use processor::{Processor, ProcessorError, names};
 pub use simulation::{Sampling, Simulation, SimulationError};

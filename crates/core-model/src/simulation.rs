@@ -1,8 +1,8 @@
 //! From the streams of a run to cores that execute them.
 
-use crate::code::{Code, Origin, TableError};
+use crate::code::{Code, Origin};
 use crate::core::{Core, Totals};
-use crate::processor::Processor;
+use crate::processor::{Processor, ProcessorError};
 use std::collections::HashMap;
 use timewise_engine::streams::Chunk;
 use timewise_replay::{Event, Executed, Replay};
@@ -11,9 +11,6 @@ use timewise_trace::Observer;
 /// Why a simulation does not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// The processor's record is at fault.
-    #[error(transparent)]
-    Processor(#[from] TableError),
     /// A chunk cannot be read.
     #[error("the stream of instructions is damaged: try again, and report it if it happens again")]
     Damaged,
@@ -27,13 +24,13 @@ pub struct Simulation<O, M> {
     /// By image, for each block the number of its first instruction.
     blocks: HashMap<u64, Vec<Option<u32>>>,
     cores: Vec<Option<Core<O>>>,
-    /// Instructions of each stream until now.
+    /// Instructions of each stream's present window until now.
     seen: Vec<u64>,
     sampling: Option<Sampling>,
     make: M,
 }
 
-/// Which instructions of each stream are executed in time.
+/// Which instructions of each window of a stream are executed in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
     /// So many only warm caches and predictors,
@@ -47,7 +44,7 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
     ///
     /// # Errors
     /// If the processor's record names what is not there.
-    pub fn new(processor: &Processor, make: M) -> Result<Simulation<O, M>, SimulationError> {
+    pub fn new(processor: &Processor, make: M) -> Result<Simulation<O, M>, ProcessorError> {
         Ok(Simulation {
             code: Code::new(processor)?,
             processor: processor.clone(),
@@ -59,7 +56,7 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
         })
     }
 
-    /// Executes a sample of each stream only, and warms caches and predictors with the rest.
+    /// Executes a sample of each window of a stream only, and warms caches and predictors with the rest.
     pub fn sample(mut self, sampling: Sampling) -> Simulation<O, M> {
         self.sampling = Some(sampling).filter(|sampling| sampling.executed > 0);
         self
@@ -76,35 +73,33 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
         }
         let mut core = match self.cores[chunk.stream].take() {
             Some(core) => core,
-            None => Core::new(&self.processor, &mut self.code, (self.make)(chunk.stream))?,
+            None => Core::new(&self.processor, &self.code, (self.make)(chunk.stream)),
         };
         let blocks = self.blocks.entry(chunk.image).or_default();
         let code = &mut self.code;
         let (sampling, seen) = (self.sampling, &mut self.seen[chunk.stream]);
-        let mut failed = None;
         let sense = replay.chunk(chunk, |event| {
-            let Event::Executed(step) = event else { return };
-            match number(code, blocks, chunk, &step) {
-                Ok(Some(number)) => {
-                    let position = *seen;
-                    *seen += 1;
-                    match sampling {
-                        Some(Sampling { warmed, executed }) if position % (warmed + executed) < warmed => {
-                            core.warm(code, number, step.accesses)
-                        }
-                        _ => core.step(code, number, step.accesses),
-                    }
+            let step = match event {
+                Event::Executed(step) => step,
+                // A thread may have ended in its window.
+                Event::Begin { .. } => {
+                    *seen = 0;
+                    return;
                 }
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
+                _ => return,
+            };
+            let Some(number) = number(code, blocks, chunk, &step) else { return };
+            let position = *seen;
+            *seen += 1;
+            match sampling {
+                Some(Sampling { warmed, executed }) if position % (warmed + executed) < warmed => {
+                    core.warm(code, number, step.accesses)
+                }
+                _ => core.step(code, number, step.accesses),
             }
         });
         self.cores[chunk.stream] = Some(core);
-        match (failed, sense) {
-            (Some(error), _) => Err(error.into()),
-            (None, false) => Err(SimulationError::Damaged),
-            (None, true) => Ok(()),
-        }
+        if sense { Ok(()) } else { Err(SimulationError::Damaged) }
     }
 
     /// Where a static instruction is from, by the number that records give it.
@@ -136,20 +131,15 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
 
 /// The number of a static instruction; its block is decoded if it is new.
 #[inline]
-fn number(
-    code: &mut Code,
-    blocks: &mut Vec<Option<u32>>,
-    chunk: &Chunk,
-    step: &Executed,
-) -> Result<Option<u32>, TableError> {
+fn number(code: &mut Code, blocks: &mut Vec<Option<u32>>, chunk: &Chunk, step: &Executed) -> Option<u32> {
     let at = step.block as usize;
     if blocks.len() <= at {
         blocks.resize(at + 1, None);
     }
     if blocks[at].is_none() {
-        let Some(block) = chunk.block(step.block) else { return Ok(None) };
-        blocks[at] = Some(code.add(chunk.image, step.block, block.code, block.address)?);
+        let block = chunk.block(step.block)?;
+        blocks[at] = Some(code.add(chunk.image, step.block, block.code, block.address));
     }
     let number = blocks[at].map(|first| first + u32::from(step.position));
-    Ok(number.filter(|number| (*number as usize) < code.len()))
+    number.filter(|number| (*number as usize) < code.len())
 }

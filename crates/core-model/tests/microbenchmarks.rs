@@ -28,14 +28,14 @@ impl Loop<'_> {
     fn totals(&self, processor: &Processor, rounds: usize, address: &mut dyn FnMut(u64) -> u64) -> Totals {
         let mut code = Code::new(processor).unwrap();
         let bytes = self.code();
-        let first = code.add(0, 0, &bytes, START).unwrap();
+        let first = code.add(0, 0, &bytes, START);
         let mut next = 0;
         let check = move |record: &Record| {
             record.check().unwrap();
             assert_eq!(record.cycle, next, "cycles follow each other");
             next = record.end();
         };
-        let mut core = Core::new(processor, &mut code, check).unwrap();
+        let mut core = Core::new(processor, &code, check);
         let mut access = 0;
         for _ in 0..rounds {
             let mut number = first;
@@ -211,8 +211,8 @@ fn a_wrong_path_asks_for_lines_of_the_right_one() {
         processor.memory.data.prefetch.clear();
         processor.memory.second.as_mut().unwrap().prefetch.clear();
         let mut code = Code::new(&processor).unwrap();
-        code.add(0, 0, &bytes, START).unwrap();
-        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+        code.add(0, 0, &bytes, START);
+        let mut core = Core::new(&processor, &code, |_: &Record| {});
         let mut state = 1u64;
         for _ in 0..5_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -297,9 +297,9 @@ fn loop_behind(core: &str, bytes: u64) -> f64 {
     let mut code = Code::new(&processor).unwrap();
     // add eax,1; add ecx,2; add edx,3; dec edi; jne
     let round = [0x83, 0xc0, 1, 0x83, 0xc1, 2, 0x83, 0xc2, 3, 0xff, 0xcf, 0x75, 0xf3];
-    code.add(0, 0, &round, START + bytes).unwrap();
-    let mut run = |rounds: u32| {
-        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+    code.add(0, 0, &round, START + bytes);
+    let run = |rounds: u32| {
+        let mut core = Core::new(&processor, &code, |_: &Record| {});
         (0..5 * rounds).for_each(|n| core.step(&code, n % 5, &[]));
         core.finish().1.cycles
     };
@@ -323,9 +323,9 @@ fn a_misprediction_costs_what_the_record_says() {
     let mut code = Code::new(&processor).unwrap();
     // 0: add rax,rbx; jne +3; add rcx,rbx; jmp 0
     let bytes = [0x48, 0x01, 0xd8, 0x75, 0x03, 0x48, 0x01, 0xd9, 0xeb, 0xf6];
-    code.add(0, 0, &bytes, START).unwrap();
-    let run = |code: &mut Code, coin: bool| {
-        let mut core = Core::new(&processor, code, |_: &Record| {}).unwrap();
+    code.add(0, 0, &bytes, START);
+    let run = |code: &Code, coin: bool| {
+        let mut core = Core::new(&processor, code, |_: &Record| {});
         let mut state = 1u64;
         for _ in 0..20_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -339,7 +339,7 @@ fn a_misprediction_costs_what_the_record_says() {
         }
         core.finish().1
     };
-    let (calm, coin) = (run(&mut code, false), run(&mut code, true));
+    let (calm, coin) = (run(&code, false), run(&mut code, true));
     let each = (coin.cycles - calm.cycles) as f64 / (coin.mispredicted - calm.mispredicted) as f64;
     let record = (processor.fetch.depth + processor.branches.redirect) as f64;
     // And the cycles from dispatch to execution of the branch, which nothing hides here.
@@ -393,9 +393,9 @@ fn warming_leaves_traces_and_takes_no_time() {
     let processor = Processor::named("zen-4").unwrap();
     let mut code = Code::new(&processor).unwrap();
     // mov rax,[rbx]; jmp 0
-    code.add(0, 0, &[0x48, 0x8b, 0x03, 0xeb, 0xfb], START).unwrap();
-    let mut missed = |warms: bool| {
-        let mut core = Core::new(&processor, &mut code, |_: &Record| {}).unwrap();
+    code.add(0, 0, &[0x48, 0x8b, 0x03, 0xeb, 0xfb], START);
+    let missed = |warms: bool| {
+        let mut core = Core::new(&processor, &code, |_: &Record| {});
         for round in 0..2 {
             for line in 0..200 {
                 // In an order that no prefetcher expects.

@@ -9,6 +9,7 @@ use crate::streams::{self, Beat, Chunk, Places, Recording, Stream, Vectors, Wind
 use crate::translation::{Ticks, Translation};
 use crate::warnings;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use timewise_abi::Failure;
@@ -165,15 +166,9 @@ fn run(
         let times = &arena.shared().header().times_translation;
         times.store(options.time_translation.into(), Ordering::Relaxed);
         inject(&arena, &payload, stopped.pid(), 0)?;
-        Ok((subject, payload, arena))
+        Ok::<_, CountError>((subject, payload, arena))
     };
-    let (subject, payload, arena) = match prepare() {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            stopped.kill();
-            return Err(error);
-        }
-    };
+    let (subject, payload, arena) = prepare()?;
     let ticks = Ticks::begin();
     let running = stopped.release().map_err(system("release the program"))?;
     let mut harvest = Harvest::new(&arena, options.process_limit, recording != Recording::Nothing);
@@ -188,10 +183,11 @@ fn run(
         // Blocks of processes that have ended are still to be told.
         let uncounted = follow(&arena, &payload, child, None, || wait_for(child));
         ended.store(true, Ordering::Release);
-        let is_whole = drained.join().unwrap_or(false);
+        let is_whole = drained.join();
         beat.end();
         beating.thread().unpark();
-        (uncounted, is_whole)
+        // Whoever takes chunks has no results then that could be taken for some.
+        (uncounted, is_whole.unwrap_or_else(|panic| resume_unwind(panic)))
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);

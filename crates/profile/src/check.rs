@@ -189,6 +189,11 @@ impl Profile {
             runs.has("simulations", row, simulation.run.0)?;
         }
         let simulations = Target::new("simulations", self.simulations.len());
+        let threads = Target::new("threads", self.threads.len());
+        for (row, simulated) in self.simulated_threads.iter().enumerate() {
+            simulations.has("simulated_threads", row, simulated.simulation.0)?;
+            threads.has("simulated_threads", row, simulated.thread.0)?;
+        }
         let modules = Target::new("modules", self.modules.len());
         let check = |table, row, simulation: SimulationId, place: Place| {
             simulations.has(table, row, simulation.0)?;
@@ -234,6 +239,9 @@ impl Profile {
         at_most("simulated cycles", cycles, MOST)?;
         let instructions = self.simulations.iter().map(|simulation| simulation.instructions.into());
         at_most("simulated instructions", instructions, MOST)?;
+        let of_threads = self.simulated_threads.iter();
+        let of_threads = of_threads.map(|thread| u128::from(thread.cycles) + u128::from(thread.instructions));
+        at_most("cycles and instructions of simulated threads", of_threads, 2 * MOST)?;
         let executed = self.simulated_instructions.iter().map(|row| row.executions.into());
         at_most("simulated executions", executed, MOST)?;
         let parts = self.cycle_stacks.iter().map(|component| component.parts.into());

@@ -118,3 +118,12 @@ fn windows_begin_and_end_where_they_are_asked_to() {
         assert_eq!(told.next(), None, "{skip} {length}");
     }
 }
+
+/// Results that lack what nobody read are not handed out.
+#[test]
+#[should_panic(expected = "this reader fails")]
+fn a_reader_that_fails_is_not_taken_for_an_end() {
+    let stopped = Launch::new("true").stopped().unwrap();
+    let _ =
+        timewise_engine::stream(stopped, &Options::default(), Windows::ALL, |_| panic!("this reader fails"));
+}

@@ -57,7 +57,6 @@ fn spent() -> Profile {
         core: "toy-core".into(),
         core_hash: 0,
         part: SimulatedPart::ALL,
-        threads: 1,
         instructions: 3_000,
         cycles: 24_000,
     });

@@ -39,13 +39,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// [`SampleError`]; the program is ended then unless it already ran.
 pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleError> {
     let pid = stopped.pid();
-    let Prepared { way, subject, root, probe } = match prepare(pid, options, Begun::No) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            stopped.kill();
-            return Err(error);
-        }
-    };
+    let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::No)?;
     let started_ns = monotonic_ns();
     let collector = Collector::new(root, started_ns, way.counts_cycles(), options);
     let running =

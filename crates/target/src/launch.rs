@@ -7,6 +7,7 @@ use crate::seize;
 use crate::untraceable::Untraceable;
 use std::ffi::OsString;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -86,8 +87,8 @@ pub struct Ended {
     pub max_resident_bytes: u64,
 }
 
-/// A child stopped at its first instruction under `ptrace`. The thread that launched it must be
-/// the one that releases it: `ptrace` belongs to a thread.
+/// A child stopped at its first instruction under `ptrace`, which ends without having run an instruction unless it is
+/// released. The thread that launched it must be the one that releases it: `ptrace` belongs to a thread.
 #[derive(Debug)]
 pub struct Stopped {
     pid: libc::pid_t,
@@ -181,31 +182,33 @@ impl Stopped {
         self.pid
     }
 
-    /// Ends the child, which has not run an instruction.
-    pub fn kill(self) {
-        // SAFETY: these pass no memory but an optional result that is not wanted.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL);
-        }
-    }
-
     /// Lets the child run, free of `ptrace`; one that has ended meanwhile is only to be waited for.
     ///
     /// # Errors
     /// The system's, if the child is gone or another thread launched it.
     pub fn release(self) -> io::Result<Running> {
+        let pid = ManuallyDrop::new(self).pid;
         let started_unix_ns =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
         let started = Instant::now();
         // SAFETY: detaching passes no memory.
-        if unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) } < 0 {
+        if unsafe { libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) } < 0 {
             let refused = io::Error::last_os_error();
-            if !seize::ended(self.pid, self.pid, true)? {
+            if !seize::ended(pid, pid, true)? {
                 return Err(refused);
             }
         }
-        Ok(Running { pid: self.pid, end: descriptor(self.pid), started, started_unix_ns })
+        Ok(Running { pid, end: descriptor(pid), started, started_unix_ns })
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // SAFETY: these pass no memory but an optional result that is not wanted.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL);
+        }
     }
 }
 
@@ -310,5 +313,14 @@ mod tests {
         let ended = launch.stopped().unwrap().release().unwrap().wait().unwrap();
         assert!(libc::WIFEXITED(ended.wait_status));
         assert_eq!(libc::WEXITSTATUS(ended.wait_status), 7);
+    }
+
+    #[test]
+    fn a_child_that_is_not_released_runs_nothing() {
+        let stopped = Launch::new("true").stopped().unwrap();
+        let process = format!("/proc/{}", stopped.pid());
+        assert!(Path::new(&process).exists());
+        drop(stopped);
+        assert!(!Path::new(&process).exists());
     }
 }

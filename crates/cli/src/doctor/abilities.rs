@@ -40,10 +40,7 @@ fn launching() -> Ability {
         Err(error) => return no(name, error.to_string(), None),
     };
     match Launch::new(own).stopped() {
-        Ok(stopped) => {
-            stopped.kill();
-            yes(name, "programs stop for us before their first instruction (ptrace)")
-        }
+        Ok(_) => yes(name, "programs stop for us before their first instruction (ptrace)"),
         Err(LaunchError::Untraceable { why, .. }) => no(name, why.why, Some(why.enable)),
         Err(LaunchError::System { what, cause, .. }) => no(name, format!("{what}: {cause}"), None),
         Err(error) => no(name, error.to_string(), None),

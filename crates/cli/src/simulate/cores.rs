@@ -1,6 +1,6 @@
 //! The program, and beside it a core for each of its threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::policy::TimeProportional;
@@ -8,7 +8,7 @@ use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
 use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::{Places, Windows};
-use timewise_profile::{Offset, Place, Profile, SimulatedPart};
+use timewise_profile::{Offset, Place, Profile, SimulatedPart, SimulatedThread, SimulationId};
 use timewise_replay::Replay;
 use timewise_target::launch::Stopped;
 use timewise_trace::{Doctor, Record, Recorder, Room, Seat, Worker};
@@ -54,10 +54,22 @@ impl Worker<Record> for Watch {
     }
 }
 
+/// A thread of a program, on a core of its own.
+pub struct Thread {
+    /// The process image, as streams name it.
+    image: u64,
+    /// Its place in the shared memory, likewise.
+    area: u64,
+    /// What was seen of its core.
+    pub watch: Watch,
+    /// What its core did.
+    pub totals: Totals,
+}
+
 /// What a simulation leaves behind.
 pub struct Done {
-    /// What was seen of each thread.
-    pub threads: Vec<(Watch, Totals)>,
+    /// All threads, in the order in which they began.
+    pub threads: Vec<Thread>,
     code: Code,
     places: Places,
     elapsed: Duration,
@@ -71,6 +83,26 @@ impl Done {
         Some(Place { offset: Offset(block.offset.0 + u64::from(origin.offset)), ..block })
     }
 
+    /// The rows of threads that executed something of what was simulated: by the program that they executed, in the
+    /// order in which these began.
+    pub fn rows(&self, simulation: SimulationId) -> Vec<SimulatedThread> {
+        let simulated = self.threads.iter().filter(|thread| thread.totals.instructions > 0);
+        let images: BTreeSet<u64> = simulated.clone().map(|thread| thread.image).collect();
+        let row = |thread: &Thread| {
+            Some(SimulatedThread {
+                simulation,
+                thread: self.places.thread(thread.area)?,
+                image: images.range(..thread.image).count() as u32,
+                executable: self.places.executable(thread.image).to_vec(),
+                instructions: thread.totals.instructions,
+                cycles: thread.totals.cycles,
+            })
+        };
+        let mut rows: Vec<SimulatedThread> = simulated.filter_map(row).collect();
+        rows.sort_by_key(|row| (row.image, row.thread));
+        rows
+    }
+
     /// How many instructions have numbers.
     pub fn numbered(&self) -> u32 {
         self.code.len() as u32
@@ -78,7 +110,7 @@ impl Done {
 
     /// Instructions and cycles of all threads together.
     pub fn totals(&self) -> (u64, u64) {
-        let sum = |of: fn(&Totals) -> u64| self.threads.iter().map(|(_, totals)| of(totals)).sum();
+        let sum = |of: fn(&Totals) -> u64| self.threads.iter().map(|thread| of(&thread.totals)).sum();
         (sum(|totals| totals.instructions), sum(|totals| totals.cycles))
     }
 
@@ -106,11 +138,12 @@ pub fn simulate(
     })?;
     let mut simulation = simulation.sample(sampling);
     let mut replay = Replay::new(true);
-    let mut failure = None;
+    let (mut failure, mut streams) = (None, BTreeMap::new());
     let options = Options { calls: false, ..Options::default() };
     let (skip, windows) = (part.skipped - warmed, part.windows);
     let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
+        streams.insert(chunk.stream, (chunk.image, chunk.area));
         if failure.is_none() {
             failure = simulation.chunk(&mut replay, chunk).err();
         }
@@ -120,7 +153,9 @@ pub fn simulate(
     let mut threads = Vec::new();
     for (stream, recorder, totals) in cores {
         recorder.finish();
-        threads.extend(seats.remove(&stream).map(|seat| (seat.join(), totals)));
+        if let (Some(seat), Some(&(image, area))) = (seats.remove(&stream), streams.get(&stream)) {
+            threads.push(Thread { image, area, watch: seat.join(), totals });
+        }
     }
     if let Some(failure) = failure {
         return Err(failure.into());

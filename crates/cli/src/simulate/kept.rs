@@ -19,14 +19,14 @@ pub fn add(profile: &mut Profile, done: &Done, processor: &Processor, part: Simu
         core: processor.name.clone(),
         core_hash: hash(processor),
         part,
-        threads: done.threads.len() as u32,
         instructions,
         cycles,
     });
+    profile.simulated_threads.extend(done.rows(simulation));
     let mut executions: BTreeMap<Place, u64> = BTreeMap::new();
     let mut components: BTreeMap<(Place, CommitState, CoreEvents), Parts> = BTreeMap::new();
     let places: Vec<Option<Place>> = (0..done.numbered()).map(|number| done.place(number)).collect();
-    for (watch, _) in &done.threads {
+    for watch in done.threads.iter().map(|thread| &thread.watch) {
         for (number, place) in (0..).zip(&places) {
             let executed = watch.counts.executed(number);
             if let Some(place) = place.filter(|_| executed > 0) {

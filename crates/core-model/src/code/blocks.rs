@@ -1,10 +1,9 @@
 //! Static instructions, block by block, as they turn up in streams.
 
-use super::recipe::Recipes;
-use super::table::TableError;
+use super::recipe::{MemoryUops, Recipes};
 use super::{NO_REGISTER, Repeats, Static, Uop};
 use crate::predict::Branch;
-use crate::processor::{Processor, Rename};
+use crate::processor::{Processor, ProcessorError, Rename};
 use std::collections::HashMap;
 use timewise_isa::form::FPU_STACK;
 use timewise_isa::memory::accesses;
@@ -40,9 +39,9 @@ impl Code {
     ///
     /// # Errors
     /// If the processor's record names what is not there.
-    pub fn new(processor: &Processor) -> Result<Code, TableError> {
+    pub fn new(processor: &Processor) -> Result<Code, ProcessorError> {
         Ok(Code {
-            recipes: Recipes::new(processor)?,
+            recipes: Recipes::new(processor).map_err(ProcessorError::Senseless)?,
             rename: processor.rename.clone(),
             statics: Vec::new(),
             uops: Vec::new(),
@@ -51,9 +50,9 @@ impl Code {
         })
     }
 
-    /// Recipes, with the ports.
-    pub fn recipes(&mut self) -> &mut Recipes {
-        &mut self.recipes
+    /// The µops that access memory.
+    pub fn memory_uops(&self) -> MemoryUops {
+        self.recipes.memory
     }
 
     /// An instruction by number.
@@ -90,10 +89,7 @@ impl Code {
     }
 
     /// Adds the instructions of a block whose code stands at `address`; gives the number of its first.
-    ///
-    /// # Errors
-    /// If the processor has too many sets of ports.
-    pub fn add(&mut self, image: u64, block: u32, code: &[u8], address: u64) -> Result<u32, TableError> {
+    pub fn add(&mut self, image: u64, block: u32, code: &[u8], address: u64) -> u32 {
         let first = self.statics.len() as u32;
         let mut at = 0;
         let mut may_fuse = false;
@@ -101,7 +97,7 @@ impl Code {
             let bytes = &code[at..(at + MAX_LENGTH).min(code.len())];
             let place = address + at as u64;
             let Some(form) = form(bytes, place) else { break };
-            let mut new = self.instruction(&form, bytes, (place, length), control)?;
+            let mut new = self.instruction(&form, bytes, (place, length), control);
             if may_fuse && new.branch == Branch::Conditional {
                 self.fuse(&mut new);
             }
@@ -111,7 +107,7 @@ impl Code {
             self.origins.push(Origin { image, block, position: position as u16, offset: at as u32 });
             at += usize::from(length);
         }
-        Ok(first)
+        first
     }
 
     /// Fuses a conditional branch with the instruction before it, which then goes where branches go.
@@ -131,7 +127,7 @@ impl Code {
         bytes: &[u8],
         (address, length): (u64, u8),
         control: Control,
-    ) -> Result<Static, TableError> {
+    ) -> Static {
         let accessed = accesses(bytes, address);
         // What only asks for a line takes what a load does.
         let loads = accessed.iter().filter(|access| access.reads || !access.writes).count();
@@ -143,7 +139,7 @@ impl Code {
             || self.rename.removes_increments && form.is_increment;
         let recipe = match removed {
             true => Default::default(),
-            false => self.recipes.of(form, [loads, stores])?,
+            false => self.recipes.of(form, [loads, stores]),
         };
         let memory = match (self.rename.fuses_memory, recipe.entries, loads > 0, stores > 0) {
             (true, _, true, true) => self.rename.update_entries.saturating_sub(recipe.entries.min(1)),
@@ -155,7 +151,7 @@ impl Code {
         self.uops.extend_from_slice(&recipe.uops);
         let writes =
             |range: std::ops::Range<u8>| form.writes.iter().any(|register| range.contains(&register));
-        Ok(Static {
+        Static {
             address,
             length,
             entries: (recipe.entries + memory).max(1),
@@ -175,7 +171,7 @@ impl Code {
             stack_top: form.stack_top,
             has_complex_address: form.has_three_parts || form.is_scaled,
             computes_stack: form.computes_stack,
-        })
+        }
     }
 }
 
@@ -232,7 +228,7 @@ mod tests {
 
     fn code(name: &str, bytes: &[u8]) -> Code {
         let mut code = Code::new(&Processor::named(name).unwrap()).unwrap();
-        code.add(0, 0, bytes, 0x1000).unwrap();
+        code.add(0, 0, bytes, 0x1000);
         code
     }
 

@@ -6,7 +6,8 @@ mod table;
 
 pub(crate) use blocks::rotated;
 pub use blocks::{Code, Origin};
-pub use table::{TEXT as TABLE, TableError};
+pub use recipe::MemoryUops;
+pub use table::TEXT as TABLE;
 
 use crate::predict::Branch;
 use timewise_isa::Order;

@@ -1,13 +1,16 @@
 //! What an instruction takes on a processor: its µops beside those that access memory, and its latency.
 
 use super::Uop;
-use super::table::{Model, TableError};
-use crate::processor::{Backend, Kind, Processor, Timing};
+use super::table::Model;
+use crate::processor::{Backend, Kind, MOST_PORTS, Processor, Timing, part};
 use std::collections::HashMap;
 use timewise_isa::{Class, Form, encoding_name};
 
 /// Most µops that an instruction is split into; what has more keeps the last one's port busy for the rest.
 const MOST_UOPS: usize = 24;
+
+/// Most sets of ports: their numbers are bytes.
+const MOST_SETS: usize = 256;
 
 /// The ports of a processor, and the sets of them that µops choose from.
 #[derive(Debug, Default)]
@@ -23,47 +26,87 @@ impl Ports {
     fn new(processor: &Processor, model: Option<&Model>) -> Result<Ports, String> {
         let mut names = model.map_or_else(Vec::new, |model| model.ports.clone());
         names.extend(processor.backend.ports.iter().cloned());
-        if names.len() > 32 {
-            return Err("there are over 32 ports".into());
+        if names.len() > MOST_PORTS {
+            return Err(format!(
+                "ports: there are {} with those of the model, over {MOST_PORTS}",
+                names.len()
+            ));
+        }
+        let is_repeated = |(number, name): &(usize, &String)| names[..*number].contains(name);
+        if let Some((_, name)) = names.iter().enumerate().find(is_repeated) {
+            return Err(format!("ports: there are two called {name}"));
         }
         let mut queues = vec![0; names.len()];
         for (number, queue) in processor.backend.queues.iter().enumerate() {
-            let set = Backend::ports(&names, &queue.ports)?;
+            let set = Backend::ports(&names, &queue.ports).map_err(in_field("queues.ports"))?;
             let members = queues.iter_mut().enumerate().filter(|(port, _)| set >> port & 1 == 1);
             members.for_each(|(_, queue)| *queue = number as u8);
         }
         Ok(Ports { names, sets: Vec::new(), queues })
     }
 
-    /// The µop that goes to any port of a set.
+    /// Adds a set of ports, if it is new.
     ///
     /// # Errors
-    /// If the set is empty or there are too many sets.
-    fn uop(&mut self, ports: u32, busy: u16) -> Result<Uop, String> {
+    /// If it is empty, or if there are too many sets.
+    fn add(&mut self, ports: u32) -> Result<(), String> {
         if ports == 0 {
             return Err("a µop has no port to go to".into());
         }
-        let known = self.sets.iter().position(|set| *set == ports);
-        let set = known.unwrap_or_else(|| {
+        if !self.sets.contains(&ports) {
             self.sets.push(ports);
-            self.sets.len() - 1
-        });
-        let set = u8::try_from(set).map_err(|_| "there are over 256 sets of ports")?;
-        Ok(Uop { ports, set, queue: self.queues[ports.trailing_zeros() as usize], busy: busy.max(1) })
+        }
+        match self.sets.len() <= MOST_SETS {
+            true => Ok(()),
+            false => Err(format!("there are over {MOST_SETS} sets of ports that µops go to")),
+        }
+    }
+
+    /// The µop that goes to any port of a set, which was added before.
+    fn uop(&self, ports: u32, busy: u16) -> Option<Uop> {
+        let set = self.sets.iter().position(|set| *set == ports)? as u8;
+        Some(Uop { ports, set, queue: self.queues[ports.trailing_zeros() as usize], busy: busy.max(1) })
     }
 
     /// The µop that goes to any of the ports of these names.
     ///
     /// # Errors
     /// If there is no such port.
-    pub fn named(&mut self, names: &[String]) -> Result<Uop, TableError> {
-        let ports = Backend::ports(&self.names, names).map_err(TableError::Senseless)?;
-        self.uop(ports, 1).map_err(TableError::Senseless)
+    fn named(&mut self, names: &[String]) -> Result<Uop, String> {
+        let ports = Backend::ports(&self.names, names)?;
+        self.add(ports)?;
+        self.uop(ports, 1).ok_or_else(String::new)
     }
+}
 
-    /// How many sets there are.
-    pub fn sets(&self) -> usize {
-        self.sets.len()
+/// The µops that access memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryUops {
+    /// Loads to general-purpose registers, and to vector registers.
+    pub load: Uop,
+    pub vector_load: Uop,
+    /// Addresses of stores.
+    pub address: Uop,
+    /// What general-purpose registers store, and vector registers.
+    pub data: Uop,
+    pub vector_data: Uop,
+}
+
+impl MemoryUops {
+    fn new(processor: &Processor, ports: &mut Ports) -> Result<MemoryUops, String> {
+        let (loads, stores) = (&processor.loads, &processor.stores);
+        let mut named = |field, names: &[String]| ports.named(names).map_err(in_field(field));
+        let load = named("loads.ports", &loads.ports)?;
+        let data = named("stores.data_ports", &stores.data_ports)?;
+        // What has no ports of its own takes those of the others.
+        let mut own = |field, names: &[String], others| match names {
+            [] => Ok(others),
+            _ => named(field, names),
+        };
+        let vector_load = own("loads.vector_ports", &loads.vector_ports, load)?;
+        let vector_data = own("stores.vector_data_ports", &stores.vector_data_ports, data)?;
+        let address = named("stores.address_ports", &stores.address_ports)?;
+        Ok(MemoryUops { load, vector_load, address, data, vector_data })
     }
 }
 
@@ -81,8 +124,9 @@ pub struct Recipe {
 /// Recipes of all instructions of a processor.
 #[derive(Debug)]
 pub struct Recipes {
-    /// The ports.
-    pub ports: Ports,
+    /// What accesses to memory take.
+    pub memory: MemoryUops,
+    ports: Ports,
     model: Option<Model>,
     memory_ports: u32,
     counts_memory: bool,
@@ -98,26 +142,35 @@ impl Recipes {
     ///
     /// # Errors
     /// If its record names ports or models that are not there.
-    pub fn new(processor: &Processor) -> Result<Recipes, TableError> {
+    pub fn new(processor: &Processor) -> Result<Recipes, String> {
         let backend = &processor.backend;
-        let model = backend.model.as_deref().map(Model::new).transpose()?;
-        let mut ports = Ports::new(processor, model.as_ref()).map_err(TableError::Senseless)?;
-        let memory_ports =
-            Backend::ports(&ports.names, &backend.model_memory_ports).map_err(TableError::Senseless)?;
-        let kinds = backend.kinds.iter().map(|(kind, timing)| Ok((*kind, recipe(&mut ports, timing)?)));
-        let kinds: HashMap<Kind, Recipe> = kinds.collect::<Result<_, TableError>>()?;
-        let complex_lea =
-            backend.complex_lea.as_ref().map(|timing| recipe(&mut ports, timing)).transpose()?;
+        let model = part("backend", backend.model.as_deref().map(Model::new).transpose())?;
+        let mut ports = part("backend", Ports::new(processor, model.as_ref()))?;
+        let memory_ports = Backend::ports(&ports.names, &backend.model_memory_ports)
+            .map_err(in_field("backend.model_memory_ports"))?;
+        model.iter().flat_map(Model::sets).try_for_each(|set| ports.add(set))?;
+        let memory = MemoryUops::new(processor, &mut ports)?;
+        let mut of = |name: &str, timing| recipe(&mut ports, timing).map_err(in_field(name));
+        let kinds = backend.kinds.iter();
+        let kinds: HashMap<Kind, Recipe> = kinds
+            .map(|(kind, timing)| Ok((*kind, of(&format!("backend.kinds.{kind:?}"), timing)?)))
+            .collect::<Result<_, String>>()?;
+        let complex_lea = backend.complex_lea.as_ref();
+        let complex_lea = complex_lea.map(|timing| of("backend.complex_lea", timing)).transpose()?;
         let named = backend.instructions.iter();
         let mut named: Vec<(String, Recipe)> = named
-            .map(|(name, timing)| Ok((name.clone(), recipe(&mut ports, timing)?)))
-            .collect::<Result<_, TableError>>()?;
+            .map(|(name, timing)| {
+                Ok((name.clone(), of(&format!("backend.instructions.\"{name}\""), timing)?))
+            })
+            .collect::<Result<_, String>>()?;
+        known(named.iter().map(|(name, _)| name.as_str()))?;
         // The longest name is the most particular.
         named.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         if model.is_none() && !kinds.contains_key(&Kind::Integer) {
-            return Err(TableError::Senseless("backend has neither a model nor kinds.integer".into()));
+            return Err("backend has neither a model nor kinds.integer".into());
         }
         Ok(Recipes {
+            memory,
             ports,
             model,
             memory_ports,
@@ -130,40 +183,32 @@ impl Recipes {
     }
 
     /// What an instruction takes; without the µops that only load or store.
-    ///
-    /// # Errors
-    /// If there are too many sets of ports.
-    pub fn of(&mut self, form: &Form, accesses: [usize; 2]) -> Result<Recipe, TableError> {
+    pub fn of(&self, form: &Form, accesses: [usize; 2]) -> Recipe {
         let moves = form.class == Class::Move && form.memory;
         if form.class == Class::Nop || moves {
-            return Ok(Recipe::default());
+            return Recipe::default();
         }
         if let Some(recipe) = self.complex_lea.as_ref().filter(|_| form.is_lea && form.has_three_parts) {
-            return Ok(recipe.clone());
+            return recipe.clone();
         }
-        let name = encoding_name(form.encoding).map_or_else(String::new, |name| general(&name.to_string()));
-        let fits =
-            |known: &str| known.strip_suffix('*').map_or(known == name, |start| name.starts_with(start));
-        if let Some((_, recipe)) = self.named.iter().find(|(known, _)| fits(known)) {
-            return Ok(recipe.clone());
+        let name = general_name(form.encoding).unwrap_or_default();
+        if let Some((_, recipe)) = self.named.iter().find(|(known, _)| fits(known, &name)) {
+            return recipe.clone();
         }
         if let Some(recipe) = self.kinds.get(&kind(form)) {
-            return Ok(recipe.clone());
+            return recipe.clone();
         }
-        let own = self.modelled(&name, form.memory, accesses).map_err(TableError::Senseless)?;
-        if let Some(recipe) = own {
-            return Ok(recipe);
-        }
-        // The model does not know it: as something of its kind.
-        let alike = self.modelled(alike(kind(form)), false, [0, 0]).map_err(TableError::Senseless)?;
-        Ok(alike.or_else(|| self.kinds.get(&Kind::Integer).cloned()).unwrap_or_default())
+        let own = self.modelled(&name, form.memory, accesses);
+        // What the model does not know it takes for something of its kind.
+        let recipe = own.or_else(|| self.modelled(alike(kind(form)), false, [0, 0]));
+        recipe.or_else(|| self.kinds.get(&Kind::Integer).cloned()).unwrap_or_default()
     }
 
     /// By the model.
-    fn modelled(&mut self, name: &str, memory: bool, accesses: [usize; 2]) -> Result<Option<Recipe>, String> {
-        let Some(model) = &self.model else { return Ok(None) };
+    fn modelled(&self, name: &str, memory: bool, accesses: [usize; 2]) -> Option<Recipe> {
+        let model = self.model.as_ref()?;
         let plain = model.row(name, false);
-        let Some(row) = model.row(name, memory).or(plain) else { return Ok(None) };
+        let row = model.row(name, memory).or(plain)?;
         let mut recipe = Recipe::default();
         // What accesses no memory computes on address ports.
         let is_left = |set: u32| set & self.memory_ports == 0 || memory && accesses == [0, 0];
@@ -171,7 +216,7 @@ impl Recipes {
             // Either several µops or one that keeps the port busy.
             let count = if cycles <= row.uops { cycles } else { 1 };
             for _ in 0..count.min((MOST_UOPS - recipe.uops.len()) as u16) {
-                recipe.uops.push(self.ports.uop(set, cycles / count)?);
+                recipe.uops.extend(self.ports.uop(set, cycles / count));
             }
         }
         let [loads, stores] = accesses.map(|accesses| accesses as u16);
@@ -185,8 +230,32 @@ impl Recipes {
             (true, None) if loads > 0 => row.latency.saturating_sub(self.load_latency).max(1),
             _ => row.latency,
         };
-        Ok(Some(recipe))
+        Some(recipe)
     }
+}
+
+/// Says which field of the record a fault is in.
+fn in_field(name: &str) -> impl Fn(String) -> String {
+    move |fault| format!("{name}: {fault}")
+}
+
+/// Refuses a record's name of an encoding that there is not: what it says would be for nothing.
+fn known<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let all: Vec<String> = (0..).map_while(general_name).collect();
+    match names.find(|name| !all.iter().any(|encoding| fits(name, encoding))) {
+        Some(name) => Err(format!("backend.instructions.\"{name}\": there is no such encoding")),
+        None => Ok(()),
+    }
+}
+
+/// Whether an encoding is what a record calls so.
+fn fits(known: &str, encoding: &str) -> bool {
+    known.strip_suffix('*').map_or(known == encoding, |start| encoding.starts_with(start))
+}
+
+/// The name by which an encoding is known here.
+fn general_name(encoding: u16) -> Option<String> {
+    encoding_name(encoding).map(|name| general(&name.to_string()))
 }
 
 /// The encoding that an encoding is a short form of: with a constant and the accumulator, as with any register.
@@ -204,9 +273,9 @@ fn general(name: &str) -> String {
     name.to_string()
 }
 
-fn recipe(ports: &mut Ports, timing: &Timing) -> Result<Recipe, TableError> {
+fn recipe(ports: &mut Ports, timing: &Timing) -> Result<Recipe, String> {
     let mut uops: Vec<Uop> =
-        timing.ports.iter().map(|names| ports.named(names)).collect::<Result<_, TableError>>()?;
+        timing.ports.iter().map(|names| ports.named(names)).collect::<Result<_, String>>()?;
     if let Some(first) = uops.first_mut() {
         first.busy = timing.busy.max(1);
     }

@@ -5,17 +5,6 @@ use std::collections::HashMap;
 /// The file.
 pub const TEXT: &str = include_str!("../../data/instructions.txt");
 
-/// Why the table has nothing for a processor.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// It has no such model.
-    #[error("the table of instructions has no model {0}")]
-    NoModel(String),
-    /// The processor's record names a port that is not there, or another contradiction.
-    #[error("the processor's record makes no sense: {0}")]
-    Senseless(String),
-}
-
 /// What the table says of a form of an instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Row {
@@ -42,8 +31,10 @@ impl Model {
     ///
     /// # Errors
     /// If the table has no such model.
-    pub fn new(name: &str) -> Result<Model, TableError> {
-        Model::read(TEXT, name).ok_or_else(|| TableError::NoModel(name.to_string()))
+    pub fn new(name: &str) -> Result<Model, String> {
+        let known = || TEXT.lines().filter_map(|line| line.strip_prefix("model ")?.split(' ').next());
+        let unknown = || format!("model is {name}: give one of {}", known().collect::<Vec<_>>().join(", "));
+        Model::read(TEXT, name).ok_or_else(unknown)
     }
 
     fn read(text: &'static str, name: &str) -> Option<Model> {
@@ -60,6 +51,13 @@ impl Model {
             encodings.insert(encoding, [cells.next().flatten(), cells.next().flatten()]);
         }
         Some(Model { ports, rows, encodings })
+    }
+
+    /// The sets of ports that its instructions use, some several times.
+    pub fn sets(&self) -> impl Iterator<Item = u32> {
+        let numbers = self.encodings.values().flatten().flatten();
+        let rows = numbers.filter_map(|number| self.rows.get(*number as usize));
+        rows.flat_map(|row| &row.uses).map(|(set, _)| *set)
     }
 
     /// The row of an encoding's form without (false) or with (true) a memory operand.
@@ -97,7 +95,8 @@ mod tests {
             let fused = model.row("VEX_Vfmadd231pd_ymm_ymm_ymmm256", false).unwrap();
             assert_eq!((fused.latency, fused.uses[0].0.count_ones()), (4, 2), "{name}");
         }
-        assert!(Model::new("pentium").is_err());
+        let unknown = Model::new("pentium").unwrap_err();
+        assert_eq!(unknown, "model is pentium: give one of sapphirerapids, znver4");
     }
 
     #[test]

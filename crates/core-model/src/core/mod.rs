@@ -15,7 +15,7 @@ mod strings;
 mod warm;
 mod wrong_path;
 
-use crate::code::{Code, NO_REGISTER, Static, TableError, Uop};
+use crate::code::{Code, MemoryUops, NO_REGISTER, Static};
 use crate::memory::{Forwarding, Hierarchy, Translations};
 use crate::predict::{Branch, Executed, Outcome, Predictor};
 use crate::processor::{INTEGERS, Processor, VECTORS};
@@ -54,16 +54,6 @@ pub struct Totals {
     pub missed_instructions: u64,
     /// Instructions that were fetched again, as they had been fetched before the program wrote them.
     pub rewritten: u64,
-}
-
-/// A µop's destination beside what computes: ports for loads and for both halves of stores.
-#[derive(Clone, Copy, Debug)]
-struct MemoryUops {
-    load: Uop,
-    vector_load: Uop,
-    address: Uop,
-    data: Uop,
-    vector_data: Uop,
 }
 
 /// A branch whose successor is not known yet.
@@ -145,29 +135,13 @@ pub struct Core<O> {
 }
 
 impl<O: Observer> Core<O> {
-    /// A core that was switched on just now: its caches are empty, its predictors know nothing.
-    ///
-    /// # Errors
-    /// If the processor's record names ports that are not there. `code` must be made for the same processor.
-    pub fn new(processor: &Processor, code: &mut Code, observer: O) -> Result<Core<O>, TableError> {
-        let ports = &mut code.recipes().ports;
-        let stores = &processor.stores;
-        let loads = &processor.loads;
-        // What has no ports of its own takes those of the others.
-        let [vector_load, vector_data] =
-            [(&loads.vector_ports, &loads.ports), (&stores.vector_data_ports, &stores.data_ports)]
-                .map(|(own, others)| if own.is_empty() { others } else { own });
-        let memory_uops = MemoryUops {
-            load: ports.named(&loads.ports)?,
-            vector_load: ports.named(vector_load)?,
-            address: ports.named(&stores.address_ports)?,
-            data: ports.named(&stores.data_ports)?,
-            vector_data: ports.named(vector_data)?,
-        };
+    /// A core that was switched on just now: its caches are empty, its predictors know nothing. `code` must be made for
+    /// the same processor.
+    pub fn new(processor: &Processor, code: &Code, observer: O) -> Core<O> {
         let rename = &processor.rename;
         let waiting = (rename.reorder_buffer + processor.fetch.buffer) as usize;
-        Ok(Core {
-            memory_uops,
+        Core {
+            memory_uops: code.memory_uops(),
             observer,
             totals: Totals::default(),
             sequence: 0,
@@ -202,7 +176,7 @@ impl<O: Observer> Core<O> {
             // Fused branches take no room in the reorder buffer, but an entry here.
             retire: Retire::new(2 * waiting + 512, processor.commit.width as usize),
             processor: processor.clone(),
-        })
+        }
     }
 
     /// Executes an instruction of `code`, the next in program order, with the memory that it accesses.

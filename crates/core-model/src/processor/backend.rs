@@ -4,6 +4,9 @@ use super::ranges::{CYCLES, fields, part, within};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// Most ports, and schedulers: a set of ports is 32 bits.
+pub(crate) const MOST_PORTS: usize = 32;
+
 /// Schedulers and ports.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -184,8 +187,8 @@ impl Backend {
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.queues.is_empty() {
-            return Err("queues has no scheduler".into());
+        if !(1..=MOST_PORTS).contains(&self.queues.len()) {
+            return Err(format!("queues has {} schedulers: give 1 to {MOST_PORTS}", self.queues.len()));
         }
         for queue in &self.queues {
             part("queues", within("entries", queue.entries, 1..=4096))?;
@@ -203,7 +206,8 @@ impl Backend {
 impl Timing {
     fn check(&self) -> Result<(), String> {
         fields!(self, latency in 0..=10_000, busy in 1..=10_000);
-        Ok(())
+        within("entries", self.entries.unwrap_or(1), 1..=64)?;
+        within("ports, of as many µops,", self.ports.len(), 0..=64)
     }
 }
 

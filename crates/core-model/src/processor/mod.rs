@@ -13,7 +13,9 @@ pub use frontend::{BranchPredictor, Fetch, OpCache, Rename, Tage};
 pub(crate) use frontend::{INTEGERS, VECTORS};
 pub use storage::{CacheRecord, Loads, Memory, Prefetch, Stores, Tlb, Translation};
 
-use ranges::part;
+use crate::code::Code;
+pub(crate) use backend::MOST_PORTS;
+pub(crate) use ranges::part;
 use serde::Deserialize;
 
 /// A processor.
@@ -86,10 +88,13 @@ impl Processor {
     /// The processor that a TOML file describes.
     ///
     /// # Errors
-    /// If a field is missing, unknown or of another type, or numbers contradict each other.
+    /// If a field is missing, unknown or of another type, numbers contradict each other, or something is named that is
+    /// not there. What is no error here can be simulated.
     pub fn parse(text: &str) -> Result<Processor, ProcessorError> {
         let processor: Processor = toml::from_str(text).map_err(|error| malformed(text, &error))?;
         processor.check().map_err(ProcessorError::Senseless)?;
+        // Whether all that it names is there.
+        Code::new(&processor)?;
         Ok(processor)
     }
 
@@ -164,6 +169,26 @@ mod tests {
         assert!(Processor::parse(&odd).unwrap_err().to_string().contains("height"));
         let unknown = Processor::parse("[x]").unwrap_err().to_string();
         assert!(unknown.starts_with("line 1: unknown field `x`, expected "), "{unknown}");
+        let fault = |from: &str, to: &str| {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            Processor::parse(&changed).unwrap_err().to_string()
+        };
+        let no_port = "there is no port X";
+        for (from, to, said) in [
+            ("model = \"znver4\"", "model = \"znver9\"", "backend.model is znver9: give one of "),
+            ("data_ports = [", "data_ports = [\"X\", ", &format!("stores.data_ports: {no_port}")),
+            ("vector_ports = [", "vector_ports = [\"X\", ", &format!("loads.vector_ports: {no_port}")),
+            ("\"FP45.1\", \"FDIV\"]", "\"FP45.1\", \"X\"]", &format!("backend.queues.ports: {no_port}")),
+            ("model_memory_ports = [", "model_memory_ports = [\"X\", ", no_port),
+            ("\"Divsd_*\"", "\"Dvisd_*\"", "backend.instructions.\"Dvisd_*\": there is no such encoding"),
+            ("[[\"FDIV\"], ", "[[\"X\"], ", no_port),
+            ("[[\"FDIV\"], ", "[[], ", "a µop has no port to go to"),
+            ("\"STORE0\"", "\"STORE1\"", "backend.ports: there are two called STORE1"),
+        ] {
+            let fault = fault(from, to);
+            assert!(fault.contains(said) && !fault.contains('\n'), "{fault}");
+        }
         let word = text.replacen("[commit]\nwidth = 8", "[commit]\nwidth = 'wide'", 1);
         let word = Processor::parse(&word).unwrap_err().to_string();
         assert!(word.contains(": width: invalid type") && !word.contains('\n'), "{word}");

@@ -39,6 +39,6 @@ macro_rules! fields {
 pub(super) use fields;
 
 /// Names the part of the record that a fault is in.
-pub fn part(name: &str, checked: Result<(), String>) -> Result<(), String> {
+pub fn part<T>(name: &str, checked: Result<T, String>) -> Result<T, String> {
     checked.map_err(|fault| format!("{name}.{fault}"))
 }

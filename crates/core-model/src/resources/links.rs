@@ -31,7 +31,8 @@ impl Link {
             return;
         }
         let low = before * STEPS / self.steps;
-        if low / 64 == self.low / 64 {
+        // On a wrong path cycles are asked for that were forgotten before it was known to be one.
+        if low / 64 <= self.low / 64 {
             return;
         }
         let words = (low / 64 - self.low / 64).min(HORIZON / 64);
@@ -82,6 +83,15 @@ mod tests {
     fn fractions_of_a_cycle() {
         let mut link = Link::new(0.5);
         assert_eq!([link.pass(8), link.pass(8), link.pass(8)], [8, 8, 9]);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_come_back() {
+        let mut link = Link::new(1.0);
+        link.forget(1000);
+        assert_eq!(link.pass(1100), 1100);
+        link.forget(900);
+        assert_eq!(link.pass(1100), 1101, "what is booked stays booked");
     }
 
     #[test]

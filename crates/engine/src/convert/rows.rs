@@ -77,6 +77,8 @@ pub struct Rows {
     limit: usize,
     /// Row and process id of each image.
     by_record: HashMap<u64, (usize, u32)>,
+    /// Path of what each image executed.
+    pub executables: HashMap<u64, Vec<u8>>,
     common: HashMap<Vec<u8>, usize>,
     /// Processes without a row of their own.
     pub beyond_limit: u64,
@@ -86,13 +88,15 @@ impl Rows {
     /// No rows yet; at most `limit` single processes (at least one).
     pub fn new(limit: usize) -> Rows {
         let limit = limit.max(1);
-        Rows { all: Vec::new(), limit, by_record: HashMap::new(), common: HashMap::new(), beyond_limit: 0 }
+        let (by_record, executables, common) = Default::default();
+        Rows { all: Vec::new(), limit, by_record, executables, common, beyond_limit: 0 }
     }
 
     /// Finds a row for an image. The one that it descends from must have been admitted before.
     pub fn admit(&mut self, image: &Image) {
         let row = self.row_of(image.parent, image.pid, image.executable());
         self.by_record.insert(image.record, (row, image.pid));
+        self.executables.insert(image.record, self.all[row].executable.clone());
     }
 
     /// Adds what an admitted image executed: its row, and which of the row's threads its first one is, and

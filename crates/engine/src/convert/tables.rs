@@ -8,6 +8,7 @@ use super::pieces::{PieceId, Pieces};
 use super::process::Converter;
 use super::traffic::Traffic;
 use crate::streams::{Places, Stream};
+use std::collections::HashMap;
 use timewise_profile::{
     Block, BlockCount, BlockId, EdgeCount, EdgeKind, Exit, ModuleId, Place, Process, ProcessId, Profile,
     RunId, Thread, ThreadId,
@@ -58,11 +59,12 @@ impl Converter {
             .collect();
         profile.modules = self.modules.into_vec();
         let intervals = Intervals { pieces: &self.pieces, partition: &partition };
+        let id = |(row, thread): (usize, usize)| ThreadId((first_threads[row] + thread) as u32);
+        let threads: HashMap<u64, ThreadId> =
+            std::mem::take(&mut self.threads).into_iter().map(|(area, thread)| (area, id(thread))).collect();
         for stream in streams {
             let pieces = self.kept.as_ref().and_then(|kept| kept.get(&stream.image));
-            let thread = self.threads.get(&stream.area);
-            let thread = thread.map(|&(row, thread)| ThreadId((first_threads[row] + thread) as u32));
-            if let Some((pieces, thread)) = pieces.zip(thread) {
+            if let Some((pieces, &thread)) = pieces.zip(threads.get(&stream.area)) {
                 intervals.add(&mut profile, thread, pieces, stream.intervals);
             }
         }
@@ -74,8 +76,9 @@ impl Converter {
             };
             (record, pieces.into_iter().map(place).collect())
         });
-        let places = Places::new(places.collect());
-        (profile, places)
+        let by_image = places.collect();
+        let executables = std::mem::take(&mut self.rows.executables);
+        (profile, Places { by_image, executables, threads })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::harvest::{Image, Images};
 use std::collections::HashMap;
 use timewise_abi::log::BlockRecord;
 use timewise_abi::stream::{Plan, kind};
-use timewise_profile::Place;
+use timewise_profile::{Place, ThreadId};
 
 /// What is recorded beside counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,8 +80,8 @@ pub struct Chunk<'a> {
     pub is_last: bool,
     /// Whether the latest block may have been left at any of its instructions: somebody else ended the thread.
     pub is_cut: bool,
-    /// Where the thread area lies in the shared file.
-    area: u64,
+    /// Names the row of the profile that the thread or threads of the stream will have: see [`Places::thread`].
+    pub area: u64,
     arena: &'a Arena,
     images: &'a Images,
 }
@@ -130,15 +130,26 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What the blocks are that streams name, in terms of the profile of the same run.
+/// What streams are of, and the blocks that they name, in terms of the profile of the same run.
 #[derive(Debug, Default)]
 pub struct Places {
-    by_image: HashMap<u64, Vec<Option<Place>>>,
+    /// Of each process image, its blocks.
+    pub(crate) by_image: HashMap<u64, Vec<Option<Place>>>,
+    /// Of each process image, the path of what it executed.
+    pub(crate) executables: HashMap<u64, Vec<u8>>,
+    /// Of each thread area, its row.
+    pub(crate) threads: HashMap<u64, ThreadId>,
 }
 
 impl Places {
-    pub(crate) fn new(by_image: HashMap<u64, Vec<Option<Place>>>) -> Places {
-        Places { by_image }
+    /// The row of a stream's thread or threads, by [`Chunk::area`].
+    pub fn thread(&self, area: u64) -> Option<ThreadId> {
+        self.threads.get(&area).copied()
+    }
+
+    /// The path of what a process image executed, as [`Chunk::image`] names it; empty if it is not known.
+    pub fn executable(&self, image: u64) -> &[u8] {
+        self.executables.get(&image).map_or(&[], Vec::as_slice)
     }
 
     /// Module, code version and offset of the first instruction of a block of a process image, as

@@ -9,8 +9,8 @@ mod names;
 
 use self::blocks::Counts;
 use crate::model::{
-    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, Simulation,
-    SimulationId, StackComponent, StackId, StackNode, TakenBranch, ThreadId,
+    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedThread,
+    Simulation, SimulationId, StackComponent, StackId, StackNode, TakenBranch, ThreadId,
 };
 use std::collections::HashMap;
 
@@ -89,6 +89,11 @@ impl Profile {
                 .into_iter()
                 .map(|simulation| Simulation { run: RunId(simulation.run.0 + ids.runs), ..simulation }),
         );
+        self.simulated_threads.extend(other.simulated_threads.into_iter().map(|row| SimulatedThread {
+            simulation: simulation(row.simulation),
+            thread: ThreadId(row.thread.0 + ids.threads),
+            ..row
+        }));
         self.simulated_instructions.extend(other.simulated_instructions.into_iter().map(|row| {
             SimulatedInstruction {
                 simulation: simulation(row.simulation),

@@ -67,6 +67,8 @@ pub struct Profile {
     pub taken_branches: Vec<TakenBranch>,
     /// Executions on modelled cores.
     pub simulations: Vec<Simulation>,
+    /// The threads of these.
+    pub simulated_threads: Vec<SimulatedThread>,
     /// How often instructions were executed in them.
     pub simulated_instructions: Vec<SimulatedInstruction>,
     /// Where their cycles went.

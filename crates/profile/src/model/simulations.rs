@@ -1,8 +1,8 @@
 //! What a simulated core keeps of an execution.
 
-use super::{Place, RunId, SimulationId};
+use super::{Place, RunId, SimulationId, ThreadId};
 
-/// An execution on modelled cores, one for each thread.
+/// An execution on modelled cores, one for each [`SimulatedThread`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// The run whose instructions were fed to the model.
@@ -13,11 +13,26 @@ pub struct Simulation {
     pub core_hash: u64,
     /// Which part of each thread's execution was simulated.
     pub part: SimulatedPart,
-    /// Threads that executed something of it.
-    pub threads: u32,
     /// Instructions of all threads together.
     pub instructions: u64,
     /// Cycles of all threads' cores together.
+    pub cycles: u64,
+}
+
+/// A thread of a program that executed something of the simulated part, on a core of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulatedThread {
+    /// In which simulation.
+    pub simulation: SimulationId,
+    /// The thread; several threads of a process in turn may share a row, and a core.
+    pub thread: ThreadId,
+    /// Numbers the programs that processes executed: a `fork` begins another one, and so does an `execve`.
+    pub image: u32,
+    /// Path of that program's executable, which is not the process's any more if it executed another one since.
+    pub executable: Vec<u8>,
+    /// Instructions that were simulated.
+    pub instructions: u64,
+    /// Cycles that they took.
     pub cycles: u64,
 }
 

@@ -8,13 +8,13 @@ use rusqlite::{Connection, Result, params};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 29] = [
+const TABLES: [&Table; 30] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -42,6 +42,7 @@ const TABLES: [&Table; 29] = [
     &paths::PATH_BLOCKS,
     &branches::TAKEN_BRANCHES,
     &simulations::SIMULATIONS,
+    &simulations::SIMULATED_THREADS,
     &simulations::SIMULATED_INSTRUCTIONS,
     &simulations::CYCLE_STACKS,
 ];

@@ -241,9 +241,17 @@ CREATE TABLE simulations (                      -- executions on modelled cores
     skipped_instructions INTEGER NOT NULL,      -- of each thread, before each window
     window_instructions INTEGER,                -- of each thread; NULL: all the rest
     windows INTEGER NOT NULL,
-    threads INTEGER NOT NULL,
     instructions INTEGER NOT NULL,              -- simulated, all threads together
     cycles INTEGER NOT NULL                     -- of all threads' cores together
+) STRICT;
+
+CREATE TABLE simulated_threads (                -- each on a core of its own
+    simulation_id INTEGER NOT NULL REFERENCES simulations,
+    thread_id INTEGER NOT NULL REFERENCES threads,
+    image INTEGER NOT NULL,                     -- numbers the programs that processes executed
+    executable_path ANY NOT NULL,               -- of that program
+    instructions INTEGER NOT NULL,              -- simulated
+    cycles INTEGER NOT NULL
 ) STRICT;
 
 CREATE TABLE simulated_instructions (

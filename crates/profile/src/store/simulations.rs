@@ -2,10 +2,10 @@
 
 use super::load::LoadCause;
 use super::reader::Reader;
-use super::table::{Table, name_of, place_columns};
+use super::table::{Bytes, Table, name_of, place_columns};
 use crate::model::{
-    CommitState, CoreEvents, Profile, RunId, SimulatedInstruction, SimulatedPart, Simulation, SimulationId,
-    StackComponent,
+    CommitState, CoreEvents, Profile, RunId, SimulatedInstruction, SimulatedPart, SimulatedThread,
+    Simulation, SimulationId, StackComponent, ThreadId,
 };
 use rusqlite::{Connection, Result, params};
 
@@ -19,10 +19,14 @@ pub const SIMULATIONS: Table = Table {
         "skipped_instructions",
         "window_instructions",
         "windows",
-        "threads",
         "instructions",
         "cycles",
     ],
+};
+
+pub const SIMULATED_THREADS: Table = Table {
+    name: "simulated_threads",
+    columns: &["simulation_id", "thread_id", "image", "executable_path", "instructions", "cycles"],
 };
 
 pub const SIMULATED_INSTRUCTIONS: Table = Table {
@@ -56,9 +60,19 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             skipped as i64,
             length.map(|length| length as i64),
             windows,
-            simulation.threads,
             simulation.instructions as i64,
             simulation.cycles as i64,
+        ])?;
+    }
+    let mut insert = SIMULATED_THREADS.insert(database)?;
+    for row in &profile.simulated_threads {
+        insert.execute(params![
+            row.simulation.0,
+            row.thread.0,
+            row.image,
+            Bytes(&row.executable),
+            row.instructions as i64,
+            row.cycles as i64,
         ])?;
     }
     let mut insert = SIMULATED_INSTRUCTIONS.insert(database)?;
@@ -95,7 +109,16 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
                 length: columns.take_optional_u64()?,
                 windows: columns.take()?,
             },
-            threads: columns.take()?,
+            instructions: columns.take_u64()?,
+            cycles: columns.take_u64()?,
+        })
+    })?;
+    profile.simulated_threads = reader.read(&SIMULATED_THREADS, |columns| {
+        Ok(SimulatedThread {
+            simulation: SimulationId(columns.take()?),
+            thread: ThreadId(columns.take()?),
+            image: columns.take()?,
+            executable: columns.take_bytes()?,
             instructions: columns.take_u64()?,
             cycles: columns.take_u64()?,
         })

@@ -206,10 +206,18 @@ fn add_simulation(profile: &mut Profile) {
             core: "toy".into(),
             core_hash: u64::MAX - skipped,
             part: SimulatedPart { skipped, length, windows: 3 },
-            threads: 2,
             instructions: 1000,
             cycles: 1234,
         });
+        let threads = (0..profile.threads.len() as u32).step_by(2).map(ThreadId);
+        profile.simulated_threads.extend(threads.map(|thread| SimulatedThread {
+            simulation,
+            thread,
+            image: thread.0 / 3,
+            executable: format!("/bin/{}", thread.0).into_bytes(),
+            instructions: u64::from(thread.0),
+            cycles: 1234,
+        }));
         for (row, &place) in places.iter().enumerate() {
             let executions = row as u64;
             profile.simulated_instructions.push(SimulatedInstruction { simulation, place, executions });

@@ -3,7 +3,7 @@
 use super::impact::impacts;
 use super::rows::rows;
 use super::words::{meaning, reason, state_name};
-use super::{Row, Simulated, part};
+use super::{Row, Simulated, part, threads};
 use crate::request::By;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +22,10 @@ struct Document<'a> {
     origin: &'static str,
     core: &'a str,
     part: Option<String>,
-    threads: u32,
+    threads: usize,
+    programs: usize,
+    processes: usize,
+    by_thread: Vec<Thread>,
     instructions: u64,
     cycles: u64,
     unattributed_cycles: f64,
@@ -66,6 +69,15 @@ impl Sums {
             misc_flush: cycles(Category::MiscFlush),
         }
     }
+}
+
+#[derive(Serialize)]
+struct Thread {
+    program: String,
+    image: u32,
+    number: usize,
+    instructions: u64,
+    cycles: u64,
 }
 
 #[derive(Serialize)]
@@ -157,6 +169,7 @@ struct Event {
 /// None in practice: memory does not fail.
 pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
     let whole = simulated.analysis.modelled_whole();
+    let [threads, programs, processes] = threads::counts(simulated);
     let simulation = &simulated.modelled.simulation;
     let rows = |by| rows(simulated, by).into_iter().flatten();
     let instruction = |row: Row| Some(instruction(simulated, row.instruction?, row));
@@ -165,7 +178,10 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         origin: "modelled",
         core: &simulation.core,
         part: part(simulation.part),
-        threads: simulation.threads,
+        threads,
+        programs,
+        processes,
+        by_thread: threads::threads(simulated).iter().map(thread).collect(),
         instructions: simulation.instructions,
         cycles: simulation.cycles,
         unattributed_cycles: simulated.modelled.unattributed().as_cycles(),
@@ -184,6 +200,17 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         events: simulated.events.map(|counts| events(simulated, counts)),
     };
     Ok(serde_json::to_string(&document)? + "\n")
+}
+
+/// Without its process's id, which is another one each time.
+fn thread(thread: &threads::Thread) -> Thread {
+    Thread {
+        program: String::from_utf8_lossy(&thread.row.executable).into_owned(),
+        image: thread.row.image,
+        number: thread.number.unwrap_or(1),
+        instructions: thread.row.instructions,
+        cycles: thread.row.cycles,
+    }
 }
 
 fn function(row: Row) -> Function {

@@ -9,6 +9,7 @@ mod impact;
 mod json;
 mod rows;
 mod screen;
+mod threads;
 mod why;
 mod words;
 

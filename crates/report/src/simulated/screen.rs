@@ -2,7 +2,7 @@
 
 use super::rows::{Row, rows};
 use super::why::why;
-use super::{Simulated, accuracy, impact, part};
+use super::{Simulated, accuracy, impact, part, threads};
 use crate::number::{count, figure, grouped, percent};
 use crate::request::By;
 use crate::style::{Style, Tone};
@@ -27,6 +27,10 @@ const BAR: f64 = 40.0;
 /// The whole screen.
 pub fn text(simulated: &Simulated, style: Style) -> String {
     let mut out = head(simulated, style);
+    let threads = of_threads(simulated);
+    if !threads.is_empty() {
+        out += &format!("\n{}\n{}", style.paint(Tone::Heading, "Threads"), threads.render(style));
+    }
     for (title, by) in [
         ("Functions, by cycles of their own", By::Function),
         ("Loops, by cycles of their own", By::Loop),
@@ -100,9 +104,7 @@ fn facts(simulated: &Simulated, style: Style) -> String {
         }
     }
     facts.extend(part(simulation.part));
-    if simulation.threads != 1 {
-        facts.push(format!("{} threads, each on a core of its own", grouped(simulation.threads.into())));
-    }
+    facts.extend(threads::counted(simulated));
     let unknown = simulated.modelled.unattributed().of(Parts::cycles(simulation.cycles));
     if unknown >= WORTH_SHOWING {
         facts.push(format!("{} of the cycles in code without a place", percent(unknown)));
@@ -120,6 +122,23 @@ fn categories(simulated: &Simulated) -> Table {
         let bar = "█".repeat((share * BAR).round() as usize);
         let cycles = count(parts.as_cycles().round() as u64);
         table.row(Tone::Plain, vec![category.name().to_owned(), percent(share), cycles, bar]);
+    }
+    table
+}
+
+/// What each thread's core spent, where there are several.
+fn of_threads(simulated: &Simulated) -> Table {
+    let columns = ["cycles", "CPI", "instructions"].map(Column::number);
+    let mut table = Table::new([Column::name("")].into_iter().chain(columns).collect());
+    let mut threads = threads::threads(simulated);
+    threads.sort_by_key(|thread| std::cmp::Reverse(thread.row.cycles));
+    let several = if threads.len() > 1 { ROWS } else { 0 };
+    for thread in threads.iter().take(several) {
+        let (cycles, instructions) = (thread.row.cycles, thread.row.instructions);
+        let share = cycles as f64 / simulated.modelled.simulation.cycles.max(1) as f64;
+        let cpi = figure(cycles as f64 / instructions.max(1) as f64);
+        table
+            .row(Tone::Plain, vec![visible(&thread.name()).into(), percent(share), cpi, count(instructions)]);
     }
     table
 }
