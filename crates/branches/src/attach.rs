@@ -1,6 +1,7 @@
 //! Tracing a program that runs already, for a while: the tracer is put into it where it stands, and taken out again.
 
 use crate::collect::Collector;
+use crate::followers::Followers;
 use crate::forked;
 use crate::guard::{self, Place};
 use crate::inject::{inject, take_out};
@@ -20,26 +21,50 @@ use timewise_target::perf::Event;
 use timewise_target::run::{self, Period};
 use timewise_target::{family, maps, subject};
 
+/// How often is looked whether it is over.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// How long its threads are waited for, until they stand.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Traces process `pid`, all its threads and those that it makes, for `time`, or until it ends or `enough` says so. It
-/// runs on as before.
+/// Which processes are attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The one that is named.
+    Process,
+    /// Also those that descend from it, now or later, and what each of them executes.
+    Descendants,
+}
+
+/// Traces process `pid`, all its threads and those that it makes, for `time`, or until it ends or `enough` says so; and
+/// whom it reaches besides. They run on as before.
 ///
 /// # Errors
-/// See [`TraceError`]; the program runs on then.
+/// See [`TraceError`], of the process that is named; the program runs on then.
 pub fn attach(
     pid: i32,
+    reach: Reach,
     time: Duration,
     options: &Options,
     enough: impl Fn() -> bool,
 ) -> Result<Traced, TraceError> {
     let deadline = Instant::now() + time;
-    let mut traced = trace(pid, options, false, |pause| {
+    let is_over = |pause| {
         std::thread::sleep(pause);
         Instant::now() >= deadline || enough() || !attachable::lives(pid)
-    })?;
-    traced.tell_if_empty();
+    };
+    let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options));
+    let traced = trace(pid, options, false, is_over);
+    let followed = followers.map(|followers| {
+        // It may execute another program now, which is followed.
+        while traced.is_ok() && !is_over(PAUSE) {}
+        followers.end()
+    });
+    let left = forked::take_copies_out(pid, PATIENCE);
+    let mut traced = traced?;
+    traced.follow(followed.unwrap_or_default());
+    traced.profile.runs[0].warnings.extend(left);
+    traced.tell_doubts();
     Ok(traced)
 }
 
@@ -170,7 +195,7 @@ fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), Trace
     // Its events go in any case: they take up breakpoints that others may want.
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
-    for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| is_event(pid, fd)) {
+    for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| forked::is_event(pid, fd)) {
         // Processes that it forked have it open, too. One that the program closed meanwhile is no loss.
         let _ = first.system_call(libc::SYS_ioctl, [descriptor as u64, DISABLE, 0, 0, 0, 0]);
         let _ = first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
@@ -223,10 +248,4 @@ fn outside(group: &mut Group, collector: &mut Collector) -> Result<(), TraceErro
         }
         group.run_on(&inside, moments.next().unwrap_or_default())?;
     }
-}
-
-/// Whether a descriptor of a process is an event still: the program may have closed ours, and opened another file.
-fn is_event(pid: i32, descriptor: i32) -> bool {
-    let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
-    descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
 }

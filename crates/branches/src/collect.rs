@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use timewise_abi::tracing::{End, restriction};
+use timewise_abi::tracing::restriction;
 use timewise_profile::{Process, ProcessId, Profile, Run, RunId};
 use timewise_target::family;
 use timewise_target::perf::Event;
@@ -175,13 +175,8 @@ impl<'a> Collector<'a> {
         statistics.traces = self.aggregate.traces;
         statistics.branches = self.aggregate.branches;
         statistics.unplaced = self.aggregate.unplaced;
-        let mut warnings = doubts(&statistics, self.rings.header().refusal.load(Ordering::Relaxed));
-        if self.senseless > 0 {
-            warnings.push(format!(
-                "the program wrote into the memory of the tracer: traces were given up {} times",
-                self.senseless
-            ));
-        }
+        statistics.senseless = self.senseless;
+        let mut warnings = run.warnings.clone();
         if self.modules.must_look() {
             warnings.push(UNTOLD.to_string());
         }
@@ -198,7 +193,7 @@ impl<'a> Collector<'a> {
             count_uncertainty: 0,
         };
         let profile = Profile {
-            runs: vec![Run { warnings: [run.warnings.clone(), warnings].concat(), ..run }],
+            runs: vec![Run { warnings, ..run }],
             processes: vec![process],
             modules: self.modules.into_vec(),
             taken_branches: self.aggregate.into_rows(ProcessId(0)),
@@ -211,40 +206,4 @@ impl<'a> Collector<'a> {
 /// Which program a process executes.
 fn image(pid: i32) -> ProgramImage {
     Status::of_process(pid).map(|status| status.image).unwrap_or_default()
-}
-
-/// What a reader must know.
-fn doubts(statistics: &Statistics, refusal: u32) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let mut doubt = |count: u64, what: String| {
-        if count > 0 {
-            doubts.push(what);
-        }
-    };
-    let Statistics { begun, lost, unplaced, branches, turned_away, .. } = *statistics;
-    doubt(lost, format!("{lost} samples gave no trace, because earlier ones had not been collected"));
-    doubt(
-        unplaced,
-        format!("{unplaced} of {branches} branches are left out: they lie in code that was gone or unknown"),
-    );
-    doubt(turned_away, "more threads at once than can be traced: some were left out".to_string());
-    let refused = statistics.ended(End::Refused);
-    doubt(
-        u64::from(refusal),
-        format!(
-            "the system refused events to a thread: {}; {refused} traces ended there",
-            io::Error::from_raw_os_error(refusal as i32)
-        ),
-    );
-    let unreadable = statistics.ended(End::Unreadable);
-    let most = u64::from(unreadable * 10 > begun) * unreadable;
-    let otherwise = statistics.ended(End::Otherwise);
-    doubt(
-        otherwise,
-        format!(
-            "{otherwise} traces ended because the program went on otherwise than what was evaluated ahead"
-        ),
-    );
-    doubt(most, format!("{unreadable} of {begun} traces ended at code or memory that could not be read"));
-    doubts
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use timewise_target::attachable::{self, AttachError};
+use timewise_target::attachable::AttachError;
 use timewise_target::family;
 use timewise_target::status::{ProgramImage, Status};
 
@@ -22,7 +22,7 @@ const MOST: usize = 64;
 /// Refusals that are told.
 const TOLD: usize = 4;
 
-/// What follows a program that was launched.
+/// What follows a process.
 pub struct Followers {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Followed>,
@@ -56,7 +56,7 @@ enum Stage {
 }
 
 impl Followers {
-    /// Follows process `root`, which stands, and is traced itself.
+    /// Follows process `root`, whose program is traced by the caller.
     pub fn begin(root: i32, options: Options) -> Followers {
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
@@ -72,13 +72,17 @@ impl Followers {
 }
 
 fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<AtomicBool>) -> Followed {
+    let own = std::process::id() as i32;
     let mut followed = Followed { root, ..Followed::default() };
     let mut known = BTreeMap::new();
     known.insert(root, Known { image, stage: Stage::Left });
     while !over.load(Ordering::Relaxed) {
         thread::sleep(LOOKS);
-        for pid in descendants(root) {
-            let Some(status) = Status::of_process(pid).filter(|status| !status.ended) else { continue };
+        for pid in family::descendants(root).into_iter().filter(|&pid| pid != own) {
+            // One that is about to end seems to execute nothing.
+            let Some(status) = Status::of_process(pid).filter(|status| !status.is_at_its_end()) else {
+                continue;
+            };
             let traced = known.values().filter(|known| matches!(known.stage, Stage::Traced(..))).count();
             let is_new = known.get(&pid).is_none_or(|known| known.image != status.image);
             if is_new {
@@ -109,7 +113,8 @@ fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
             over.load(Ordering::Relaxed) || status.is_none()
         });
         // It ended meanwhile: then nobody can tell why it failed.
-        if traced.is_err() && !attachable::lives(pid) { Err(AttachError::Gone(pid).into()) } else { traced }
+        let is_gone = || Status::of_process(pid).is_none_or(|status| status.is_at_its_end());
+        if traced.is_err() && is_gone() { Err(AttachError::Gone(pid).into()) } else { traced }
     });
     Stage::Traced(traced, ticks)
 }
@@ -133,15 +138,4 @@ impl Followed {
             Ok(Err(_)) => {}
         }
     }
-}
-
-/// A process and all that descend from it.
-fn descendants(root: i32) -> Vec<i32> {
-    let mut all = vec![root];
-    let mut next = 0;
-    while let Some(&pid) = all.get(next) {
-        all.extend(family::children(pid));
-        next += 1;
-    }
-    all
 }

@@ -7,11 +7,12 @@ use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::{MAGIC, TraceHeader};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
-use timewise_target::maps;
+use timewise_target::{family, maps};
 
 /// Whether the tracer is in a process, or was when that was forked.
 pub fn has_tracer(pid: i32) -> bool {
@@ -51,16 +52,43 @@ pub fn take_copy_out(group: &Group) -> Result<(), TraceError> {
             return Err(AttachError::Stuck(tracee.tid()).into());
         }
     }
+    let lowest = header(offset_of!(TraceHeader, descriptors))? as u32 as i32;
     let before = first.registers().map_err(system("read registers"))?;
     // What the program asked for stands there as the kernel wants it.
     let action = BASE + offset_of!(TraceHeader, action) as u64;
     let arguments = [libc::SIGTRAP as u64, action, 0, size_of::<u64>() as u64, 0, 0];
     let Range { start, end } = RESERVED_HIGH;
+    let close = |descriptor| first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]).map(drop);
     let taken_out = first
         .system_call(libc::SYS_rt_sigaction, arguments)
-        .and_then(|_| first.system_call(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]));
+        .and_then(|_| events(pid, lowest).into_iter().try_for_each(close))
+        .and_then(|()| first.system_call(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]));
     first.set_registers(&before).map_err(system("set registers"))?;
     taken_out.map_err(system("take a copy of the tracer out of the program")).map(drop)
+}
+
+/// Takes it out of all that descend from process `pid` and have it, as what was forked and not traced: what is to be
+/// said of those where that failed.
+pub fn take_copies_out(pid: i32, patience: Duration) -> Vec<String> {
+    let forked = family::descendants(pid).into_iter().filter(|&other| other != pid && has_tracer(other));
+    let failure = |other: i32| {
+        let taken_out =
+            Group::stop(other, patience).map_err(TraceError::from).and_then(|group| take_copy_out(&group));
+        let why = taken_out.err().filter(|_| has_tracer(other))?;
+        Some(format!("the tracer stays in the memory of process {other}, switched off: {why}"))
+    };
+    forked.filter_map(failure).collect()
+}
+
+/// Descriptors of events that a process has open, from a number on: there the tracer puts its own.
+fn events(pid: i32, lowest: i32) -> Vec<i32> {
+    family::descriptors(pid).into_iter().filter(|&fd| fd >= lowest && is_event(pid, fd)).collect()
+}
+
+/// Whether a descriptor of a process is an event: the program may have closed ours, and opened another file.
+pub fn is_event(pid: i32, descriptor: i32) -> bool {
+    let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
+    descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
 }
 
 /// Whether two processes have the same memory, as by `vfork`, or nobody can tell; not if one of them is gone.

@@ -28,6 +28,6 @@ mod unmask;
 
 pub use timewise_abi::tracing::{End, LONGEST_TRACE};
 
-pub use attach::attach;
+pub use attach::{Reach, attach};
 pub use record::{Options, TraceError, Traced, record};
 pub use statistics::Statistics;

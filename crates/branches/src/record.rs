@@ -1,7 +1,7 @@
 //! Tracing a program from its first instruction to its end.
 
 use crate::collect::Collector;
-use crate::followers::Followers;
+use crate::followers::{Followed, Followers};
 use crate::guard;
 use crate::inject::{inject, set_handler};
 use crate::offspring;
@@ -82,20 +82,32 @@ pub struct Traced {
 }
 
 impl Traced {
+    /// Takes over what was seen of the processes that were followed.
+    pub(crate) fn follow(&mut self, followed: Followed) {
+        followed.traced.into_iter().for_each(|other| self.join(other));
+        self.profile.runs[0].warnings.extend(followed.refused);
+    }
+
     /// Takes over what was seen in another process of the same run.
-    pub(crate) fn join(&mut self, other: Traced) {
+    fn join(&mut self, other: Traced) {
         let own = self.profile.processes.len();
         self.profile.append(other.profile);
         self.profile.processes[own..].iter_mut().for_each(|process| process.run = RunId(0));
         for other in self.profile.runs.split_off(1) {
-            self.profile.runs[0].warnings.extend(other.warnings);
+            let known = &mut self.profile.runs[0].warnings;
+            for warning in other.warnings {
+                if !known.contains(&warning) {
+                    known.push(warning);
+                }
+            }
         }
         self.statistics += other.statistics;
     }
 
-    /// Says so if there is nothing.
-    pub(crate) fn tell_if_empty(&mut self) {
+    /// Says what a reader must know of all that was traced, and so if that is nothing.
+    pub(crate) fn tell_doubts(&mut self) {
         let run = &mut self.profile.runs[0];
+        run.warnings.extend(self.statistics.doubts());
         if self.statistics.branches == 0 {
             let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
             run.warnings.push(format!(
@@ -137,10 +149,10 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let ended = running.wait().map_err(system("wait for the program"))?;
     let (profile, statistics) = collector.finish(run::row(RunKind::Branches, subject, &ended));
     let mut traced = Traced { profile, statistics };
-    followed.traced.into_iter().for_each(|other| traced.join(other));
     let untraced = offspring::untraced(offspring_ticks.saturating_sub(followed.cpu_ticks));
-    traced.profile.runs[0].warnings.extend(followed.refused.into_iter().chain(untraced));
-    traced.tell_if_empty();
+    traced.follow(followed);
+    traced.profile.runs[0].warnings.extend(untraced);
+    traced.tell_doubts();
     Ok(traced)
 }
 
@@ -159,8 +171,8 @@ fn load(
         return Ok(());
     }
     if !has_trap(pid, pid, Set::Caught) {
-        // A library took the handler away. What could send a signal meanwhile is switched off: samples have stopped
-        // by themselves, because none was answered.
+        // A library took the handler away. The signal that comes at fixed moments is switched off meanwhile; samples
+        // come after a time in the program's own code, where it is not.
         pick_up.disable().map_err(TraceError::Events)?;
         set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
         pick_up.enable().map_err(TraceError::Events)?;

@@ -181,8 +181,11 @@ impl Rings {
     /// What threads counted.
     pub fn statistics(&self) -> Statistics {
         let header = self.header();
-        let mut sum =
-            Statistics { turned_away: header.turned_away.load(Ordering::Relaxed), ..Statistics::default() };
+        let mut sum = Statistics {
+            turned_away: header.turned_away.load(Ordering::Relaxed),
+            refusal: header.refusal.load(Ordering::Relaxed),
+            ..Statistics::default()
+        };
         for slot in self.used() {
             // SAFETY: within the file; only the atomic fields are read.
             unsafe {

@@ -134,6 +134,23 @@ fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {
     assert!((0.99..1.01).contains(&each), "{each}");
 }
 
+/// Signals of two events that come together are one: that must not end samples for good.
+#[test]
+fn a_thread_is_traced_to_its_end_however_often() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("long", folder.path());
+    let options = Options { period_ns: 100_000, ..OFTEN };
+    let Some(traced) = trace(&program, &[], &folder.path().join("output"), &options) else { return };
+    let listing = Command::new("nm").arg(&program).output().unwrap();
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    let late = listing.lines().find_map(|line| line.strip_suffix(" T late")).unwrap();
+    let late = u64::from_str_radix(late, 16).unwrap();
+    let is_late = |branch: &&TakenBranch| (late..late + 64).contains(&branch.from.offset.0);
+    let seen: u64 = traced.profile.taken_branches.iter().filter(is_late).map(|branch| branch.count).sum();
+    // The last second of CPU time gives several thousand traces.
+    assert!(seen > 10_000, "{seen} {:?}", traced.statistics);
+}
+
 /// A second witness that shares no code: the listing of binutils.
 #[test]
 fn traced_branches_are_those_of_the_listing() {

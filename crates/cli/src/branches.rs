@@ -3,7 +3,7 @@
 use crate::arguments::Output;
 use crate::attached::{Profiled, Subject, enough};
 use crate::{progress, recording, signals};
-use timewise_branches::{Options, Statistics, TraceError};
+use timewise_branches::{Options, Reach, Statistics, TraceError};
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
 
@@ -14,11 +14,11 @@ Examples:
   timewise branches -- ./app input
   timewise branches -F 1000 --length 32 -o branches.tw -- ./app < data
   timewise branches --pid 1234 --for 10s    a program that runs already, which then runs on
+  timewise branches --pid 1234 --children --for 10s    a server and its workers
 
 Traces start at random moments; hardware breakpoints stand in for the last-branch record that
-processors and virtual machines often lack. All threads of the program are traced, programs
-that it or its children execute as well; not what is forked and executes nothing, nor children
-of a process that was attached to. The exit status is the program's; 125 if timewise fails, 126 if the
+processors and virtual machines often lack. All threads of the program are traced, and the
+processes that it makes; of one that was attached to, only with --children. The exit status is the program's; 125 if timewise fails, 126 if the
 program cannot be executed or attached to, 127 if there is none; 0 for one that was attached to.")]
 pub struct Arguments {
     #[command(flatten)]
@@ -37,6 +37,10 @@ pub struct Arguments {
     confirm: u32,
     #[command(flatten)]
     profiled: Profiled,
+    /// With --pid: also the processes that descend from it, such as workers of a server, those that it makes meanwhile
+    /// included
+    #[arg(long, requires = "pid")]
+    children: bool,
 }
 
 /// Runs the command, to the end of the program.
@@ -62,7 +66,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Subject::Process(pid, time) => {
             signals::outlive();
             let _shown = progress::show_until("tracing", Some(time));
-            let traced = timewise_branches::attach(pid, time, &options, enough)?;
+            let reach = if arguments.children { Reach::Descendants } else { Reach::Process };
+            let traced = timewise_branches::attach(pid, reach, time, &options, enough)?;
             statistics = traced.statistics;
             (traced.profile, Exit::Code(0))
         }

@@ -48,6 +48,33 @@ fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     assert!(seen_in(&place, "crowd") > 100, "{}", outcome.stderr);
 }
 
+/// A worker that runs already, and one that its server makes meanwhile.
+#[test]
+fn workers_of_a_process_that_runs_are_traced_if_that_is_asked_for() {
+    let place = Place::new();
+    build(&place, "tests/programs/workers.c", "workers");
+    let outcome = place.shell(
+        "mkfifo lines; ./workers > lines & pid=$!; exec 3< lines; read -u 3 line
+         timewise branches -F 1000 --pid $pid --children --for 1h; status=$?
+         [ $status = 0 ] || pkill -P $pid
+         cat <&3; wait $pid && exit $status",
+    );
+    if refused(&outcome) {
+        return;
+    }
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.ends_with("done\n"), "{}", outcome.stderr);
+    let profile = place.profile();
+    let seen = |number: usize| {
+        let of_it = profile.taken_branches.iter().filter(|branch| branch.process.0 as usize == number);
+        of_it.map(|branch| branch.count).sum::<u64>()
+    };
+    // The server waits.
+    let workers = (0..profile.processes.len()).filter(|&number| seen(number) > 100).count();
+    assert_eq!((profile.processes.len(), workers), (3, 2), "{}", outcome.stderr);
+    assert!(profile.processes.iter().all(|process| process.executable.ends_with(b"/workers")));
+}
+
 #[test]
 fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();

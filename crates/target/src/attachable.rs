@@ -117,9 +117,10 @@ fn why_unfit(pid: i32, own: i32, status: &str) -> Option<String> {
     if field("State").starts_with(['Z', 'X']) {
         return Some("it has ended, and waits for its parent to take note".into());
     }
-    // A thread of the kernel's has no memory of its own.
+    // A thread of the kernel's has no memory of its own, and descends from the first of them.
     if field("VmSize").is_empty() {
-        return Some("it is a thread of the kernel's".into());
+        let is_kernels = matches!(field("PPid"), "0" | "2");
+        return Some(if is_kernels { "it is a thread of the kernel's" } else { "it is about to end" }.into());
     }
     let tracer = field("TracerPid");
     if !matches!(tracer, "" | "0") {
@@ -144,14 +145,15 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_told() {
-        let fit = "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\nSeccomp:\t0\n";
+        let fit = "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nPPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\nSeccomp:\t0\n";
         assert_eq!(why_unfit(7, 1, fit), None);
         for (from, to, said) in [
             ("Tgid:\t7", "Tgid:\t6", "process 6"),
             ("S (sl", "Z (sl", "has ended"),
             ("NSpid:\t7", "NSpid:\t7\t2", "namespace"),
             ("TracerPid:\t0", "TracerPid:\t12", "process 12 traces"),
-            ("VmSize:\t  9 kB\n", "", "kernel's"),
+            ("VmSize:\t  9 kB\n", "", "about to end"),
+            ("PPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\n", "PPid:\t2\n", "kernel's"),
             ("Seccomp:\t0", "Seccomp:\t2", "seccomp"),
         ] {
             let why = why_unfit(7, 1, &fit.replace(from, to)).unwrap();

@@ -41,6 +41,17 @@ pub fn children(pid: i32) -> Vec<i32> {
     all
 }
 
+/// Process `root` and all that descend from it, parents first.
+pub fn descendants(root: i32) -> Vec<i32> {
+    let mut all = vec![root];
+    let mut next = 0;
+    while let Some(&pid) = all.get(next) {
+        all.extend(children(pid));
+        next += 1;
+    }
+    all
+}
+
 /// Whether process `pid` is a child of ours.
 pub fn is_own_child(pid: i32) -> bool {
     Status::of_process(pid).is_some_and(|status| status.parent == std::process::id() as i32)
@@ -49,6 +60,11 @@ pub fn is_own_child(pid: i32) -> bool {
 /// Ids of the threads of a process; none if it is gone.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbered(&format!("/proc/{pid}/task"))
+}
+
+/// Descriptors that a process has open; none if that is hidden.
+pub fn descriptors(pid: i32) -> Vec<i32> {
+    numbered(&format!("/proc/{pid}/fd"))
 }
 
 /// The id that the system gave last to a process or thread, where it tells: while it stays the same, there
@@ -89,6 +105,8 @@ mod tests {
         let family = cpu_ticks(root, &BTreeMap::new());
         let busy = *family.keys().find(|&&pid| pid != root).expect("the grandchild is found");
         assert_eq!((children(root), threads(root)), (vec![busy], vec![root]));
+        assert_eq!(descendants(root), [root, busy]);
+        assert!(descriptors(root).contains(&1));
         drop(shell.stdin.take());
         shell.wait().unwrap();
         let begun = Instant::now();

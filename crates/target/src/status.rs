@@ -41,6 +41,11 @@ impl Status {
         Status::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
+    /// Whether it has ended, or is about to: it has no memory any more, as threads of the kernel never have.
+    pub fn is_at_its_end(&self) -> bool {
+        self.ended || self.mapped_bytes == 0
+    }
+
     /// One thread of it, likewise.
     pub fn of_thread(pid: i32, tid: i32) -> Option<Status> {
         Status::parse(&fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?)
@@ -84,6 +89,9 @@ mod tests {
         let status = Status::parse(line).unwrap();
         assert_eq!((status.name.as_str(), status.parent, status.cpu_ticks), ("a) (b", 3, 42));
         assert!(!status.running && !status.ended && status.mapped_bytes == 6);
+        assert!(!status.is_at_its_end());
+        assert!(Status { ended: true, ..status.clone() }.is_at_its_end());
+        assert!(Status { mapped_bytes: 0, ..status }.is_at_its_end());
         assert_eq!(Status::parse(b"7 (a"), None);
     }
 

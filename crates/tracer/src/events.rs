@@ -8,7 +8,6 @@ const FCNTL: u64 = 72;
 const IOCTL: u64 = 16;
 
 const ENABLE: u64 = 0x2400;
-const REFRESH: u64 = 0x2402;
 const PERIOD: u64 = 0x4008_2404;
 const MODIFY_ATTRIBUTES: u64 = 0x4008_240b;
 
@@ -130,15 +129,14 @@ pub fn switch_off(descriptor: i32) {
     let _ = control(descriptor, DISABLE, 0);
 }
 
-/// Lets the sampling event send one signal after `period_ns` of CPU time. With `and_again` it may send others, so long
-/// after one another, which takes half as long to ask for.
+/// Lets the sampling event, once it is on, send its next signal after `period_ns` of CPU time, and others so long after
+/// one another.
 ///
 /// # Errors
 /// The kernel's, if the program closed the descriptor.
-pub fn sample_after(descriptor: i32, period_ns: u64, and_again: bool) -> Result<(), Errno> {
+pub fn sample_after(descriptor: i32, period_ns: u64) -> Result<(), Errno> {
     let period = period_ns.max(SHORTEST_PERIOD_NS);
-    control(descriptor, PERIOD, &raw const period as u64)?;
-    if and_again { Ok(()) } else { control(descriptor, REFRESH, 1) }
+    control(descriptor, PERIOD, &raw const period as u64)
 }
 
 /// Switches an event on until it is switched off.

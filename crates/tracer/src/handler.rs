@@ -109,9 +109,7 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
             // Descriptors are never 0 here, so that a fresh slot has none.
             (slot.sampling, slot.breakpoint, slot.period) = (sampling, breakpoint, 1);
             resume_sampling(header, slot);
-            if samples_go_on(header) {
-                let _ = events::switch_on(slot.sampling);
-            }
+            let _ = events::switch_on(slot.sampling);
         }
         Err(error) => header.refusal.store(error.0 as u32, Ordering::Relaxed),
     }
@@ -151,6 +149,10 @@ fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         return;
     }
     slot.passed = 0;
+    if !samples_go_on(header) {
+        // Not by itself after one: of two signals that wait, the kernel keeps one, and this may be the one that it drops.
+        events::switch_off(slot.sampling);
+    }
     if !Trace::of(slot, header.length).begin(context.registers.rip) {
         slot.unheard += 1;
         // The host was killed: nobody takes traces any more.
@@ -312,7 +314,10 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
 fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
-    let _ = events::sample_after(slot.sampling, wait, samples_go_on(header));
+    let _ = events::sample_after(slot.sampling, wait);
+    if !samples_go_on(header) {
+        let _ = events::switch_on(slot.sampling);
+    }
 }
 
 /// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the next
