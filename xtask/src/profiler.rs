@@ -91,6 +91,7 @@ impl Profiler {
         core: &str,
         program: &Path,
         arguments: &[&str],
+        input: Stdio,
         file: &Path,
     ) -> Result<f64> {
         let document = file.with_extension("json");
@@ -102,6 +103,7 @@ impl Profiler {
             .arg("--")
             .arg(program)
             .args(arguments)
+            .stdin(input)
             .stdout(Stdio::null())
             .output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -10,7 +10,7 @@ use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What to measure.
 #[derive(Args)]
@@ -118,7 +118,14 @@ impl Bench<'_> {
     fn modelled(&self, one: &Loop) -> Result<f64> {
         let [warm, more] = [one.warming, 2 * one.warming].map(|rounds| {
             let rounds = rounds.to_string();
-            self.profiler.modelled_cycles(self.core, &self.program, &[&one.name, &rounds], &self.simulated)
+            let arguments = [&one.name[..], &rounds];
+            self.profiler.modelled_cycles(
+                self.core,
+                &self.program,
+                &arguments,
+                Stdio::null(),
+                &self.simulated,
+            )
         });
         Ok((more? - warm?) / (one.warming as f64 * one.units))
     }

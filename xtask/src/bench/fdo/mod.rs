@@ -3,7 +3,8 @@
 //!
 //! Each program is built with Clang's own decisions, with a profile from counts, and with one from traces; and linked
 //! for BOLT, and laid out by it with either. The three of each tool run in turns, so that what the machine does besides
-//! concerns all alike, and must write the same.
+//! concerns all alike, and must write the same. Where their times differ by less than the machine's noise, cycles of a
+//! short run on a modelled core tell, which have none.
 
 mod programs;
 
@@ -39,6 +40,9 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 1000)]
     length: u32,
+    /// The modelled core
+    #[arg(long, default_value = "zen-4")]
+    core: String,
     #[command(flatten)]
     into: Destination,
 }
@@ -51,8 +55,8 @@ const COLUMNS: [&str; 8] = [
     "native s",
     "by counts",
     "by traces",
-    "least, by counts",
-    "least, by traces",
+    "modelled, by counts",
+    "modelled, by traces",
     "share",
 ];
 
@@ -63,8 +67,13 @@ enum Tool {
     Bolt,
 }
 
-/// CPU seconds of a program's runs, round by round: as it was, by counts, and by traces.
-struct Runs(Vec<[f64; 3]>);
+/// What a program takes as it was, by counts, and by traces.
+struct Runs {
+    /// CPU seconds, round by round.
+    seconds: Vec<[f64; 3]>,
+    /// Cycles of a short run on the modelled core.
+    cycles: [f64; 3],
+}
 
 /// Prints a row for each program and tool, then means.
 ///
@@ -75,13 +84,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.check(TABLE)?;
     let bench = Bench {
         root: root.to_path_buf(),
-        timewise: Profiler::build(root)?.program,
+        profiler: Profiler::build(root)?,
         work: suite::work_folder(root)?,
         llvm: llvm()?,
         scratch: std::path::absolute(target_folder(root).join("fdo-bench"))?,
         frequency: options.frequency.to_string(),
         length: options.length.to_string(),
         rounds: options.rounds as usize,
+        core: options.core.clone(),
     };
     std::fs::create_dir_all(&bench.scratch)?;
     std::env::set_current_dir(&bench.work)?;
@@ -98,7 +108,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             rows.push(runs.row(program, tool));
             print(&rows[rows.len() - 1]);
             let medians = [1, 2].map(|which| median(&runs.gains(which)));
-            gains.push((tool, [medians, runs.least()]));
+            gains.push((tool, [medians, runs.modelled()]));
         }
     }
     for tool in [Tool::Clang, Tool::Bolt] {
@@ -106,16 +116,16 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             let of_tool = gains.iter().filter(|row| row.0 == tool);
             geomean(&of_tool.map(|(_, gains)| gains[by][which]).collect::<Vec<f64>>())
         };
-        let [medians, least] = [0, 1].map(|by| [0, 1].map(|which| mean(by, which)));
+        let [medians, modelled] = [0, 1].map(|by| [0, 1].map(|which| mean(by, which)));
         let head = ["geometric mean", tool.word(), ""].map(String::from);
-        rows.push([&head[..], &medians.map(times), &least.map(times), &[share(least)]].concat());
+        rows.push([&head[..], &medians.map(times), &modelled.map(times), &[share(modelled)]].concat());
         print(&rows[rows.len() - 1]);
     }
     let caption = format!(
         "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
-         which the true median lies with a probability of 95 %; by the least time of each, which other guests of the \
-         machine disturb least; and which share of what counts gain by that traces do",
-        options.frequency, options.length, options.rounds
+         which the true median lies with a probability of 95 %; by the cycles of a short run on the modelled core {}, \
+         which have no noise; and which share of what counts gain by those traces do",
+        options.frequency, options.length, options.rounds, options.core
     );
     options.into.put(TABLE, &caption, &rows)
 }
@@ -123,13 +133,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 /// What measuring takes.
 struct Bench {
     root: PathBuf,
-    timewise: PathBuf,
+    profiler: Profiler,
     work: PathBuf,
     llvm: PathBuf,
     scratch: PathBuf,
     frequency: String,
     length: String,
     rounds: usize,
+    core: String,
 }
 
 impl Bench {
@@ -168,15 +179,28 @@ impl Bench {
         let (by_counts, by_traces) = (by_counts?, by_traces?);
         let arguments: Vec<OsString> = program.arguments.iter().map(OsString::from).collect();
         let input = program.input.map(File::open).transpose()?;
-        in_turns([&native, &by_counts, &by_traces], &arguments, input.as_ref(), self.rounds)
-            .map(Runs)
-            .map_err(Into::into)
+        let programs = [&native, &by_counts, &by_traces].map(PathBuf::as_path);
+        let seconds = in_turns(programs, &arguments, input.as_ref(), self.rounds)?;
+        let mut cycles = [0.0; 3];
+        for (cycles, file) in cycles.iter_mut().zip(programs) {
+            *cycles = self.modelled(program, file)?;
+        }
+        Ok(Runs { seconds, cycles })
+    }
+
+    /// Cycles of a short run.
+    fn modelled(&self, program: &Program, file: &Path) -> Result<f64> {
+        let (arguments, text) = program.short;
+        let input = self.scratch.join("input");
+        std::fs::write(&input, text)?;
+        let simulated = self.scratch.join("simulated");
+        self.profiler.modelled_cycles(&self.core, file, arguments, File::open(&input)?.into(), &simulated)
     }
 
     /// Profiles a run of a program.
     fn profile(&self, program: &Program, file: &Path, command: &[&str]) -> Result<Profile> {
         let recorded = self.scratch.join("recorded.tw");
-        let mut timewise = Command::new(&self.timewise);
+        let mut timewise = Command::new(&self.profiler.program);
         timewise.args(command).arg("-o").arg(&recorded).arg("--").arg(file).args(program.arguments);
         if let Some(input) = program.input {
             timewise.stdin(File::open(input)?);
@@ -192,25 +216,24 @@ impl Bench {
 impl Runs {
     /// How many times as fast as native, round by round.
     fn gains(&self, which: usize) -> Vec<f64> {
-        self.0.iter().map(|round| round[0] / round[which]).collect()
+        self.seconds.iter().map(|round| round[0] / round[which]).collect()
     }
 
-    /// The same of the least times, by counts and by traces.
-    fn least(&self) -> [f64; 2] {
-        let least = |which: usize| self.0.iter().map(|round| round[which]).fold(f64::INFINITY, f64::min);
-        [1, 2].map(|which| least(0) / least(which))
+    /// The same on the modelled core, by counts and by traces.
+    fn modelled(&self) -> [f64; 2] {
+        [1, 2].map(|which| self.cycles[0] / self.cycles[which])
     }
 
     fn row(&self, program: &Program, tool: Tool) -> Vec<String> {
-        let natives: Vec<f64> = self.0.iter().map(|round| round[0]).collect();
+        let natives: Vec<f64> = self.seconds.iter().map(|round| round[0]).collect();
         let cell = |which: usize| {
             let gains = self.gains(which);
             let (low, high) = median_interval(&gains).unwrap_or((f64::NAN, f64::NAN));
             format!("{} ({low:.3} to {high:.3})", times(median(&gains)))
         };
-        let least = self.least();
+        let modelled = self.modelled();
         let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", median(&natives))];
-        [&head[..], &[1, 2].map(cell), &least.map(times), &[share(least)]].concat()
+        [&head[..], &[1, 2].map(cell), &modelled.map(times), &[share(modelled)]].concat()
     }
 }
 
@@ -234,9 +257,11 @@ fn share([of, gain]: [f64; 2]) -> String {
 }
 
 fn print(row: &[String]) {
-    let [name, tool, native, by_counts, by_traces, least_counts, least_traces, share] = row else { return };
+    let [name, tool, native, by_counts, by_traces, modelled_counts, modelled_traces, share] = row else {
+        return;
+    };
     println!(
-        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {least_counts:>16} {least_traces:>16} {share:>6}"
+        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {modelled_counts:>19} {modelled_traces:>19} {share:>6}"
     );
 }
 

@@ -15,6 +15,8 @@ pub struct Program {
     pub arguments: &'static [&'static str],
     /// What it reads.
     pub input: Option<&'static str>,
+    /// A run that is short enough for every instruction of it to be simulated: its arguments, and what it reads.
+    pub short: (&'static [&'static str], &'static str),
 }
 
 enum Folder {
@@ -31,6 +33,7 @@ pub const PROGRAMS: [Program; 7] = [
                   bzlib.c bzip2.c",
         arguments: &["-9", "-k", "-c", "in/text-m.txt"],
         input: None,
+        short: (&["-9", "-k", "-c", "in/text.txt"], ""),
     },
     Program {
         name: "gnugo",
@@ -43,6 +46,7 @@ pub const PROGRAMS: [Program; 7] = [
                   interface/[gmp]*.c",
         arguments: &["--mode", "gtp", "--seed", "1", "--level", "8"],
         input: Some("in/gnugo-m.gtp"),
+        short: (&["--mode", "gtp", "--seed", "1", "--level", "1"], "boardsize 9\ngenmove black\ngenmove white\ngenmove black\n"),
     },
     Program {
         name: "lua",
@@ -50,6 +54,7 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG -DLUA_USE_POSIX -DLUA_USE_JUMPTABLE=0 '-Dluai_makeseed(L)=42' $(ls *.c | grep -v luac.c)",
         arguments: &["scripts/luabench.lua", "80"],
         input: None,
+        short: (&["scripts/luabench.lua", "1"], ""),
     },
     Program {
         name: "sqlite",
@@ -57,6 +62,14 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION shell.c sqlite3.c",
         arguments: &["-batch", ":memory:"],
         input: Some("in/q-m.sql"),
+        short: (
+            &["-batch", ":memory:"],
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, k INT, v TEXT, x REAL);
+             WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<6000)
+             INSERT INTO t SELECT i, (i*7919)%5003, 'row'||((i*31)%1009), (i*17%1000)/8.0 FROM c;
+             CREATE INDEX ti ON t(k); SELECT count(*), sum(x), sum(length(v)) FROM t;
+             SELECT v, count(DISTINCT k) c FROM t GROUP BY v ORDER BY c DESC, v LIMIT 5;",
+        ),
     },
     Program {
         name: "interp",
@@ -64,6 +77,7 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG interp.c",
         arguments: &["0", "200"],
         input: None,
+        short: (&["0", "2"], ""),
     },
     Program {
         name: "qsortdiv",
@@ -71,6 +85,7 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG qsortdiv.c",
         arguments: &["2000"],
         input: None,
+        short: (&["100"], ""),
     },
     Program {
         name: "events",
@@ -78,6 +93,7 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG++ events.cc",
         arguments: &["1000"],
         input: None,
+        short: (&["50"], ""),
     },
 ];
 
