@@ -16,6 +16,15 @@ impl Breakpoints {
     /// Titles of the columns.
     pub const TITLES: &str = "breakpoints a branch  algorithm 1's";
 
+    /// The mean of several runs.
+    pub fn mean(runs: &[Breakpoints]) -> Breakpoints {
+        let mean = |of: fn(&Breakpoints) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        Breakpoints {
+            reached: mean(|run| run.reached),
+            without_evaluation: mean(|run| run.without_evaluation),
+        }
+    }
+
     /// What `timewise branches` says of them.
     pub fn said(text: &str) -> Breakpoints {
         let before = |words: &str| {

@@ -26,7 +26,7 @@ impl fmt::Display for Edge {
 }
 
 /// How often each branch in code of files was taken.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Edges {
     /// The branches.
     pub times: HashMap<Edge, u64>,
@@ -78,6 +78,14 @@ impl Edges {
         {
             *self.times.entry(Edge { from, to }).or_default() += times;
         }
+    }
+
+    /// Adds those of another run of the same program.
+    pub fn merge(&mut self, other: Edges) {
+        for (edge, times) in other.times {
+            *self.times.entry(edge).or_default() += times;
+        }
+        self.functions.extend(other.functions);
     }
 
     /// All of them together.

@@ -5,11 +5,13 @@ mod breakpoints;
 mod edges;
 mod overlap;
 pub mod subject;
+mod traces;
 
 use self::breakpoints::{Breakpoints, Sums};
 use self::edges::Edges;
 use self::overlap::Agreement;
 use self::subject::Subject;
+use self::traces::Traces;
 use super::attempts::ATTEMPTS;
 use super::{fix_addresses, stops, torture};
 use crate::bench::table::Destination;
@@ -50,6 +52,9 @@ const COLUMNS: [&str; 10] = [
     "breakpoints a branch; algorithm 1's",
 ];
 
+/// A column more, where there are several runs.
+const HALVES: &str = "half with half";
+
 /// What to check, and how.
 #[derive(Args)]
 pub struct Options {
@@ -72,6 +77,9 @@ pub struct Options {
     /// Traces per second; with several, by commas, a row for each: agreement should not depend on them
     #[arg(short = 'F', long, value_delimiter = ',', default_value = "5000")]
     frequency: Vec<u32>,
+    /// Run again, twice at least, until so many branches were recorded: with several rates, as many at each
+    #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
+    recorded: u64,
     /// Branches of a trace
     #[arg(long, default_value_t = 500)]
     length: u32,
@@ -112,9 +120,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     };
     // Some branches depend on where things lie.
     fix_addresses()?;
-    println!("{:12} {} {}", "workload", Agreement::TITLES, Breakpoints::TITLES);
+    let halves = (options.recorded > 0).then_some(HALVES);
+    let more = halves.unwrap_or_default();
+    println!("{:12} {} {}  {more}", "workload", Agreement::TITLES, Breakpoints::TITLES);
     let (mut bad, mut sums) = (Vec::new(), Sums::default());
-    let mut rows = vec![COLUMNS.map(String::from).to_vec()];
+    let titles = COLUMNS.into_iter().chain(halves);
+    let mut rows: Vec<Vec<String>> = vec![titles.map(String::from).collect()];
     let confirm = options.confirm.to_string();
     let length = options.length.to_string();
     for subject in subjects {
@@ -133,16 +144,19 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
                 _ => format!("{} {rate}", subject.name()),
             };
             let mut left = if options.small { ATTEMPTS } else { 1 };
-            let (agreement, breakpoints) = loop {
-                let (traced, said) = execute(&words, "traced.tw")?;
-                let both = [false, true].map(|is_weighted| Edges::traced(&traced, is_weighted));
-                let agreement = Agreement::between(&exact, both.each_ref());
-                let breakpoints = Breakpoints::said(&said);
-                println!("{name:12} {agreement} {breakpoints}");
+            let (agreement, breakpoints, halves) = loop {
+                let mut traces = Traces::default();
+                while traces.want(options.recorded) {
+                    let (traced, said) = execute(&words, "traced.tw")?;
+                    traces.add(&traced, &said);
+                }
+                let (agreement, breakpoints) = (traces.agreement(&exact), traces.breakpoints());
+                let halves = traces.of_halves().map(|share| format!("{:5.1} %", 100.0 * share));
+                println!("{name:12} {agreement} {breakpoints}  {}", halves.as_deref().unwrap_or_default());
                 left -= 1;
                 // Which branches are traced is a matter of luck, whether they were taken is not.
                 if left == 0 || agrees(&agreement, options) || agreement.share_never_taken() > RARE {
-                    break (agreement, breakpoints);
+                    break (agreement, breakpoints, halves);
                 }
             };
             for (edge, times) in agreement.never_taken.iter().take(5) {
@@ -156,14 +170,19 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
                 bad.push(name.clone());
             }
             sums.add(&agreement, &breakpoints);
-            rows.push([vec![name], agreement.cells(), vec![breakpoints.to_string()]].concat());
+            let cells = [vec![name], agreement.cells(), vec![breakpoints.to_string()]].concat();
+            rows.push(cells.into_iter().chain(halves).collect());
         }
     }
     println!("{sums}");
     let size = options.size.word();
     let rates: Vec<String> = options.frequency.iter().map(u32::to_string).collect();
+    let recorded = match options.recorded {
+        0 => String::new(),
+        branches => format!(" --recorded {branches}"),
+    };
     let caption = format!(
-        "`--size {size} -F {} --length {length} --confirm {confirm}`\n\n{}",
+        "`--size {size} -F {} --length {length} --confirm {confirm}{recorded}`\n\n{}",
         rates.join(","),
         sums.to_string().replace('\n', "; ")
     );

@@ -51,6 +51,11 @@ impl Agreement {
         }
     }
 
+    /// Overlap of the shares of two halves of what was traced: what chance leaves.
+    pub fn of_halves(one: &Edges, other: &Edges) -> f64 {
+        overlap(&whole(one), &whole(other))
+    }
+
     /// What [`Self::TITLES`] announces, for a table.
     pub fn cells(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
