@@ -147,8 +147,8 @@ fn a_thread_is_traced_to_its_end_however_often() {
     let late = u64::from_str_radix(late, 16).unwrap();
     let is_late = |branch: &&TakenBranch| (late..late + 64).contains(&branch.from.offset.0);
     let seen: u64 = traced.profile.taken_branches.iter().filter(is_late).map(|branch| branch.count).sum();
-    // The last second of CPU time gives several thousand traces.
-    assert!(seen > 10_000, "{seen} {:?}", traced.statistics);
+    // The last second of CPU time gives several thousand traces, or two or three by chance if samples have ended.
+    assert!(seen > 1_000, "{seen} {:?}", traced.statistics);
 }
 
 /// A second witness that shares no code: the listing of binutils.

@@ -7,7 +7,7 @@ use timewise_abi::process::{ProcessRecord, state};
 use timewise_target::group::Group;
 
 /// How long is waited for threads that do not stop, as in a child's `vfork`.
-const PATIENCE: Duration = Duration::from_millis(200);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Stops a process that still runs until what is returned is dropped, if it can be: its counts are then those of one
 /// moment, as if it had been killed there.
