@@ -172,7 +172,7 @@ fn load(
     }
     if !has_trap(pid, pid, Set::Caught) {
         // A library took the handler away. The signal that comes at fixed moments is switched off meanwhile; samples
-        // come after a time in the program's own code, where it is not.
+        // come with time in the program's own code, of which none passes here.
         pick_up.disable().map_err(TraceError::Events)?;
         set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
         pick_up.enable().map_err(TraceError::Events)?;

@@ -18,8 +18,10 @@ Examples:
 
 Traces start at random moments; hardware breakpoints stand in for the last-branch record that
 processors and virtual machines often lack. All threads of the program are traced, and the
-processes that it makes; of one that was attached to, only with --children. The exit status is the program's; 125 if timewise fails, 126 if the
-program cannot be executed or attached to, 127 if there is none; 0 for one that was attached to.")]
+processes that it makes; of one that was attached to, only with --children.
+
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed
+or attached to, 127 if there is none; 0 for one that was attached to.")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,

@@ -339,7 +339,7 @@ fn a_misprediction_costs_what_the_record_says() {
         }
         core.finish().1
     };
-    let (calm, coin) = (run(&code, false), run(&mut code, true));
+    let (calm, coin) = (run(&code, false), run(&code, true));
     let each = (coin.cycles - calm.cycles) as f64 / (coin.mispredicted - calm.mispredicted) as f64;
     let record = (processor.fetch.depth + processor.branches.redirect) as f64;
     // And the cycles from dispatch to execution of the branch, which nothing hides here.

@@ -186,12 +186,16 @@ impl Plan {
 
     /// Whether the register always stays below [`REGISTER`].
     pub fn fits(&self) -> bool {
-        let ops = || self.ops.iter().flatten();
-        let added = ops().map(|op| if let Op::Add(by) = op { by.saturating_abs() } else { 0 });
-        let set = ops().map(|op| if let Op::Set(to) = op { to.saturating_abs() } else { 0 });
-        let counted = ops().map(|op| if let Op::Count(plus) = op { plus.saturating_abs() } else { 0 });
-        let most = [set.max(), counted.max()].into_iter().flatten();
-        added.chain(most).fold(0, i64::saturating_add) < REGISTER
+        let (mut added, mut set, mut counted) = (0i64, 0, 0);
+        for op in self.ops.iter().flatten() {
+            match op {
+                Op::Add(by) => added = added.saturating_add(by.saturating_abs()),
+                Op::Set(to) => set = set.max(to.saturating_abs()),
+                Op::Count(plus) => counted = counted.max(plus.saturating_abs()),
+                Op::CountThis(_) | Op::CountCold | Op::Poison => {}
+            }
+        }
+        added.saturating_add(set).saturating_add(counted) < REGISTER
     }
 
     /// About how many instructions the plan executes, if control goes as the edge profile says. Counting takes

@@ -9,9 +9,6 @@ use timewise_isa::{Class, Form, encoding_name};
 /// Most µops that an instruction is split into; what has more keeps the last one's port busy for the rest.
 const MOST_UOPS: usize = 24;
 
-/// Most sets of ports: their numbers are bytes.
-const MOST_SETS: usize = 256;
-
 /// The ports of a processor, and the sets of them that µops choose from.
 #[derive(Debug, Default)]
 pub struct Ports {
@@ -45,27 +42,31 @@ impl Ports {
         Ok(Ports { names, sets: Vec::new(), queues })
     }
 
-    /// Adds a set of ports, if it is new.
+    /// The number of a set of ports, which is added if it is new.
     ///
     /// # Errors
     /// If it is empty, or if there are too many sets.
-    fn add(&mut self, ports: u32) -> Result<(), String> {
+    fn add(&mut self, ports: u32) -> Result<u8, String> {
         if ports == 0 {
             return Err("a µop has no port to go to".into());
         }
-        if !self.sets.contains(&ports) {
+        let set = self.sets.iter().position(|set| *set == ports).unwrap_or_else(|| {
             self.sets.push(ports);
-        }
-        match self.sets.len() <= MOST_SETS {
-            true => Ok(()),
-            false => Err(format!("there are over {MOST_SETS} sets of ports that µops go to")),
-        }
+            self.sets.len() - 1
+        });
+        u8::try_from(set).map_err(|_| "there are over 256 sets of ports that µops go to".into())
     }
 
-    /// The µop that goes to any port of a set, which was added before.
+    /// The µop that goes to any port of a set, if that was added before.
     fn uop(&self, ports: u32, busy: u16) -> Option<Uop> {
-        let set = self.sets.iter().position(|set| *set == ports)? as u8;
-        Some(Uop { ports, set, queue: self.queues[ports.trailing_zeros() as usize], busy: busy.max(1) })
+        let set = self.sets.iter().position(|set| *set == ports)?;
+        Some(self.uop_of(set as u8, busy))
+    }
+
+    /// The µop that goes to any port of the set of this number.
+    fn uop_of(&self, set: u8, busy: u16) -> Uop {
+        let ports = self.sets[usize::from(set)];
+        Uop { ports, set, queue: self.queues[ports.trailing_zeros() as usize], busy: busy.max(1) }
     }
 
     /// The µop that goes to any of the ports of these names.
@@ -74,8 +75,8 @@ impl Ports {
     /// If there is no such port.
     fn named(&mut self, names: &[String]) -> Result<Uop, String> {
         let ports = Backend::ports(&self.names, names)?;
-        self.add(ports)?;
-        self.uop(ports, 1).ok_or_else(String::new)
+        let set = self.add(ports)?;
+        Ok(self.uop_of(set, 1))
     }
 }
 
@@ -148,7 +149,7 @@ impl Recipes {
         let mut ports = part("backend", Ports::new(processor, model.as_ref()))?;
         let memory_ports = Backend::ports(&ports.names, &backend.model_memory_ports)
             .map_err(in_field("backend.model_memory_ports"))?;
-        model.iter().flat_map(Model::sets).try_for_each(|set| ports.add(set))?;
+        model.iter().flat_map(Model::sets).try_for_each(|set| ports.add(set).map(drop))?;
         let memory = MemoryUops::new(processor, &mut ports)?;
         let mut of = |name: &str, timing| recipe(&mut ports, timing).map_err(in_field(name));
         let kinds = backend.kinds.iter();

@@ -69,7 +69,7 @@ pub struct Row {
 }
 
 /// All processes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Rows {
     /// In the order of their start.
     pub all: Vec<Row>,
@@ -87,9 +87,7 @@ pub struct Rows {
 impl Rows {
     /// No rows yet; at most `limit` single processes (at least one).
     pub fn new(limit: usize) -> Rows {
-        let limit = limit.max(1);
-        let (by_record, executables, common) = Default::default();
-        Rows { all: Vec::new(), limit, by_record, executables, common, beyond_limit: 0 }
+        Rows { limit: limit.max(1), ..Rows::default() }
     }
 
     /// Finds a row for an image. The one that it descends from must have been admitted before.

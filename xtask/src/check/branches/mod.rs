@@ -86,7 +86,7 @@ pub struct Options {
     /// Of so many traces one is confirmed by a breakpoint
     #[arg(long, default_value_t = 2)]
     confirm: u32,
-    /// Lowest share of branches within functions that must agree
+    /// Lowest share of branches within functions that must agree, by weight
     #[arg(long, default_value_t = 0.88)]
     within: f64,
     /// Which input
