@@ -6,7 +6,7 @@ use crate::processor::{Processor, ProcessorError};
 use std::collections::HashMap;
 use timewise_engine::streams::Chunk;
 use timewise_replay::{Event, Executed, Replay};
-use timewise_trace::Observer;
+use timewise_trace::{Numbers, Observer};
 
 /// Why a simulation does not go on.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,12 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
     /// Executes a sample of each window of a stream only, and warms caches and predictors with the rest.
     pub fn sample(mut self, sampling: Sampling) -> Simulation<O, M> {
         self.sampling = Some(sampling).filter(|sampling| sampling.executed > 0);
+        self
+    }
+
+    /// Tells all numbers that the instruction at this address, in whichever process, has in records.
+    pub fn watch(mut self, address: u64, numbers: Numbers) -> Simulation<O, M> {
+        self.code.watch(address, numbers);
         self
     }
 

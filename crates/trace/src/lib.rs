@@ -36,5 +36,5 @@ pub use committed::Committed;
 pub use doctor::{Doctor, Recorder, Room, Seat};
 pub use psv::Psv;
 pub use record::{Entry, Flags, Observer, Record, WIDTH};
-pub use trigger::{Gate, Moment};
+pub use trigger::{Gate, Moment, Numbers};
 pub use worker::Worker;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use timewise_isa::form::FPU_STACK;
 use timewise_isa::memory::accesses;
 use timewise_isa::{Class, Control, Form, MAX_LENGTH, Registers, boundaries, form};
+use timewise_trace::Numbers;
 
 /// Which instruction of which block a static instruction is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ pub struct Code {
     origins: Vec<Origin>,
     /// The latest number of the instruction at each address.
     addresses: HashMap<u64, u32>,
+    /// Addresses of which somebody wants to know all numbers.
+    watched: Vec<(u64, Numbers)>,
 }
 
 impl Code {
@@ -47,7 +50,13 @@ impl Code {
             uops: Vec::new(),
             origins: Vec::new(),
             addresses: HashMap::new(),
+            watched: Vec::new(),
         })
+    }
+
+    /// Tells all numbers that the instruction at this address gets from here on.
+    pub fn watch(&mut self, address: u64, numbers: Numbers) {
+        self.watched.push((address, numbers));
     }
 
     /// The µops that access memory.
@@ -102,7 +111,10 @@ impl Code {
                 self.fuse(&mut new);
             }
             may_fuse = self.rename.fuses_branches && form.fuses;
-            self.addresses.insert(place, self.statics.len() as u32);
+            let number = self.statics.len() as u32;
+            self.addresses.insert(place, number);
+            let watched = self.watched.iter().filter(|(address, _)| *address == place);
+            watched.for_each(|(_, numbers)| numbers.add(number));
             self.statics.push(new);
             self.origins.push(Origin { image, block, position: position as u16, offset: at as u32 });
             at += usize::from(length);
