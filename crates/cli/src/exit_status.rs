@@ -3,8 +3,9 @@
 
 use crate::talk::complain;
 use clap::error::ErrorKind;
-use std::io;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{io, panic, thread};
 use timewise_branches::TraceError;
 use timewise_engine::CountError;
 use timewise_profile::Exit;
@@ -68,6 +69,29 @@ pub fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(OURS)
 }
 
+/// From now on a fault of ours, a panic, is told in one line on whichever thread it happens, and at length below that
+/// if a backtrace is asked for. Only the first is: others are the same one on another core, or follow from it.
+pub fn tell_faults_in_a_line() {
+    let at_length = panic::take_hook();
+    let is_told = AtomicBool::new(false);
+    panic::set_hook(Box::new(move |fault| {
+        if is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let what = fault.payload_as_str().unwrap_or("it gave up");
+        let place = fault.location().map(|place| format!(", at {place}")).unwrap_or_default();
+        complain(format_args!("a fault of timewise, which you are asked to report: {what}{place}"));
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|depth| depth != "0") {
+            at_length(fault);
+        }
+    }));
+}
+
+/// The status of a command that ran on a thread of its own, which a fault may have ended; that was told of then.
+pub fn of_fault(ended: thread::Result<ExitCode>) -> ExitCode {
+    ended.unwrap_or(ExitCode::from(OURS))
+}
+
 /// The status of a command that runs a program: the program's own, or why there is none, in one line.
 pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
     let error = match result {
@@ -114,4 +138,17 @@ fn advice(error: &anyhow::Error) -> &'static str {
         error.chain().any(|cause| cause.downcast_ref().is_some_and(is_it))
     };
     if meets(libc::EMFILE) { "; allow more of them: ulimit -n 1024" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OURS, of_fault};
+    use std::process::ExitCode;
+    use std::thread;
+
+    #[test]
+    fn a_fault_is_no_status_of_the_program() {
+        assert_eq!(of_fault(thread::spawn(|| ExitCode::from(101)).join()), ExitCode::from(101));
+        assert_eq!(of_fault(thread::spawn(|| panic!("on purpose")).join()), ExitCode::from(OURS));
+    }
 }

@@ -75,8 +75,9 @@ enum Command {
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    exit_status::tell_faults_in_a_line();
     match thread::Builder::new().stack_size(STACK_BYTES).spawn(run_command) {
-        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Ok(thread) => exit_status::of_fault(thread.join()),
         Err(error) => exit_status::failed(&anyhow::anyhow!(
             "cannot start a thread: {error}; allow more processes or memory: ulimit -u, ulimit -v"
         )),
