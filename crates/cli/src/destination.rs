@@ -51,6 +51,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     fs::write(path, bytes).with_context(|| refusal(path))
 }
 
-fn refusal(path: &Path) -> String {
+/// What is said of a file that cannot be written.
+pub fn refusal(path: &Path) -> String {
     format!("cannot write '{}'; choose another place", path.display())
 }

@@ -2,6 +2,7 @@
 
 mod cores;
 mod kept;
+mod traced;
 
 use crate::arguments::{DEFAULT_FILE, Output};
 use crate::screen::{self, Colour};
@@ -23,6 +24,7 @@ use timewise_report::number::{figure, grouped};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
+use traced::{Tracing, When};
 
 /// Run a program on a modelled core: where its cycles go and why, without performance counters
 #[derive(clap::Args)]
@@ -34,6 +36,7 @@ Examples:
   timewise simulate --instructions 1000000 --windows 50 --skip 20000000 -- ./app
   timewise simulate profile.tw              repeat the recorded command, and add what a core makes of it
   timewise simulate --compare-profilers -- ./app
+  timewise simulate --trace trace.csv --from 0x401136 --to cycle:100000 -- ./app
 
 What the program executes is fed to the core model, instruction by instruction; its cycles are
 those of the model, not of this processor. It is loaded at the same addresses each time, and the same
@@ -72,6 +75,17 @@ pub struct Arguments {
     /// Also write all that was found as JSON, schema timewise-simulate/1
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write what the commit stage of each core does, cycle by cycle: as bytes, or as a table if the name ends
+    /// in .csv; FILE is of the first core, FILE with a number of each further one (docs/cycle-stacks.md)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Where each core's trace begins: cycle:N, instruction:N (when N have committed), or an address (when the
+    /// instruction there first commits)
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    from: Option<When>,
+    /// Where it ends, likewise, counted from its beginning on
+    #[arg(long, value_name = "WHEN", requires = "trace")]
+    to: Option<When>,
     /// When to use colours
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     color: Colour,
@@ -101,6 +115,15 @@ impl Arguments {
             false => Schedule::periodic(self.period),
         })
     }
+
+    /// The whole path of a file that is written beside the profile, if it can be and is no profile that is needed.
+    fn beside(&self, output: &Path, file: Option<&PathBuf>) -> anyhow::Result<Option<PathBuf>> {
+        let Some(path) = file.map(std::path::absolute).transpose()? else { return Ok(None) };
+        destination::check(&path)?;
+        destination::spare(output, &path)?;
+        self.profile.iter().try_for_each(|profile| destination::spare(profile, &path))?;
+        Ok(Some(path))
+    }
 }
 
 /// Runs the command, to the end of the program.
@@ -113,15 +136,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let named = named.map_or(Path::new(DEFAULT_FILE), PathBuf::as_path);
     let output = Output::new(std::path::absolute(named)?, arguments.quiet);
     output.begin()?;
-    let json = arguments.json.as_ref().map(std::path::absolute).transpose()?;
-    if let Some(json) = &json {
-        destination::check(json)?;
-        arguments
-            .profile
-            .iter()
-            .chain([&output.path])
-            .try_for_each(|profile| destination::spare(profile, json))?;
-    }
+    let json = arguments.beside(&output.path, arguments.json.as_ref())?;
+    let trace = arguments.beside(&output.path, arguments.trace.as_ref())?;
+    let mut tracing = trace.map(|path| Tracing::new(path, arguments.from, arguments.to));
     let processor = processor(&arguments.core)?;
     let repeated = arguments.profile.as_deref().map(reading::load_with_waits).transpose()?;
     let launch = match &repeated {
@@ -131,7 +148,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let schedule = arguments.schedule();
     let mut done = None;
     let mut profile = recording::record(launch, |stopped| {
-        let (profile, simulated) = simulate(stopped, &processor, arguments.part(), schedule.as_ref())?;
+        let (profile, simulated) =
+            simulate(stopped, &processor, arguments.part(), schedule.as_ref(), tracing.as_mut())?;
         done = Some(simulated);
         Ok::<_, anyhow::Error>(profile)
     })?;
@@ -152,8 +170,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     });
     say(speed(&done));
     tell(&profile, &done, arguments.color, json.as_deref())?;
-    whole.unwrap_or(profile).save(&output.path)?;
+    whole.as_ref().unwrap_or(&profile).save(&output.path)?;
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));
+    tracing.map_or(Ok(()), |tracing| tracing.finish(&done, &profile))?;
     Ok(exit)
 }
 

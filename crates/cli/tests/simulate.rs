@@ -3,20 +3,11 @@
 
 mod command;
 
-use command::Place;
+use command::{Place, walk};
 use serde_json::Value;
 
 /// Steps of `programs/walk.c`.
 const STEPS: u64 = 20_000;
-
-/// Builds the program that walks through a table.
-fn walk() -> Place {
-    let place = Place::new();
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/walk.c");
-    let outcome = place.shell(&format!("cc -O2 -g -static '{source}' -o walk"));
-    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
-    place
-}
 
 fn simulated(place: &Place, options: &str) -> Value {
     let outcome = place.shell(&format!("timewise simulate {options} --json out.json -- ./walk"));
@@ -236,6 +227,11 @@ fn where_nothing_can_be_written_nothing_is_run() {
         ("--json missing/all.json", "missing/all.json"),
         ("--json .", "cannot write"),
         ("-o new.tw --json ./new.tw", "the profile itself"),
+        ("--trace missing/trace.csv", "missing/trace.csv"),
+        ("-o new.tw --trace ./new.tw", "the profile itself"),
+        ("--trace trace --from main", "give cycle:N, instruction:N, or an address"),
+        ("--trace trace --to cycle:x", "give cycle:N, instruction:N, or an address"),
+        ("--from cycle:3", "--trace <FILE>"),
     ] {
         let outcome = place.shell(&format!("timewise simulate {options} -- touch began"));
         assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);

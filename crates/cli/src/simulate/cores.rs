@@ -1,5 +1,6 @@
 //! The program, and beside it a core for each of its threads.
 
+use super::traced::Tracing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use timewise_attribution::event_counts::EventCounts;
@@ -103,6 +104,11 @@ impl Done {
         rows
     }
 
+    /// Where that instruction stood in its process.
+    pub fn address(&self, instruction: u32) -> u64 {
+        self.code.get(instruction).address
+    }
+
     /// How many instructions have numbers.
     pub fn numbered(&self) -> u32 {
         self.code.len() as u32
@@ -120,23 +126,31 @@ impl Done {
     }
 }
 
-/// Runs the program to its end, and simulates a part of it. Profilers are compared if there is a schedule of samples.
+/// Runs the program to its end, and simulates a part of it. Profilers are compared if there is a schedule of samples,
+/// and traces written where that is asked for.
 pub fn simulate(
     stopped: Stopped,
     processor: &Processor,
     part: SimulatedPart,
     schedule: Option<&Schedule>,
+    mut tracing: Option<&mut Tracing>,
 ) -> anyhow::Result<(Profile, Done)> {
     let began = Instant::now();
     let mut seats: BTreeMap<usize, Seat<Watch>> = BTreeMap::new();
     let (warmed, length) = (part.skipped.min(WARMING), part.length.unwrap_or(u64::MAX));
     let sampling = Sampling { warmed, executed: length.min(u64::MAX - warmed) };
+    let watched = tracing.as_ref().map_or(Vec::new(), |tracing| tracing.watched.clone());
     let simulation = Simulation::new(processor, |stream| {
         let mut doctor = Doctor::new(Room::default());
         seats.insert(stream, doctor.attach(Watch::new(schedule)));
+        if let Some(tracing) = &mut tracing {
+            tracing.attach(stream, &mut doctor);
+        }
         Recorder::new(doctor)
     })?;
-    let mut simulation = simulation.sample(sampling);
+    let simulation = simulation.sample(sampling);
+    let watch = |simulation: Simulation<_, _>, (address, numbers)| simulation.watch(address, numbers);
+    let mut simulation = watched.into_iter().fold(simulation, watch);
     let mut replay = Replay::new(true);
     let (mut failure, mut streams) = (None, BTreeMap::new());
     let options = Options { calls: false, ..Options::default() };

@@ -9,6 +9,15 @@ use timewise_profile::Profile;
 /// An empty working directory.
 pub struct Place(TempDir);
 
+/// A working directory with the program that walks through a table.
+pub fn walk() -> Place {
+    let place = Place::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/walk.c");
+    let outcome = place.shell(&format!("cc -O2 -g -static '{source}' -o walk"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    place
+}
+
 /// What came of a command.
 pub struct Outcome {
     /// Exit status; `None` if a signal ended it.

@@ -1,0 +1,190 @@
+//! `--trace`: the commit stage of each core, cycle by cycle, in a file.
+
+use super::cores::Done;
+use crate::destination::{self, refusal};
+use crate::talk::say;
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use timewise_flow::Analysis;
+use timewise_profile::Profile;
+use timewise_report::simulated::{Numbered, numbers};
+use timewise_report::visible::visible;
+use timewise_trace::{Doctor, Gate, Moment, Numbers, Record, Seat, Worker, binary, csv};
+
+/// A moment of what each core executes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// The beginning of this cycle.
+    Cycle(u64),
+    /// When so many instructions have committed.
+    Instructions(u64),
+    /// When the instruction at this address first commits.
+    Address(u64),
+}
+
+impl FromStr for When {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<When, &'static str> {
+        let when = match text.split_once(':') {
+            Some(("cycle", number)) => number.parse().ok().map(When::Cycle),
+            Some(("instruction", number)) => number.parse().ok().map(When::Instructions),
+            _ => text
+                .strip_prefix("0x")
+                .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+                .map(When::Address),
+        };
+        when.ok_or("give cycle:N, instruction:N, or an address such as 0x401136")
+    }
+}
+
+impl When {
+    /// The same in words of the trace, and the address whose instructions that is to be told of.
+    fn resolve(self) -> (Moment, Option<(u64, Numbers)>) {
+        match self {
+            When::Cycle(cycle) => (Moment::Cycle(cycle), None),
+            When::Instructions(committed) => (Moment::Instruction(committed), None),
+            When::Address(address) => {
+                let numbers = Numbers::default();
+                (Moment::Commit(numbers.clone()), Some((address, numbers)))
+            }
+        }
+    }
+}
+
+/// What is written of each core's trace, and where.
+pub struct Tracing {
+    path: PathBuf,
+    start: Option<Moment>,
+    stop: Option<Moment>,
+    /// Addresses of moments, and where to tell which instructions stand there.
+    pub watched: Vec<(u64, Numbers)>,
+    /// Of each stream, the file and who writes it.
+    files: BTreeMap<usize, (PathBuf, Seat<Gate<Form>>)>,
+}
+
+impl Tracing {
+    /// From one moment of each core to another.
+    pub fn new(path: PathBuf, from: Option<When>, to: Option<When>) -> Tracing {
+        let (start, first) = from.map(When::resolve).unzip();
+        let (stop, second) = to.map(When::resolve).unzip();
+        let watched = [first, second].into_iter().flatten().flatten().collect();
+        Tracing { path, start, stop, watched, files: BTreeMap::new() }
+    }
+
+    /// Has the core of a stream traced.
+    pub fn attach(&mut self, stream: usize, doctor: &mut Doctor<Record>) {
+        let path = of_core(&self.path, stream + 1);
+        let gate = Gate::new(Form::create(&path), self.start.clone(), self.stop.clone());
+        self.files.insert(stream, (path, doctor.attach(gate)));
+    }
+
+    /// Ends the files, writes beside them what their instructions are, and says which there are. All traces must have
+    /// ended.
+    ///
+    /// # Errors
+    /// What writing met with, such as a full disk.
+    pub fn finish(self, done: &Done, profile: &Profile) -> anyhow::Result<()> {
+        let mut written = Vec::new();
+        for (path, seat) in self.files.into_values() {
+            seat.join().into_inner().finish().with_context(|| refusal(&path))?;
+            written.push(path);
+        }
+        // A pipe has no place beside it.
+        if self.path.is_file() {
+            let path = self.path.with_extension("instructions.csv");
+            destination::write(&path, instructions(done, profile)?)?;
+            written.push(path);
+        }
+        let names = written.iter().filter_map(|path| path.file_name());
+        let names: Vec<String> = names.map(|name| visible(&name.to_string_lossy()).into_owned()).collect();
+        say(format_args!("traced: {}", names.join(", ")));
+        Ok(())
+    }
+}
+
+/// Where the trace of the so-manieth core goes: `trace.2.csv` for `trace.csv`, but the first one's name stays.
+fn of_core(path: &Path, number: usize) -> PathBuf {
+    match path.extension() {
+        _ if number == 1 => path.to_path_buf(),
+        Some(ending) => path.with_extension(format!("{number}.{}", ending.to_string_lossy())),
+        None => path.with_extension(number.to_string()),
+    }
+}
+
+/// All instructions that were met.
+fn instructions(done: &Done, profile: &Profile) -> anyhow::Result<String> {
+    let analysis = Analysis::new(profile, None);
+    let numbered = (0..done.numbered()).map(|number| {
+        let id = done.place(number).and_then(|place| analysis.code.instruction_at(place));
+        Numbered { number, address: done.address(number), id }
+    });
+    Ok(numbers(&analysis, numbered)?)
+}
+
+/// A trace on its way into a file, in the form that the file's name asks for.
+enum Form {
+    Bytes(binary::Writer<File>),
+    Table(csv::Csv<BufWriter<File>>),
+    /// There is no file to write to.
+    Refused(io::Error),
+}
+
+impl Form {
+    fn create(path: &Path) -> Form {
+        match File::create(path) {
+            Err(error) => Form::Refused(error),
+            Ok(file) if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) => {
+                Form::Table(csv::Csv::new(BufWriter::new(file)))
+            }
+            Ok(file) => Form::Bytes(binary::Writer::new(file)),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Form::Bytes(writer) => writer.finish().map(drop),
+            Form::Table(writer) => writer.finish().map(drop),
+            Form::Refused(error) => Err(error),
+        }
+    }
+}
+
+impl Worker<Record> for Form {
+    fn take(&mut self, part: &[Record]) {
+        match self {
+            Form::Bytes(writer) => writer.take(part),
+            Form::Table(writer) => writer.take(part),
+            Form::Refused(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{When, of_core};
+    use std::path::Path;
+
+    #[test]
+    fn moments_are_understood_or_refused() {
+        let when = |text: &str| text.parse::<When>().ok();
+        assert_eq!(when("cycle:0"), Some(When::Cycle(0)));
+        assert_eq!(when("instruction:1000000"), Some(When::Instructions(1_000_000)));
+        assert_eq!(when("0x401136"), Some(When::Address(0x40_1136)));
+        for refused in ["", "12", "cycle", "cycle:", "cycle:-1", "line:3", "0x", "0xg", "main"] {
+            assert_eq!(when(refused), None, "{refused}");
+        }
+    }
+
+    #[test]
+    fn every_core_has_a_file_of_its_own() {
+        let named = |path: &str, number| of_core(Path::new(path), number).display().to_string();
+        assert_eq!(named("a/trace.csv", 1), "a/trace.csv");
+        assert_eq!(named("a/trace.csv", 12), "a/trace.12.csv");
+        assert_eq!(named("trace", 2), "trace.2");
+    }
+}
