@@ -100,6 +100,9 @@ pub struct SharedHeader {
     /// Offsets of [`thread::ThreadArea`]s that were given back and read as zero, 0 for none; host puts them there,
     /// whoever registers a thread takes one.
     pub spare_areas: [AtomicU64; SPARE_AREAS],
+    /// 1 if counters are to be named by their distance from the program counter, which suits some processors; host,
+    /// once.
+    pub by_distance: u32,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.

@@ -4,6 +4,7 @@
 
 use crate::entry::vector;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 use timewise_abi::thread::COUNTERS;
 use timewise_isa::FlagSet;
 
@@ -38,6 +39,20 @@ pub enum Borrowed {
 /// The prefix of an instruction of 64 bits with a register in its field `reg`.
 const fn wide(register: u8) -> u8 {
     0x48 | (register >> 3) << 2
+}
+
+/// Whether fields that are added to are named by their distance from the program counter.
+static BY_DISTANCE: AtomicBool = AtomicBool::new(false);
+
+/// Says how fields of the thread area are named that are added to: by their distance from the program counter, or by
+/// their position in the area.
+///
+/// A processor may find what a load will read by how its address is written, before that is computed (memory
+/// renaming). Zen 5 does for addresses relative to a register, the program counter among them: an addition that a loop
+/// repeats takes a cycle then rather than seven. Others do for bare positions, or guess wrong where several instructions
+/// add to one field.
+pub fn name_by_distance(by_distance: bool) {
+    BY_DISTANCE.store(by_distance, Ordering::Relaxed);
 }
 
 /// Position in `gs:` of a field of the thread area.
@@ -171,23 +186,29 @@ impl Code {
     /// `add qword gs:[place], number`; changes flags.
     pub fn add_number(&mut self, place: u32, number: i32) {
         match i8::try_from(number) {
-            Ok(number) => {
-                self.raw(&[0x65, 0x48, 0x83, 0x04, 0x25]);
-                self.raw32(place);
-                self.raw(&[number as u8]);
-            }
-            Err(_) => {
-                self.raw(&[0x65, 0x48, 0x81, 0x04, 0x25]);
-                self.raw32(place);
-                self.raw32(number as u32);
-            }
+            Ok(number) => self.field(0x83, 0, place, &[number as u8]),
+            Err(_) => self.field(0x81, 0, place, &number.to_le_bytes()),
         }
     }
 
     /// `inc qword gs:[place]`; changes flags, but for the carry.
     pub fn increment(&mut self, place: u32) {
-        self.raw(&[0x65, 0x48, 0xff, 0x04, 0x25]);
-        self.raw32(place);
+        self.field(0xff, 0, place, &[]);
+    }
+
+    /// An instruction of 64 bits with a field that is added to, a register or what belongs to the opcode, and what
+    /// follows. It is as long either way.
+    fn field(&mut self, opcode: u8, register: u8, place: u32, rest: &[u8]) {
+        if BY_DISTANCE.load(Ordering::Relaxed) {
+            // Of the sum only 32 bits count, so that it is the position wherever the code is.
+            self.raw(&[0x67, 0x65, 0x48, opcode, 0x05 | register << 3]);
+            let end = self.here() + 4 + rest.len() as u64;
+            self.raw32(place.wrapping_sub(end as u32));
+        } else {
+            self.raw(&[0x65, 0x48, opcode, 0x04 | register << 3, 0x25]);
+            self.raw32(place);
+        }
+        self.raw(rest);
     }
 
     /// Leaves for the dispatcher by an exit.
@@ -237,7 +258,7 @@ impl Code {
 
     /// Adds to a field of the thread area by way of `rcx`, without changing a flag.
     fn add_by_rcx(&mut self, place: u32, step: i32) {
-        self.load(Borrowed::Rcx, place);
+        self.field(0x8b, Borrowed::Rcx as u8, place, &[]);
         match i8::try_from(step) {
             Ok(step) => self.raw(&[0x48, 0x8d, 0x49, step as u8]), // lea rcx, [rcx+step]
             Err(_) => {
@@ -245,7 +266,7 @@ impl Code {
                 self.raw32(step as u32);
             }
         }
-        self.store(place, Borrowed::Rcx);
+        self.field(0x89, Borrowed::Rcx as u8, place, &[]);
     }
 
     /// Adds one to a counter and moves the clock, without changing a flag.

@@ -4,7 +4,7 @@ use crate::address_space::{AddressSpace, Mapping};
 use crate::beginnings::Beginnings;
 use crate::cache::Cache;
 use crate::calls::Calls;
-use crate::emit::Toll;
+use crate::emit::{Toll, name_by_distance};
 use crate::forest::Vertex;
 use crate::kinds::{Kinds, Mode};
 use crate::marks::Marks;
@@ -358,6 +358,7 @@ impl Process {
     /// The state of a process of which nothing is translated yet.
     pub fn new(shared: Shared, record: &'static ProcessRecord) -> Process {
         let with_calls = shared.header().frames != 0;
+        name_by_distance(shared.header().by_distance == 1);
         if with_calls {
             // Counter 0 is nobody's.
             shared.take_counter(record);

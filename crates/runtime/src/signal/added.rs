@@ -72,21 +72,34 @@ pub const COUNTED: usize = 31;
 /// Bytes of an instruction that keeps `rcx` or gives it back.
 const SPILL: usize = 9;
 
-/// The form at the start of `bytes` and its length; none if it is no added code.
-pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
+/// The form at the start of `bytes`, which stand at an address, and its length; none if it is no added code.
+pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let counter = |at: usize| number(at)?.checked_sub(COUNTERS).map(|place| place / 8);
+    // That an instruction at `at` adds to, which ends `rest` bytes behind it.
+    let field = |at: usize, rest: usize| match bytes.get(at)? {
+        0x67 => Some(number(at + 5)?.wrapping_add((address as u32).wrapping_add((at + 9 + rest) as u32))),
+        _ => number(at + 5),
+    };
+    let counter = |place: u32| place.checked_sub(COUNTERS).map(|place| place / 8);
     let form = match bytes {
         [0x90, ..] => (Form::Nop, 1),
         [0x66, 0x90, ..] => (Form::Nop, 2),
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
-        [0x65, 0x48, 0xff, 0x04, 0x25, ..] => (Form::Counter(counter(5)?), 9),
-        [0x65, 0x48, opcode @ (0x81 | 0x83), 0x04, 0x25, ..] if [CLOCK, BUDGET].contains(&number(5)?) => {
-            let (added, length) = match opcode {
-                0x83 => (i32::from(*bytes.get(9)? as i8), 10),
-                _ => (number(9)? as i32, 13),
+        [0x65, 0x48, 0xff, 0x04, 0x25, ..] | [0x67, 0x65, 0x48, 0xff, 0x05, ..] => {
+            (Form::Counter(counter(field(0, 0)?)?), 9)
+        }
+        [0x65, 0x48, opcode @ (0x81 | 0x83), 0x04, 0x25, ..]
+        | [0x67, 0x65, 0x48, opcode @ (0x81 | 0x83), 0x05, ..] => {
+            let (added, rest) = match opcode {
+                0x83 => (i32::from(*bytes.get(9)? as i8), 1),
+                _ => (number(9)? as i32, 4),
             };
-            (if number(5)? == CLOCK { Form::Step(added) } else { Form::Grant(added) }, length)
+            let form = match field(0, rest)? {
+                CLOCK => Form::Step(added),
+                BUDGET => Form::Grant(added),
+                _ => return None,
+            };
+            (form, 9 + rest)
         }
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
             let step = |at: usize| {
@@ -98,14 +111,14 @@ pub fn parse(bytes: &[u8]) -> Option<(Form, usize)> {
             };
             let (added, is_short) = step(20)?;
             let length = if is_short { BORROWING } else { LONG_STEP };
-            match number(14)? {
+            match field(9, 0)? {
                 CLOCK => (Form::Step(added), length),
                 BUDGET => (Form::Grant(added), length),
-                _ if number(36)? == CLOCK => {
+                place if field(31, 0)? == CLOCK => {
                     let (step, is_short) = step(42)?;
-                    (Form::Both(counter(14)?, step), if is_short { BOTH } else { LONG_BOTH })
+                    (Form::Both(counter(place)?, step), if is_short { BOTH } else { LONG_BOTH })
                 }
-                _ => (Form::Counter(counter(14)?), length),
+                place => (Form::Counter(counter(place)?), length),
             }
         }
         [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(RCX_SLOT) => (Form::SpillRcx, 9),
@@ -169,7 +182,7 @@ pub fn found(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emit::{Borrowed, Code, Toll};
+    use crate::emit::{Borrowed, Code, Toll, name_by_distance};
     use alloc::vec::Vec;
     use timewise_isa::FlagSet;
 
@@ -177,7 +190,8 @@ mod tests {
         let mut at = 0;
         let mut forms = Vec::new();
         while at < code.bytes.len() {
-            let (form, length) = parse(&code.bytes[at..]).expect("a form that was emitted");
+            let (form, length) =
+                parse(code.address + at as u64, &code.bytes[at..]).expect("a form that was emitted");
             forms.push(form);
             at += length;
         }
@@ -186,6 +200,13 @@ mod tests {
 
     #[test]
     fn what_is_emitted_is_read_back() {
+        for by_distance in [true, false] {
+            name_by_distance(by_distance);
+            what_is_emitted_is_read();
+        }
+    }
+
+    fn what_is_emitted_is_read() {
         let mut code = Code::at(0x1000_0003);
         code.count(7, FlagSet::NONE);
         code.count(8, FlagSet::ALL);

@@ -423,6 +423,6 @@ impl Recovery<'_> {
         if recorded > 0 {
             return Some((Form::Recorded, recorded));
         }
-        added::parse(self.process.cache.bytes_at(at, LONGEST))
+        added::parse(at, self.process.cache.bytes_at(at, LONGEST))
     }
 }
