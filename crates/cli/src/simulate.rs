@@ -8,11 +8,12 @@ use crate::arguments::{DEFAULT_FILE, Output};
 use crate::screen::{self, Colour};
 use crate::talk::say;
 use crate::{destination, reading, recording, symbolise};
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use cores::{Done, simulate};
 use std::ffi::OsString;
 use std::io::stderr;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use timewise_attribution::Schedule;
 use timewise_attribution::comparison::Findings;
@@ -93,7 +94,7 @@ pub struct Arguments {
     #[arg(short = 'q', long)]
     quiet: bool,
     /// A profile whose command is repeated
-    #[arg(conflicts_with = "command", required_unless_present = "command")]
+    #[arg(conflicts_with = "command")]
     profile: Option<PathBuf>,
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
@@ -140,10 +141,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let trace = arguments.beside(&output.path, arguments.trace.as_ref())?;
     let mut tracing = trace.map(|path| Tracing::new(path, arguments.from, arguments.to));
     let processor = processor(&arguments.core)?;
-    let repeated = arguments.profile.as_deref().map(reading::load_with_waits).transpose()?;
+    let repeated = arguments.profile.as_deref().map(recorded).transpose()?;
     let launch = match &repeated {
         Some(profile) => again(profile)?,
-        None => the_program(&arguments.command),
+        None => the_program(&arguments.command)?,
     };
     let schedule = arguments.schedule();
     let mut done = None;
@@ -176,11 +177,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
+/// The profile of that name.
+fn recorded(path: &Path) -> anyhow::Result<Profile> {
+    let is_program = path.metadata().is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0);
+    reading::load_with_waits(path).map_err(|error| match is_program {
+        true => anyhow!("'{}' is no profile; what is to be simulated stands behind --", path.display()),
+        false => error,
+    })
+}
+
 /// How to launch a program so that it executes the same each time, as far as that is in our hands.
-fn the_program(command: &[OsString]) -> Launch {
-    let (program, arguments) =
-        command.split_first().map_or((OsString::new(), &[][..]), |(program, rest)| (program.clone(), rest));
-    Launch { arguments: arguments.to_vec(), randomise_addresses: false, ..Launch::new(program) }
+fn the_program(command: &[OsString]) -> anyhow::Result<Launch> {
+    let (program, arguments) = command
+        .split_first()
+        .context("give -- and a program, or the profile whose command is to be repeated; see --help")?;
+    Ok(Launch { arguments: arguments.to_vec(), randomise_addresses: false, ..Launch::new(program.clone()) })
 }
 
 /// The recorded command once more, where it ran before.
@@ -193,7 +204,7 @@ fn again(profile: &Profile) -> anyhow::Result<Launch> {
     let of_bytes = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
     let command: Vec<OsString> = run.command.iter().map(of_bytes).collect();
     let environment = run.environment.iter().map(|(name, value)| (of_bytes(name), of_bytes(value)));
-    Ok(Launch { environment: environment.collect(), ..the_program(&command) })
+    Ok(Launch { environment: environment.collect(), ..the_program(&command)? })
 }
 
 /// The processor of a name, or of a file.

@@ -199,6 +199,21 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
 }
 
 #[test]
+fn what_is_neither_program_nor_profile_is_told_what_to_be() {
+    let place = walk();
+    place.write("text", "no profile\n");
+    for (arguments, reason) in [
+        ("", "give -- and a program, or the profile"),
+        ("./walk", "'./walk' is no profile; what is to be simulated stands behind --"),
+        ("text", "this is not a timewise profile"),
+    ] {
+        let outcome = place.shell(&format!("timewise simulate {arguments}"));
+        assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(reason), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_core_that_cannot_be_is_refused_before_anything_runs() {
     let place = Place::new();
     let record = include_str!("../../core-model/processors/raptor-cove.toml");
