@@ -209,7 +209,8 @@ impl Building<'_> {
         let edges = blocks.code.edges.iter();
         for edge in edges.filter(|edge| edge.count > 0 && edge.kind != EdgeKind::External) {
             let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
-            if blocks.transition(from, to, edge.kind) == Transition::Unwinding {
+            // What returns to where a function begins calls it, perhaps on a new stack: nothing is over by that.
+            if blocks.transition(from, to, edge.kind) == Transition::Unwinding && !blocks.is_start(to) {
                 landings.push(to);
             }
         }

@@ -1,6 +1,7 @@
 //! Paths that are counted in the program, each with the counts that the stream of another run gives: in recursion,
 //! long jumps, exceptions, signals and their handlers, threads, tail calls, calls that do not return, code that is
-//! written at run time, and functions with more paths than there are numbers.
+//! written at run time, and functions with more paths than there are numbers. Between stacks a stream tells no
+//! difference: there each execution of a block is on exactly one path.
 
 #[path = "../examples/functions/mod.rs"]
 mod functions;
@@ -25,6 +26,10 @@ const WAYS: [(Method, Limits); 4] = [
     (Method::USUAL, HASHED),
     (Method::Targeted { cold: 30, disconnect: 30 }, Limits { paths: 10_000_000, array: 1 << 12 }),
 ];
+
+fn options() -> Options {
+    Options { calls: false, ..Options::default() }
+}
 
 /// A program of `tests/programs`.
 struct Compiled {
@@ -61,6 +66,19 @@ impl Compiled {
         counted
     }
 
+    /// Edges, with the functions that they are in.
+    fn edges(&self) -> Profile {
+        let mut profile = self.count(&options()).profile;
+        functions::name(&mut profile);
+        profile
+    }
+
+    /// Another run, whose paths are counted.
+    fn count_paths(&self, instruments: &Instruments) -> Counted {
+        let paths = Some(Arc::new(instruments.instrumentation.clone()));
+        self.count(&Options { paths, ..options() })
+    }
+
     /// The program's own routines, and all others.
     fn routines(&self, graphs: &Program, profile: &Profile) -> (Vec<RoutineId>, Vec<RoutineId>) {
         let path = self.program().into_os_string().into_vec();
@@ -89,9 +107,7 @@ struct Told {
 /// run.
 fn counters_tell_what_the_stream_tells(source: &str, least: [usize; 4]) -> Told {
     let compiled = Compiled::new(source);
-    let options = Options { calls: false, ..Options::default() };
-    let mut profile = compiled.count(&options).profile;
-    functions::name(&mut profile);
+    let profile = compiled.edges();
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let plans = |routine: RoutineId| {
@@ -101,7 +117,7 @@ fn counters_tell_what_the_stream_tells(source: &str, least: [usize; 4]) -> Told 
     let mut feed = Feed::new(&analysis);
     let windows = Windows { memory: false, ..Windows::ALL };
     let stopped = compiled.launch().stopped().unwrap();
-    timewise_engine::stream(stopped, &options, windows, |chunk| {
+    timewise_engine::stream(stopped, &options(), windows, |chunk| {
         assert!(feed.chunk(chunk, &mut walker));
     })
     .unwrap();
@@ -111,8 +127,7 @@ fn counters_tell_what_the_stream_tells(source: &str, least: [usize; 4]) -> Told 
     let mut apart = 0;
     for (at, (method, limits)) in WAYS.into_iter().enumerate() {
         let instruments = Instruments::new(&graphs, &profile, method, limits);
-        let paths = Some(Arc::new(instruments.instrumentation.clone()));
-        let counted = compiled.count(&Options { paths, ..options.clone() });
+        let counted = compiled.count_paths(&instruments);
         assert_eq!(counted.paths.lost, 0);
         let mut compared = 0;
         apart = 0;
@@ -201,14 +216,37 @@ fn a_function_whose_numbers_a_register_does_not_hold() {
     assert!(most.numbered() > 1 << 12 && most.numbered() < 1 << 20, "{}", most.numbered());
 }
 
+#[test]
+fn coroutines_that_are_left_in_the_middle() {
+    let compiled = Compiled::new("coroutines.c");
+    let profile = compiled.edges();
+    let analysis = Analysis::new(&profile, None);
+    let graphs = Program::new(&analysis);
+    for (method, limits) in [WAYS[0], WAYS[1]] {
+        let instruments = Instruments::new(&graphs, &profile, method, limits);
+        let counted = compiled.count_paths(&instruments);
+        assert_eq!(counted.paths.lost, 0);
+        for routine in compiled.routines(&graphs, &profile).0 {
+            let tally = instruments.tally(routine, &counted.paths).expect("it is in a file");
+            let plan = &instruments.routines[routine.index()].as_ref().expect("likewise").plan;
+            assert_eq!((tally.senseless, tally.executed.cold_counts), (0, 0), "{routine:?}");
+            let blocks = &graphs.blocks.routines[routine.index()].blocks;
+            let mut on_paths = vec![0; blocks.len()];
+            for (path, count) in tally.profile(plan) {
+                path.blocks.iter().for_each(|&block| on_paths[block as usize] += count);
+            }
+            let executions = blocks.iter().map(|block| analysis.code.blocks[block.index()].executions);
+            assert_eq!(on_paths, executions.collect::<Vec<u64>>(), "{routine:?}");
+        }
+    }
+}
+
 /// A path that strays is not known as it was, but may have been counted before: what is wrong by that is of the
 /// functions that paths strayed from.
 #[test]
 fn paths_that_stray_behind_where_they_are_counted() {
     let compiled = Compiled::new("strays.c");
-    let options = Options { calls: false, ..Options::default() };
-    let mut profile = compiled.count(&options).profile;
-    functions::name(&mut profile);
+    let profile = compiled.edges();
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let plan = |routine: RoutineId| Method::All.plan(&graphs.graphs[routine.index()], Limits::default());
@@ -216,7 +254,7 @@ fn paths_that_stray_behind_where_they_are_counted() {
     let mut feed = Feed::new(&analysis);
     let launch = Launch { arguments: vec!["otherwise".into()], ..compiled.launch() };
     let windows = Windows { memory: false, ..Windows::ALL };
-    timewise_engine::stream(launch.stopped().unwrap(), &options, windows, |chunk| {
+    timewise_engine::stream(launch.stopped().unwrap(), &options(), windows, |chunk| {
         assert!(feed.chunk(chunk, &mut walker));
     })
     .unwrap();
@@ -236,14 +274,11 @@ fn paths_that_stray_behind_where_they_are_counted() {
 #[test]
 fn recursion_deeper_than_there_is_room_for() {
     let compiled = Compiled::new("deep.c");
-    let options = Options { calls: false, ..Options::default() };
-    let mut profile = compiled.count(&options).profile;
-    functions::name(&mut profile);
+    let profile = compiled.edges();
     let analysis = Analysis::new(&profile, None);
     let graphs = Program::new(&analysis);
     let instruments = Instruments::new(&graphs, &profile, Method::All, Limits::default());
-    let paths = Some(Arc::new(instruments.instrumentation.clone()));
-    let counted = compiled.count(&Options { paths, ..options });
+    let counted = compiled.count_paths(&instruments);
     // What is lost is said, and of no function more paths are counted than end in it.
     assert!(counted.paths.lost > 0);
     for routine in compiled.routines(&graphs, &profile).0 {

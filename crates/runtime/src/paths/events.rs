@@ -15,22 +15,93 @@ use timewise_abi::thread::{Registers, ThreadArea};
 /// Further below a stack pointer than this is another stack.
 const STACK: u64 = 8 << 20;
 
+/// A call further below one than this did not come of it, or it does no harm to find that out later: it may be on another
+/// stack, which can be as close as coroutines have theirs.
+const FRAME: u64 = 1 << 10;
+
+/// Of no more calls on other stacks than this it is looked whether others have taken their places.
+const MANY: usize = 64;
+
+/// How many calls wait, and where the first of them lies.
+fn extent(paths: &Paths, area: &ThreadArea) -> (u64, usize) {
+    let base = area.this + paths.plan.waiting;
+    let size = size_of::<Waiting>() as u64;
+    // The first stands for none.
+    (base + size, (area.path_top.saturating_sub(base) / size) as usize)
+}
+
 /// Calls that wait, the outermost first.
 fn waiting(paths: &Paths, area: &ThreadArea) -> &'static [Waiting] {
-    let base = area.this + paths.plan.waiting;
-    let count = area.path_top.saturating_sub(base) / size_of::<Waiting>() as u64;
-    // SAFETY: the first stands for none; the others follow up to the latest.
-    unsafe { slice::from_raw_parts((base as *const Waiting).add(1), count as usize) }
+    let (first, count) = extent(paths, area);
+    // SAFETY: they lie one behind the other.
+    unsafe { slice::from_raw_parts(first as *const Waiting, count) }
+}
+
+/// Only so many calls wait.
+fn shorten(paths: &Paths, area: &mut ThreadArea, count: usize) {
+    area.path_top = area.this + paths.plan.waiting + (count * size_of::<Waiting>()) as u64;
 }
 
 /// Gives up the latest calls but so many.
 fn give_up(paths: &Paths, area: &mut ThreadArea, left: usize) {
     let mut counting = Counting::of(paths, area);
     waiting(paths, area)[left..].iter().rev().for_each(|waiting| counting.give_up(waiting));
-    area.path_top = area.this + paths.plan.waiting + (left * size_of::<Waiting>()) as u64;
+    shorten(paths, area, left);
 }
 
-/// The latest call that `is_it` picks goes on; those since are given up. What it kept; no path if there is none.
+/// Makes a call the latest: those since that came of it are given up, and those on other stacks wait on before all
+/// others, so that the calls of this stack are the latest.
+fn come_back(paths: &Paths, area: &mut ThreadArea, index: usize) {
+    let mut counting = Counting::of(paths, area);
+    let (first, count) = extent(paths, area);
+    // SAFETY: as for `waiting`, whose slices are gone.
+    let open = unsafe { slice::from_raw_parts_mut(first as *mut Waiting, count) };
+    let (mut lowest, mut is_over) = (open[index].slot, open[index].is_handler());
+    let elsewhere = sift(&mut open[index + 1..], &mut counting, |waiting| {
+        // What a handler is in the middle of is over with it, whatever stack it is on.
+        is_over |= waiting.is_handler();
+        let came_of_it = is_over || (waiting.slot <= lowest && lowest - waiting.slot <= FRAME);
+        lowest = if came_of_it { waiting.slot } else { lowest };
+        !came_of_it
+    });
+    let open = &mut open[..=index + elsewhere];
+    open.rotate_right(elsewhere);
+    let mut left = open.len();
+    if (1..=MANY).contains(&elsewhere) {
+        left = drop_replaced(open, &mut counting, elsewhere);
+    }
+    shorten(paths, area, left);
+}
+
+/// Gives up calls whose places later ones have: the latest ones that are on other stacks come first, in order, and
+/// before the others. How many are left.
+fn drop_replaced(open: &mut [Waiting], counting: &mut Counting, latest: usize) -> usize {
+    let mut slots = [0; MANY];
+    slots.iter_mut().zip(&open[..latest]).for_each(|(slot, waiting)| *slot = waiting.slot);
+    let mut at = 0;
+    sift(open, counting, |waiting| {
+        at += 1;
+        let later = if at <= latest { &slots[at..latest] } else { &slots[..latest] };
+        waiting.site & HANDLER != 0 || !later.contains(&waiting.slot)
+    })
+}
+
+/// Gives up calls but those that `waits` picks, which close up: how many these are.
+fn sift(open: &mut [Waiting], counting: &mut Counting, mut waits: impl FnMut(&Waiting) -> bool) -> usize {
+    let mut left = 0;
+    for at in 0..open.len() {
+        let waiting = open[at];
+        if waits(&waiting) {
+            open[left] = waiting;
+            left += 1;
+        } else {
+            counting.give_up(&waiting);
+        }
+    }
+    left
+}
+
+/// The latest call that `is_it` picks goes on; those that came of it are given up. What it kept; no path if there is none.
 pub fn take(process: &Process, area: &mut ThreadArea, is_it: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
     let paths = process.paths.as_ref()?;
     let open = waiting(paths, area);
@@ -39,7 +110,7 @@ pub fn take(process: &Process, area: &mut ThreadArea, is_it: impl Fn(&Waiting) -
         return None;
     };
     let taken = open[found];
-    give_up(paths, area, found + 1);
+    come_back(paths, area, found);
     area.path = taken.register.into();
     area.path_top -= size_of::<Waiting>() as u64;
     Some(taken)
@@ -75,17 +146,23 @@ fn drop_all(paths: &Paths, area: &mut ThreadArea) {
 pub fn land(process: &Process, area: &mut ThreadArea, function: u32, stack: u64) {
     let Some(paths) = &process.paths else { return };
     let open = waiting(paths, area);
-    let is_over = |waiting: &Waiting| waiting.slot < stack && stack - waiting.slot < STACK;
-    let is_its = |waiting: &Waiting| paths.function_of(waiting) == Some(function);
-    let left = match handler_returned(open, stack) {
-        Some(handler) => handler + 2,
-        None if function == NONE => {
-            open.iter().rposition(|waiting| !is_over(waiting)).map_or(0, |last| last + 1)
-        }
-        None => open.iter().rposition(is_its).unwrap_or(open.len()),
+    let is_below = |waiting: &Waiting, by: u64| waiting.slot < stack && stack - waiting.slot <= by;
+    let latest = |by: u64| {
+        open.iter().rposition(|waiting| {
+            // A handler may have a stack of its own.
+            let is_here = waiting.is_handler() || is_below(waiting, by);
+            is_here && paths.function_of(waiting) == Some(function)
+        })
     };
-    if left < open.len() {
+    if let Some(handler) = handler_returned(open, stack) {
+        give_up(paths, area, handler + 2);
+    } else if function == NONE {
+        let is_over = |waiting: &Waiting| is_below(waiting, STACK);
+        let left = open.iter().rposition(|waiting| !is_over(waiting)).map_or(0, |last| last + 1);
         give_up(paths, area, left);
+    } else if let Some(its) = latest(FRAME).or_else(|| latest(STACK)) {
+        come_back(paths, area, its);
+        give_up(paths, area, waiting(paths, area).len() - 1);
     }
     area.path = POISON.into();
 }
