@@ -19,6 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use timewise_flow::Analysis;
+use timewise_image::Headers;
 use timewise_paths::Method;
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
@@ -209,7 +210,7 @@ fn with_edges(file: &Path) -> anyhow::Result<Profile> {
     let profile = reading::load(file)?;
     ensure!(
         !profile.edge_counts.is_empty(),
-        "'{}' holds no counts of edges; count them with: timewise count -o {0} -- PROGRAM",
+        "'{}' holds no counts of edges; count them with: timewise count -o FILE -- PROGRAM",
         file.display()
     );
     Ok(profile)
@@ -224,11 +225,19 @@ fn ensure_same(profile: &Profile, file: &Path, program: &Program) -> anyhow::Res
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     // Of a script it is one of its interpreter's arguments.
     let mut recorded = run.command.iter().map(|word| path(&run.directory).join(path(word)));
-    let is_it = profile.modules.iter().any(|module| path(&module.path) == executed)
+    let module = profile.modules.iter().find(|module| path(&module.path) == executed);
+    let is_it = module.is_some()
         || recorded.any(|word| std::fs::canonicalize(word).is_ok_and(|word| word == executed));
     ensure!(
         is_it,
-        "'{}' holds counts of another program than '{}'; count this one with: timewise count -o {0} -- PROGRAM",
+        "'{}' holds counts of another program than '{}'; count this one with: timewise count -o FILE -- PROGRAM",
+        file.display(),
+        launched.display()
+    );
+    let build = Headers::of_file(&executed).map(|headers| headers.build_id);
+    ensure!(
+        module.zip(build).is_none_or(|(module, build)| module.build_id == build),
+        "'{}' holds counts of another build of '{}'; count this one with: timewise count -o FILE -- PROGRAM",
         file.display(),
         launched.display()
     );

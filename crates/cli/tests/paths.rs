@@ -44,6 +44,22 @@ fn edges_of_another_program_are_refused() {
 }
 
 #[test]
+fn edges_of_another_build_are_refused_and_those_of_other_work_told() {
+    let place = Place::new();
+    let source = "int main(int n, char **a) { long s = n; for (long i = 0; i < n * 100000; i++) s ^= i; return s & B; }";
+    place.write("loops.c", source);
+    let outcome = place.shell(
+        "gcc -DB=0 -o loops loops.c && timewise count -q -o e.tw -- ./loops && timewise paths --edges e.tw -- ./loops",
+    );
+    assert!(outcome.status == Some(0) && !outcome.stderr.contains("the runs differ"), "{}", outcome.stderr);
+    let outcome = place.shell("timewise paths --edges e.tw -- ./loops more");
+    assert!(outcome.status == Some(0) && outcome.stderr.contains("the runs differ"), "{}", outcome.stderr);
+    let outcome = place.shell("gcc -DB=1 -o loops loops.c && timewise paths --edges e.tw -- ./loops");
+    assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("another build of './loops'"), "{}", outcome.stderr);
+}
+
+#[test]
 fn an_interrupt_in_the_first_run_is_enough() {
     let place = Place::new();
     let timewise = env!("CARGO_BIN_EXE_timewise");

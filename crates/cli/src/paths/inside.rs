@@ -5,9 +5,10 @@ use crate::signals;
 use std::sync::Arc;
 use std::time::Instant;
 use timewise_engine::paths::PathCounts;
-use timewise_flow::{Analysis, RoutineId};
+use timewise_flow::{Analysis, Code, RoutineId};
 use timewise_paths::{Instruments, Limits, Method, Path, Program};
-use timewise_profile::BlockId;
+use timewise_profile::{BlockId, Profile};
+use timewise_report::number::grouped;
 use timewise_target::launch::Launch;
 
 /// Runs a program whose edges were counted, and counts its paths.
@@ -34,8 +35,26 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
             .warnings
             .push("the run whose paths were counted says itself that its counts are not complete".into());
     }
+    found.warnings.extend(other_work(analysis.code.instructions_executed(), &counted.profile));
     found.warnings.extend(apart(&program, &instruments, "; --follow counts them"));
     Ok(found)
+}
+
+/// A run that executes so much more or less than the one whose edges were counted has other paths than these tell.
+const OTHER_WORK: f64 = 0.05;
+
+/// What is to be said if the run whose paths were counted did not do what the one did whose edges were.
+fn other_work(edges: u64, counted: &Profile) -> Option<String> {
+    let paths = Code::new(counted).instructions_executed();
+    let is_other = edges.abs_diff(paths) as f64 > OTHER_WORK * edges as f64;
+    is_other.then(|| {
+        format!(
+            "the runs differ: {} instructions were executed when edges were counted, {} when paths were, and what edges \
+             tell is of the former",
+            grouped(edges),
+            grouped(paths)
+        )
+    })
 }
 
 /// If a smaller share of the instructions is in functions without plans, nobody misses their paths.

@@ -90,7 +90,7 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
     let ranges = maps::ranges(pid).map_err(system("read memory maps"))?;
     let overlaps = |own: &std::ops::Range<u64>| ranges.iter().any(|r| r.start < own.end && own.start < r.end);
     if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
-        return Err(unfit("it has mapped addresses that counting needs; launch it under timewise instead"));
+        return Err(unfit("it has mapped addresses that counting needs; count it from its start instead"));
     }
     let mut threads = Vec::new();
     for tracee in group.tracees() {
@@ -100,13 +100,13 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
         }
         if registers.gs_base != 0 || registers.gs != 0 {
             return Err(unfit(
-                "it uses the segment register gs, which counting needs; launch it under timewise instead",
+                "it uses the segment register gs, which counting needs; count it from its start instead",
             ));
         }
         // A kernel that does not know the question is older than sequences in the C library.
         let sequence = rseq::registration(tracee).unwrap_or(None);
         if sequence.is_some_and(|sequence| sequence.is_in_sequence(tracee)) {
-            return Err(unfit("it has restartable sequences of its own; launch it under timewise instead"));
+            return Err(unfit("it has restartable sequences of its own; count it from its start instead"));
         }
         threads.push(Found { tracee, registers, sequence });
     }
