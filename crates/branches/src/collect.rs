@@ -161,8 +161,9 @@ impl<'a> Collector<'a> {
 
     fn look_at_mappings(&mut self) {
         if self.modules.must_look() || self.aggregate.has_unplaced(&self.modules) {
-            let news = self.modules.appeared();
+            // What the kernel told of comes first: it is older than what is found now, and would lie over it otherwise.
             self.drain();
+            let news = self.modules.appeared();
             self.apply(news);
         }
     }

@@ -12,6 +12,9 @@ use timewise_target::perf::{
 /// milliseconds.
 const RING_BYTES: [usize; 3] = [256 << 10, 64 << 10, 16 << 10];
 
+/// Bytes of the largest record: that of a file with the longest path. One is refused only where there is less room.
+const LARGEST_RECORD: usize = 128 + libc::PATH_MAX as usize;
+
 /// Code was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
@@ -67,7 +70,10 @@ impl Mappings {
         loop {
             self.bytes.clear();
             for ring in &mut self.rings {
+                let before = self.bytes.len();
                 ring.drain_into(&mut self.bytes);
+                // The kernel tells of losses with the next record only, and there may be none.
+                self.is_incomplete |= ring.capacity() - (self.bytes.len() - before) < LARGEST_RECORD;
             }
             if self.bytes.is_empty() {
                 break;
@@ -159,27 +165,31 @@ mod tests {
         assert_eq!(news.len(), 2);
     }
 
-    /// Each mapping of our own is told, with what was mapped there and when.
+    /// Maps so many pages, and unmaps them again: the range of all.
+    fn map_for_a_moment(pages: usize) -> (u64, u64) {
+        const PAGE: usize = 0x1000;
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, which nobody else knows.
+        unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), pages * PAGE, protection, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            libc::munmap(start, pages * PAGE);
+            (start as u64, start as u64 + (pages * PAGE) as u64)
+        }
+    }
+
+    /// Each mapping of our own is told, with what was mapped there and when; and if there are too many of them, that is
+    /// noticed, though nothing is mapped behind them with which the kernel would tell of it.
     #[test]
-    fn short_lived_mappings_are_told_in_order() {
+    fn short_lived_mappings_are_told_in_order_and_missed_if_lost() {
+        const SMALLEST_RECORD: usize = 64;
         let mut mappings = match Mappings::of(std::process::id() as i32) {
             Ok(mappings) => mappings,
             Err(why) => return eprintln!("skipped, events are refused here: {why}"),
         };
         let before = monotonic_ns();
-        let (size, pages) = (0x1000, [1, 2, 3, 1]);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let mut starts = Vec::new();
-        for count in pages {
-            // SAFETY: new mappings, which nobody else knows.
-            unsafe {
-                let protection = libc::PROT_READ | libc::PROT_EXEC;
-                let start = libc::mmap(std::ptr::null_mut(), count * size, protection, flags, -1, 0);
-                assert_ne!(start, libc::MAP_FAILED);
-                starts.push((start as u64, start as u64 + (count * size) as u64));
-                libc::munmap(start, count * size);
-            }
-        }
+        let starts = [1, 2, 3, 1].map(map_for_a_moment);
         let after = monotonic_ns();
         let news = mappings.news();
         assert!(!mappings.is_incomplete);
@@ -190,5 +200,11 @@ mod tests {
             .filter(|range| starts.contains(range))
             .collect();
         assert_eq!(told, starts);
+        let room: usize = mappings.rings.iter().map(Ring::capacity).sum();
+        for _ in 0..room / SMALLEST_RECORD {
+            map_for_a_moment(1);
+        }
+        mappings.news();
+        assert!(mappings.is_incomplete);
     }
 }

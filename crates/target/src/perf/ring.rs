@@ -40,6 +40,11 @@ impl Ring {
         Ok(Ring { map, page_bytes, data_bytes })
     }
 
+    /// Bytes of records that there is room for.
+    pub fn capacity(&self) -> usize {
+        self.data_bytes
+    }
+
     /// Appends all unread bytes, which are whole records, to `bytes` and gives their room back to
     /// the kernel. Copying first keeps the room occupied for a few microseconds only, however
     /// long the records take to digest.
