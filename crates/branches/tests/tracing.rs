@@ -118,6 +118,31 @@ fn workers_that_are_forked_are_traced_and_do_as_natively() {
     assert!(profile.processes.len() > 1 && of_workers > 0, "{:?}", profile.runs[0].warnings);
 }
 
+/// A worker gives as many traces for its CPU time as a process that is traced from its start, whether or not samples go
+/// on while a trace is taken: none is lost but those before it was attached to, which a busy machine may put off.
+#[test]
+fn workers_that_are_forked_give_as_many_traces_as_a_process_alone() {
+    const WORKERS: u64 = 2;
+    const ATTEMPTS: usize = 3;
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("forks", folder.path());
+    let output = folder.path().join("output");
+    for options in [OFTEN, Options { length: 16, period_ns: 1_000_000, ..OFTEN }] {
+        let Some(alone) = trace(&program, &["alone"], &output, &options) else { return };
+        let mut given = Vec::new();
+        while given.len() < ATTEMPTS && given.iter().all(|each| 2 * each < alone.statistics.traces) {
+            let Some(forked) = trace(&program, &[], &output, &options) else { return };
+            let warnings = &forked.profile.runs[0].warnings;
+            if warnings.iter().any(|warning| warning.contains("cannot be attached to")) {
+                return eprintln!("skipped, the system does not let us attach: {warnings:?}");
+            }
+            given.push(forked.statistics.traces / WORKERS);
+        }
+        let alone = alone.statistics.traces;
+        assert!(given.iter().any(|each| 2 * each >= alone), "{given:?} of {alone} with {options:?}");
+    }
+}
+
 /// Traces are confirmed by a breakpoint where that is possible: all registers must be as evaluated there.
 #[test]
 fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {
