@@ -77,7 +77,7 @@ pub struct Options {
     /// Traces per second; with several, by commas, a row for each: agreement should not depend on them
     #[arg(short = 'F', long, value_delimiter = ',', default_value = "5000")]
     frequency: Vec<u32>,
-    /// Run again, twice at least, until so many branches were recorded: with several rates, as many at each
+    /// Run again until so many branches were recorded; with several rates, as many at each, in two runs at least
     #[arg(long, value_name = "BRANCHES", default_value_t = 0)]
     recorded: u64,
     /// Branches of a trace
@@ -120,7 +120,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     };
     // Some branches depend on where things lie.
     fix_addresses()?;
-    let halves = (options.recorded > 0).then_some(HALVES);
+    let runs = if options.frequency.len() > 1 && options.recorded > 0 { 2 } else { 1 };
+    let halves = (runs > 1).then_some(HALVES);
     let more = halves.unwrap_or_default();
     println!("{:12} {} {}  {more}", "workload", Agreement::TITLES, Breakpoints::TITLES);
     let (mut bad, mut sums) = (Vec::new(), Sums::default());
@@ -146,12 +147,12 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             let mut left = if options.small { ATTEMPTS } else { 1 };
             let (agreement, breakpoints, halves) = loop {
                 let mut traces = Traces::default();
-                while traces.want(options.recorded) {
+                while traces.want(runs, options.recorded) {
                     let (traced, said) = execute(&words, "traced.tw")?;
                     traces.add(&traced, &said);
                 }
                 let (agreement, breakpoints) = (traces.agreement(&exact), traces.breakpoints());
-                let halves = traces.of_halves().map(|share| format!("{:5.1} %", 100.0 * share));
+                let halves = halves.and(traces.of_halves()).map(|share| format!("{:5.1} %", 100.0 * share));
                 println!("{name:12} {agreement} {breakpoints}  {}", halves.as_deref().unwrap_or_default());
                 left -= 1;
                 // Which branches are traced is a matter of luck, whether they were taken is not.

@@ -23,15 +23,10 @@ impl Traces {
         self.breakpoints.push(Breakpoints::said(said));
     }
 
-    /// Whether there is another run to be made: until there are so many branches, and a run in each half. With 0, one
-    /// is enough, as it is of a program that gives none.
-    pub fn want(&self, branches: u64) -> bool {
+    /// Whether there is another run to be made: until there are so many, and so many branches in them, or none at all.
+    pub fn want(&self, runs: usize, branches: u64) -> bool {
         let seen: u64 = self.halves.iter().map(|[seen, _]| seen.total()).sum();
-        match self.breakpoints.len() {
-            0 => true,
-            1 => branches > 0,
-            _ => (1..branches).contains(&seen),
-        }
+        self.breakpoints.len() < runs || (1..branches).contains(&seen)
     }
 
     /// How far they agree with exact counts.
@@ -63,12 +58,12 @@ mod tests {
     #[test]
     fn runs_go_to_the_halves_in_turn() {
         let mut traces = Traces::default();
-        assert!(traces.want(0) && traces.want(9) && traces.of_halves().is_none());
+        assert!(traces.want(1, 9) && traces.of_halves().is_none());
         traces.add(&Profile::default(), "(0.5 a branch; without evaluation 2)");
-        assert!(!traces.want(0) && traces.want(9) && traces.of_halves().is_none());
+        assert!(!traces.want(1, 0) && traces.want(2, 0) && traces.of_halves().is_none());
         traces.add(&Profile::default(), "(0.25 a branch; without evaluation 4)");
         // None was seen, nor ever will be.
-        assert!(!traces.want(9));
+        assert!(!traces.want(2, 9));
         assert_eq!(traces.of_halves(), Some(0.0));
         assert_eq!(traces.breakpoints(), Breakpoints { reached: 0.375, without_evaluation: 3.0 });
     }
