@@ -4,11 +4,12 @@
 //! Each program is built with Clang's own decisions, with a profile from counts, and with one from traces; and linked
 //! for BOLT, and laid out by it with either. The three of each tool run in turns, so that what the machine does besides
 //! concerns all alike, and must write the same. Where their times differ by less than the machine's noise, cycles of a
-//! short run on a modelled core tell, which have none.
+//! short run on a modelled core tell, which have none. What a run does once is a tenth of so short a run, and nothing of
+//! one that is worth making faster, nor do traces of one meet it: it is taken off.
 
 mod programs;
 
-use self::programs::{FOR_BOLT, FOR_CLANG, PROGRAMS, Program};
+use self::programs::{FOR_BOLT, FOR_CLANG, PROGRAMS, Program, Run};
 use super::statistics::{geomean, median, median_interval};
 use super::table::Destination;
 use crate::check::llvm;
@@ -71,7 +72,7 @@ enum Tool {
 struct Runs {
     /// CPU seconds, round by round.
     seconds: Vec<[f64; 3]>,
-    /// Cycles of a short run on the modelled core.
+    /// Cycles of a short run on the modelled core, beyond those of its start.
     cycles: [f64; 3],
 }
 
@@ -124,7 +125,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let caption = format!(
         "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
          which the true median lies with a probability of 95 %; by the cycles of a short run on the modelled core {}, \
-         which have no noise; and which share of what counts gain by those traces do",
+         less those of its start, which have no noise; and which share of what counts gain by those traces do",
         options.frequency, options.length, options.rounds, options.core
     );
     options.into.put(TABLE, &caption, &rows)
@@ -183,14 +184,13 @@ impl Bench {
         let seconds = in_turns(programs, &arguments, input.as_ref(), self.rounds)?;
         let mut cycles = [0.0; 3];
         for (cycles, file) in cycles.iter_mut().zip(programs) {
-            *cycles = self.modelled(program, file)?;
+            *cycles = self.modelled(program.short, file)? - self.modelled(program.start, file)?;
         }
         Ok(Runs { seconds, cycles })
     }
 
-    /// Cycles of a short run.
-    fn modelled(&self, program: &Program, file: &Path) -> Result<f64> {
-        let (arguments, text) = program.short;
+    /// Cycles of a run of a program.
+    fn modelled(&self, (arguments, text): Run, file: &Path) -> Result<f64> {
         let input = self.scratch.join("input");
         std::fs::write(&input, text)?;
         let simulated = self.scratch.join("simulated");

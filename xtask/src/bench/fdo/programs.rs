@@ -15,13 +15,33 @@ pub struct Program {
     pub arguments: &'static [&'static str],
     /// What it reads.
     pub input: Option<&'static str>,
-    /// A run that is short enough for every instruction of it to be simulated: its arguments, and what it reads.
-    pub short: (&'static [&'static str], &'static str),
+    /// A run that is short enough for every instruction of it to be simulated.
+    pub short: Run,
+    /// One that does next to nothing besides what each run does once, which is much of so short a run.
+    pub start: Run,
 }
+
+/// Arguments of a program, and what it reads.
+pub type Run = (&'static [&'static str], &'static str);
 
 enum Folder {
     Unpacked(&'static str),
     Kernels,
+}
+
+/// What SQLite does with a table of so many rows.
+macro_rules! queries {
+    ($rows:literal) => {
+        concat!(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, k INT, v TEXT, x REAL);
+             WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<",
+            $rows,
+            ")
+             INSERT INTO t SELECT i, (i*7919)%5003, 'row'||((i*31)%1009), (i*17%1000)/8.0 FROM c;
+             CREATE INDEX ti ON t(k); SELECT count(*), sum(x), sum(length(v)) FROM t;
+             SELECT v, count(DISTINCT k) c FROM t GROUP BY v ORDER BY c DESC, v LIMIT 5;"
+        )
+    };
 }
 
 /// All of them. Lua is one whose interpreter has a `switch` rather than computed gotos, which BOLT refuses.
@@ -34,6 +54,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["-9", "-k", "-c", "in/text-m.txt"],
         input: None,
         short: (&["-9", "-k", "-c", "in/text.txt"], ""),
+        start: (&["-9", "-c"], ""),
     },
     Program {
         name: "gnugo",
@@ -47,6 +68,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["--mode", "gtp", "--seed", "1", "--level", "8"],
         input: Some("in/gnugo-m.gtp"),
         short: (&["--mode", "gtp", "--seed", "1", "--level", "1"], "boardsize 9\ngenmove black\ngenmove white\ngenmove black\n"),
+        start: (&["--mode", "gtp", "--seed", "1", "--level", "1"], "boardsize 9\n"),
     },
     Program {
         name: "lua",
@@ -55,6 +77,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["scripts/luabench.lua", "80"],
         input: None,
         short: (&["scripts/luabench.lua", "1"], ""),
+        start: (&["scripts/luabench.lua", "0"], ""),
     },
     Program {
         name: "sqlite",
@@ -62,14 +85,8 @@ pub const PROGRAMS: [Program; 7] = [
         sources: "$CLANG -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION shell.c sqlite3.c",
         arguments: &["-batch", ":memory:"],
         input: Some("in/q-m.sql"),
-        short: (
-            &["-batch", ":memory:"],
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, k INT, v TEXT, x REAL);
-             WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM c WHERE i<6000)
-             INSERT INTO t SELECT i, (i*7919)%5003, 'row'||((i*31)%1009), (i*17%1000)/8.0 FROM c;
-             CREATE INDEX ti ON t(k); SELECT count(*), sum(x), sum(length(v)) FROM t;
-             SELECT v, count(DISTINCT k) c FROM t GROUP BY v ORDER BY c DESC, v LIMIT 5;",
-        ),
+        short: (&["-batch", ":memory:"], queries!("6000")),
+        start: (&["-batch", ":memory:"], queries!("6")),
     },
     Program {
         name: "interp",
@@ -78,6 +95,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["0", "200"],
         input: None,
         short: (&["0", "2"], ""),
+        start: (&["0", "0"], ""),
     },
     Program {
         name: "qsortdiv",
@@ -86,6 +104,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["2000"],
         input: None,
         short: (&["100"], ""),
+        start: (&["1"], ""),
     },
     Program {
         name: "events",
@@ -94,6 +113,7 @@ pub const PROGRAMS: [Program; 7] = [
         arguments: &["1000"],
         input: None,
         short: (&["50"], ""),
+        start: (&["0"], ""),
     },
 ];
 
