@@ -77,7 +77,7 @@ impl Profiler {
         let rows = report["rows"].as_array().context("a report without rows")?;
         let mut found = rows.iter().filter(|row| row["function"] == function);
         match (found.next(), found.next()) {
-            (Some(row), None) => row["instructions"].as_u64().context("a row without instructions"),
+            (Some(row), None) => row["instructions_self"].as_u64().context("a row without instructions"),
             _ => anyhow::bail!("no function {function}, or several"),
         }
     }
