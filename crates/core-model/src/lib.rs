@@ -21,5 +21,5 @@ mod simulation;
 
 pub use code::{Code, Origin};
 pub use core::{Core, Totals};
-pub use processor::{Processor, ProcessorError, names};
+pub use processor::{Processor, ProcessorError, name_of_design, names};
 pub use simulation::{Sampling, Simulation, SimulationError};

@@ -92,7 +92,20 @@ fn dependent_additions_take_a_cycle_each() {
 fn nops_are_limited_by_dispatch() {
     near(cycles("boom-4w-tip", &[NOP], &mut |_| 0), 1.0 / 4.0);
     near(cycles("zen-4", &[NOP], &mut |_| 0), 1.0 / 6.0);
+    near(cycles("zen-5", &[NOP], &mut |_| 0), 1.0 / 8.0);
     near(cycles("raptor-cove", &[NOP], &mut |_| 0), 1.0 / 6.0);
+}
+
+#[test]
+fn taken_branches_are_limited_by_pieces_of_decoded_code() {
+    // jmp to the next instruction; seven nop of nine bytes, behind which the loop's own jump ends in the next line
+    let jump: &[u8] = &[0xeb, 0x00];
+    let long: &[u8] = &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
+    for (core, pieces) in [("zen-4", 1.0), ("zen-5", 2.0)] {
+        near(cycles(core, &[jump], &mut |_| 0), 1.0 / pieces);
+        let across = Loop { body: &[long; 7], unroll: 1 };
+        near(across.cycles(&Processor::named(core).unwrap(), &mut |_| 0), 2.0 / pieces);
+    }
 }
 
 #[test]

@@ -23,11 +23,15 @@ enum From {
     OpCache,
 }
 
+/// The number of none.
+const NO_PACKET: u64 = u64::MAX;
+
 /// How much a cycle brings, and how long it is on its way.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     width: u32,
-    /// What a cycle brings lies in one aligned packet of so many bytes.
+    /// What a cycle brings lies in so many aligned packets of so many bytes.
+    packets: u32,
     bytes: u64,
     depth: u64,
 }
@@ -39,9 +43,10 @@ pub struct Fetcher {
     op_cache: Option<Cache>,
     switch: u64,
     taken_bubble: u64,
-    /// The cycle, and what was fetched in it.
+    /// The cycle, what was fetched in it, from how many packets, and the latest of them.
     cycle: u64,
     instructions: u32,
+    packets: u32,
     packet: u64,
     from: From,
     /// The line and the window of the latest instruction.
@@ -60,9 +65,13 @@ impl Fetcher {
     /// Fetch that begins at cycle 0.
     pub fn new(processor: &Processor) -> Fetcher {
         let (fetch, ops) = (&processor.fetch, &processor.op_cache);
-        let decoders = Rate { width: fetch.width, bytes: fetch.bytes.into(), depth: fetch.depth };
-        let cached =
-            ops.as_ref().map(|ops| Rate { width: ops.width, bytes: ops.bytes.into(), depth: ops.depth });
+        let decoders = Rate { width: fetch.width, packets: 1, bytes: fetch.bytes.into(), depth: fetch.depth };
+        let cached = ops.as_ref().map(|ops| Rate {
+            width: ops.width,
+            packets: ops.pieces,
+            bytes: ops.bytes.into(),
+            depth: ops.depth,
+        });
         Fetcher {
             rates: [decoders, cached.unwrap_or(decoders)],
             op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways, ops.ways)),
@@ -70,6 +79,7 @@ impl Fetcher {
             taken_bubble: fetch.taken_bubble,
             cycle: 0,
             instructions: 0,
+            packets: 0,
             packet: 0,
             from: From::Decoders,
             line: u64::MAX,
@@ -83,7 +93,13 @@ impl Fetcher {
 
     /// Fetch goes on elsewhere, behind a branch that was foreseen, after so many lost cycles.
     pub fn take_branch(&mut self, lost: u64) {
-        self.begin(self.cycle + 1 + lost + self.taken_bubble);
+        let lost = lost + self.taken_bubble;
+        if lost == 0 && self.packets < self.rates[self.from as usize].packets {
+            // What it leads to comes in the same cycle, as a packet of its own.
+            (self.packet, self.is_new_block) = (NO_PACKET, true);
+        } else {
+            self.begin(self.cycle + 1 + lost);
+        }
     }
 
     /// Likewise, behind a branch that nobody knew of: prediction, which ran on behind it, begins anew.
@@ -109,14 +125,13 @@ impl Fetcher {
     }
 
     fn begin(&mut self, cycle: u64) {
-        self.cycle = self.cycle.max(cycle);
-        self.instructions = 0;
+        self.next_cycle(self.cycle.max(cycle));
         self.is_new_block = true;
     }
 
     fn next_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
-        self.instructions = 0;
+        (self.instructions, self.packets) = (0, 0);
     }
 
     /// Fetches an instruction that takes so many entries.
@@ -149,13 +164,16 @@ impl Fetcher {
         let cost = if self.from == From::Decoders { u32::from(entries).min(1) } else { entries.into() };
         // An instruction that lies in two packets is there with the second.
         let packet = (address + u64::from(length.max(1)) - 1) / rate.bytes;
-        let is_full = self.instructions + cost > rate.width || packet != self.packet;
+        let packets = self.packets + u32::from(packet != self.packet);
+        let is_full = self.instructions + cost > rate.width || packets > rate.packets;
         if is_full && self.instructions > 0 {
             self.next_cycle(self.cycle + 1);
         }
         if entries > 0 && self.buffer.free_at() > self.cycle {
             self.next_cycle(self.buffer.free_at());
         }
+        // Whatever is the first of a cycle is of its first packet.
+        self.packets = if self.instructions > 0 { packets } else { 1 };
         self.instructions += cost;
         self.packet = packet;
         Fetched { cycle: self.cycle, decoded: self.cycle + rate.depth, events }

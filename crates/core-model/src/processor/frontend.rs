@@ -33,6 +33,9 @@ pub struct OpCache {
     pub width: u32,
     /// Bytes of the aligned piece of code that those of a cycle are of.
     pub bytes: u32,
+    /// Such pieces in a cycle, behind one another or where a taken branch leads that costs no cycle.
+    #[serde(default = "one")]
+    pub pieces: u32,
     /// Cycles from it to dispatch.
     pub depth: u64,
     /// Cycles that are lost when fetch changes between it and the decoders.
@@ -124,6 +127,10 @@ pub struct Rename {
     pub to_issue: u64,
 }
 
+fn one() -> u32 {
+    1
+}
+
 fn yes() -> bool {
     true
 }
@@ -154,6 +161,7 @@ impl OpCache {
             ways in WAYS,
             width in WIDTH,
             bytes in 1..=4096,
+            pieces in WIDTH,
             depth in CYCLES,
             switch in CYCLES,
         );

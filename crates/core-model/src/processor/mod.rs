@@ -62,16 +62,32 @@ pub enum ProcessorError {
     Senseless(String),
 }
 
-const RECORDS: [(&str, &str); 4] = [
+const RECORDS: [(&str, &str); 5] = [
     ("boom-4w-tea", include_str!("../../processors/boom-4w-tea.toml")),
     ("boom-4w-tip", include_str!("../../processors/boom-4w-tip.toml")),
     ("raptor-cove", include_str!("../../processors/raptor-cove.toml")),
     ("zen-4", include_str!("../../processors/zen-4.toml")),
+    ("zen-5", include_str!("../../processors/zen-5.toml")),
+];
+
+/// Which of them is of a design of processors. Cores of a design that differ, as Alder Lake's do, are its large ones.
+const DESIGNS: [(&str, &str); 6] = [
+    ("AMD Zen 4", "zen-4"),
+    ("AMD Zen 5", "zen-5"),
+    ("Intel Alder Lake", "raptor-cove"),
+    ("Intel Emerald Rapids", "raptor-cove"),
+    ("Intel Raptor Lake", "raptor-cove"),
+    ("Intel Sapphire Rapids", "raptor-cove"),
 ];
 
 /// The names of the processors that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
     RECORDS.into_iter().map(|(name, _)| name)
+}
+
+/// The name of the processor that is of this design (`AMD Zen 4`), if one that comes with the program is.
+pub fn name_of_design(design: &str) -> Option<&'static str> {
+    DESIGNS.into_iter().find(|(known, _)| *known == design).map(|(_, name)| name)
 }
 
 impl Processor {
@@ -142,6 +158,12 @@ mod tests {
             let processor = Processor::named(name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(processor.name, name);
         }
+    }
+
+    #[test]
+    fn designs_have_records() {
+        assert!(DESIGNS.iter().all(|(_, name)| names().any(|known| known == *name)));
+        assert_eq!((name_of_design("AMD Zen 5"), name_of_design("AMD Zen 2")), (Some("zen-5"), None));
     }
 
     #[test]
