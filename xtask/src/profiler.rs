@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 /// for a second or two and what sampling costs is the same on both sides of a comparison.
 const FREQUENCY_HZ: u32 = 4000;
 
+/// What stands for the core of this machine.
+pub const NATIVE: &str = "native";
+
 /// The built command.
 pub struct Profiler {
     /// Its path.
@@ -80,6 +83,24 @@ impl Profiler {
             (Some(row), None) => row["instructions_self"].as_u64().context("a row without instructions"),
             _ => anyhow::bail!("no function {function}, or several"),
         }
+    }
+
+    /// The name of a core; of `native`, that of this machine's.
+    ///
+    /// # Errors
+    /// If no known core is.
+    pub fn core(&self, core: &str) -> Result<String> {
+        if core != NATIVE {
+            return Ok(core.to_string());
+        }
+        let output = Command::new(&self.program)
+            .args(["simulate", "-q", "--core", core, "--json", "/dev/stdout", "-o"])
+            .arg(self.program.with_file_name("native.tw"))
+            .args(["--", "true"])
+            .output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout)?;
+        Ok(document["core"].as_str().context("no core")?.to_string())
     }
 
     /// Cycles that a core takes for all of a program of one thread; files named after `file` are left behind.

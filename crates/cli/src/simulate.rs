@@ -25,6 +25,7 @@ use timewise_report::number::{figure, grouped};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
+use timewise_target::machine;
 use traced::{Tracing, When};
 
 /// Run a program on a modelled core: where its cycles go and why, without performance counters
@@ -46,7 +47,7 @@ call takes a fixed time. docs/simulate.md says what is modelled, docs/cycle-stac
 it. The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
 127 if there is none.")]
 pub struct Arguments {
-    /// The core: one of those that are known by name, or a file that describes it
+    /// The core: one of those that are known by name, "native" for that of this machine, or a file that describes it
     #[arg(long, value_name = "NAME|FILE", default_value = "raptor-cove")]
     core: PathBuf,
     /// Instructions of each thread to simulate, or of each window; 0 for all
@@ -207,8 +208,11 @@ fn again(profile: &Profile) -> anyhow::Result<Launch> {
     Ok(Launch { environment: environment.collect(), ..the_program(&command)? })
 }
 
-/// The processor of a name, or of a file.
+/// The processor of a name, of this machine, or of a file.
 fn processor(core: &Path) -> anyhow::Result<Processor> {
+    if core == Path::new("native") {
+        return Ok(Processor::named(native()?)?);
+    }
     let name = core.to_str().filter(|name| timewise_core_model::names().any(|known| known == *name));
     if let Some(name) = name {
         return Ok(Processor::named(name)?);
@@ -222,6 +226,19 @@ fn processor(core: &Path) -> anyhow::Result<Processor> {
         )
     })?;
     Processor::parse(&text).with_context(|| format!("'{}' does not describe a core", core.display()))
+}
+
+/// The name of the core that this machine has.
+fn native() -> anyhow::Result<&'static str> {
+    let design = machine::microarchitecture();
+    design.and_then(timewise_core_model::name_of_design).with_context(|| {
+        let known: Vec<&str> = timewise_core_model::names().collect();
+        format!(
+            "no known core ({}) is that of this machine ({}): give one of them, or a file that describes it",
+            known.join(", "),
+            design.map_or_else(machine::processor_name, String::from)
+        )
+    })
 }
 
 /// Tells what was found.

@@ -198,6 +198,30 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
     }
 }
 
+/// On a machine of another design nothing is run, and it is said which cores there are.
+#[test]
+fn native_is_the_core_of_this_machine() {
+    let place = Place::new();
+    let outcome = place.shell("timewise simulate --core native --json out.json -- true");
+    let design = timewise_target::machine::microarchitecture();
+    match design.and_then(timewise_core_model::name_of_design) {
+        Some(name) => {
+            assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+            let told: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+            assert_eq!(told["core"], name);
+        }
+        None => {
+            assert_eq!(
+                (outcome.status, outcome.stderr.lines().count()),
+                (Some(125), 1),
+                "{}",
+                outcome.stderr
+            );
+            assert!(outcome.stderr.contains("zen-5"), "{}", outcome.stderr);
+        }
+    }
+}
+
 #[test]
 fn what_is_neither_program_nor_profile_is_told_what_to_be() {
     let place = walk();

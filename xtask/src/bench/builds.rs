@@ -8,6 +8,7 @@ use super::samples::{Sampler, Windows};
 use super::table::Destination;
 use crate::check::{llvm, native::in_turn};
 use crate::counter::target_folder;
+use crate::profiler::NATIVE;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,8 @@ pub struct Options {
     /// Only programs whose names have this in them
     #[arg(default_value = "")]
     name: String,
-    /// The core: that of this machine, by its name or file
-    #[arg(long, default_value = "zen-4")]
+    /// The core, by its name or file; native is that of this machine
+    #[arg(long, default_value = NATIVE)]
     core: String,
     /// Windows of each build that are simulated
     #[arg(long, default_value_t = 40)]
@@ -114,7 +115,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         "Time of the second of two builds against the first, natively (median of {} pairs of runs, with limits of 95 %) and \
          on {}, each sampled {} times; of {judged} pairs that differ for certain and by more than {} % natively the model has \
          {right} the same way",
-        options.natives, options.core, options.windows, options.least
+        options.natives,
+        bench.sampler.core(),
+        options.windows,
+        options.least
     );
     println!("{caption}");
     options.into.put(TABLE, &caption, &rows)
@@ -152,7 +156,7 @@ impl Bench<'_> {
             let file = self.folder.join(format!("{name}-{number}"));
             self.build(program, how, &file)?;
             let cycles = self.modelled(&file, program.arguments)?;
-            eprintln!("{name}, {how}: {:.1} million cycles on {}", cycles / 1e6, self.options.core);
+            eprintln!("{name}, {how}: {:.1} million cycles on {}", cycles / 1e6, self.sampler.core());
             Ok(Built { name: name.clone(), how, file, arguments: program.arguments, cycles })
         };
         program.builds.iter().enumerate().map(one).collect()

@@ -10,6 +10,7 @@
 
 use super::samples::{Sampler, Windows};
 use super::table::Destination;
+use crate::profiler::NATIVE;
 use crate::suite::{self, Executed, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -21,8 +22,8 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// Workloads; all of one thread that are neither servers nor process trees if none is named
     names: Vec<String>,
-    /// The core: that of this machine
-    #[arg(long, default_value = "zen-4")]
+    /// The core, by its name or file; native is that of this machine
+    #[arg(long, default_value = NATIVE)]
     core: String,
     /// Windows that are simulated
     #[arg(long, default_value_t = 24)]
@@ -82,7 +83,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let caption = format!(
         "Cycles per instruction on {}, {} workloads at size test: the best of {} native runs, and {} windows of a million \
          instructions, each behind {} million that warm; the mean of the absolute errors is {:.0} %",
-        options.core,
+        bench.sampler.core(),
         errors.len(),
         options.natives,
         options.windows,

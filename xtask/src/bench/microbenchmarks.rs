@@ -6,7 +6,7 @@
 
 use super::table::Destination;
 use crate::counter::target_folder;
-use crate::profiler::Profiler;
+use crate::profiler::{NATIVE, Profiler};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ pub struct Options {
     /// Only loops whose names have this in them
     #[arg(default_value = "")]
     name: String,
-    /// The core: that of this machine, by its name or file
-    #[arg(long, default_value = "zen-4")]
+    /// The core, by its name or file; native is that of this machine
+    #[arg(long, default_value = NATIVE)]
     core: String,
     /// Most by which a core's own loop may differ from it, in per cent
     #[arg(long, default_value_t = 10.0)]
@@ -49,12 +49,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.check(TABLE)?;
     let folder = target_folder(root).join("microbenchmarks");
     std::fs::create_dir_all(&folder)?;
-    let bench = Bench {
-        profiler: Profiler::build(root)?,
-        program: build(root, &folder)?,
-        simulated: folder.join("simulated"),
-        core: &options.core,
-    };
+    let profiler = Profiler::build(root)?;
+    let core = profiler.core(&options.core)?;
+    let bench =
+        Bench { profiler, program: build(root, &folder)?, simulated: folder.join("simulated"), core: &core };
     let mut rows = vec![["loop", "natively", "modelled", "difference"].map(String::from)];
     let mut wrong = Vec::new();
     for one in bench.loops()?.into_iter().filter(|one| one.name.contains(&options.name)) {
@@ -76,7 +74,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let caption = format!(
         "Cycles of a unit of each loop of `suite/microbenchmarks`, natively and on {}; what is shared with others on this \
          machine, its last level of cache and memory, is not judged",
-        options.core
+        core
     );
     println!("{caption}");
     options.into.put(TABLE, &caption, &rows)?;

@@ -35,18 +35,24 @@ pub struct Sampled {
 }
 
 impl Sampler {
-    /// For a core, by its name or file.
+    /// For a core, as [`Profiler::core`] takes it.
     ///
     /// # Errors
     /// If something does not build.
     pub fn build(root: &Path, core: &str, windows: Windows) -> Result<Sampler> {
+        let profiler = Profiler::build(root)?;
         Ok(Sampler {
-            timewise: Profiler::build(root)?.program,
+            core: profiler.core(core)?,
+            timewise: profiler.program,
             simulator: build_example_of(root, "timewise-core-model", "simulate")?,
             file: target_folder(root).join("samples.tw"),
-            core: core.to_string(),
             windows,
         })
+    }
+
+    /// The core's name or file.
+    pub fn core(&self) -> &str {
+        &self.core
     }
 
     /// Samples a program, which `run` runs with the words given put before it; it gives what went to standard error. It

@@ -9,7 +9,7 @@ use super::compared::{Comparer, Simulated};
 use super::samples::{Sampler, Windows};
 use super::table::Destination;
 use crate::counter::target_folder;
-use crate::profiler::Profiler;
+use crate::profiler::{NATIVE, Profiler};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -25,8 +25,8 @@ pub struct Options {
     /// Workloads
     #[arg(default_values = DEFAULT)]
     names: Vec<String>,
-    /// The core: that of this machine, by its name or file
-    #[arg(long, default_value = "zen-4")]
+    /// The core, by its name or file; native is that of this machine
+    #[arg(long, default_value = NATIVE)]
     core: String,
     /// Native runs that are sampled
     #[arg(long, default_value_t = 16)]
@@ -92,7 +92,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let caption = format!(
         "Difference of profilers at {} from samples by a timer at {FREQUENCY_HZ} Hz, by instruction and by function: {} \
          native runs, {} windows of a million instructions; chance is what two halves of the samples differ by",
-        options.core, options.natives, options.windows
+        bench.sampler.core(),
+        options.natives,
+        options.windows
     );
     println!("{caption}");
     options.into.put(TABLE, &caption, &rows)
@@ -172,7 +174,7 @@ impl Bench<'_> {
         let instructions = self.sampler.count(run)?;
         let every = (instructions / self.options.windows.max(1)).max(WINDOW);
         let simulated = Simulated {
-            core: &self.options.core,
+            core: self.sampler.core(),
             skip: every - WINDOW,
             instructions: WINDOW,
             windows: self.options.windows,

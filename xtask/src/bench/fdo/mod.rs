@@ -14,7 +14,7 @@ use super::statistics::{geomean, median, median_interval};
 use super::table::Destination;
 use crate::check::llvm;
 use crate::counter::target_folder;
-use crate::profiler::Profiler;
+use crate::profiler::{NATIVE, Profiler};
 use crate::suite;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -41,8 +41,8 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 1000)]
     length: u32,
-    /// The modelled core
-    #[arg(long, default_value = "zen-4")]
+    /// The modelled core, by its name or file; native is that of this machine
+    #[arg(long, default_value = NATIVE)]
     core: String,
     #[command(flatten)]
     into: Destination,
@@ -83,16 +83,18 @@ struct Runs {
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before a quarter of an hour's work that it would be for.
     options.into.check(TABLE)?;
+    let profiler = Profiler::build(root)?;
+    let core = profiler.core(&options.core)?;
     let bench = Bench {
         root: root.to_path_buf(),
-        profiler: Profiler::build(root)?,
+        profiler,
         work: suite::work_folder(root)?,
         llvm: llvm()?,
         scratch: std::path::absolute(target_folder(root).join("fdo-bench"))?,
         frequency: options.frequency.to_string(),
         length: options.length.to_string(),
         rounds: options.rounds as usize,
-        core: options.core.clone(),
+        core,
     };
     std::fs::create_dir_all(&bench.scratch)?;
     std::env::set_current_dir(&bench.work)?;
@@ -126,7 +128,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
          which the true median lies with a probability of 95 %; by the cycles of a short run on the modelled core {}, \
          less those of its start, which have no noise; and which share of what counts gain by those traces do",
-        options.frequency, options.length, options.rounds, options.core
+        options.frequency, options.length, options.rounds, bench.core
     );
     options.into.put(TABLE, &caption, &rows)
 }
