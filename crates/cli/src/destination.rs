@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -10,18 +11,25 @@ use std::path::Path;
 /// # Errors
 /// In that case, whatever name `output` gives it.
 pub fn spare(file: &Path, output: &Path) -> anyhow::Result<()> {
-    let identity = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
-    let is_same = match identity(output) {
-        Some(existing) => identity(file) == Some(existing),
-        None => std::path::absolute(output)? == std::path::absolute(file)?,
-    };
-    if is_same {
+    if is_same(file, output)? {
         bail!(
             "'{}' is the profile itself, which would be overwritten; choose another file",
             output.display()
         );
     }
     Ok(())
+}
+
+/// Whether two paths name one file, or would.
+///
+/// # Errors
+/// If there is no working directory.
+pub fn is_same(file: &Path, other: &Path) -> io::Result<bool> {
+    let identity = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    Ok(match identity(other) {
+        Some(existing) => identity(file) == Some(existing),
+        None => std::path::absolute(other)? == std::path::absolute(file)?,
+    })
 }
 
 /// Fails where writing would surely fail, before a program runs for it. Leaves everything as it is.

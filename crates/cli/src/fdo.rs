@@ -1,12 +1,13 @@
 //! `timewise fdo`: from a profile of branches to a faster program, and the proof that it is.
 
+use crate::destination::{self, refusal};
 use crate::export::linkage_of;
-use crate::recording;
 use crate::talk::say;
+use crate::{recording, signals};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, IsTerminal, Seek};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Seek};
 use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_fdo::compare::{Comparison, FEWEST_PAIRS, compare};
@@ -58,19 +59,37 @@ pub struct Arguments {
 
 /// Runs the command: whether the result is faster beyond doubt.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
+    signals::outlive();
+    let is_faster = make(arguments);
+    // Only now, when what was made on the way is gone.
+    if let Some(signal) = signals::interruption() {
+        timewise_target::end::by_signal(signal);
+    }
+    is_faster
+}
+
+fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     let (program, rest) = arguments.command.split_first().context("name a program")?;
+    let program = arguments.clang.is_none().then(|| resolved(program)).transpose()?;
+    let output = replaceable(&arguments.output, program.as_deref())?;
     let input = kept_input()?;
-    let output = std::path::absolute(&arguments.output)?;
     let folder = tempfile::tempdir()?;
-    let base = match &arguments.clang {
-        None => resolved(program)?,
-        Some(command) => {
+    let base = match (program, &arguments.clang) {
+        (None, Some(command)) => {
             let base = folder.path().join("base");
             clang::build(command, &base, None)?;
             base
         }
+        (program, _) => program.context("name a program")?,
     };
+    // It takes its place only when it is known to do the same.
+    let (beside, name) = output.parent().zip(output.file_name()).with_context(|| refusal(&output))?;
+    let workshop = tempfile::tempdir_in(beside).with_context(|| refusal(&output))?;
+    let made = workshop.path().join(name);
     let profile = profile(&base, rest, input.as_ref(), arguments)?;
+    if signals::interruption().is_some() {
+        bail!("interrupted");
+    }
     if profile.taken_branches.is_empty() && profile.edge_counts.is_empty() {
         let why = profile.runs[0].warnings.join("; ");
         bail!("no branches were seen, so there is nothing to optimise by: {why}");
@@ -80,7 +99,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     match &arguments.clang {
         None => {
             let branches = export::bolt::export(&profile, module, &linkage_of(&profile, module));
-            let said = bolt::optimise(&base, &branches, &output)?;
+            let said = bolt::optimise(&base, &branches, &made)?;
             say(format_args!("BOLT laid out {} functions anew", said.laid_out));
             if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(
@@ -97,12 +116,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
             {
                 say(&warning);
             }
-            clang::build(command, &output, Some(&samples))?;
+            clang::build(command, &made, Some(&samples))?;
         }
     }
-    let compared = compare(&base, &output, rest, input.as_ref(), arguments.pairs as usize)?;
+    let goes_on = || signals::interruption().is_none();
+    let compared = compare(&base, &made, rest, input.as_ref(), arguments.pairs as usize, goes_on)?;
+    fs::rename(&made, &output).with_context(|| refusal(&output))?;
     say(verdict(&output, &compared));
     Ok(compared.interval.1 < 1.0)
+}
+
+/// The whole path of the file that is to be made, if it can be and nothing is lost by that but a program of another time.
+fn replaceable(output: &Path, program: Option<&Path>) -> anyhow::Result<PathBuf> {
+    const PROGRAM: [u8; 4] = *b"\x7fELF";
+    let output = std::path::absolute(output)?;
+    destination::check(&output)?;
+    if let Some(program) = program
+        && destination::is_same(program, &output)?
+    {
+        bail!(
+            "'{}' is the program itself, which is wanted to compare with; choose another file",
+            output.display()
+        );
+    }
+    let mut beginning = Vec::new();
+    if let Ok(existing) = File::open(&output) {
+        existing.take(PROGRAM.len() as u64).read_to_end(&mut beginning)?;
+    }
+    if !beginning.is_empty() && beginning != PROGRAM {
+        bail!("'{}' is no program, and would be overwritten; choose another file", output.display());
+    }
+    Ok(output)
 }
 
 /// What came of it, in a sentence.

@@ -307,3 +307,21 @@ fn a_profile_without_a_function_is_not_taken_for_one() {
         "timewise: other.tw is a profile: say which of its functions: timewise annotate other.tw FUNCTION\n";
     assert_eq!(outcome.stderr, says);
 }
+
+#[test]
+fn what_optimising_would_destroy() {
+    let place = Place::new();
+    assert_eq!(place.shell("cp /bin/true program && ln -s program link").status, Some(0));
+    place.write("source.c", "int main(void) { return 0; }");
+    for (outputs, says) in
+        [(["program", "link"], "is the program itself"), (["source.c"; 2], "is no program")]
+    {
+        for output in outputs {
+            let outcome = place.shell(&format!("timewise fdo --bolt -o {output} -- ./program"));
+            assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
+        }
+    }
+    assert_eq!(place.shell("cmp program /bin/true").status, Some(0));
+    assert_eq!(place.read("source.c"), "int main(void) { return 0; }");
+}

@@ -4,7 +4,7 @@ use crate::fault::FdoError;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -31,41 +31,49 @@ struct Done {
     status: ExitStatus,
 }
 
-/// Runs `base` and `test` in turns, `pairs` times each, after one of each that does not count.
+/// Runs `base` and `test` in turns, `pairs` times each, after one of each that does not count, as long as `goes_on` says
+/// so. Both are told the name of `base`.
 ///
 /// # Errors
-/// If one cannot be run, or they do not do the same.
+/// If one cannot be run, they do not do the same, or `goes_on` said no.
 pub fn compare(
     base: &Path,
     test: &Path,
     arguments: &[OsString],
     input: Option<&File>,
     pairs: usize,
+    goes_on: impl Fn() -> bool,
 ) -> Result<Comparison, FdoError> {
-    let rounds = in_turns([base, test], arguments, input, pairs.max(FEWEST_PAIRS))?;
+    let rounds = in_turns([base, test], arguments, input, pairs.max(FEWEST_PAIRS), goes_on)?;
     let mut times: Vec<f64> = rounds.iter().map(|[base_s, _]| *base_s).collect();
     let mut ratios: Vec<f64> = rounds.iter().map(|[base_s, test_s]| test_s / base_s.max(1e-9)).collect();
+    times.sort_by(f64::total_cmp);
+    ratios.sort_by(f64::total_cmp);
     Ok(Comparison {
-        base_s: median(&mut times),
-        ratio: median(&mut ratios),
+        base_s: median(&times),
+        ratio: median(&ratios),
         interval: interval(&ratios),
         pairs: ratios.len(),
     })
 }
 
-/// Runs programs in turns, so many rounds after one that does not count: the seconds of CPU time of each, by round.
+/// Runs programs in turns, so many rounds after one that does not count, as long as `goes_on` says so: the seconds of CPU
+/// time of each, by round. All are told the name of the first.
 ///
 /// # Errors
-/// If one cannot be run, or does not do as the first.
+/// If one cannot be run, or does not do as the first, or if `goes_on` said no.
 pub fn in_turns<const N: usize>(
     programs: [&Path; N],
     arguments: &[OsString],
     input: Option<&File>,
     rounds: usize,
+    goes_on: impl Fn() -> bool,
 ) -> Result<Vec<[f64; N]>, FdoError> {
     let execute = |program: &Path| {
         let cannot = |cause| FdoError::System { what: "run", path: program.into(), cause };
-        execute(program, arguments, input).map_err(cannot)
+        let done = execute(program, programs[0], arguments, input).map_err(cannot)?;
+        // What stops us may have stopped the program, too: what it did then tells nothing.
+        if goes_on() { Ok(done) } else { Err(FdoError::Interrupted) }
     };
     let (expected, _) = execute(programs[0])?;
     let mut all = Vec::new();
@@ -89,10 +97,16 @@ pub fn in_turns<const N: usize>(
     Ok(all)
 }
 
-/// Runs a program to its end: what it did, and the seconds of CPU time that it took.
-fn execute(program: &Path, arguments: &[OsString], input: Option<&File>) -> io::Result<(Done, f64)> {
+/// Runs a program by a name to its end: what it did, and the seconds of CPU time that it took.
+fn execute(
+    program: &Path,
+    name: &Path,
+    arguments: &[OsString],
+    input: Option<&File>,
+) -> io::Result<(Done, f64)> {
     let mut command = Command::new(program);
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+    // Some say how they were called, or do what their name says.
+    command.arg0(name).args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
     match input {
         Some(mut file) => {
             file.rewind()?;
@@ -121,14 +135,13 @@ fn execute(program: &Path, arguments: &[OsString], input: Option<&File>) -> io::
     ))
 }
 
-/// The median; sorts the values.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
+/// The median of sorted values.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    match sorted.len() {
         0 => f64::NAN,
-        n if n % 2 == 1 => values[middle],
-        _ => (values[middle - 1] + values[middle]) / 2.0,
+        n if n % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
     }
 }
 
@@ -170,15 +183,35 @@ mod tests {
             ["-c", "read line; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo $line; exit 3"];
         let mut input = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut input, b"a line\n").unwrap();
-        let compared = compare(shell, shell, &script.map(Into::into), Some(&input), 6).unwrap();
+        let compared = compare(shell, shell, &script.map(Into::into), Some(&input), 6, || true).unwrap();
         assert!(compared.interval.0 <= compared.ratio && compared.ratio <= compared.interval.1);
         assert!(compared.pairs == 6 && compared.base_s > 0.0);
     }
 
     #[test]
     fn what_does_something_else_is_refused() {
-        let script = ["-c", "echo $0"].map(Into::into);
-        let refused = compare(Path::new("/bin/sh"), Path::new("/bin/dash"), &script, None, 6);
+        let script = ["-c", "echo $BASH_VERSION"].map(Into::into);
+        let refused = compare(Path::new("/bin/bash"), Path::new("/bin/dash"), &script, None, 6, || true);
         assert!(matches!(refused, Err(FdoError::Differs { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_only_says_its_name_does_the_same() {
+        let script = ["-c", "echo $0"].map(Into::into);
+        let compared = compare(Path::new("/bin/sh"), Path::new("/bin/dash"), &script, None, 6, || true);
+        assert!(compared.is_ok(), "{compared:?}");
+    }
+
+    #[test]
+    fn nothing_more_runs_when_it_does_not_go_on() {
+        let runs = std::cell::Cell::new(0);
+        let goes_on = || {
+            runs.set(runs.get() + 1);
+            runs.get() < 3
+        };
+        let shell = Path::new("/bin/sh");
+        let compared = compare(shell, shell, &["-c", "exit 3"].map(Into::into), None, 6, goes_on);
+        assert!(matches!(compared, Err(FdoError::Interrupted)), "{compared:?}");
+        assert_eq!(runs.get(), 3);
     }
 }

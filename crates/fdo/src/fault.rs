@@ -32,6 +32,9 @@ pub enum FdoError {
         /// The system's reason.
         cause: io::Error,
     },
+    /// Whoever asked for it stopped it.
+    #[error("interrupted")]
+    Interrupted,
     /// The optimised program does something else than the one before.
     #[error("{} does not do what {} does: {what}", test.display(), base.display())]
     Differs {

@@ -183,7 +183,7 @@ impl Bench {
         let arguments: Vec<OsString> = program.arguments.iter().map(OsString::from).collect();
         let input = program.input.map(File::open).transpose()?;
         let programs = [&native, &by_counts, &by_traces].map(PathBuf::as_path);
-        let seconds = in_turns(programs, &arguments, input.as_ref(), self.rounds)?;
+        let seconds = in_turns(programs, &arguments, input.as_ref(), self.rounds, || true)?;
         let mut cycles = [0.0; 3];
         for (cycles, file) in cycles.iter_mut().zip(programs) {
             *cycles = self.modelled(program.short, file)? - self.modelled(program.start, file)?;
