@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -170,7 +170,7 @@ pub struct TraceSlot {
     pub tid: AtomicU32,
     /// 1 while a trace is under way; tracer.
     pub tracing: u32,
-    /// Descriptors of its sampling event and its breakpoint, -1 for none; tracer.
+    /// Descriptors of its sampling event and its breakpoint, 0 for none; tracer.
     pub sampling: i32,
     /// See `sampling`.
     pub breakpoint: i32,
@@ -190,17 +190,14 @@ pub struct TraceSlot {
     pub head: AtomicU64,
     /// Words that were ever taken out of it; host.
     pub tail: AtomicU64,
-    /// Words of the trace under way that stand in the ring beyond its head, and those of them that are sure to
-    /// have been executed; tracer.
-    pub written: u64,
-    /// See `written`.
-    pub sure: u64,
+    /// How far the trace under way was evaluated: it stands in the ring beyond its head; tracer.
+    pub written: Reach,
+    /// How far it is sure to have been executed; tracer.
+    pub sure: Reach,
     /// Where that trace began; tracer.
     pub start: u64,
     /// When, in ticks of the processor; tracer.
     pub ticks: u64,
-    /// What it takes of the processor; tracer.
-    pub effort: Effort,
     /// Signals that came while a trace was under way, before it could be ended; tracer.
     pub passed: u32,
     /// How often its events were opened; tracer.
@@ -209,18 +206,27 @@ pub struct TraceSlot {
     pub unheard: u32,
     /// Breakpoints that were reached; tracer.
     pub hits: AtomicU64,
-    /// Times that a breakpoint was set or moved; tracer.
-    pub moves: AtomicU64,
     /// Traces that began; tracer.
     pub begun: AtomicU64,
     /// Samples for which the ring had no room; tracer.
     pub lost: AtomicU64,
-    /// Branches decided, taken or not; tracer.
-    pub decided: AtomicU64,
-    /// Those of them that algorithm 1 sets a breakpoint for: all but direct jumps and calls; tracer.
+    /// Branches decided in traces, taken or not, that algorithm 1 sets a breakpoint for: all but direct jumps and calls;
+    /// tracer.
     pub conditional: AtomicU64,
     /// Why traces ended, by [`End`]; tracer.
     pub ends: [AtomicU64; ENDS],
+}
+
+/// How far a trace comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Reach {
+    /// Taken branches and marks, of two words each.
+    pub pairs: u64,
+    /// Branches decided, taken or not, that algorithm 1 sets a breakpoint for.
+    pub conditional: u64,
+    /// What it takes of the processor.
+    pub effort: Effort,
 }
 
 /// What a trace takes of the processor, as far as evaluation tells.
@@ -232,6 +238,14 @@ pub struct Effort {
     /// Lines of data that it used and had not used in the last [`RECENT`] branches or more, nor one beside them: those
     /// of its first [`RECENT`] branches, of which that is not known, left out.
     pub lines: u64,
+}
+
+impl core::ops::Add for Effort {
+    type Output = Effort;
+
+    fn add(self, other: Effort) -> Effort {
+        Effort { instructions: self.instructions + other.instructions, lines: self.lines + other.lines }
+    }
 }
 
 /// Branches in which lines of data are taken to stay in the nearest cache.

@@ -193,8 +193,6 @@ impl Rings {
                 sum.begun += (*slot).begun.load(Ordering::Relaxed);
                 sum.lost += (*slot).lost.load(Ordering::Relaxed);
                 sum.hits += (*slot).hits.load(Ordering::Relaxed);
-                sum.moves += (*slot).moves.load(Ordering::Relaxed);
-                sum.decided += (*slot).decided.load(Ordering::Relaxed);
                 sum.conditional += (*slot).conditional.load(Ordering::Relaxed);
                 for (sum, end) in sum.ends.iter_mut().zip(&(*slot).ends) {
                     *sum += end.load(Ordering::Relaxed);

@@ -16,14 +16,11 @@ pub struct Statistics {
     pub traces: u64,
     /// Taken branches recorded.
     pub branches: u64,
-    /// Branches decided, taken or not.
-    pub decided: u64,
-    /// Those of them that algorithm 1 of Break Dancing sets a breakpoint for: all but direct jumps and calls.
+    /// Branches decided, taken or not, that algorithm 1 of Break Dancing sets a breakpoint for: all but direct jumps and
+    /// calls.
     pub conditional: u64,
     /// Breakpoints reached.
     pub hits: u64,
-    /// Breakpoints set or moved.
-    pub moves: u64,
     /// Why traces ended, by [`End`].
     pub ends: [u64; ENDS],
     /// Recorded branches that start or end outside of all known modules, and are left out.
@@ -90,10 +87,8 @@ impl std::ops::AddAssign for Statistics {
             lost,
             traces,
             branches,
-            decided,
             conditional,
             hits,
-            moves,
             ends,
             unplaced,
             turned_away,
@@ -105,10 +100,8 @@ impl std::ops::AddAssign for Statistics {
         self.lost += lost;
         self.traces += traces;
         self.branches += branches;
-        self.decided += decided;
         self.conditional += conditional;
         self.hits += hits;
-        self.moves += moves;
         self.ends.iter_mut().zip(ends).for_each(|(sum, ends)| *sum += ends);
         self.unplaced += unplaced;
         self.turned_away += turned_away;

@@ -159,6 +159,23 @@ fn the_program_does_what_was_evaluated_and_is_hardly_stopped() {
     assert!((0.99..1.01).contains(&each), "{each}");
 }
 
+/// Where other threads could change what follows, all of a trace in a tight loop is confirmed, in parts if it is long: it is
+/// as long as in a process with one thread, and cut short it would count for less than other code.
+#[test]
+fn traces_in_tight_loops_are_whole_with_several_threads() {
+    const LENGTH: u32 = 2000;
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("tight", folder.path());
+    let options = Options { length: LENGTH, period_ns: 2_000_000, ..OFTEN };
+    let Some(traced) = trace(&program, &[], &folder.path().join("output"), &options) else { return };
+    let statistics = traced.statistics;
+    assert_eq!(statistics.ended(End::Otherwise), 0, "{statistics:?}");
+    assert!(statistics.traces > 4, "{statistics:?}");
+    assert!(statistics.branches > statistics.traces * u64::from(LENGTH) * 9 / 10, "{statistics:?}");
+    // Of what was taken back nothing is counted: a loop's branch is one for algorithm 1.
+    assert!(statistics.conditional < statistics.branches * 11 / 10, "{statistics:?}");
+}
+
 /// Signals of two events that come together are one: that must not end samples for good.
 #[test]
 fn a_thread_is_traced_to_its_end_however_often() {

@@ -1,7 +1,7 @@
 //! Looking ahead: from a state of a thread, through all branches that follow from it, to where the thread has to be
 //! waited for.
 
-use timewise_abi::tracing::{ALL_REGISTERS, End};
+use timewise_abi::tracing::{ALL_REGISTERS, Effort, End, Reach};
 use timewise_isa::{Control, Decoded, State, Way};
 
 /// The most effort that one signal may take for a trace of so many branches, in instructions evaluated: some
@@ -42,20 +42,22 @@ pub trait Steps {
     fn instructions(&self) -> u32;
     /// Whether an instruction at this address may have been evaluated since the start.
     fn has_been(&self, address: u64) -> bool;
-    /// The thread came by the branch at this address, which changes no register, after so many were noted.
-    fn came_by(&mut self, address: u64, noted: u32, state: &State);
+    /// What was evaluated takes of the processor.
+    fn effort(&self) -> Effort;
+    /// The thread came by the branch at this address, which changes no register, when the trace had come so far.
+    fn came_by(&mut self, address: u64, reach: Reach, state: &State);
 }
 
 /// Where branches are noted.
 pub trait Branches {
     /// Notes a taken branch.
     fn push(&mut self, from: u64, to: u64);
-    /// Notes that a branch was decided, taken or not, and whether its way is known from the instruction alone.
-    fn decided(&mut self, by_itself: bool);
+    /// Notes that a branch was decided, taken or not, whose way is not known from the instruction alone.
+    fn decided(&mut self);
     /// Whether no further branch is wanted.
     fn full(&self) -> bool;
-    /// Branches that were noted.
-    fn noted(&self) -> u64;
+    /// How far the trace has come, but for what this evaluation takes.
+    fn reach(&self) -> Reach;
 }
 
 /// What is to be done about the thread.
@@ -84,8 +86,8 @@ pub struct Landmark {
     pub address: u64,
     /// The thread's state there.
     pub state: State,
-    /// Branches that were noted before.
-    pub noted: u64,
+    /// How far the trace comes before.
+    pub reach: Reach,
 }
 
 /// Looks ahead from `start`, where the thread is in `state`. Afterwards `state` is what it will be where it is waited
@@ -105,12 +107,14 @@ pub fn look_ahead(
             Step::Went { way, control, effort: more } => {
                 effort += more;
                 if control != Control::Next {
-                    branches.decided(matches!(control, Control::Jump { .. } | Control::Call { .. }));
                     if matches!(
                         control,
                         Control::Jump { .. } | Control::Branch { .. } | Control::IndirectJump
                     ) {
-                        steps.came_by(at, branches.noted() as u32, state);
+                        steps.came_by(at, reach(steps, branches), state);
+                    }
+                    if !matches!(control, Control::Jump { .. } | Control::Call { .. }) {
+                        branches.decided();
                     }
                 }
                 if way.taken {
@@ -121,7 +125,7 @@ pub fn look_ahead(
                 }
                 at = way.address;
                 if control != Control::Next && !steps.has_been(at) {
-                    *landmark = Some(Landmark { address: at, state: *state, noted: branches.noted() });
+                    *landmark = Some(Landmark { address: at, state: *state, reach: reach(steps, branches) });
                 }
             }
             Step::Stuck { decoded, stack_change } => {
@@ -140,6 +144,12 @@ pub fn look_ahead(
         }
     }
     Next::End { end: End::Patience, address: at }
+}
+
+/// How far the trace has come.
+fn reach(steps: &impl Steps, branches: &impl Branches) -> Reach {
+    let before = branches.reach();
+    Reach { effort: before.effort + steps.effort(), ..before }
 }
 
 /// Looks further ahead, with nothing noted, to an address where the thread comes for the first time, after `least`

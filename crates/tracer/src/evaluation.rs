@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
 use crate::shelf::{Kept, Shelf};
 use crate::visits::{Visit, Visits};
-use timewise_abi::tracing::{Effort, End, RECENT, WORK_BYTES};
+use timewise_abi::tracing::{Effort, End, RECENT, Reach, WORK_BYTES};
 use timewise_isa::{Control, State, evaluate, lone};
 
 /// What evaluation works with, in a thread's slot; all zeros is a valid start.
@@ -33,6 +33,15 @@ const TRAP: u8 = 0xcc;
 /// the flag in force that lets it go on, and it runs over a breakpoint right behind as well.
 const CPUID: [u8; 2] = [0x0f, 0xa2];
 
+/// Which visits to places can be waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Visited {
+    /// The last of them, counted from 1; 0 if none is.
+    pub most: u32,
+    /// Whether one where evaluation begins counts: a breakpoint at which the thread stands does not see it.
+    pub first: bool,
+}
+
 /// Evaluation during one signal.
 pub struct Evaluation<'a, S> {
     shadow: Shadow<'a, S>,
@@ -41,18 +50,19 @@ pub struct Evaluation<'a, S> {
     visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
-    notes_visits: bool,
+    /// Whether the first instruction counts as a place that the thread comes by.
+    counts_first: bool,
     /// Branches that were noted before.
-    noted_before: Option<u32>,
+    noted_before: Option<u64>,
 }
 
 impl<'a, S: Source> Evaluation<'a, S> {
-    /// Begins with memory as it is now; `notes_visits` says whether [`Self::latest_visit`] will be asked for.
-    pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>, notes_visits: bool) -> Evaluation<'a, S> {
+    /// Begins with memory as it is now; places are waited for as `visited` says.
+    pub fn new(work: &'a mut Work, source: S, bench: Option<Bench>, visited: Visited) -> Evaluation<'a, S> {
         work.lines.forget();
         work.shelf.doubt();
         work.been.forget();
-        work.visits.forget();
+        work.visits.forget(visited.most);
         let shadow = Shadow::new(&mut work.lines, source);
         Evaluation {
             shadow,
@@ -61,21 +71,16 @@ impl<'a, S: Source> Evaluation<'a, S> {
             visits: &mut work.visits,
             bench,
             instructions: 0,
-            notes_visits,
+            counts_first: visited.first,
             noted_before: None,
         }
     }
 }
 
 impl<S: Source> Evaluation<'_, S> {
-    /// What was evaluated takes of the processor.
-    pub fn effort(&self) -> Effort {
-        Effort { instructions: self.instructions.into(), lines: self.shadow.missed.into() }
-    }
-
     /// The last visit to a place that can be waited for.
     pub fn latest_visit(&self) -> Option<Visit> {
-        self.visits.latest()
+        self.visits.latest(self.noted_before.unwrap_or_default())
     }
 }
 
@@ -138,11 +143,16 @@ impl<S: Source> Steps for Evaluation<'_, S> {
     }
 
     #[inline]
-    fn came_by(&mut self, address: u64, noted: u32, state: &State) {
-        let before = *self.noted_before.get_or_insert(noted);
-        self.shadow.part = (noted.wrapping_sub(before) / RECENT) as u8;
-        if self.notes_visits {
-            self.visits.note(address, noted, state);
+    fn effort(&self) -> Effort {
+        Effort { instructions: self.instructions.into(), lines: self.shadow.missed.into() }
+    }
+
+    #[inline]
+    fn came_by(&mut self, address: u64, reach: Reach, state: &State) {
+        let before = *self.noted_before.get_or_insert(reach.pairs);
+        self.shadow.part = (reach.pairs.wrapping_sub(before) / u64::from(RECENT)) as u8;
+        if self.counts_first || self.instructions > 1 {
+            self.visits.note(address, reach, state);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What is done about a signal: algorithm 1 of Break Dancing.
 
-use crate::ahead::{Landmark, Next, first_time, look_ahead, patience};
+use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead, patience};
+use crate::evaluation::Visited;
 use crate::events;
 use crate::guard;
 use crate::restrict;
 use crate::slot::{self, header};
 use crate::trace::Trace;
-use crate::visits::Visit;
+use crate::visits::{FEW_VISITS, Visit};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::{ALL_REGISTERS, End, TRAP_PERF, TraceHeader, TraceSlot, signal_data};
@@ -22,6 +23,10 @@ const PATIENCE: u32 = 2;
 
 /// Instructions that are evaluated beyond the end of a trace, to find where the thread has not been.
 const ROUNDS: u32 = 4096;
+
+/// Visits to a place that a trace is followed by at a time in a process with several threads: well below what is waited
+/// for a breakpoint, also where hypervisors have a hand in each.
+const MOST_VISITS: u32 = 512;
 
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
@@ -199,30 +204,39 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let mut state = state_of(header, &context.registers);
     let alone = header.alone.load(Ordering::Relaxed) == 1;
     let is_confirmed = !alone || is_drawn(slot, header.confirm);
+    let stands_at = slot.armed;
     let mut trace = Trace::of(slot, header.length);
     let stack = alone.then_some(context.registers.rsp);
-    let mut evaluation = trace.evaluation(context.vectors, stack, is_confirmed);
+    let most_visits = if !is_confirmed {
+        0
+    } else if alone {
+        FEW_VISITS
+    } else {
+        MOST_VISITS
+    };
+    let visited = Visited { most: most_visits, first: stands_at != context.registers.rip };
+    let mut evaluation = trace.evaluation(context.vectors, stack, visited);
     let (mut landmark, most) = (None, patience(header.length));
     let next =
         look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
-    let effort = evaluation.effort();
-    slot.effort.instructions += effort.instructions;
-    slot.effort.lines += effort.lines;
+    trace.takes(evaluation.effort());
     let (end, address) = match next {
         Next::Wait { address, known } => return wait(header, slot, address, (&state.general, known), None),
         Next::End { end, address } => (end, address),
     };
     if end != End::Unreadable && is_confirmed {
         let visit = evaluation.latest_visit().filter(|visit| is_free(header, visit.address));
-        if let Some(Visit { address, number, noted, state }) = visit {
+        if let Some(Visit { address, number, reach, state }) = visit {
             let mut trace = Trace::of(slot, header.length);
             // Nobody else changes what was evaluated from, or what follows is not sure.
             if alone {
                 trace.confirm()
             } else {
-                trace.take_back(noted.into())
+                trace.take_back(reach)
             }
-            (slot.expected, slot.known, slot.ends_there) = (state.general, ALL_REGISTERS, Some(end));
+            // A loop of more rounds than can be waited for is followed in parts.
+            let ends = (alone || number < MOST_VISITS).then_some(end);
+            (slot.expected, slot.known, slot.ends_there) = (state.general, ALL_REGISTERS, ends);
             return stop_for(header, slot, address, number);
         }
         if let Some(stop) =
@@ -231,9 +245,9 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
             return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
         }
     }
-    if let Some(Landmark { address, state, noted }) = landmark.filter(|_| !alone) {
+    if let Some(Landmark { address, state, reach }) = landmark.filter(|_| !alone) {
         // A loop without an end in sight: it is followed from place to place.
-        Trace::of(slot, header.length).take_back(noted);
+        Trace::of(slot, header.length).take_back(reach);
         return wait(header, slot, address, (&state.general, ALL_REGISTERS), None);
     }
     if alone {
@@ -271,7 +285,6 @@ fn is_free(header: &TraceHeader, address: u64) -> bool {
 
 /// Has the thread stopped at a certain visit.
 fn stop_for(header: &TraceHeader, slot: &mut TraceSlot, address: u64, visit: u32) {
-    slot.moves.fetch_add(1, Ordering::Relaxed);
     match events::set_breakpoint_for(slot.breakpoint, address, &mut slot.period, visit.into()) {
         Ok(()) => slot.armed = address,
         Err(error) => refused(header, slot, error),
@@ -285,10 +298,12 @@ fn refused(header: &TraceHeader, slot: &mut TraceSlot, error: Errno) {
 
 /// Moves the breakpoint.
 fn stop_at(header: &TraceHeader, slot: &mut TraceSlot, address: u64) {
+    if slot.period != 1 {
+        return stop_for(header, slot, address, 1);
+    }
     if slot.armed == address {
         return;
     }
-    slot.moves.fetch_add(1, Ordering::Relaxed);
     match events::set_breakpoint(slot.breakpoint, address, slot.period, true) {
         Ok(()) => slot.armed = address,
         Err(error) => refused(header, slot, error),

@@ -2,13 +2,13 @@
 
 use crate::ahead::Branches;
 use crate::bench::Bench;
-use crate::evaluation::{Evaluation, Work};
+use crate::evaluation::{Evaluation, Visited, Work};
 use crate::handler::time_stamp;
 use crate::shadow::{As, GROUP, LINE, Source};
 use crate::slot::bench_page;
 use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::tracing::{
-    Effort, End, HEAD_WORDS, RING, RING_WORDS, TIME_MARK, TraceSlot, WORK, head_word,
+    Effort, End, HEAD_WORDS, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, head_word,
 };
 use timewise_runtime::sys::{Errno, call, memory, number};
 
@@ -90,8 +90,8 @@ impl<'a> Trace<'a> {
             return false;
         }
         slot.begun.fetch_add(1, Ordering::Relaxed);
-        (slot.written, slot.sure, slot.start) = (0, 0, start);
-        (slot.effort, slot.ticks) = (Effort::default(), time_stamp());
+        (slot.written, slot.sure) = (Reach::default(), Reach::default());
+        (slot.start, slot.ticks) = (start, time_stamp());
         true
     }
 
@@ -103,8 +103,9 @@ impl<'a> Trace<'a> {
     /// What follows is found now, after the thread went on for a while: meanwhile other code may have been mapped.
     pub fn goes_on(&mut self) {
         let now = time_stamp();
-        let at = HEAD_WORDS + 2 * self.slot.written;
-        if self.slot.written == 0 {
+        let pairs = self.slot.written.pairs;
+        let at = HEAD_WORDS + 2 * pairs;
+        if pairs == 0 {
             self.slot.ticks = now;
         } else if self.word(at - 2) == TIME_MARK {
             self.put(at - 1, now);
@@ -119,7 +120,7 @@ impl<'a> Trace<'a> {
         &self,
         vectors: *const u8,
         alone: Option<u64>,
-        notes_visits: bool,
+        visited: Visited,
     ) -> Evaluation<'static, OwnMemory> {
         let memory = OwnMemory::of(self.slot.tid.load(Ordering::Relaxed), alone);
         let slot: *const TraceSlot = self.slot;
@@ -129,30 +130,35 @@ impl<'a> Trace<'a> {
         unsafe {
             let work = slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Work>();
             let bench = Bench::new(bench_page(self.slot), vectors);
-            Evaluation::new(&mut *work, memory, Some(bench), notes_visits)
+            Evaluation::new(&mut *work, memory, Some(bench), visited)
         }
     }
 
-    /// Takes back what was noted beyond so many branches.
-    pub fn take_back(&mut self, noted: u64) {
-        self.slot.written = self.slot.written.min(noted);
+    /// What was noted since the last evaluation takes so much of the processor.
+    pub fn takes(&mut self, effort: Effort) {
+        self.slot.written.effort = self.slot.written.effort + effort;
+    }
+
+    /// Takes back what was noted beyond.
+    pub fn take_back(&mut self, reach: Reach) {
+        self.slot.written = reach;
     }
 
     /// Ends the trace: the host gets what is sure of it.
     pub fn publish(&mut self, end: End) {
-        let pairs = self.slot.sure;
+        let Reach { pairs, conditional, effort: Effort { instructions, lines } } = self.slot.sure;
         self.slot.ends[end as usize].fetch_add(1, Ordering::Relaxed);
         let head = self.slot.head.load(Ordering::Relaxed);
         if pairs > 0 {
             self.put(0, head_word(pairs as u32, end));
-            let Effort { instructions, lines } = self.slot.effort;
             for (at, word) in (1..).zip([self.slot.start, instructions, lines, self.slot.ticks]) {
                 self.put(at, word);
             }
+            count(&self.slot.conditional, conditional);
             // Release: what was put there is complete before the host may look.
             self.slot.head.store(head + HEAD_WORDS + 2 * pairs, Ordering::Release);
         }
-        (self.slot.written, self.slot.sure) = (0, 0);
+        (self.slot.written, self.slot.sure) = (Reach::default(), Reach::default());
     }
 
     /// Puts a word where the trace under way has its `at`-th.
@@ -175,31 +181,28 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Adds one to what this thread alone writes to.
-fn count(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+/// Adds to what this thread alone writes to.
+fn count(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 impl Branches for Trace<'_> {
     fn push(&mut self, from: u64, to: u64) {
-        let at = HEAD_WORDS + 2 * self.slot.written;
+        let at = HEAD_WORDS + 2 * self.slot.written.pairs;
         self.put(at, from);
         self.put(at + 1, to);
-        self.slot.written += 1;
+        self.slot.written.pairs += 1;
     }
 
-    fn decided(&mut self, by_itself: bool) {
-        count(&self.slot.decided);
-        if !by_itself {
-            count(&self.slot.conditional);
-        }
+    fn decided(&mut self) {
+        self.slot.written.conditional += 1;
     }
 
-    fn noted(&self) -> u64 {
+    fn reach(&self) -> Reach {
         self.slot.written
     }
 
     fn full(&self) -> bool {
-        self.slot.written >= u64::from(self.length)
+        self.slot.written.pairs >= u64::from(self.length)
     }
 }

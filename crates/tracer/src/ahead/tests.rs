@@ -3,7 +3,7 @@
 extern crate alloc;
 
 use super::*;
-use crate::evaluation::{Evaluation, Work};
+use crate::evaluation::{Evaluation, Visited, Work};
 use crate::shadow::{As, GROUP, LINE, Source};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -26,10 +26,12 @@ impl Source for Piece {
 /// Effort, at most.
 const MOST: u32 = 1 << 16;
 
+/// All visits are noted.
+const ALL: Visited = Visited { most: u32::MAX, first: true };
+
 struct Noted {
     branches: Vec<(u64, u64)>,
-    decided: u32,
-    conditional: u32,
+    conditional: u64,
     length: usize,
 }
 
@@ -38,13 +40,13 @@ impl Branches for Noted {
         self.branches.push((from, to));
     }
 
-    fn decided(&mut self, by_itself: bool) {
-        self.decided += 1;
-        self.conditional += u32::from(!by_itself);
+    fn decided(&mut self) {
+        self.conditional += 1;
     }
 
-    fn noted(&self) -> u64 {
-        self.branches.len() as u64
+    fn reach(&self) -> Reach {
+        let pairs = self.branches.len() as u64;
+        Reach { pairs, conditional: self.conditional, ..Reach::default() }
     }
 
     fn full(&self) -> bool {
@@ -56,10 +58,10 @@ impl Branches for Noted {
 fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
     let mut state = State::default();
     state.general[4] = 0x7ff0;
-    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length };
+    let mut noted = Noted { branches: Vec::new(), conditional: 0, length };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, true);
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
     let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     (next, noted, state)
 }
@@ -74,7 +76,7 @@ fn loops_calls_and_returns_are_followed_through_registers_and_memory() {
     assert_eq!(next, Next::Wait { address: 0x1010, known: 0xf7fc });
     let turn = [(0x1005, 0x1011), (0x1013, 0x100a), (0x100c, 0x1005)];
     assert_eq!(noted.branches, turn.iter().cycle().take(8).copied().collect::<Vec<_>>());
-    assert_eq!((noted.decided, noted.conditional), (9, 6));
+    assert_eq!(noted.conditional, 6);
     assert_eq!((state.general[0], state.general[4]), (1, 0x7ff0));
 }
 
@@ -127,14 +129,14 @@ fn code_that_writes_code_is_evaluated_as_written() {
 #[test]
 fn the_last_landmark_lies_where_the_thread_has_not_been() {
     // 0: jmp 2; 2: nop; 3: jmp 2
-    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 50 };
+    let mut noted = Noted { branches: Vec::new(), conditional: 0, length: 50 };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None, true);
+    let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None, ALL);
     let mut landmark = None;
     look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark, MOST);
     let landmark = landmark.unwrap();
-    assert_eq!((landmark.address, landmark.noted, noted.branches.len()), (0x1002, 1, 50));
+    assert_eq!((landmark.address, landmark.reach.pairs, noted.branches.len()), (0x1002, 1, 50));
 }
 
 #[test]
@@ -142,10 +144,10 @@ fn a_first_time_is_found_behind_a_loop() {
     // 0: mov ecx,3; 5: dec ecx; 7: jne 5; 9: nop
     let code = &[0xb9, 3, 0, 0, 0, 0xff, 0xc9, 0x75, 0xfc, 0x90, 0x0f, 0x05];
     let mut state = State::default();
-    let mut noted = Noted { branches: Vec::new(), decided: 0, conditional: 0, length: 1 };
+    let mut noted = Noted { branches: Vec::new(), conditional: 0, length: 1 };
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
-    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, true);
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
     let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
     assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
     assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0, &mut 1000), Some(0x1009));
