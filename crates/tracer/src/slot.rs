@@ -55,11 +55,19 @@ pub fn find() -> *mut TraceSlot {
         let seen = owner.load(Ordering::Acquire);
         let free = seen == 0 || has_ended(seen);
         if free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            // SAFETY: from here on it is this thread's alone, but for the atomic fields.
+            forget_former(unsafe { &mut *slot });
             return slot;
         }
     }
     header.turned_away.fetch_add(1, Ordering::Relaxed);
     core::ptr::null_mut()
+}
+
+/// What a thread that has ended left in its slot is none of the next one's, but for the ring and what was counted; its
+/// descriptors are closed when the next one opens its own.
+fn forget_former(slot: &mut TraceSlot) {
+    (slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed) = (0, 0, 0, 0, 0);
 }
 
 /// The bench of a thread's slot.
@@ -94,5 +102,25 @@ pub fn raise(signal: u32) {
         let process = call(number::GETPID, [0; 6]).unwrap_or_default();
         let thread = call(number::GETTID, [0; 6]).unwrap_or_default();
         let _ = call(TGKILL, [process, thread, signal.into(), 0, 0, 0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+
+    use super::*;
+    use alloc::boxed::Box;
+
+    #[test]
+    fn a_slot_that_is_handed_on_is_ready_for_a_thread_that_was_never_opened() {
+        // SAFETY: all zeros is a value of it.
+        let mut slot = unsafe { Box::<TraceSlot>::new_zeroed().assume_init() };
+        (slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
+        (slot.sampling, slot.breakpoint) = (600, 601);
+        forget_former(&mut slot);
+        // Openings: the first tick of one that has none opens its events.
+        assert_eq!((slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
+        assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
     }
 }
