@@ -68,9 +68,9 @@ pub fn attach(
     Ok(traced)
 }
 
-/// Traces process `pid` until `is_over`, which waits no longer than it is told, or until it executes another program.
-/// With `only_guarded`, only if it is known where it sets signal handlers: it could take the tracer's away otherwise, and
-/// be ended by the tracer's signal.
+/// Traces process `pid` until `is_over`, which waits no longer than it is told, or until it executes another
+/// program. With `only_guarded`, only if it is known where it sets signal handlers: it could take the tracer's away
+/// otherwise, and be ended by the tracer's signal.
 ///
 /// # Errors
 /// See [`TraceError`]; the program runs on then.

@@ -6,6 +6,9 @@ use timewise_target::cpu_time::monotonic_ns;
 /// Attempts to read both clocks at once: whoever is interrupted in between tries again.
 const ATTEMPTS: usize = 8;
 
+/// Readings that are kept as they were made; as many again are of all that came before, ever fewer the older they are.
+const KEPT: usize = 4096;
+
 /// Both clocks, read together from time to time.
 #[derive(Debug, Default)]
 pub struct Clock {
@@ -24,6 +27,16 @@ impl Clock {
         };
         let best = (0..ATTEMPTS).map(|_| attempt()).min();
         self.pairs.extend(best.map(|(took, before, time)| (before + took / 2, time)));
+        self.thin_out();
+    }
+
+    /// A thread may have waited for long since it was traced, but what is read every few milliseconds for days is more
+    /// than it takes to tell when that was.
+    fn thin_out(&mut self) {
+        if self.pairs.len() >= 2 * KEPT {
+            let latest = self.pairs.split_off(KEPT);
+            self.pairs = self.pairs.iter().step_by(2).copied().chain(latest).collect();
+        }
     }
 
     /// The time at so many ticks, which lie between two that were read.
@@ -58,6 +71,22 @@ mod tests {
         assert_eq!([800, 5000].map(|ticks| clock.time_ns(ticks)), [400, 4000]);
         assert_eq!(Clock { pairs: vec![(1000, 500)] }.time_ns(7), 500);
         assert_eq!(Clock::default().time_ns(7), 0);
+    }
+
+    #[test]
+    fn readings_of_days_take_little_room_and_tell_of_all_of_them() {
+        let mut clock = Clock::default();
+        const READINGS: u64 = 1_000_000;
+        for number in 0..READINGS {
+            clock.pairs.push((3000 * number, 1000 * number));
+            clock.thin_out();
+            assert!(clock.pairs.len() < 2 * KEPT);
+        }
+        let latest = READINGS - KEPT as u64;
+        assert!((latest..READINGS).all(|number| clock.pairs.contains(&(3000 * number, 1000 * number))));
+        for number in (0..READINGS).step_by(9973) {
+            assert_eq!(clock.time_ns(3000 * number + 300), 1000 * number + 100);
+        }
     }
 
     /// Both clocks run on between readings, and a moment between two of them is found between their times.

@@ -32,8 +32,8 @@ const UNTOLD: &str =
     "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
 
 /// What a reader must know where tracing ended early.
-const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which comes \
-     before it): a filter would have ended it for the tracer's; what it did from there on is missing";
+const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \
+     comes before it): a filter would have ended it for the tracer's; what it did from there on is missing";
 
 /// Takes traces out of the rings while the program runs.
 pub struct Collector<'a> {

@@ -12,8 +12,8 @@ use timewise_target::attachable::AttachError;
 use timewise_target::family;
 use timewise_target::status::{ProgramImage, Status};
 
-/// How often is looked for new processes and programs. One that is seen twice is traced: whatever ends sooner would give next to
-/// nothing.
+/// How often is looked for new processes and programs. One that is seen twice is traced: whatever ends sooner would
+/// give next to nothing.
 const LOOKS: Duration = Duration::from_millis(10);
 
 /// Programs that are traced at once.

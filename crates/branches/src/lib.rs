@@ -2,8 +2,8 @@
 //! starting points chosen by time, on processors and in machines without a last-branch record.
 //!
 //! [`record()`] puts the tracer (`crates/tracer`) into a program that is stopped at its first instruction, [`attach()`]
-//! into one that runs already; what its threads find is taken out of shared memory meanwhile, and added up. `docs/branches.md` says what is
-//! traced, how, and what is not.
+//! into one that runs already; what its threads find is taken out of shared memory meanwhile, and added up.
+//! `docs/branches.md` says what is traced, how, and what is not.
 
 mod aggregate;
 mod attach;
