@@ -36,7 +36,10 @@ impl Profiled {
         match (self.pid, self.time, &self.program) {
             (Some(pid), Some(time), _) => Ok(Subject::Process(pid, time)),
             (Some(pid), None, _) => anyhow::bail!("say how long to stay attached: --pid {pid} --for 10s"),
-            (None, _, Some(program)) => Ok(Subject::Program(program)),
+            (None, Some(_), Some(_)) => {
+                anyhow::bail!("--for is for a process that runs already; leave it out, or give --pid PID")
+            }
+            (None, None, Some(program)) => Ok(Subject::Program(program)),
             (None, _, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
         }
     }

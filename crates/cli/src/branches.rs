@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (profile, exit)
         }
         Subject::Process(pid, time) => {
-            signals::outlive();
+            let _attached = signals::attached();
             let _shown = progress::show_until("tracing", Some(time));
             let reach = if arguments.children { Reach::Descendants } else { Reach::Process };
             let traced = timewise_branches::attach(pid, reach, time, &options, enough)?;

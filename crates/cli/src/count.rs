@@ -63,7 +63,7 @@ pub fn watch(stopped: Stopped, options: &timewise_engine::Options) -> Result<Pro
 /// # Errors
 /// If it cannot be attached to.
 pub fn attach(pid: i32, time: Duration, options: &timewise_engine::Options) -> Result<Profile, CountError> {
-    signals::outlive();
+    let _attached = signals::attached();
     let _shown = progress::show_until("counting", Some(time));
     Ok(timewise_engine::attach(pid, time, options, |_| enough())?.profile)
 }

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     match (arguments.profiled.subject()?, arguments.after) {
         (Subject::Process(pid, time), _) => {
-            signals::outlive();
+            let _attached = signals::attached();
             let known = arguments.edges.as_deref();
             let edges = if known.is_some() { Duration::ZERO } else { time / FOR_EDGES };
             let times = Times { edges, paths: Some(time - edges) };
@@ -158,9 +158,9 @@ fn twice(arguments: &Arguments, program: &Program, method: Method) -> anyhow::Re
             (profile, Some(written))
         }
     };
-    if signals::interruption().is_some() {
+    let exit = profile.runs[0].exit;
+    if signals::interruption_behind(exit).is_some() {
         profile.runs[0].warnings.push("the program was interrupted, and not run again for its paths".into());
-        let exit = profile.runs[0].exit;
         recording::keep(profile, &arguments.output, crate::count::summary)?;
         return Ok(exit);
     }

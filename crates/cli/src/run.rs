@@ -87,8 +87,8 @@ fn run_twice(arguments: &Arguments, program: &Program) -> anyhow::Result<(Profil
     let input = Input::of_process()?;
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = first_run(arguments, program.launch(), &input, &outputs)?;
-    let interrupted = signals::interruption();
     let mut exit = profile.runs[0].exit;
+    let interrupted = signals::interruption_behind(exit);
     if arguments.once {
         profile.runs[0]
             .warnings

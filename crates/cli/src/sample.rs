@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// If it cannot be sampled.
 pub fn attach(pid: i32, time: Duration, options: &Options) -> Result<Profile, SampleError> {
     attachable::exists(pid)?;
-    signals::outlive();
+    let _attached = signals::attached();
     let _shown = progress::show_until("sampling", Some(time));
     timewise_sampler::attach(pid, time, options, enough)
 }

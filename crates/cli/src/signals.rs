@@ -1,7 +1,10 @@
 //! Signals while a program runs under us: they are meant for it, and we live on to save what was
 //! recorded.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use timewise_profile::Exit;
 
 /// The program's process, for the signal handler.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
@@ -11,6 +14,26 @@ const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, 
 
 /// The last signal that asked us to stop.
 static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
+
+/// Whether we are attached to a program, which is to be given back.
+static ATTACHED: AtomicBool = AtomicBool::new(false);
+
+/// While it lives, no signal ends us: each asks us to let go of the program that we are attached to.
+pub struct Attached(());
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        ATTACHED.store(false, Ordering::SeqCst);
+    }
+}
+
+/// From now on we are attached to a program. To end before it is given back would leave it under count, also if somebody
+/// asks twice, as some do by signalling us and our group.
+pub fn attached() -> Attached {
+    outlive();
+    ATTACHED.store(true, Ordering::SeqCst);
+    Attached(())
+}
 
 /// From now on these signals do not end us. They are passed on to the program, except that a terminal's
 /// interrupt reaches it by itself; where there is none that we launched, they ask us to let go of the one that we
@@ -72,10 +95,25 @@ pub fn interruption() -> Option<i32> {
     }
 }
 
+/// The signal that asked us to stop, if any did, behind a program that ended so. A terminal's signal is sent to the program
+/// and to us at once, but a thread of ours that has yet to run handles it.
+pub fn interruption_behind(exit: Exit) -> Option<i32> {
+    const LATE: Duration = Duration::from_millis(300);
+    if let Exit::Signal(signal) = exit
+        && STOPPING.contains(&signal)
+    {
+        let until = Instant::now() + LATE;
+        while interruption().is_none() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    interruption()
+}
+
 extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const libc::c_void) {
     let repeated = INTERRUPTION.swap(signal, Ordering::SeqCst) != 0;
     let pid = PROGRAM.load(Ordering::SeqCst);
-    if pid == 0 && repeated {
+    if pid == 0 && repeated && !ATTACHED.load(Ordering::SeqCst) {
         // Whoever asks twice while nothing runs does not want to wait for the profile.
         timewise_target::end::by_signal(signal);
     }

@@ -140,6 +140,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     output.begin()?;
     let json = arguments.beside(&output.path, arguments.json.as_ref())?;
     let trace = arguments.beside(&output.path, arguments.trace.as_ref())?;
+    if let (Some(json), Some(trace)) = (&json, &trace) {
+        let is_both =
+            destination::is_same(json, trace)? || destination::is_same(json, &traced::table_beside(trace))?;
+        ensure!(!is_both, "--json and --trace would write one file; choose another for one of them");
+    }
     let mut tracing = trace.map(|path| Tracing::new(path, arguments.from, arguments.to));
     let processor = processor(&arguments.core)?;
     let repeated = arguments.profile.as_deref().map(recorded).transpose()?;
@@ -171,8 +176,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         whole
     });
     say(speed(&done));
-    tell(&profile, &done, arguments.color, json.as_deref())?;
     whole.as_ref().unwrap_or(&profile).save(&output.path)?;
+    tell(&profile, &done, arguments.color, json.as_deref())?;
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));
     tracing.map_or(Ok(()), |tracing| tracing.finish(&done, &profile))?;
     Ok(exit)

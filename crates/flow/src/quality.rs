@@ -3,7 +3,8 @@
 use crate::code::Code;
 use crate::samples::{Samples, clock};
 use crate::work::Mismatch;
-use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunKind};
+use std::collections::BTreeMap;
+use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunId, RunKind};
 
 /// Facts about the measurement as a whole. Times are those of an average run, samples those of all.
 #[derive(Clone, Debug, Default)]
@@ -34,9 +35,9 @@ pub struct Quality {
     pub kernel_ns: f64,
     /// Nanoseconds from start to end of a counting run.
     pub counting_elapsed_ns: f64,
-    /// Processes of the sampling runs.
+    /// Processes of the sampling run that had most of them: several runs, or turns, are of the same ones.
     pub processes: usize,
-    /// Threads of the sampling runs.
+    /// Threads, likewise.
     pub threads: usize,
     /// Whether standard output of the sampling and the counting runs was the same; `None` if it was
     /// not compared.
@@ -51,6 +52,13 @@ pub struct Quality {
 
 /// Below this share of samples on counted code the join is worth a warning.
 const JOINED_ENOUGH: f64 = 0.95;
+
+/// How often the run occurs that occurs most often.
+fn most_of_a_run<'a>(runs: impl Iterator<Item = &'a RunId>) -> usize {
+    let mut counts = BTreeMap::new();
+    runs.for_each(|run| *counts.entry(run.index()).or_default() += 1);
+    counts.into_values().max().unwrap_or(0)
+}
 
 /// Those of all runs together, by the method of the first.
 fn call_stacks(profile: &Profile) -> Option<CallStacks> {
@@ -89,8 +97,10 @@ impl Quality {
             user_ns: mean(RunKind::Sampling, |run| run.user_ns),
             kernel_ns: mean(RunKind::Sampling, |run| run.kernel_ns),
             counting_elapsed_ns: mean(RunKind::Counting, |run| run.elapsed_ns),
-            processes: profile.processes.iter().map(|process| &process.run).filter(in_sampling).count(),
-            threads: thread_runs.filter(in_sampling).count(),
+            processes: most_of_a_run(
+                profile.processes.iter().map(|process| &process.run).filter(in_sampling),
+            ),
+            threads: most_of_a_run(thread_runs.filter(in_sampling)),
             same_output: same_output(profile),
             has_output: profile.runs.iter().any(|run| run.stdout_hash != Some(HASH_OF_NO_OUTPUT)),
             mismatch,

@@ -96,7 +96,7 @@ impl Tracing {
         }
         // A pipe has no place beside it.
         if self.path.is_file() {
-            let path = self.path.with_extension("instructions.csv");
+            let path = table_beside(&self.path);
             destination::write(&path, instructions(done, profile)?)?;
             written.push(path);
         }
@@ -105,6 +105,11 @@ impl Tracing {
         say(format_args!("traced: {}", names.join(", ")));
         Ok(())
     }
+}
+
+/// Where it is said what the instructions of a trace are.
+pub fn table_beside(trace: &Path) -> PathBuf {
+    trace.with_extension("instructions.csv")
 }
 
 /// Where the trace of the so-manieth core goes: `trace.2.csv` for `trace.csv`, but the first one's name stays.
