@@ -2,7 +2,7 @@
 //! `timeout` and `env`.
 
 use crate::talk::complain;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, panic, thread};
@@ -35,8 +35,24 @@ pub fn misused(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { of_misuse() } else { ExitCode::SUCCESS };
     }
-    complain(in_one_line(&error.to_string()));
+    match negative(error) {
+        Some(number) => complain(format_args!(
+            "unexpected argument '{number}': no option takes a negative number; see --help"
+        )),
+        None => complain(in_one_line(&error.to_string())),
+    }
     of_misuse()
+}
+
+/// The negative number that was given where an option has to stand: behind one that takes numbers, most likely.
+fn negative(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
+            let digits = argument.strip_prefix('-')?;
+            digits.starts_with(|first: char| first.is_ascii_digit()).then_some(argument)
+        }
+        _ => None,
+    }
 }
 
 /// What the parser of arguments says in several paragraphs: what is wrong, and what could be meant.
@@ -44,6 +60,8 @@ fn in_one_line(said: &str) -> String {
     let end = ["\n\nUsage: ", "\n\nFor more"].into_iter().filter_map(|after| said.find(after)).min();
     let said = &said[..end.unwrap_or(said.len())];
     let sentences = said.trim_start_matches("error: ").split("\n  tip: ");
+    // What stands behind -- is a program, for us, and no value.
+    let sentences = sentences.filter(|sentence| !sentence.starts_with("to pass '"));
     let in_line = |sentence: &str| sentence.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut sentences: Vec<String> = sentences.map(in_line).collect();
     sentences.push("see --help".into());

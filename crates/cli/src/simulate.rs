@@ -140,12 +140,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     output.begin()?;
     let json = arguments.beside(&output.path, arguments.json.as_ref())?;
     let trace = arguments.beside(&output.path, arguments.trace.as_ref())?;
-    if let (Some(json), Some(trace)) = (&json, &trace) {
-        let is_both =
-            destination::is_same(json, trace)? || destination::is_same(json, &traced::table_beside(trace))?;
-        ensure!(!is_both, "--json and --trace would write one file; choose another for one of them");
-    }
-    let mut tracing = trace.map(|path| Tracing::new(path, arguments.from, arguments.to));
+    let others = [Some(&output.path), arguments.profile.as_ref(), json.as_ref()];
+    let others: Vec<PathBuf> = others.into_iter().flatten().cloned().collect();
+    let tracing = trace.map(|path| Tracing::new(path, arguments.from, arguments.to, others));
+    let mut tracing = tracing.transpose()?;
     let processor = processor(&arguments.core)?;
     let repeated = arguments.profile.as_deref().map(recorded).transpose()?;
     let launch = match &repeated {
@@ -196,7 +194,7 @@ fn recorded(path: &Path) -> anyhow::Result<Profile> {
 fn the_program(command: &[OsString]) -> anyhow::Result<Launch> {
     let (program, arguments) = command
         .split_first()
-        .context("give -- and a program, or the profile whose command is to be repeated; see --help")?;
+        .context("there is nothing to simulate: give -- PROGRAM, or the profile whose command is to be repeated; see --help")?;
     Ok(Launch { arguments: arguments.to_vec(), randomise_addresses: false, ..Launch::new(program.clone()) })
 }
 

@@ -174,7 +174,11 @@ fn parts_begin_and_end_where_they_were_asked_to() {
     assert_eq!((begin, length, cycles.len()), (cycle + 1, repeat - 1, 2));
     assert_eq!(cycles[1], whole[cut + 1].replacen(&format!(",{},", numbers(&whole[cut + 1])[1]), ",1,", 1));
 
-    assert_eq!(part("--from instruction:999999"), <[String; 0]>::default());
+    let outcome = place.shell(&format!("{SIMULATE} --trace part.csv --from instruction:999999 -- ./walk"));
+    assert_eq!(table(&place, "part.csv"), <[String; 0]>::default());
+    let said = "part.csv' has no records: its core never came to where --from begins\n";
+    assert!(outcome.status == Some(7) && outcome.stderr.ends_with(said), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
 }
 
 #[test]
@@ -192,6 +196,35 @@ fn every_core_has_a_trace_of_its_own() {
         cycle + repeat
     });
     assert_eq!(cycles.iter().sum::<u64>(), got["cycles"].as_u64().unwrap());
+}
+
+/// What else is read and written stays what it is.
+#[test]
+fn a_trace_takes_no_other_files_place() {
+    let place = walk();
+    for taken in ["trace.csv", "trace.instructions.csv"] {
+        let outcome =
+            place.shell(&format!("timewise simulate --trace trace.csv --json {taken} -- touch ran"));
+        assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains(&format!("{taken}', which is needed for something else")),
+            "{}",
+            outcome.stderr
+        );
+        assert!(!place.has("ran") && !place.has(taken));
+    }
+    place.write("two.sh", "(exec ./walk)\nexec ./walk\n");
+    let simulate =
+        "timewise simulate -q --instructions 20000 --json trace.2.csv --trace trace.csv -- sh two.sh";
+    let outcome = place.shell(simulate);
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("trace.2.csv'; choose another place: it is needed"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(serde_json::from_str::<Value>(&place.read("trace.2.csv")).is_ok());
+    assert!(!table(&place, "trace.4.csv").is_empty());
 }
 
 #[test]

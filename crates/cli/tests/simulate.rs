@@ -191,6 +191,11 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
         ("--core nonesuch", "nonesuch"),
         ("--core walk", "walk"),
         ("--instructions 0 --windows 3", "--windows needs"),
+        ("--skip -5", "unexpected argument '-5': no option takes a negative number; see --help\n"),
+        (
+            "--skipp 5",
+            "unexpected argument '--skipp' found; a similar argument exists: '--skip'; see --help\n",
+        ),
     ] {
         let outcome = place.shell(&format!("timewise simulate {options} -- ./walk"));
         assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
@@ -227,7 +232,7 @@ fn what_is_neither_program_nor_profile_is_told_what_to_be() {
     let place = walk();
     place.write("text", "no profile\n");
     for (arguments, reason) in [
-        ("", "give -- and a program, or the profile"),
+        ("", "there is nothing to simulate: give -- PROGRAM, or the profile"),
         ("./walk", "'./walk' is no profile; what is to be simulated stands behind --"),
         ("text", "this is not a timewise profile"),
     ] {
@@ -243,9 +248,11 @@ fn a_core_that_cannot_be_is_refused_before_anything_runs() {
     let record = include_str!("../../core-model/processors/raptor-cove.toml");
     place.write("big.toml", record.replace("base_bits = 14", "base_bits = 50"));
     place.write("bad.toml", "[x]\n");
+    place.write("nameless.toml", record.replace("name = \"raptor-cove\"", "name = \"\""));
     place.write("port.toml", record.replace("data_ports = [\"04\"", "data_ports = [\"none\""));
     for (file, fault) in [
         ("big.toml", "branches.tage.base_bits is 50: give 1 to 24\n"),
+        ("nameless.toml", "name is empty: say what the core is called\n"),
         ("bad.toml", "line 1: unknown field `x`, expected "),
         ("port.toml", "stores.data_ports: there is no port none\n"),
     ] {

@@ -49,6 +49,11 @@ impl<W: Worker<Record>> Gate<W> {
         Self { inner, start, stop, is_over: false, passed: Vec::new() }
     }
 
+    /// Whether `start` has come.
+    pub fn has_begun(&self) -> bool {
+        self.start.is_none()
+    }
+
     /// What stands behind the gate.
     pub fn into_inner(self) -> W {
         self.inner
@@ -146,6 +151,17 @@ mod tests {
     #[test]
     fn without_moments_all_comes_through() {
         assert_eq!(seen(None, None), [(0, 10), (10, 1), (11, 1), (12, 1)]);
+    }
+
+    #[test]
+    fn a_gate_that_stays_shut_says_so() {
+        let begins = |start| {
+            let mut gate = Gate::new(Seen(Vec::new()), start, None);
+            gate.take(&trace());
+            gate.has_begun()
+        };
+        assert!(begins(None) && begins(Some(Moment::Cycle(12))));
+        assert!(!begins(Some(Moment::Cycle(13))) && !begins(Some(Moment::Instruction(9))));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::cores::Done;
 use crate::destination::{self, refusal};
-use crate::talk::say;
-use anyhow::Context;
+use crate::talk::{complain, say};
+use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -63,23 +63,41 @@ pub struct Tracing {
     stop: Option<Moment>,
     /// Addresses of moments, and where to tell which instructions stand there.
     pub watched: Vec<(u64, Numbers)>,
+    /// What else is read and written, which no trace may take the place of.
+    others: Vec<PathBuf>,
     /// Of each stream, the file and who writes it.
     files: BTreeMap<usize, (PathBuf, Seat<Gate<Form>>)>,
 }
 
 impl Tracing {
-    /// From one moment of each core to another.
-    pub fn new(path: PathBuf, from: Option<When>, to: Option<When>) -> Tracing {
+    /// From one moment of each core to another, beside these other files.
+    ///
+    /// # Errors
+    /// If one of them would be overwritten by the first core's trace or by what its instructions are. Further cores
+    /// are not known yet.
+    pub fn new(
+        path: PathBuf,
+        from: Option<When>,
+        to: Option<When>,
+        others: Vec<PathBuf>,
+    ) -> anyhow::Result<Tracing> {
+        for file in [&path, &table_beside(&path)] {
+            ensure!(
+                !is_one_of(&others, file)?,
+                "--trace would write '{}', which is needed for something else; choose another name",
+                file.display()
+            );
+        }
         let (start, first) = from.map(When::resolve).unzip();
         let (stop, second) = to.map(When::resolve).unzip();
         let watched = [first, second].into_iter().flatten().flatten().collect();
-        Tracing { path, start, stop, watched, files: BTreeMap::new() }
+        Ok(Tracing { path, start, stop, watched, others, files: BTreeMap::new() })
     }
 
     /// Has the core of a stream traced.
     pub fn attach(&mut self, stream: usize, doctor: &mut Doctor<Record>) {
         let path = of_core(&self.path, stream + 1);
-        let gate = Gate::new(Form::create(&path), self.start.clone(), self.stop.clone());
+        let gate = Gate::new(Form::create(&path, &self.others), self.start.clone(), self.stop.clone());
         self.files.insert(stream, (path, doctor.attach(gate)));
     }
 
@@ -89,11 +107,22 @@ impl Tracing {
     /// # Errors
     /// What writing met with, such as a full disk.
     pub fn finish(self, done: &Done, profile: &Profile) -> anyhow::Result<()> {
-        let mut written = Vec::new();
+        let (mut written, mut failure) = (Vec::new(), Ok(()));
         for (path, seat) in self.files.into_values() {
-            seat.join().into_inner().finish().with_context(|| refusal(&path))?;
+            let gate = seat.join();
+            let has_begun = gate.has_begun();
+            match gate.into_inner().finish().with_context(|| refusal(&path)) {
+                Ok(()) if !has_begun => complain(format_args!(
+                    "'{}' has no records: its core never came to where --from begins",
+                    path.display()
+                )),
+                // Those of the other cores are whole.
+                Err(error) => failure = failure.and(Err(error)),
+                Ok(()) => {}
+            }
             written.push(path);
         }
+        failure?;
         // A pipe has no place beside it.
         if self.path.is_file() {
             let path = table_beside(&self.path);
@@ -107,8 +136,13 @@ impl Tracing {
     }
 }
 
+/// Whether a file is one of these, by whatever name.
+fn is_one_of(others: &[PathBuf], file: &Path) -> io::Result<bool> {
+    others.iter().try_fold(false, |is_one, other| Ok(is_one || destination::is_same(other, file)?))
+}
+
 /// Where it is said what the instructions of a trace are.
-pub fn table_beside(trace: &Path) -> PathBuf {
+fn table_beside(trace: &Path) -> PathBuf {
     trace.with_extension("instructions.csv")
 }
 
@@ -140,8 +174,13 @@ enum Form {
 }
 
 impl Form {
-    fn create(path: &Path) -> Form {
-        match File::create(path) {
+    /// Of a file that is none of the others.
+    fn create(path: &Path, others: &[PathBuf]) -> Form {
+        let is_free = is_one_of(others, path).and_then(|is_taken| match is_taken {
+            true => Err(io::Error::other("it is needed for something else")),
+            false => Ok(()),
+        });
+        match is_free.and_then(|()| File::create(path)) {
             Err(error) => Form::Refused(error),
             Ok(file) if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) => {
                 Form::Table(csv::Csv::new(BufWriter::new(file)))

@@ -123,6 +123,9 @@ impl Processor {
 
     /// Whether every number is in its range, which stands next to the part of the record that it is of.
     fn check(&self) -> Result<(), String> {
+        if self.name.trim().is_empty() {
+            return Err("name is empty: say what the core is called".to_string());
+        }
         part("fetch", self.fetch.check())?;
         part("op_cache", self.op_cache.as_ref().map_or(Ok(()), OpCache::check))?;
         part("branches", self.branches.check())?;
@@ -211,6 +214,8 @@ mod tests {
             let fault = fault(from, to);
             assert!(fault.contains(said) && !fault.contains('\n'), "{fault}");
         }
+        let nameless = fault("name = \"zen-4\"", "name = \" \"");
+        assert_eq!(nameless, "name is empty: say what the core is called");
         let word = text.replacen("[commit]\nwidth = 8", "[commit]\nwidth = 'wide'", 1);
         let word = Processor::parse(&word).unwrap_err().to_string();
         assert!(word.contains(": width: invalid type") && !word.contains('\n'), "{word}");
