@@ -175,7 +175,7 @@ impl Code {
         self.raw(&value.to_le_bytes());
     }
 
-    /// `mov qword gs:[slot], value`, zero-extended by two stores being avoided: `value` is below 2 GiB.
+    /// `mov qword gs:[slot], value`: `value` is below 2 GiB, as the instruction extends its sign.
     pub fn store_number(&mut self, slot: u32, value: u32) {
         debug_assert!(value <= i32::MAX as u32);
         self.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]);

@@ -90,13 +90,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
     let workloads = suite::select_single_threaded(root, &options.names)?;
-    let caption = format!(
-        "CPU time against native at size {}, {} rounds of {} pairs of native and sampling, a count without calls and one \
-         with them: median (upper 95 % bound); *calls* is counting with them against counting without",
-        options.size.word(),
-        options.rounds,
-        options.pairs
-    );
+    let caption = caption(options.size, options.rounds, options.pairs);
     println!("{caption}");
     let mut rows = vec![COLUMNS.map(String::from)];
     print(&rows[0]);
@@ -126,6 +120,24 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.put(TABLE, &caption, &rows)?;
     ensure!(wrong.is_empty(), "went wrong under timewise: {}", wrong.join(" "));
     Ok(())
+}
+
+/// What the table shows; bounds are spoken of only if the values of some column have one.
+fn caption(size: Size, rounds: u32, pairs: u32) -> String {
+    let bound = match upper_bound(&vec![0.0; (rounds * pairs) as usize]) {
+        Some(_) => " (upper 95 % bound, where there are values enough for one)",
+        None => "",
+    };
+    format!(
+        "CPU time against native at size {}, rounds: {}, in each {} of native and sampling in turn, a count without calls \
+         and one with them: median{bound}; *calls* is counting with them against counting without",
+        size.word(),
+        rounds,
+        match pairs {
+            1 => "a pair".to_string(),
+            pairs => format!("{pairs} pairs"),
+        }
+    )
 }
 
 fn measure(bench: &Bench, options: &Options, expected: &mut Expected) -> Result<Measured> {
@@ -200,6 +212,15 @@ fn print(row: &[String; COLUMNS.len()]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_are_spoken_of_where_there_are_some() {
+        let of = |rounds, pairs| caption(Size::Train, rounds, pairs);
+        assert!(of(1, 1).contains("rounds: 1, in each a pair of native") && of(1, 1).contains("median; "));
+        assert!(
+            of(5, 3).contains("in each 3 pairs of native") && of(5, 3).contains("median (upper 95 % bound")
+        );
+    }
 
     #[test]
     fn a_mean_is_taken_of_values_in_the_same_place() {

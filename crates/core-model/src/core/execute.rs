@@ -98,7 +98,7 @@ impl<O: Observer> Core<O> {
         if !accesses.is_empty() {
             let address = self.registers.ready(&it.address_registers).max(begin);
             for access in accesses.iter().filter(|access| access.reads) {
-                let load = self.load(it, number, access, address, (first, last));
+                let load = self.load(it, number, access, address, first);
                 done.events |= load.events;
                 if load.raises {
                     return Done { complete: load.ready, raises: true, ..done };
@@ -126,8 +126,8 @@ impl<O: Observer> Core<O> {
         done.complete = done.complete.max(result);
         if accesses.iter().any(|access| access.writes) {
             let stored = self.store(it, accesses, result, begin);
-            done.complete = done.complete.max(stored.0);
-            done.events |= stored.1;
+            done.complete = done.complete.max(stored.ready);
+            done.events |= stored.events;
         }
         self.registers.turn(it.stack_top);
         self.registers.write(&it.writes, result, self.sequence);

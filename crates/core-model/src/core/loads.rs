@@ -1,6 +1,6 @@
 //! Loads and stores: translation, caches, and what loads find in the store queue.
 
-use super::{Core, Done};
+use super::{Core, Done, lines};
 use crate::code::Static;
 use crate::memory::{LINE, Line, Side, Source, Store, Why};
 use timewise_isa::form::STACK;
@@ -16,6 +16,15 @@ pub struct Loaded {
     pub events: Psv,
     /// It has to be done again.
     pub raises: bool,
+}
+
+/// The stores of an instruction that was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    /// When all their addresses and data are known.
+    pub ready: u64,
+    /// What they were subject to.
+    pub events: Psv,
 }
 
 /// The latest cycle in which stores went into the cache.
@@ -35,14 +44,14 @@ pub struct Drained {
 const SURE: u8 = 255;
 
 impl<O: Observer> Core<O> {
-    /// Executes a load whose address is known at `address`.
+    /// Executes a load that was dispatched at `dispatched` and whose address is known at `address`.
     pub(super) fn load(
         &mut self,
         it: &Static,
         number: u32,
         access: &Access,
         address: u64,
-        (dispatched, _): (u64, u64),
+        dispatched: u64,
     ) -> Loaded {
         self.totals.loads += 1;
         let uop = if it.is_vector { self.memory_uops.vector_load } else { self.memory_uops.load };
@@ -122,8 +131,7 @@ impl<O: Observer> Core<O> {
 
     /// Reads from the cache.
     fn cached(&mut self, number: u32, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
-        let line = access.address >> LINE;
-        let last = (access.address + access.size.clamp(1, 64) - 1) >> LINE;
+        let (line, last) = lines(access).into_inner();
         let mut found = self.caches.access(line, cycle, Why::Load(number));
         if last != line {
             let other = self.caches.access(last, cycle, Why::Load(number));
@@ -171,25 +179,24 @@ impl<O: Observer> Core<O> {
     }
 
     /// Computes a store's address and takes its data, which are there at `data`; gives when both are done.
-    pub(super) fn store(&mut self, it: &Static, accesses: &[Access], data: u64, begin: u64) -> (u64, Psv) {
-        let mut events = Psv::BASE;
-        let mut done = 0;
+    pub(super) fn store(&mut self, it: &Static, accesses: &[Access], data: u64, begin: u64) -> Stored {
+        let mut stored = Stored { ready: 0, events: Psv::BASE };
         let address = self.registers.ready(&it.address_registers).max(begin) + self.address_cycles(it);
         self.pending_stores.clear();
         for access in accesses.iter().filter(|access| access.writes) {
             let issued = self.issue(self.memory_uops.address, address);
             let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
             if page.missed {
-                events |= Psv::ST_TLB;
+                stored.events |= Psv::ST_TLB;
                 self.totals.missed_tlb += 1;
             }
             let uop = if it.is_vector { self.memory_uops.vector_data } else { self.memory_uops.data };
             let moved = self.issue(uop, data.max(begin)) + 1;
             let addressed = page.ready + 1;
             self.pending_stores.push((addressed, moved));
-            done = done.max(addressed).max(moved);
+            stored.ready = stored.ready.max(addressed).max(moved);
         }
-        (done, events)
+        stored
     }
 
     /// Lets the stores of an instruction that committed go into the cache, in order.
@@ -205,9 +212,8 @@ impl<O: Observer> Core<O> {
             // Those of string instructions were not told one by one.
             let (addressed, data) =
                 self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
-            let lines = (access.address >> LINE)..=(access.address + access.size.clamp(1, 64) - 1) >> LINE;
             let mut drained = 0;
-            for line in lines {
+            for line in lines(access) {
                 let found = self.caches.access(line, committed + 1, Why::Store(number));
                 let there = if found.missed_first { found.ready } else { 0 };
                 drained = self.take_drain(there.max(committed + 1), line);

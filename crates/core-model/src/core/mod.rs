@@ -16,7 +16,7 @@ mod warm;
 mod wrong_path;
 
 use crate::code::{Code, MemoryUops, NO_REGISTER, Static};
-use crate::memory::{Forwarding, Hierarchy, Translations};
+use crate::memory::{Forwarding, Hierarchy, LINE, Line, Translations};
 use crate::predict::{Branch, Executed, Outcome, Predictor};
 use crate::processor::{INTEGERS, Processor, VECTORS};
 use crate::resources::{InOrder, OutOfOrder, Ports};
@@ -25,6 +25,7 @@ use fetch::{Fetched, Fetcher};
 use loads::Drained;
 use retire::{Retire, Slot};
 use rewritten::Rewritten;
+use std::ops::RangeInclusive;
 use timewise_replay::Access;
 use timewise_trace::{Flags, Observer, Psv, WIDTH};
 use wrong_path::WrongPath;
@@ -78,6 +79,10 @@ struct Done {
     /// It has to be done again: it raises an exception.
     raises: bool,
 }
+
+/// Room for entries that there is before each instruction: for all of its own, which a byte counts, and as many again
+/// for those by which it raises exceptions before.
+const ROOM: usize = 2 * (u8::MAX as usize + 1);
 
 /// A core.
 #[derive(Debug)]
@@ -174,7 +179,7 @@ impl<O: Observer> Core<O> {
             conflicts: Vec::new(),
             committed: (0, 0, 0),
             // Fused branches take no room in the reorder buffer, but an entry here.
-            retire: Retire::new(2 * waiting + 512, processor.commit.width as usize),
+            retire: Retire::new(2 * waiting + ROOM, processor.commit.width as usize),
             processor: processor.clone(),
         }
     }
@@ -187,7 +192,7 @@ impl<O: Observer> Core<O> {
             false => self.follow(code, it.address),
         }
         self.follow_wrong_path(code, it, number, accesses);
-        if self.retire.room() < 512 {
+        if self.retire.room() < ROOM {
             self.give();
         }
         self.fetch_rewritten(it);
@@ -414,6 +419,19 @@ impl<O: Observer> Core<O> {
         let totals = self.totals();
         (self.observer, totals)
     }
+}
+
+/// Lines that an access of any instruction that does not repeat comes to. What saves the processor's state, of which no
+/// size is known, is taken for an access to its first line.
+#[inline]
+fn lines(access: &Access) -> RangeInclusive<Line> {
+    lines_of(access.address, access.size.clamp(1, 64))
+}
+
+/// Lines of so many bytes, at least one; at the end of all addresses there is nothing behind.
+#[inline]
+fn lines_of(address: u64, bytes: u64) -> RangeInclusive<Line> {
+    address >> LINE..=address.saturating_add(bytes.max(1) - 1) >> LINE
 }
 
 /// Registers of a list, up to the first that is none.

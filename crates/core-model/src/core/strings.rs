@@ -1,6 +1,6 @@
 //! String instructions that repeat, as a whole.
 
-use super::{Core, Done};
+use super::{Core, Done, lines_of};
 use crate::code::{Repeats, Static};
 use crate::memory::{LINE, Side, Why};
 use timewise_replay::Access;
@@ -27,7 +27,7 @@ impl<O: Observer> Core<O> {
         for access in accesses {
             let why = if access.reads { Why::Load(number) } else { Why::Store(number) };
             let mut page = (u64::MAX, begin);
-            for line in access.address >> LINE..=(access.address + access.size.max(1) - 1) >> LINE {
+            for line in lines_of(access.address, access.size) {
                 let moved = (line << LINE).saturating_sub(access.address);
                 let cycle = begin + moved / rate;
                 let address = (line << LINE).max(access.address);

@@ -1,6 +1,6 @@
 //! Warming: what an instruction does to caches, TLBs and predictors, without its time.
 
-use super::{Core, Pending};
+use super::{Core, Pending, lines, lines_of};
 use crate::code::Code;
 use crate::memory::{LINE, Side, Why};
 use crate::predict::Executed;
@@ -21,7 +21,11 @@ impl<O: Observer> Core<O> {
         for access in accesses {
             let is_stored = access.writes && !access.reads;
             let why = if is_stored { Why::Store(number) } else { Why::Load(number) };
-            for line in access.address >> LINE..=(access.address + access.size.max(1) - 1) >> LINE {
+            let lines = match it.repeats {
+                Some(_) => lines_of(access.address, access.size),
+                None => lines(access),
+            };
+            for line in lines {
                 self.pages.touch(Side::Data, line << LINE, &mut self.caches);
                 self.caches.touch(line, why);
             }
