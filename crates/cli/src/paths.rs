@@ -260,8 +260,10 @@ fn summary(profile: &Profile, found: &Found, follows: bool) -> String {
     let Found { routines, counted, bounded, cold, strayed, definite, elapsed, .. } = found;
     let taken = counted + bounded + cold;
     let share = |of: u64| 100.0 * of as f64 / taken.max(1) as f64;
+    // What edges tell is a bound where cold ones were left out.
+    let bound = if *bounded > 0 { "at most " } else { "" };
     let mut text = format!(
-        "{} in {:.2} s: {} paths through {} functions, taken {} times: {:.1} % counted, {:.1} % told by \
+        "{} in {:.2} s: {} paths through {} functions, taken {bound}{} times: {:.1} % counted, {:.1} % told by \
          edges, {:.1} % not told apart",
         if follows { "followed" } else { "counted" },
         elapsed.as_secs_f64(),

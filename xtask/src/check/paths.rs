@@ -2,6 +2,7 @@
 //! along the stream and by counters in the program, where TPP's counts are also those along the stream; and what TPP
 //! finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
 
+use crate::bench::table::Destination;
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
@@ -22,7 +23,12 @@ pub struct Options {
     /// Fail if TPP(5,15) attributes less of the flow to the paths that it took, on average of all workloads
     #[arg(long, default_value_t = 0.988)]
     least_definite: f64,
+    #[command(flatten)]
+    into: Destination,
 }
+
+/// The table's name in a Markdown file.
+const TABLE: &str = "paths told";
 
 /// As the example names them.
 const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
@@ -91,6 +97,8 @@ impl Report {
 /// # Errors
 /// If PP counts other paths than were taken, or TPP finds out too little.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
+    // Before the hour of work that it would be for.
+    options.into.check(TABLE)?;
     let scratch = target_folder(root).join("paths");
     std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
     let program = build_example_of(root, "timewise-paths", "paths")?;
@@ -116,6 +124,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     tables(&reports)?;
+    let caption = format!("What PP and TPP count, at size {}", options.size.word());
+    options.into.put(TABLE, &caption, &in_one(&reports)?)?;
     let definite: Result<Vec<f64>> =
         reports.iter().map(|(_, report)| report.of("TPP(5,15)", "definite")).collect();
     let definite = mean(&definite?);
@@ -140,22 +150,94 @@ type Figure = fn(&Report, &str) -> Result<f64>;
 /// How a figure is printed.
 type Shown = fn(f64) -> String;
 
+/// What is told of each method.
+struct Part {
+    title: &'static str,
+    /// In the one table of a Markdown file, which has those methods only that differ in it.
+    heading: &'static str,
+    methods: &'static [&'static str],
+    figure: Figure,
+    shown: Shown,
+}
+
+/// The baseline, and what is compared with it most.
+const BOTH: &[&str] = &[METHODS[0], METHODS[4]];
+
+const PARTS: [Part; 6] = [
+    Part {
+        title: "attribution of definite flow (tables 2 and 3)",
+        heading: "flow",
+        methods: &[METHODS[4]],
+        figure: |report, method| report.of(method, "definite"),
+        shown: percent,
+    },
+    Part {
+        title: "instructions for it, about, of those of the program",
+        heading: "operations",
+        methods: BOTH,
+        figure: |report, method| report.overhead(method),
+        shown: percent,
+    },
+    Part {
+        title: "of paths taken, those counted in a hash table (table 1)",
+        heading: "hashed",
+        methods: BOTH,
+        figure: |report, method| share(report, method, "hash_counts"),
+        shown: percent,
+    },
+    Part {
+        title: "of paths taken, those that edges tell (figure 3)",
+        heading: "obvious",
+        methods: &METHODS,
+        figure: |report, method| share(report, method, "obvious"),
+        shown: percent,
+    },
+    Part {
+        title: "paths with a number (table 4)",
+        heading: "numbered",
+        methods: BOTH,
+        figure: |report, method| report.of(method, "numbered"),
+        shown: whole,
+    },
+    Part {
+        title: "functions that count in a hash table (figure 9)",
+        heading: "hashing functions",
+        methods: BOTH,
+        figure: |report, method| report.of(method, "hashed_routines"),
+        shown: whole,
+    },
+];
+
+fn percent(value: f64) -> String {
+    format!("{:.2} %", 100.0 * value)
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+/// The rows of one table with a column for each part and method, and means below.
+fn in_one(reports: &[(&str, Report)]) -> Result<Vec<Vec<String>>> {
+    let columns = || PARTS.iter().flat_map(|part| part.methods.iter().map(move |&method| (part, method)));
+    let mut rows = vec![vec!["workload".to_string(), "paths taken".to_string()]];
+    rows[0].extend(columns().map(|(part, method)| format!("{}, {method}", part.heading)));
+    rows.extend(reports.iter().map(|(name, _)| vec![name.to_string()]));
+    rows.push(vec!["mean".to_string(), "–".to_string()]);
+    for (row, (_, report)) in rows[1..].iter_mut().zip(reports) {
+        row.push(whole(report.number("paths")?));
+    }
+    for (part, method) in columns() {
+        let figures: Vec<f64> =
+            reports.iter().map(|(_, report)| (part.figure)(report, method)).collect::<Result<_>>()?;
+        for (row, figure) in rows[1..].iter_mut().zip(figures.iter().chain([&mean(&figures)])) {
+            row.push((part.shown)(*figure));
+        }
+    }
+    Ok(rows)
+}
+
 fn tables(reports: &[(&str, Report)]) -> Result<()> {
-    let percent: Shown = |value| format!("{:.2} %", 100.0 * value);
-    let whole: Shown = |value| format!("{value:.0}");
-    let parts: [(&str, Figure, Shown); 6] = [
-        ("attribution of definite flow (tables 2 and 3)", |r, m| r.of(m, "definite"), percent),
-        ("instructions for it, about, of those of the program", |r, m| r.overhead(m), percent),
-        (
-            "of paths taken, those counted in a hash table (table 1)",
-            |r, m| share(r, m, "hash_counts"),
-            percent,
-        ),
-        ("of paths taken, those that edges tell (figure 3)", |r, m| share(r, m, "obvious"), percent),
-        ("paths with a number (table 4)", |r, m| r.of(m, "numbered"), whole),
-        ("functions that count in a hash table (figure 9)", |r, m| r.of(m, "hashed_routines"), whole),
-    ];
-    for (title, figure, shown) in parts {
+    for Part { title, figure, shown, .. } in PARTS {
         println!("\n{title}");
         let row = |name: &str, cells: &[f64]| {
             let cells: Vec<String> = cells.iter().map(|&cell| format!("{:>12}", shown(cell))).collect();

@@ -75,8 +75,8 @@ pub fn apart(program: &Program, instruments: &Instruments, remedy: &str) -> Opti
     let share = apart / (code.instructions_executed() as f64).max(1.0);
     (share >= WORTH_SAYING).then(|| {
         format!(
-            "{:.1} % of the instructions are in code that is written at run time, or whose blocks overlap: its paths \
-             are not counted{remedy}",
+            "{:.1} % of the instructions are in code that is in no file (the vDSO, or written at run time), or whose \
+             blocks overlap: its paths are not counted{remedy}",
             100.0 * share
         )
     })
