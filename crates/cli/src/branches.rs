@@ -21,7 +21,8 @@ processors and virtual machines often lack. All threads of the program are trace
 processes that it makes; of one that was attached to, only with --children.
 
 The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed
-or attached to, 127 if there is none; 0 for one that was attached to.")]
+or attached to, 127 if there is none; 0 for one that was attached to, unless there is nothing to
+save (125).")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,

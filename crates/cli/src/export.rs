@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use timewise_export as export;
+use timewise_export::traced::Traced;
 use timewise_flow::Analysis;
 use timewise_image::Image;
 use timewise_profile::{ModuleId, Profile};
@@ -106,9 +107,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     let module = match &arguments.binary {
-        None => export::traced::busiest_executable(&profile),
-        Some(_) if !format.needs_branches() => bail!("--binary is for formats of branches; leave it out"),
-        Some(binary) => Some(module_of(&profile, binary)?),
+        binary if format.needs_branches() => Some(module_with_branches(&profile, binary.as_deref())?),
+        Some(_) => bail!("--binary is for formats of branches; leave it out"),
+        None => None,
     };
     let analysis = Analysis::new(&profile, arguments.charging.policy());
     let bytes = match format {
@@ -161,21 +162,26 @@ pub fn linkage_of(profile: &Profile, module: Option<ModuleId>) -> Vec<Range<u64>
     image.map(|image| image.linkage()).unwrap_or_default()
 }
 
-/// The module that a file is, or was when the program ran.
-fn module_of(profile: &Profile, binary: &Path) -> anyhow::Result<ModuleId> {
-    let found = binary.canonicalize().unwrap_or_else(|_| binary.to_path_buf());
-    let at = |path: &Path| export::traced::module_at(profile, path.as_os_str().as_bytes());
-    let Some(module) = at(&found).or_else(|| at(binary)) else {
-        let taken = export::traced::taken_by_module(profile);
-        let mut others: Vec<_> =
-            taken.iter().zip(&profile.modules).filter(|(taken, _)| **taken > 0).collect();
-        others.sort_by_key(|&(taken, _)| Reverse(taken));
-        let names = others.iter().take(5).map(|(_, module)| String::from_utf8_lossy(&module.path));
-        bail!(
-            "no branches were taken in '{}'; those with the most are {}",
-            binary.display(),
-            names.collect::<Vec<_>>().join(", ")
-        );
+/// The module that a file is, or was when the program ran, else the executable with the most branches.
+fn module_with_branches(profile: &Profile, binary: Option<&Path>) -> anyhow::Result<ModuleId> {
+    let found = match binary {
+        None => export::traced::busiest_executable(profile),
+        Some(binary) => {
+            let whole = binary.canonicalize().unwrap_or_else(|_| binary.to_path_buf());
+            let at = |path: &Path| export::traced::module_at(profile, path.as_os_str().as_bytes());
+            at(&whole).or_else(|| at(binary))
+        }
     };
-    Ok(module)
+    if let Some(module) = found.filter(|&module| !Traced::within(profile, Some(module)).is_empty()) {
+        return Ok(module);
+    }
+    let wanted = binary.map_or("the program itself".into(), |binary| format!("'{}'", binary.display()));
+    let taken = export::traced::taken_by_module(profile);
+    let mut others: Vec<_> = taken.iter().zip(&profile.modules).filter(|(taken, _)| **taken > 0).collect();
+    others.sort_by_key(|&(taken, _)| Reverse(taken));
+    let names = others.iter().take(5).map(|(_, module)| String::from_utf8_lossy(&module.path));
+    bail!(
+        "no branches were taken in {wanted}; choose another by --binary FILE: those with the most are {}",
+        names.collect::<Vec<_>>().join(", ")
+    )
 }

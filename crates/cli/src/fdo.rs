@@ -10,13 +10,16 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek};
 use std::path::{Path, PathBuf};
 use timewise_export as export;
+use timewise_export::traced::Traced;
 use timewise_fdo::compare::{Comparison, FEWEST_PAIRS, compare};
 use timewise_fdo::{bolt, clang};
 use timewise_profile::Profile;
+use timewise_report::number::quantity;
 use timewise_target::launch::Launch;
 
 /// Make a program faster by a profile of its branches, and prove it
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("tool").required(true))]
 #[command(after_help = "\
 Examples:
   timewise fdo --bolt -o app.bolt -- ./app input
@@ -29,10 +32,10 @@ and then with a profile in $FDO_FLAGS, and PROGRAM only gives the arguments. The
 if the result is faster beyond doubt, 3 if it is not, 2 if something fails.")]
 pub struct Arguments {
     /// Lay the program out anew with BOLT; it should have been linked with -Wl,--emit-relocs
-    #[arg(long, required_unless_present = "clang", conflicts_with = "clang")]
+    #[arg(long, group = "tool")]
     bolt: bool,
     /// Build the program with Clang by this command of the shell
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", group = "tool")]
     clang: Option<String>,
     /// Where the faster program goes
     #[arg(short = 'o', long = "output", value_name = "FILE")]
@@ -96,16 +99,22 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     // Whatever it executes besides is not what is optimised.
     let module = export::traced::first_executable(&profile);
+    if Traced::within(&profile, module).is_empty() {
+        bail!(
+            "no branches were seen in the program's own code, only in libraries: nothing could be gained by them"
+        );
+    }
     match &arguments.clang {
         None => {
             let branches = export::bolt::export(&profile, module, &linkage_of(&profile, module));
             let said = bolt::optimise(&base, &branches, &made)?;
-            say(format_args!("BOLT laid out {} functions anew", said.laid_out));
+            say(format_args!("BOLT laid out {} anew", quantity(said.laid_out, "function")));
             if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(
-                    "warning: BOLT found {} stretches that contradict the program, and {} functions with a profile \
-                     that it did not believe",
-                    said.mismatching, said.stale
+                    "warning: BOLT found {} of code that contradict the program, and {} with a profile that it did not \
+                     believe",
+                    quantity(said.mismatching, "stretch"),
+                    quantity(said.stale, "function")
                 ));
             }
         }
@@ -117,6 +126,7 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
                 say(&warning);
             }
             clang::build(command, &made, Some(&samples))?;
+            clang::ensure_changed(&base, &made)?;
         }
     }
     let goes_on = || signals::interruption().is_none();

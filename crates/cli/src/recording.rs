@@ -3,7 +3,8 @@
 use crate::arguments::Output;
 use crate::talk::{complain, say};
 use crate::{progress, signals, symbolise};
-use timewise_profile::{Profile, Run};
+use anyhow::bail;
+use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
 
@@ -27,11 +28,11 @@ pub fn record<E: Into<anyhow::Error>>(
 /// takes less.
 const WORTH_SAVING_NS: u64 = 100_000_000;
 
-/// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said:
-/// the program did its work, so its status stands, as does a former profile.
+/// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said, and a former
+/// profile stands: so does the status of a program that did its work.
 ///
 /// # Errors
-/// If it cannot be saved.
+/// If it cannot be saved, or if there is nothing, nor a program that we launched.
 pub fn keep(
     mut profile: Profile,
     output: &Output,
@@ -45,7 +46,11 @@ pub fn keep(
     let empty = profile.samples.is_empty() && profile.blocks.is_empty() && profile.taken_branches.is_empty();
     if empty && waited_ns < WORTH_SAVING_NS {
         let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
-        complain(format_args!("nothing to save: {}", reasons.join("; ")));
+        let why = format!("nothing to save: {}", reasons.join("; "));
+        if profile.runs[0].exit == Exit::Unknown {
+            bail!(why);
+        }
+        complain(why);
         return Ok(());
     }
     say(summary(&profile).trim_end());

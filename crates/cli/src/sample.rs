@@ -7,7 +7,7 @@ use crate::{progress, recording, signals};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use timewise_profile::{Clock, Exit, Profile, Run};
-use timewise_report::number::grouped;
+use timewise_report::number::{grouped, quantity};
 use timewise_report::visible::command_line;
 use timewise_sampler::{Options, SampleError};
 use timewise_target::attachable;
@@ -70,10 +70,10 @@ fn summary(profile: &Profile) -> String {
         elapsed(run, profile.threads.len()),
         grouped(profile.samples.len() as u64),
         grouped(run.lost_samples),
-        counted(threads.len(), "thread"),
+        quantity(threads.len() as u64, "thread"),
     );
     if profile.processes.len() > 1 {
-        text += &format!(" in {}", counted(profile.processes.len(), "process"));
+        text += &format!(" in {}", quantity(profile.processes.len() as u64, "process"));
     }
     if let Some(clock) = &run.clock {
         text += &format!("\nclock: {}", describe(clock));
@@ -106,25 +106,5 @@ fn describe(clock: &Clock) -> String {
         format!("{} at {} Hz, hardware cycles; {core}", clock.event, clock.frequency_hz)
     } else {
         format!("{} at {} Hz, time; cycles are estimated: {core}", clock.event, clock.frequency_hz)
-    }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix('s')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(_)) => format!("{} {what}es", grouped(count as u64)),
-        (_, None) => format!("{} {what}s", grouped(count as u64)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!(counted(1, "process"), "1 process");
-        assert_eq!(counted(2, "process"), "2 processes");
-        assert_eq!(counted(2, "thread"), "2 threads");
     }
 }

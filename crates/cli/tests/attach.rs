@@ -163,6 +163,22 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
     }
 }
 
+/// What was not observed has no status to hand on: a script that goes on with the profile would find a former one.
+#[test]
+fn a_process_that_did_nothing_leaves_nothing_to_save_which_is_told() {
+    let place = Place::new();
+    let outcome = place.shell(
+        "sleep 60 & trap 'kill $!' EXIT; echo former > profile.tw
+         timewise branches --pid $! --for 50ms; echo $?",
+    );
+    if outcome.stderr.contains("cannot open performance events") {
+        return;
+    }
+    assert_eq!(outcome.stdout, "125\n", "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with("timewise: nothing to save: no branches"), "{}", outcome.stderr);
+    assert_eq!((outcome.stderr.lines().count(), &place.read("profile.tw")[..]), (1, "former\n"));
+}
+
 /// Not even root may look at a process that is private without the capability for it.
 #[test]
 fn what_may_not_be_looked_at_cannot_be_attached_to() {

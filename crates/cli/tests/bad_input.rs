@@ -309,6 +309,13 @@ fn a_profile_without_a_function_is_not_taken_for_one() {
 }
 
 #[test]
+fn how_to_optimise_is_to_be_said() {
+    let outcome = Place::new().shell("timewise fdo -o faster -- true");
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+    assert!(["--bolt", "--clang"].iter().all(|way| outcome.stderr.contains(way)), "{}", outcome.stderr);
+}
+
+#[test]
 fn what_optimising_would_destroy() {
     let place = Place::new();
     assert_eq!(place.shell("cp /bin/true program && ln -s program link").status, Some(0));

@@ -49,6 +49,33 @@ fn what_cannot_be_exported_is_said_in_a_line() {
     assert_eq!(place.shell("cksum < profile.tw").stdout, before);
 }
 
+/// As where all of the program's time passes in libraries: no optimiser makes anything of an empty file.
+#[test]
+fn a_program_without_branches_of_its_own_is_not_exported_to_optimisers() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    let mut profile = place.profile();
+    let own = timewise_export::traced::first_executable(&profile).unwrap();
+    let is_own = |block: timewise_profile::BlockId| profile.blocks[block.index()].place.module == own;
+    profile.edge_counts.retain(|edge| ![edge.from, edge.to].into_iter().flatten().any(is_own));
+    profile.block_counts.retain(|count| !is_own(count.block));
+    let empty = profile.clone();
+    profile.processes[0].executable = b"/gone".to_vec();
+    for profile in [profile, empty] {
+        profile.save(&place.path().join("empty.tw")).unwrap();
+        for format in ["bolt-preaggregated", "llvm-profgen", "autofdo"] {
+            let export = format!("timewise export empty.tw --to {format}");
+            let refused = place.shell(&export);
+            assert_refused(&refused, "no branches were taken in the program itself");
+            assert!(refused.stderr.contains("/libc.so.6"), "{}", refused.stderr);
+            assert_refused(&place.shell(&format!("{export} --binary /bin/true")), "'/bin/true'");
+            let library =
+                place.shell(&format!("{export} --binary $(ldd /bin/true | grep -o '/.*/libc[^ ]*')"));
+            assert!(library.status == Some(0) && library.stdout.len() > 100, "{}", library.stderr);
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_imported_is_said_in_a_line() {
     let place = Place::new();

@@ -72,6 +72,11 @@ impl Traced {
         }
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.branches.is_empty() && self.straight.is_empty()
+    }
+
     /// The section of straight code that LLVM's and AutoFDO's text formats begin with.
     pub fn ranges(&self) -> String {
         section(&self.straight, "-")

@@ -2,7 +2,7 @@
 
 use crate::fault::FdoError;
 use crate::run::run;
-use crate::tools::find;
+use crate::tools::{find, path_to};
 use std::path::Path;
 use std::process::Command;
 
@@ -32,7 +32,7 @@ pub fn sample_profile(binary: &Path, branches: &str, output: &Path) -> Result<Ve
     Ok(said.lines().filter(|line| line.contains("warning:")).map(String::from).collect())
 }
 
-/// Has a shell build the program at `output`, with `$OUTPUT` and `$FDO_FLAGS` set for it.
+/// Has a shell build the program at `output`, with `$OUTPUT` and `$FDO_FLAGS` set for it, and `clang` on its path.
 ///
 /// # Errors
 /// If that fails, or makes no file.
@@ -44,11 +44,54 @@ pub fn build(command: &str, output: &Path, profile: Option<&Path>) -> Result<(),
     // What a former build left must not be taken for this one's.
     let _ = std::fs::remove_file(output);
     let mut shell = Command::new("sh");
-    run(shell.args(["-c", command]).env("OUTPUT", output).env("FDO_FLAGS", flags))?;
+    shell.args(["-c", command]).env("OUTPUT", output).env("FDO_FLAGS", flags).env("PATH", path_to("clang"));
+    run(&mut shell)?;
     match std::fs::metadata(output) {
         Ok(_) => Ok(()),
         Err(cause) => {
             Err(FdoError::System { what: "find what was to be built,", path: output.into(), cause })
+        }
+    }
+}
+
+/// Makes sure that the profile had a say in `made`, which was built as `base` was without.
+///
+/// # Errors
+/// [`FdoError::Unchanged`]; or one of them cannot be read.
+pub fn ensure_changed(base: &Path, made: &Path) -> Result<(), FdoError> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|cause| FdoError::System { what: "read", path: path.into(), cause })
+    };
+    if read(base)? == read(made)? { Err(FdoError::Unchanged) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_its_flags_is_told_from_one_with_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let [base, made] = ["base", "made"].map(|name| folder.path().join(name));
+        let profile = folder.path().join("samples.prof");
+        for (command, is_told) in [("echo $FDO_FLAGS > $OUTPUT", false), ("echo -O2 > $OUTPUT", true)] {
+            build(command, &base, None).unwrap();
+            build(command, &made, Some(&profile)).unwrap();
+            let told = ensure_changed(&base, &made);
+            assert_eq!(matches!(told, Err(FdoError::Unchanged)), is_told, "{command}: {told:?}");
+        }
+        assert!(matches!(build(":", &made, None), Err(FdoError::System { .. })));
+    }
+
+    #[test]
+    fn builds_find_clang_where_only_a_package_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("found");
+        match (find("clang", "clang-19"), build("command -v clang > $OUTPUT", &output, None)) {
+            (Ok(clang), Ok(())) => {
+                assert_eq!(std::fs::read_to_string(output).unwrap().trim_end(), clang.to_str().unwrap());
+            }
+            (found, built) => assert!(found.is_err() && built.is_err(), "{found:?} {built:?}"),
         }
     }
 }

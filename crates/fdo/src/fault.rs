@@ -35,6 +35,12 @@ pub enum FdoError {
     /// Whoever asked for it stopped it.
     #[error("interrupted")]
     Interrupted,
+    /// The profile had no say in what was built.
+    #[error(
+        "the build makes the same program with a profile as without: its command must give $FDO_FLAGS to clang for all \
+         that matters, and compile it again"
+    )]
+    Unchanged,
     /// The optimised program does something else than the one before.
     #[error("{} does not do what {} does: {what}", test.display(), base.display())]
     Differs {

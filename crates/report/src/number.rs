@@ -22,6 +22,16 @@ pub fn grouped(value: u64) -> String {
     out
 }
 
+/// So many things of a kind, which is named in the singular.
+pub fn quantity(count: u64, what: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if what.ends_with('s') || what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {what}{ending}", grouped(count))
+}
+
 /// A number to three significant digits, two after the point at most; whole above 1000, grouped.
 pub fn figure(value: f64) -> String {
     match value {
@@ -83,6 +93,13 @@ fn digits(value: f64, significant: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        assert_eq!(quantity(1, "function"), "1 function");
+        assert_eq!(quantity(0, "stretch"), "0 stretches");
+        assert_eq!(quantity(1200, "process"), "1,200 processes");
+    }
 
     #[test]
     fn counts_are_exact_while_they_are_short() {
