@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -144,7 +144,7 @@ pub struct TraceHeader {
     pub turned_away: AtomicU64,
     /// The system's error number when a thread could not open its events, 0 for none; tracer.
     pub refusal: AtomicU32,
-    /// 1 while the process has had one thread only: what it will do follows from its memory; host.
+    /// 1 while the process has had one thread only: what it will do follows from its memory; both.
     pub alone: AtomicU32,
     /// Of so many traces that need no breakpoint one is confirmed by one all the same, 0 for none; host, once.
     pub confirm: u32,
@@ -152,6 +152,8 @@ pub struct TraceHeader {
     pub reads_bases: u32,
     /// The process whose tracer it is, as the host numbers it: one that was forked from it has it mapped, too; host, once.
     pub pid: u32,
+    /// Process id of the host; host, once.
+    pub host_pid: u32,
     /// Threads that are in the tracer's handler; tracer.
     pub inside: AtomicU32,
     /// One of [`restriction`]: the tracer announces, the host answers.

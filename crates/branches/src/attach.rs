@@ -3,16 +3,16 @@
 use crate::collect::Collector;
 use crate::followers::Followers;
 use crate::forked;
+use crate::former;
 use crate::guard::{self, Place};
-use crate::inject::{inject, take_out};
+use crate::inject::{end_events, inject, take_out};
+use crate::outside::outside;
 use crate::pick_up;
 use crate::record::{Options, TraceError, Traced};
 use crate::rings::Rings;
-use crate::signal_sets::{Set, has_trap};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use timewise_abi::RESERVED_HIGH;
 use timewise_injection::{Payload, payload};
 use timewise_profile::RunKind;
 use timewise_target::attachable::{self, AttachError};
@@ -85,8 +85,8 @@ pub fn trace(
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     let rings = Rings::new(&payload, options, pid)?;
-    let group = stop_loaded(pid)?;
-    forked::take_copy_out(&group)?;
+    let mut group = stop_loaded(pid)?;
+    former::take_out(&mut group)?;
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     let are_its_own =
         || guard::sets_handlers_there(pid, &guarded).map_err(system("read what the program has mapped"));
@@ -182,12 +182,11 @@ fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), Trace
     if !forked::has_tracer(pid) {
         return Ok(());
     }
-    const DISABLE: u64 = timewise_target::perf::sys::DISABLE as u64;
     let mut group = match Group::stop(pid, PATIENCE) {
         Err(AttachError::Gone(_) | AttachError::NotFound(_)) => return Ok(()),
         other => other?,
     };
-    let reached = outside(&mut group, collector);
+    let reached = outside(&mut group, || collector.answer());
     if rings.is_restricted() {
         // Our events are closed, and system calls in its name could end it.
         return reached;
@@ -195,57 +194,18 @@ fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), Trace
     // Its events go in any case: they take up breakpoints that others may want.
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
-    for descriptor in rings.descriptors().into_iter().flatten().filter(|&fd| forked::is_event(pid, fd)) {
-        // Processes that it forked have it open, too. One that the program closed meanwhile is no loss.
-        let _ = first.system_call(libc::SYS_ioctl, [descriptor as u64, DISABLE, 0, 0, 0, 0]);
-        let _ = first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
-    }
+    end_events(first, pid, rings.descriptors());
     first.set_registers(&before).map_err(system("set registers"))?;
     collector.close_events();
     reached?;
     // Signals that came before are delivered first.
-    outside(&mut group, collector)?;
+    outside(&mut group, || collector.answer())?;
     if rings.is_restricted() {
         return Ok(());
     }
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
-    let taken_out = take_out(rings, first);
+    let taken_out = take_out(first);
     first.set_registers(&before).map_err(system("set registers"))?;
     taken_out.map_err(system("take the tracer out of the program"))
-}
-
-/// Lets threads run on that are in the tracer, or about to come into it, until all stand outside.
-fn outside(group: &mut Group, collector: &mut Collector) -> Result<(), TraceError> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut moments = group::moments();
-    loop {
-        collector.answer();
-        let mut inside = Vec::new();
-        for tracee in group.tracees() {
-            let is_inside = || -> io::Result<bool> {
-                let registers = tracee.registers()?;
-                let is_ours = |address: u64| RESERVED_HIGH.contains(&address);
-                if is_ours(registers.rip) || is_ours(registers.rsp) {
-                    return Ok(true);
-                }
-                let is_pending = has_trap(group.pid(), tracee.tid(), Set::Pending);
-                // One that blocks it, and waits for something else, would never get it.
-                if is_pending && has_trap(group.pid(), tracee.tid(), Set::Blocked) {
-                    tracee.unblock(libc::SIGTRAP)?;
-                }
-                Ok(is_pending)
-            };
-            if !group.stands(tracee.tid()) || is_inside().unwrap_or(true) {
-                inside.push(tracee.tid());
-            }
-        }
-        if inside.is_empty() && group.all_stand()? {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(AttachError::Stuck(inside.first().copied().unwrap_or(group.pid())).into());
-        }
-        group.run_on(&inside, moments.next().unwrap_or_default())?;
-    }
 }

@@ -1,12 +1,13 @@
 //! Putting the tracer into a program that is stopped, and taking it out again.
 
 use crate::record::TraceError;
-use crate::rings::{BASE, Rings};
+use crate::rings::{BASE, Rings, SCRATCH};
 use std::io;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use timewise_abi::RESERVED_HIGH;
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, ENTRY_BYTES, SLOTS, entry};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, ENTRY_BYTES, SLOTS, TraceHeader, entry};
 use timewise_injection::Payload;
 use timewise_target::trace::Tracee;
 
@@ -29,17 +30,40 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     }
 }
 
-/// Unmaps all of it. No thread may be in it.
+/// Unmaps all of it, what the tracer itself mapped there included. No thread may be in it. `SIGTRAP` is handled as the
+/// program asked for last, of which the tracer knows unless nobody watched any more.
 ///
 /// # Errors
 /// The system's.
-pub fn take_out(rings: &Rings, tracee: Tracee) -> io::Result<()> {
-    let action = rings.hand_over(&rings.kept_action());
-    let arguments = [libc::SIGTRAP as u64, action, 0, size_of::<u64>() as u64, 0, 0];
-    tracee.system_call(libc::SYS_rt_sigaction, arguments)?;
-    // With what the tracer itself mapped there.
+pub fn take_out(tracee: Tracee) -> io::Result<()> {
+    const SIZE: u64 = size_of::<u64>() as u64;
+    let set = |new: u64, old: u64| {
+        tracee.system_call(libc::SYS_rt_sigaction, [libc::SIGTRAP as u64, new, old, SIZE, 0, 0])
+    };
+    set(0, BASE + SCRATCH)?;
+    if RESERVED_HIGH.contains(&tracee.peek(BASE + SCRATCH)?) {
+        // What it asked for stands there as the kernel wants it.
+        set(BASE + offset_of!(TraceHeader, action) as u64, 0)?;
+    }
     let Range { start, end } = RESERVED_HIGH;
     tracee.system_call(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]).map(drop)
+}
+
+/// Switches events off and closes them, in the name of a thread that stands: those of the descriptors of process `pid`
+/// that are any.
+pub fn end_events(tracee: Tracee, pid: i32, descriptors: impl IntoIterator<Item = i32>) {
+    const DISABLE: u64 = timewise_target::perf::sys::DISABLE as u64;
+    for descriptor in descriptors.into_iter().filter(|&descriptor| is_event(pid, descriptor)) {
+        // Processes that it forked have it open, too. One that the program closed meanwhile is no loss.
+        let _ = tracee.system_call(libc::SYS_ioctl, [descriptor as u64, DISABLE, 0, 0, 0, 0]);
+        let _ = tracee.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// Whether a descriptor of a process is an event: the program may have closed ours, and opened another file.
+pub fn is_event(pid: i32, descriptor: i32) -> bool {
+    let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
+    descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
 }
 
 /// Maps where single instructions are executed: memory that is used only as far as threads need it.

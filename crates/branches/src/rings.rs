@@ -19,7 +19,7 @@ use timewise_injection::{Payload, SharedFile};
 pub const BASE: u64 = 0x2000_0000_0000;
 
 /// Where in the file there is room for what is handed to system calls made in the program's name.
-const SCRATCH: u64 = 0x800;
+pub const SCRATCH: u64 = 0x800;
 
 /// The shared file.
 #[derive(Debug)]
@@ -50,6 +50,7 @@ impl Rings {
         header.slots = slots;
         header.period_ns = options.period_ns;
         header.pid = pid as u32;
+        header.host_pid = std::process::id();
         header.descriptors = lowest_descriptor();
         header.confirm = options.confirm;
         header.reads_bases = u32::from(programs_read_bases());
@@ -95,16 +96,11 @@ impl Rings {
         }
     }
 
-    /// What the program wants done about the signal.
-    pub fn kept_action(&self) -> [u64; 4] {
-        self.header().action.each_ref().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    /// Descriptors that threads opened, by the thread.
-    pub fn descriptors(&self) -> Vec<[i32; 2]> {
+    /// Descriptors that threads opened.
+    pub fn descriptors(&self) -> Vec<i32> {
         // SAFETY: within the file; plain fields that their threads, which stand, do not write meanwhile.
         let both = |slot: *const TraceSlot| unsafe { [(*slot).sampling, (*slot).breakpoint] };
-        self.used().map(both).collect()
+        self.used().flat_map(both).collect()
     }
 
     /// The top of a stack for the code that makes the first thread ready.

@@ -112,12 +112,21 @@ fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "./crowd 4 quiet & pid=$!; sleep 0.5
+        "./crowd 6 quiet & pid=$!; sleep 0.5
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
          {ATTACHED}
-         sleep 0.5; kill -KILL $own; wait $pid"
+         sleep 0.5; kill -KILL $own; wait $own
+         for command in count branches; do
+           timewise $command --pid $pid --for 1s 2>> said; echo $? >> said
+         done
+         wait $pid"
     ));
     assert_unharmed(&outcome);
+    // Nobody gives it back any more, which is told.
+    let said = place.read("said");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() == 4 && [lines[1], lines[3]] == ["126"; 2], "{said}");
+    assert!([lines[0], lines[2]].iter().all(|line| line.contains("that was killed")), "{said}");
 }
 
 #[test]

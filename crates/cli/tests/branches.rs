@@ -75,18 +75,48 @@ fn workers_of_a_process_that_runs_are_traced_if_that_is_asked_for() {
     assert!(profile.processes.iter().all(|process| process.executable.ends_with(b"/workers")));
 }
 
+/// Killed while it traces what it attached to, or launched (which nobody waits for then): the program runs on, is not
+/// counted with a tracer in it, and is attached to again as if nothing had been.
 #[test]
-fn whoever_is_killed_leaves_the_program_running() {
+fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
     let place = Place::new();
     build(&place, "../../suite/torture/crowd.c", "crowd");
-    let outcome = place.shell(&format!(
-        "./crowd 4 quiet & pid=$!; sleep 0.5
-         '{}' branches -F 2000 --pid $pid --for 1m & own=$!
-         until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
-         sleep 0.5; kill -KILL $own; wait $pid",
-        env!("CARGO_BIN_EXE_timewise")
-    ));
-    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let begun = [
+        format!(
+            "./crowd 9 quiet & pid=$!; sleep 0.5; '{timewise}' branches -F 2000 --pid $pid --for 1m & own=$!"
+        ),
+        format!(
+            "'{timewise}' branches -F 2000 -- ./crowd 9 quiet & own=$!
+                 until pid=$(pgrep -P $own -x crowd) || ! kill -0 $own; do sleep 0.01; done"
+        ),
+    ];
+    for begun in begun {
+        let outcome = place.shell(&format!(
+            "{begun}
+             until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
+             sleep 0.5; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
+             kill -KILL $own; wait $own
+             timewise count --pid $pid --for 1s 2> counting; echo $? >> counting
+             failed=0; rm -f profile.tw
+             timewise branches -F 1000 --pid $pid --for 1s || failed=1
+             grep -E '{TRACES}' /proc/$pid/maps && failed=2
+             ls -l /proc/$pid/fd | grep perf_event && failed=3
+             timewise count --pid $pid --for 500ms -o counts.tw || failed=4
+             timewise branches -F 1000 --pid $pid --for 500ms -o again.tw || failed=5
+             while kill -0 $pid 2> /dev/null; do sleep 0.1; done
+             wait $pid; ended=$?; [ $ended = 0 ] || [ $ended = 127 ] || failed=6; exit $failed"
+        ));
+        if refused(&outcome) {
+            return;
+        }
+        assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+        assert!(seen_in(&place, "crowd") > 100, "{}", outcome.stderr);
+        for (name, says) in [("meanwhile", "traces it already"), ("counting", "timewise branches --pid")] {
+            let said = place.read(name);
+            assert!(said.contains(says) && said.ends_with("\n126\n") && said.lines().count() == 2, "{said}");
+        }
+    }
 }
 
 #[test]

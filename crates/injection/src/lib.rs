@@ -5,9 +5,11 @@
 
 mod hand_over;
 mod map;
+mod occupant;
 pub mod payload;
 mod shared_file;
 
 pub use map::{DESCRIPTORS, map};
+pub use occupant::Occupant;
 pub use payload::{Payload, PayloadFault};
 pub use shared_file::{SharedFile, SharedFileError};

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-/// An executable mapping.
+/// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
     /// First address.
@@ -26,7 +26,28 @@ pub struct Mapped {
 /// The system's, if the process is gone or hidden.
 pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+    Ok(text.split(|&byte| byte == b'\n').filter_map(parse_executable).collect())
+}
+
+/// The file that process `pid` has mapped at an address: its device and number, 0 for memory without a file. `None` if
+/// nothing begins there.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn file_at(pid: i32, address: u64) -> io::Result<Option<(u64, u64)>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let mut all = text.split(|&byte| byte == b'\n').filter_map(parse);
+    Ok(all.find(|mapped| mapped.start == address).map(|mapped| (mapped.device, mapped.inode)))
+}
+
+/// Whether process `pid` has mapped a file, by its device and number.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn has_mapped(pid: i32, file: (u64, u64)) -> io::Result<bool> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let mut all = text.split(|&byte| byte == b'\n').filter_map(parse);
+    Ok(all.any(|mapped| (mapped.device, mapped.inode) == file))
 }
 
 /// All ranges of addresses that process `pid` has mapped, in order.
@@ -44,14 +65,17 @@ pub fn ranges(pid: i32) -> io::Result<Vec<Range<u64>>> {
     Ok(text.lines().filter_map(range).collect())
 }
 
+fn parse_executable(line: &[u8]) -> Option<Mapped> {
+    let rights = line.split(|&byte| byte == b' ').nth(1)?;
+    rights.contains(&b'x').then(|| parse(line)).flatten()
+}
+
 /// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`; the path may be of any bytes.
 fn parse(line: &[u8]) -> Option<Mapped> {
     let mut fields = line.splitn(6, |&byte| byte == b' ');
     let mut field = || fields.next().and_then(|field| str::from_utf8(field).ok());
     let (start, end) = field()?.split_once('-')?;
-    if !field()?.contains('x') {
-        return None;
-    }
+    field()?;
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     let file_offset = hex(field()?)?;
     let (major, minor) = field()?.split_once(':')?;
@@ -87,13 +111,13 @@ mod tests {
     fn lines_are_read_and_data_is_left_out() {
         let line =
             b"555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a \xff";
-        let mapped = parse(line).unwrap();
+        let mapped = parse_executable(line).unwrap();
         assert_eq!((mapped.start, mapped.end), (0x5555_5555_8000, 0x5555_5555_9000));
         assert_eq!((mapped.file_offset, mapped.device, mapped.inode), (0x4000, 0xfe01, 1234));
         assert_eq!(mapped.path, b"/usr/bin/a \xff");
-        assert_eq!(parse(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
-        assert_eq!(parse(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
-        assert_eq!(parse(b""), None);
+        assert_eq!(parse_executable(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
+        assert_eq!(parse_executable(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
+        assert_eq!(parse_executable(b""), None);
         assert_eq!(path(br"  /a\012b\013\"), b"/a\nb\\013\\");
     }
 
@@ -104,5 +128,11 @@ mod tests {
         let holding = all.iter().find(|mapped| (mapped.start..mapped.end).contains(&here)).unwrap();
         use std::os::unix::ffi::OsStrExt;
         assert_eq!(holding.path, std::env::current_exe().unwrap().as_os_str().as_bytes());
+        let own = std::process::id() as i32;
+        let file = file_at(own, holding.start).unwrap().unwrap();
+        assert_eq!(file, (holding.device, holding.inode));
+        assert!(has_mapped(own, file).unwrap());
+        assert!(!has_mapped(own, (file.0, u64::MAX)).unwrap());
+        assert_eq!(file_at(own, holding.start + 1).unwrap(), None);
     }
 }

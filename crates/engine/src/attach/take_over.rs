@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use timewise_abi::thread::{Sequences, ThreadArea, state};
 use timewise_abi::visit::{answer, task};
 use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
-use timewise_injection::Payload;
+use timewise_injection::{Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
 use timewise_target::maps;
@@ -89,6 +89,9 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
     let unfit = |why: &str| CountError::Attach(AttachError::Unfit { pid, why: why.into() });
     let ranges = maps::ranges(pid).map_err(system("read memory maps"))?;
     let overlaps = |own: &std::ops::Range<u64>| ranges.iter().any(|r| r.start < own.end && own.start < r.end);
+    if let Some(occupant) = Occupant::of(pid).map_err(system("read memory maps"))? {
+        return Err(occupant.obstacle(pid).into());
+    }
     if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
         return Err(unfit("it has mapped addresses that counting needs; count it from its start instead"));
     }

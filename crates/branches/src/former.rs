@@ -1,0 +1,97 @@
+//! A tracer that is in a process before that is attached to: that of the process from which it was forked, or its own, of
+//! a timewise that was killed. It is taken out.
+
+use crate::forked;
+use crate::inject::{end_events, take_out as take_out_of};
+use crate::outside::outside;
+use crate::record::TraceError;
+use crate::rings::BASE;
+use std::fs::File;
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
+use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot, VERSION};
+use timewise_injection::Occupant;
+use timewise_target::attachable::AttachError;
+use timewise_target::group::Group;
+
+/// Takes it out of a process whose threads stand, if there is one.
+///
+/// # Errors
+/// If somebody traces or counts the process, or the system refuses.
+pub fn take_out(group: &mut Group) -> Result<(), TraceError> {
+    let pid = group.pid();
+    let found = Occupant::of(pid).map_err(system("read what the program has mapped"))?;
+    match found {
+        None => Ok(()),
+        Some(Occupant::Tracing { traced, .. }) if traced != pid => forked::take_copy_out(group, traced),
+        Some(Occupant::Tracing { host_lives: false, .. }) => take_orphan_out(group),
+        Some(occupant) => Err(occupant.obstacle(pid).into()),
+    }
+}
+
+/// Takes out what a timewise left that was killed: its own events are gone, those of the threads are not.
+fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
+    let pid = group.pid();
+    let tracer = Orphan::of(pid).map_err(system("read the program's memory"))?;
+    if tracer.version != VERSION {
+        let why = "a timewise of another version traced it and was killed; start it anew".into();
+        return Err(AttachError::Unfit { pid, why }.into());
+    }
+    tracer.switch_off().map_err(system("switch off what traced the program before"))?;
+    // Nobody watches what the program restricts any more: no thread waits for an answer.
+    outside(group, || ())?;
+    let first = *group.tracees().first().ok_or(AttachError::Gone(pid))?;
+    let before = first.registers().map_err(system("read registers"))?;
+    end_events(first, pid, tracer.descriptors());
+    first.set_registers(&before).map_err(system("set registers"))?;
+    // Signals that came before are delivered first.
+    outside(group, || ())?;
+    let first = *group.tracees().first().ok_or(AttachError::Gone(pid))?;
+    let before = first.registers().map_err(system("read registers"))?;
+    let taken_out = take_out_of(first);
+    first.set_registers(&before).map_err(system("set registers"))?;
+    taken_out.map_err(system("take out what traced the program before"))
+}
+
+/// A tracer whose shared memory is only mapped by the program any more.
+struct Orphan {
+    memory: File,
+    version: u32,
+    slots: u64,
+}
+
+impl Orphan {
+    fn of(pid: i32) -> io::Result<Orphan> {
+        let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+        let version = word(&memory, BASE + offset_of!(TraceHeader, version) as u64)? as u32;
+        let slots = word(&memory, BASE + offset_of!(TraceHeader, slots) as u64)?;
+        Ok(Orphan { memory, version, slots })
+    }
+
+    /// Has its threads close their events at the next signal.
+    fn switch_off(&self) -> io::Result<()> {
+        self.memory.write_all_at(&0_u32.to_ne_bytes(), BASE + offset_of!(TraceHeader, active) as u64)
+    }
+
+    /// Descriptors that its threads opened.
+    fn descriptors(&self) -> Vec<i32> {
+        let slot = |position: usize| BASE + self.slots + SLOT_BYTES * position as u64;
+        let both = |slot: u64| {
+            [offset_of!(TraceSlot, sampling), offset_of!(TraceSlot, breakpoint)]
+                .map(|field| word(&self.memory, slot + field as u64).unwrap_or_default() as u32 as i32)
+        };
+        (0..SLOTS).flat_map(|position| both(slot(position))).collect()
+    }
+}
+
+/// The eight bytes at an address.
+fn word(memory: &File, address: u64) -> io::Result<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    memory.read_exact_at(&mut bytes, address)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> TraceError {
+    move |cause| TraceError::System { what, cause }
+}
