@@ -3,6 +3,7 @@
 
 use crate::attach::trace;
 use crate::record::{Options, TraceError, Traced};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +38,8 @@ pub struct Followed {
     pub refused: Vec<String>,
     /// CPU time of those of them that were other processes, as it was seen last, in clock ticks.
     pub cpu_ticks: u64,
+    /// A fault of ours on the way, for whoever takes over the rest.
+    pub fault: Option<Box<dyn Any + Send>>,
     root: i32,
 }
 
@@ -67,7 +70,8 @@ impl Followers {
     /// Ends it: what still runs is let go.
     pub fn end(self) -> Followed {
         self.over.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|fault| Followed { fault: Some(fault), ..Followed::default() })
     }
 }
 
@@ -131,11 +135,31 @@ impl Followed {
                 }
             }
             // It ended before it could be traced.
-            Ok(Err(TraceError::Attach(AttachError::Gone(_) | AttachError::NotFound(_)))) | Err(_) => {}
+            Ok(Err(TraceError::Attach(AttachError::Gone(_) | AttachError::NotFound(_)))) => {}
             Ok(Err(error)) if self.refused.len() < TOLD => {
                 self.refused.push(error.to_string());
             }
             Ok(Err(_)) => {}
+            Err(fault) => self.fault = Some(fault),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_not_taken_for_a_process_that_ended() {
+        let fault = thread::spawn(|| panic!("a fault"));
+        let stage = Stage::Traced(fault, Arc::default());
+        let mut followed = Followed::default();
+        followed.take(7, Some(Known { image: ProgramImage::default(), stage }));
+        assert!(followed.fault.is_some());
+        let gone = thread::spawn(|| Err(AttachError::Gone(7).into()));
+        let stage = Stage::Traced(gone, Arc::default());
+        let mut followed = Followed::default();
+        followed.take(7, Some(Known { image: ProgramImage::default(), stage }));
+        assert!(followed.fault.is_none() && followed.refused.is_empty());
     }
 }

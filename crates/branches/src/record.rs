@@ -82,8 +82,11 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// Takes over what was seen of the processes that were followed.
+    /// Takes over what was seen of the processes that were followed, and a fault on the way, if there was one.
     pub(crate) fn follow(&mut self, followed: Followed) {
+        if let Some(fault) = followed.fault {
+            std::panic::resume_unwind(fault);
+        }
         followed.traced.into_iter().for_each(|other| self.join(other));
         self.profile.runs[0].warnings.extend(followed.refused);
     }
