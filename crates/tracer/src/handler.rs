@@ -202,7 +202,7 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
 /// Looks ahead from where the thread is, and has it stopped at what it finds.
 fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let mut state = state_of(header, &context.registers);
-    let alone = header.alone.load(Ordering::Relaxed) == 1;
+    let alone = slot::is_alone(header);
     let is_confirmed = !alone || is_drawn(slot, header.confirm);
     let stands_at = slot.armed;
     let mut trace = Trace::of(slot, header.length);

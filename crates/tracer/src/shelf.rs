@@ -46,6 +46,11 @@ impl Shelf {
     /// Memory may be another from now on: what stands in it has to be looked at again.
     pub fn doubt(&mut self) {
         self.stamp = self.stamp.wrapping_add(1);
+        if self.stamp == 0 {
+            // Those of long ago have stamps that come again.
+            self.entries.iter_mut().for_each(|entry| entry.stamp = 0);
+            self.stamp = 1;
+        }
     }
 
     /// The instruction at `address`. `read` fills in what stands there, and says how much of it can be read: it is
@@ -78,5 +83,35 @@ impl Shelf {
         let entry = &self.entries[usize::from(*number)];
         // SAFETY: written above, or when the address was noted.
         Some(Kept { decoded: unsafe { entry.decoded.assume_init_ref() }, bytes: &entry.bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+
+    use super::*;
+    use alloc::boxed::Box;
+
+    #[test]
+    fn what_was_looked_at_long_ago_is_looked_at_again() {
+        // SAFETY: all zeros is a value of it.
+        let mut shelf = unsafe { Box::<Shelf>::new_zeroed().assume_init() };
+        let looks = |byte: u8, shelf: &mut Shelf| {
+            let mut looked = false;
+            let kept = shelf.decoded(0x1000, |bytes| {
+                looked = true;
+                *bytes = [byte; 16];
+                Some(bytes.len())
+            });
+            kept.unwrap();
+            looked
+        };
+        shelf.doubt();
+        assert!(looks(0x90, &mut shelf) && !looks(0x90, &mut shelf));
+        // As often as there are stamps, but for one.
+        shelf.stamp = u32::MAX;
+        shelf.doubt();
+        assert!(looks(0xc3, &mut shelf) && !looks(0xc3, &mut shelf));
     }
 }

@@ -85,6 +85,25 @@ pub fn fs_base() -> u64 {
     base
 }
 
+/// Whether the process has one thread, and had one since the host first looked: nobody else changes its memory, or what
+/// is mapped, while that is in the handler.
+pub fn is_alone(header: &TraceHeader) -> bool {
+    // The host looks every few milliseconds only, and a thread may have been made since.
+    if header.alone.load(Ordering::Relaxed) == 1 && has_other_threads() {
+        header.alone.store(0, Ordering::Relaxed);
+    }
+    header.alone.load(Ordering::Relaxed) == 1
+}
+
+/// Whether the calling thread has others beside it; not if the kernel does not say.
+fn has_other_threads() -> bool {
+    const UNSHARE: u64 = 272;
+    const THREADS: u64 = 0x1_0000;
+    const INVALID: Errno = Errno(22);
+    // SAFETY: changes nothing: the only thread has nothing to be parted from, and one of several cannot be.
+    unsafe { call(UNSHARE, [THREADS, 0, 0, 0, 0, 0]) == Err(INVALID) }
+}
+
 /// Whether a thread of this process has ended.
 fn has_ended(tid: u32) -> bool {
     const ESRCH: Errno = Errno(3);
@@ -108,6 +127,7 @@ pub fn raise(signal: u32) {
 #[cfg(test)]
 mod tests {
     extern crate alloc;
+    extern crate std;
 
     use super::*;
     use alloc::boxed::Box;
@@ -122,5 +142,13 @@ mod tests {
         // Openings: the first tick of one that has none opens its events.
         assert_eq!((slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
         assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
+    }
+
+    #[test]
+    fn other_threads_are_seen_as_soon_as_there_are_some() {
+        // SAFETY: all zeros is a value of it.
+        let header = unsafe { Box::<TraceHeader>::new_zeroed().assume_init() };
+        header.alone.store(1, Ordering::Relaxed);
+        std::thread::spawn(move || assert!(!is_alone(&header))).join().unwrap();
     }
 }

@@ -12,7 +12,8 @@ use timewise_abi::tracing::{
 };
 use timewise_runtime::sys::{Errno, call, memory, number};
 
-/// Memory of the calling process, as the kernel reads it for one of its threads.
+/// Memory of the calling process, read so that what is not there is an answer rather than a fault: by the kernel for one
+/// of its threads, or, if that is the only one, without its help where it has just found a page there.
 pub struct OwnMemory {
     /// The calling thread: by a first thread that has ended, the kernel finds no memory.
     tid: u32,
@@ -30,7 +31,8 @@ impl OwnMemory {
     }
 
     /// Whether this can be read without the kernel's help, which takes several times as long: if nobody else is there to
-    /// take it away, and if reading it does nothing, as it may do to devices.
+    /// take it away, and if reading it does nothing, as it may do to devices. There remains another process that cuts
+    /// short a file in this very moment: of code that would have been executed, or of a stack.
     fn is_plain(&self, address: u64, kind: As) -> bool {
         let is_harmless = |stack: u64| kind == As::Code || address / PAGE == stack;
         self.stack.is_some_and(is_harmless) && is_readable(address)
