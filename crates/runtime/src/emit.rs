@@ -169,6 +169,21 @@ impl Code {
         self.raw32(slot);
     }
 
+    /// `mov gs:[place], register`, for what is fetched again at once.
+    pub fn keep(&mut self, place: u32, register: Borrowed) {
+        self.field(0x89, register as u8, place, &[]);
+    }
+
+    /// `mov register, gs:[place]`, for what [`keep`](Code::keep) stored.
+    pub fn fetch(&mut self, register: Borrowed, place: u32) {
+        self.field(0x8b, register as u8, place, &[]);
+    }
+
+    /// `mov qword gs:[place], number`, likewise.
+    pub fn keep_number(&mut self, place: u32, number: i32) {
+        self.field(0xc7, 0, place, &number.to_le_bytes());
+    }
+
     /// `mov register, value`, for a register by number that needs no prefix.
     pub fn load_constant(&mut self, register: u8, value: u64) {
         self.raw(&[0x48, 0xb8 | register]);
@@ -196,16 +211,16 @@ impl Code {
         self.field(0xff, 0, place, &[]);
     }
 
-    /// An instruction of 64 bits with a field that is added to, a register or what belongs to the opcode, and what
-    /// follows. It is as long either way.
+    /// An instruction of 64 bits with a field that is added to or kept for a moment, a register or what belongs to the
+    /// opcode, and what follows. It is as long either way.
     fn field(&mut self, opcode: u8, register: u8, place: u32, rest: &[u8]) {
         if BY_DISTANCE.load(Ordering::Relaxed) {
             // Of the sum only 32 bits count, so that it is the position wherever the code is.
-            self.raw(&[0x67, 0x65, 0x48, opcode, 0x05 | register << 3]);
+            self.raw(&[0x67, 0x65, wide(register), opcode, 0x05 | (register & 7) << 3]);
             let end = self.here() + 4 + rest.len() as u64;
             self.raw32(place.wrapping_sub(end as u32));
         } else {
-            self.raw(&[0x65, 0x48, opcode, 0x04 | register << 3, 0x25]);
+            self.raw(&[0x65, wide(register), opcode, 0x04 | (register & 7) << 3, 0x25]);
             self.raw32(place);
         }
         self.raw(rest);
@@ -251,14 +266,14 @@ impl Code {
         if !live.intersects(FlagSet::ALL) {
             return self.add_number(place, step);
         }
-        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.keep(spill_slot(COUNT_SPILL), Borrowed::Rcx);
         self.add_by_rcx(place, step);
-        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+        self.fetch(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 
     /// Adds to a field of the thread area by way of `rcx`, without changing a flag.
     fn add_by_rcx(&mut self, place: u32, step: i32) {
-        self.field(0x8b, Borrowed::Rcx as u8, place, &[]);
+        self.fetch(Borrowed::Rcx, place);
         match i8::try_from(step) {
             Ok(step) => self.raw(&[0x48, 0x8d, 0x49, step as u8]), // lea rcx, [rcx+step]
             Err(_) => {
@@ -266,15 +281,15 @@ impl Code {
                 self.raw32(step as u32);
             }
         }
-        self.field(0x89, Borrowed::Rcx as u8, place, &[]);
+        self.keep(place, Borrowed::Rcx);
     }
 
     /// Adds one to a counter and moves the clock, without changing a flag.
     fn count_and_advance(&mut self, toll: Toll) {
-        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.keep(spill_slot(COUNT_SPILL), Borrowed::Rcx);
         self.add_by_rcx(COUNTERS + 8 * toll.counter, 1);
         self.add_by_rcx(gs!(clock), toll.step);
-        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+        self.fetch(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 
     /// Adds one to counter `number` without changing a flag of `live`.
@@ -283,9 +298,9 @@ impl Code {
         if !live.intersects(FlagSet::WRITTEN_BY_INC) {
             return self.increment(place);
         }
-        self.store(spill_slot(COUNT_SPILL), Borrowed::Rcx);
+        self.keep(spill_slot(COUNT_SPILL), Borrowed::Rcx);
         self.add_by_rcx(place, 1);
-        self.load(Borrowed::Rcx, spill_slot(COUNT_SPILL));
+        self.fetch(Borrowed::Rcx, spill_slot(COUNT_SPILL));
     }
 
     /// `push` of a constant: by an immediate if it fits, else from `pool`, the address of 8 bytes that

@@ -91,11 +91,11 @@ impl Step {
 }
 
 fn borrow(code: &mut Code, count: usize) {
-    BORROWED[..count].iter().for_each(|&(register, slot)| code.store(slot, register));
+    BORROWED[..count].iter().for_each(|&(register, slot)| code.keep(slot, register));
 }
 
 fn give_back(code: &mut Code, count: usize) {
-    BORROWED[..count].iter().rev().for_each(|&(register, slot)| code.load(register, slot));
+    BORROWED[..count].iter().rev().for_each(|&(register, slot)| code.fetch(register, slot));
 }
 
 /// An operation: where it is done, and how many registers it borrows.
@@ -103,9 +103,7 @@ fn emit_op(code: &mut Code, op: Op, live: FlagSet) -> (usize, u8) {
     let is_free = !live.intersects(FlagSet::ALL);
     match op.kind {
         op::SET => {
-            code.raw(&[0x65, 0x48, 0xc7, 0x04, 0x25]); // mov qword gs:[path], value
-            code.raw32(PATH);
-            code.raw32(op.value as u32);
+            code.keep_number(PATH, op.value);
             (code.bytes.len(), 0)
         }
         op::ADD if is_free => {
@@ -131,9 +129,9 @@ fn ahead(code: &mut Code, value: i32) {
 
 fn add(code: &mut Code, place: u32, value: i32) -> (usize, u8) {
     borrow(code, 1);
-    code.load(Rcx, place);
+    code.fetch(Rcx, place);
     ahead(code, value);
-    code.store(place, Rcx);
+    code.keep(place, Rcx);
     let done = code.bytes.len();
     give_back(code, 1);
     (done, 1)
@@ -141,7 +139,7 @@ fn add(code: &mut Code, place: u32, value: i32) -> (usize, u8) {
 
 fn count(code: &mut Code, op: Op) -> (usize, u8) {
     borrow(code, 1);
-    code.load(Rcx, PATH);
+    code.fetch(Rcx, PATH);
     ahead(code, op.value);
     code.raw(&[0x48, 0x81, 0xf9]); // cmp rcx, limit
     code.raw32(op.limit);
@@ -162,7 +160,7 @@ fn count_without_flags(code: &mut Code, op: Op) -> (usize, u8) {
     code.raw(&[0xe3, 7, 0xb9]); // jrcxz over mov ecx, limit - value and the jump
     code.raw32(op.limit.wrapping_sub(op.value as u32));
     code.raw(&[0xeb, 9]); // jmp over the load
-    code.load(Rcx, PATH);
+    code.fetch(Rcx, PATH);
     ahead(code, op.value);
     code.raw(&[0x0f, 0xb7, 0xc9]); // movzx ecx, cx: whatever it was, it stays within reach
     code.raw(&[0x65, 0x48, 0x8b, 0x14, 0xcd]); // mov rdx, gs:[rcx*8+place]
@@ -193,7 +191,7 @@ fn hash(code: &mut Code, op: Op) -> (usize, u8) {
     let (keys, counts) = (op.place, op.place + table::COUNTS);
     borrow(code, 3);
     let cold = if op.kind == op::HASH {
-        code.load(Rax, PATH);
+        code.fetch(Rax, PATH);
         code.raw(&[0x48, 0x8d, 0x80]); // lea rax, [rax+value]
         code.raw32(op.value as u32);
         // The high half is 0 unless the register is poisoned, or of a path that the plan does not know.
@@ -233,7 +231,7 @@ fn hash(code: &mut Code, op: Op) -> (usize, u8) {
     code.raw(&[0x0f, 0xb7, 0xd2]); // movzx edx, dx
     jump_back(code, JUMP, again);
     fix_short(code, empty);
-    code.load(Rcx, op.place + table::USED);
+    code.fetch(Rcx, op.place + table::USED);
     ahead(code, -(table::MOST as i32));
     let full = match cold {
         Some((cold, _)) => {
@@ -246,7 +244,7 @@ fn hash(code: &mut Code, op: Op) -> (usize, u8) {
         }
     };
     ahead(code, table::MOST as i32 + 1);
-    code.store(op.place + table::USED, Rcx);
+    code.keep(op.place + table::USED, Rcx);
     code.raw(&[0x65, 0x48, 0x89, 0x04, 0xd5]); // mov gs:[rdx*8+keys], rax
     code.raw32(keys);
     if let Some(full) = full {
@@ -277,14 +275,14 @@ const SITE: u8 = core::mem::offset_of!(Waiting, site) as u8;
 
 fn keep(code: &mut Code, site: u32) -> (usize, u8) {
     borrow(code, 2);
-    code.load(Rcx, TOP);
+    code.fetch(Rcx, TOP);
     code.raw(&[0x48, 0x89, 0x61, NEXT]); // mov [rcx+slot], rsp
-    code.load(Rdx, PATH);
+    code.fetch(Rdx, PATH);
     code.raw(&[0x89, 0x51, NEXT + REGISTER]); // mov [rcx+register], edx
     code.raw(&[0xc7, 0x41, NEXT + SITE]); // mov dword [rcx+site], site
     code.raw32(site);
     code.raw(&[0x48, 0x8d, 0x49, NEXT]); // lea rcx, [rcx+next]
-    code.store(TOP, Rcx);
+    code.keep(TOP, Rcx);
     let done = code.bytes.len();
     give_back(code, 2);
     (done, 2)
@@ -292,7 +290,7 @@ fn keep(code: &mut Code, site: u32) -> (usize, u8) {
 
 fn take(code: &mut Code, exit: u32, discard: u16, live: FlagSet) -> (usize, u8) {
     borrow(code, 2);
-    code.load(Rdx, TOP);
+    code.fetch(Rdx, TOP);
     if live.intersects(FlagSet::ALL) {
         code.raw(&[0x48, 0x8b, 0x0a]); // mov rcx, [rdx]
         code.raw(&[0x48, 0xf7, 0xd1]); // not rcx
@@ -310,9 +308,9 @@ fn take(code: &mut Code, exit: u32, discard: u16, live: FlagSet) -> (usize, u8) 
     code.leave(exit);
     fix_short(code, over);
     code.raw(&[0x48, 0x63, 0x4a, REGISTER]); // movsxd rcx, dword [rdx+register]
-    code.store(PATH, Rcx);
+    code.keep(PATH, Rcx);
     code.raw(&[0x48, 0x8d, 0x52, NEXT.wrapping_neg()]); // lea rdx, [rdx-next]
-    code.store(TOP, Rdx);
+    code.keep(TOP, Rdx);
     let done = code.bytes.len();
     give_back(code, 2);
     (done, 2)

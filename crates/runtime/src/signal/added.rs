@@ -101,7 +101,9 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
             };
             (form, 9 + rest)
         }
-        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] if number(5)? == spill_slot(COUNT_SPILL) => {
+        [0x65, 0x48, 0x89, 0x0c, 0x25, ..] | [0x67, 0x65, 0x48, 0x89, 0x0d, ..]
+            if field(0, 0)? == spill_slot(COUNT_SPILL) =>
+        {
             let step = |at: usize| {
                 let is_short = *bytes.get(at)? == 0x49;
                 Some((
