@@ -102,6 +102,7 @@ LOOP(jumps, "", 512, ".p2align 3\n jmp 2f\n nop\n 2:")
 LOOP(calls, "", 32, "call 3f\n jmp 2f\n .p2align 5\n 3: ret\n .p2align 5\n 2:")
 
 /* Code that is written, by four stores or by one, and then called. */
+LOOP(written_once, "", 1, "movb $0xc3, (%%rdi)\n call *%%rdi")
 LOOP(written_code, "", 1, "movb $0xc3, (%%rdi)\n movb $0x90, 1(%%rdi)\n movl $1, 4(%%rdi)\n movl $1, 8(%%rdi)\n call *%%rdi")
 
 /* A bit of a random number decides, and one that is never set. */
@@ -191,6 +192,7 @@ static const struct loop {
     {"push, stack pointer computed twice, pop", stack_pointer, 20, 500, 5000, ITSELF, 64, 64, 0},
     {"jumps", jumps, 512, 50, 500, ITSELF, 64, 64, 0},
     {"call, return and jump", calls, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"a store to code, and a call of it", written_once, 1, 5000, 20000, CODE, 4096, 0, 0},
     {"four stores to code, and a call of it", written_code, 1, 5000, 20000, CODE, 4096, 0, 0},
     {"vectors zeroed", zeroed_vectors, 20, 500, 5000, ITSELF, 64, 64, 0},
     {"integer converted, four additions", converted_beside_additions, 20, 500, 5000, ITSELF, 64, 64, 0},

@@ -108,6 +108,15 @@ fn taken_branches_are_limited_by_pieces_of_decoded_code() {
     }
 }
 
+/// Of eight jumps in a line with a nop behind each, the last nop goes on into the next line: two at a time, but that.
+#[test]
+fn what_goes_on_into_the_next_line_has_its_cycle_alone() {
+    // jmp to the next instruction; nop of six bytes
+    let body: [&[u8]; 2] = [&[0xeb, 0x00], &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00]];
+    let jumps = Loop { body: &body, unroll: 64 };
+    near(jumps.cycles(&Processor::named("zen-5").unwrap(), &mut |_| 0), 5.0 / 8.0);
+}
+
 #[test]
 fn independent_additions_are_limited_by_ports() {
     // add eax,ebx; add ecx,ebx; add edx,ebx; add esi,ebx; add edi,ebx
@@ -446,6 +455,15 @@ fn code_that_is_written_is_fetched_again() {
     let mut without = processor.clone();
     without.stores.code_clear = None;
     near(turn.cycles(&without, &mut |_| START + 32), 1.0);
+    // Five stores to the line behind them are three times two, if two are taken at a time.
+    let long: &[u8] = &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
+    let ahead: Vec<&[u8]> = [&[body[0]; 5][..], &[long; 7]].concat();
+    let ahead = Loop { body: &ahead, unroll: 1 };
+    let mut by_twos = processor.clone();
+    by_twos.stores.code_clear_stores = Some(2);
+    let [all, by_twos] = [&processor, &by_twos].map(|core| ahead.cycles(core, &mut |_| START + 66));
+    let more = 2.0 * clear as f64;
+    assert!((more..more + 60.0).contains(&(by_twos - all)), "{by_twos} and {all} cycles");
 }
 
 #[test]
@@ -455,6 +473,9 @@ fn legacy_instructions_that_zero_vectors_take_ports() {
     near(cycles("zen-4", &[legacy], &mut |_| 0), 1.0 / 4.0);
     near(cycles("zen-4", &[vex], &mut |_| 0), 1.0 / 6.0);
     near(cycles("raptor-cove", &[legacy], &mut |_| 0), 1.0 / 6.0);
+    // Zen 5 removes both, and renames fewer vector registers than entries.
+    near(cycles("zen-5", &[legacy], &mut |_| 0), 1.0 / 6.0);
+    near(cycles("zen-5", &[vex, NOP], &mut |_| 0), 2.0 / 8.0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! and without it. Two builds run natively in turn; where one is faster for certain, and by more than a few per cent, the
 //! model should say the same one.
 
-use super::samples::{Sampler, Windows};
+use super::samples::{Sampler, Windows, wait_for_a_line};
 use super::table::Destination;
 use crate::check::{llvm, native::in_turn};
 use crate::counter::target_folder;
@@ -99,8 +99,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let programs = PROGRAMS.iter().filter(|program| program.source.contains(&options.name));
     let modelled: Vec<Vec<Built>> = programs.map(|program| bench.builds(program)).collect::<Result<_>>()?;
     if options.wait {
-        eprintln!("all is simulated; what is timed now begins with a line on standard input");
-        std::io::stdin().read_line(&mut String::new())?;
+        wait_for_a_line()?;
     }
     let mut rows = vec![COLUMNS.map(String::from)];
     let (mut judged, mut right) = (0, 0);

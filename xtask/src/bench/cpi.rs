@@ -8,7 +8,7 @@
 //! A processor that shares its core with another that is busy has fewer ports and less cache, which a chain of additions
 //! does not show: it needs a quarter of the adders. So runs around which independent additions go slower do not count.
 
-use super::samples::{Sampler, Windows};
+use super::samples::{Sampled, Sampler, Windows, wait_for_a_line};
 use super::table::Destination;
 use crate::profiler::NATIVE;
 use crate::suite::{self, Executed, Size, Workload, execute};
@@ -34,6 +34,9 @@ pub struct Options {
     /// Native runs, of which the best counts
     #[arg(long, default_value_t = 12)]
     natives: u32,
+    /// When all is simulated, wait for a line on standard input: from then on the machine should do nothing else
+    #[arg(long)]
+    wait: bool,
     #[command(flatten)]
     into: Destination,
 }
@@ -66,10 +69,17 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         work: suite::work_folder(root)?,
         options,
     };
+    let workloads = suite::select_single_threaded(root, &options.names)?;
+    let sampled: Vec<Sampled> =
+        workloads.iter().map(|workload| bench.sample(workload)).collect::<Result<_>>()?;
+    if options.wait {
+        wait_for_a_line()?;
+    }
     let mut rows = vec![["workload", "measured", "modelled", "error"].map(String::from)];
     let mut errors = Vec::new();
-    for workload in suite::select_single_threaded(root, &options.names)? {
-        let (measured, modelled) = bench.measure(&workload)?;
+    for (workload, sampled) in workloads.iter().zip(&sampled) {
+        let modelled = sampled.cycles_per_instruction;
+        let measured = bench.native_cycles(workload)? / sampled.instructions;
         let error = modelled / measured - 1.0;
         let row = [
             workload.name.clone(),
@@ -102,12 +112,11 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Cycles per instruction, natively and in the model.
-    fn measure(&self, workload: &Workload) -> Result<(f64, f64)> {
+    /// What the model makes of a workload.
+    fn sample(&self, workload: &Workload) -> Result<Sampled> {
         let run =
             |prefix: &[String]| Ok(execute(workload, Size::Test, &self.work, prefix, LIMIT_SECONDS)?.errors);
-        let sampled = self.sampler.sample(run).with_context(|| workload.name.clone())?;
-        Ok((self.native_cycles(workload)? / sampled.instructions, sampled.cycles_per_instruction))
+        self.sampler.sample(run).with_context(|| workload.name.clone())
     }
 
     /// Cycles of user code of the program alone.

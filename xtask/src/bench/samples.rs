@@ -99,6 +99,16 @@ impl Sampler {
     }
 }
 
+/// Waits until whoever called us has made the machine quiet.
+///
+/// # Errors
+/// If there is no standard input.
+pub fn wait_for_a_line() -> Result<()> {
+    eprintln!("all is simulated; what is timed now begins with a line on standard input");
+    std::io::stdin().read_line(&mut String::new())?;
+    Ok(())
+}
+
 /// A command that stands back for others.
 fn politely<const N: usize>(command: [&str; N]) -> Vec<String> {
     ["nice", "-n", "10"].into_iter().chain(command).map(String::from).collect()

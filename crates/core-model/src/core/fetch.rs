@@ -48,6 +48,8 @@ pub struct Fetcher {
     instructions: u32,
     packets: u32,
     packet: u64,
+    /// Code went on in this cycle from one packet to the next, without a branch.
+    goes_on: bool,
     from: From,
     /// The line and the window of the latest instruction.
     line: u64,
@@ -81,6 +83,7 @@ impl Fetcher {
             instructions: 0,
             packets: 0,
             packet: 0,
+            goes_on: false,
             from: From::Decoders,
             line: u64::MAX,
             window: u64::MAX,
@@ -94,7 +97,7 @@ impl Fetcher {
     /// Fetch goes on elsewhere, behind a branch that was foreseen, after so many lost cycles.
     pub fn take_branch(&mut self, lost: u64) {
         let lost = lost + self.taken_bubble;
-        if lost == 0 && self.packets < self.rates[self.from as usize].packets {
+        if lost == 0 && !self.goes_on && self.packets < self.rates[self.from as usize].packets {
             // What it leads to comes in the same cycle, as a packet of its own.
             (self.packet, self.is_new_block) = (NO_PACKET, true);
         } else {
@@ -131,7 +134,7 @@ impl Fetcher {
 
     fn next_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
-        (self.instructions, self.packets) = (0, 0);
+        (self.instructions, self.packets, self.goes_on) = (0, 0, false);
     }
 
     /// Fetches an instruction that takes so many entries.
@@ -149,6 +152,7 @@ impl Fetcher {
             self.enter_window(window);
         }
         let line = address >> LINE;
+        let is_new_block = self.is_new_block;
         if line != self.line || self.is_new_block {
             self.enter_block();
             if line != self.line && self.from == From::Decoders {
@@ -172,6 +176,7 @@ impl Fetcher {
         if entries > 0 && self.buffer.free_at() > self.cycle {
             self.next_cycle(self.buffer.free_at());
         }
+        self.goes_on |= !is_new_block && packet != self.packet;
         // Whatever is the first of a cycle is of its first packet.
         self.packets = if self.instructions > 0 { packets } else { 1 };
         self.instructions += cost;

@@ -84,6 +84,16 @@ struct Done {
 /// for those by which it raises exceptions before.
 const ROOM: usize = 2 * (u8::MAX as usize + 1);
 
+/// The latest cycle of dispatch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dispatched {
+    cycle: u64,
+    /// Entries that were dispatched in it.
+    entries: u32,
+    /// Instructions among them that write vector registers.
+    vectors: u32,
+}
+
 /// A core.
 #[derive(Debug)]
 pub struct Core<O> {
@@ -102,8 +112,7 @@ pub struct Core<O> {
     is_warming: bool,
     branches: Option<InOrder>,
 
-    /// The latest cycle of dispatch, and entries that were dispatched in it.
-    dispatched: (u64, u32),
+    dispatched: Dispatched,
     /// Nothing is dispatched before.
     dispatch_floor: u64,
     reorder_buffer: InOrder,
@@ -156,7 +165,7 @@ impl<O: Observer> Core<O> {
             wrong_path: WrongPath::default(),
             is_warming: false,
             branches: Some(processor.branches.outstanding).filter(|most| *most > 0).map(InOrder::new),
-            dispatched: (0, 0),
+            dispatched: Dispatched::default(),
             dispatch_floor: 0,
             reorder_buffer: InOrder::new(rename.reorder_buffer as usize),
             integers: InOrder::new(rename.integer_registers - INTEGERS),
@@ -254,7 +263,7 @@ impl<O: Observer> Core<O> {
         fetched: Fetched,
         events: &mut Psv,
     ) -> (u64, u64) {
-        let mut cycle = fetched.decoded.max(self.dispatch_floor).max(self.dispatched.0);
+        let mut cycle = fetched.decoded.max(self.dispatch_floor).max(self.dispatched.cycle);
         if it.order != timewise_isa::Order::Free && self.drains(it.order) {
             cycle = cycle.max(self.committed.0 + 1);
         }
@@ -289,28 +298,32 @@ impl<O: Observer> Core<O> {
                 }
             }
         }
-        let first = self.take_dispatch(cycle, u32::from(it.entries.min(1)));
+        let first = self.take_dispatch(cycle, u32::from(it.entries.min(1)), u32::from(it.allocates[1]));
         let mut last = first;
         if it.entries > 0 {
             self.fetcher.dispatched(first);
         }
         for _ in 1..it.entries {
-            last = self.take_dispatch(last, 1);
+            last = self.take_dispatch(last, 1, 0);
             self.fetcher.dispatched(last);
         }
         (first, last)
     }
 
+    /// When what takes so many entries, and writes so many vector registers, is dispatched that could be from this cycle
+    /// on.
     #[inline]
-    fn take_dispatch(&mut self, cycle: u64, cost: u32) -> u64 {
-        if cycle > self.dispatched.0 {
-            self.dispatched = (cycle, cost);
-        } else if self.dispatched.1 + cost > self.processor.rename.width {
-            self.dispatched = (self.dispatched.0 + 1, cost);
+    fn take_dispatch(&mut self, cycle: u64, entries: u32, vectors: u32) -> u64 {
+        let (rename, latest) = (&self.processor.rename, &mut self.dispatched);
+        let most_vectors = rename.vector_width.unwrap_or(u32::MAX);
+        let is_full = latest.entries + entries > rename.width || latest.vectors + vectors > most_vectors;
+        if cycle > latest.cycle || is_full {
+            *latest = Dispatched { cycle: cycle.max(latest.cycle + 1), entries, vectors };
         } else {
-            self.dispatched.1 += cost;
+            latest.entries += entries;
+            latest.vectors += vectors;
         }
-        self.dispatched.0
+        latest.cycle
     }
 
     /// When an entry whose result is there at `complete` commits.

@@ -6,9 +6,19 @@ use crate::code::Static;
 use crate::memory::{LINE, Line};
 use timewise_trace::{Flags, Observer};
 
-/// Lines of code that stores are on their way to, each with the cycle in which the latest gets there.
+/// Lines of code that stores are on their way to.
 #[derive(Debug, Default)]
-pub struct Rewritten(Vec<(Line, u64)>);
+pub struct Rewritten(Vec<Stale>);
+
+/// A line that was fetched before it is written.
+#[derive(Debug)]
+struct Stale {
+    line: Line,
+    /// When the latest store gets there.
+    drained: u64,
+    /// How many stores get there.
+    stores: u64,
+}
 
 impl<O: Observer> Core<O> {
     /// A store to this line goes into the cache at `drained`.
@@ -18,9 +28,9 @@ impl<O: Observer> Core<O> {
             return;
         }
         let was_code = self.caches.drop_code(line) | self.fetcher.drop_line(line);
-        match self.rewritten.0.iter_mut().find(|(rewritten, _)| *rewritten == line) {
-            Some((_, latest)) => *latest = drained,
-            None if was_code => self.rewritten.0.push((line, drained)),
+        match self.rewritten.0.iter_mut().find(|stale| stale.line == line) {
+            Some(stale) => (stale.drained, stale.stores) = (drained, stale.stores + 1),
+            None if was_code => self.rewritten.0.push(Stale { line, drained, stores: 1 }),
             None => {}
         }
     }
@@ -32,12 +42,20 @@ impl<O: Observer> Core<O> {
             return;
         };
         let cycle = self.fetcher.cycle();
-        self.rewritten.0.retain(|(_, drained)| *drained > cycle);
+        self.rewritten.0.retain(|stale| stale.drained > cycle);
         let lines = it.address >> LINE..=(it.address + u64::from(it.length.max(1)) - 1) >> LINE;
-        let stale = self.rewritten.0.iter().filter(|(line, _)| lines.contains(line));
-        let Some(drained) = stale.map(|(_, drained)| *drained).max() else { return };
+        let stale = self.rewritten.0.iter().filter(|stale| lines.contains(&stale.line));
+        let together = self.processor.stores.code_clear_stores;
+        // Between one time and the next, the next stores come from fetch to their commit.
+        let way = self.fetcher.depth() + self.processor.rename.to_issue + self.processor.commit.delay;
+        let cleared = |stores: u64| {
+            let times = together.map_or(1, |together| stores.div_ceil(together));
+            times * clear + (times - 1) * way
+        };
+        let Some(again) = stale.map(|stale| stale.drained + cleared(stale.stores)).max() else { return };
+        self.rewritten.0.clear();
         self.totals.rewritten += 1;
-        self.fetcher.redirect(drained + clear);
+        self.fetcher.redirect(again);
         let slot = self.retire.latest();
         if slot.flags == Flags::NONE {
             slot.flags = Flags::FLUSH;

@@ -1,6 +1,6 @@
 //! The part of the record up to dispatch.
 
-use super::ranges::{CYCLES, QUEUE, WAYS, WIDTH, fields, in_ways, part};
+use super::ranges::{CYCLES, QUEUE, WAYS, WIDTH, fields, in_ways, part, within};
 use serde::Deserialize;
 
 /// Fetching from the instruction cache.
@@ -33,7 +33,8 @@ pub struct OpCache {
     pub width: u32,
     /// Bytes of the aligned piece of code that those of a cycle are of.
     pub bytes: u32,
-    /// Such pieces in a cycle, behind one another or where a taken branch leads that costs no cycle.
+    /// Such pieces in a cycle, behind one another or where a taken branch leads that costs no cycle. Code that goes on
+    /// from one piece to the next shares its cycle with no other.
     #[serde(default = "one")]
     pub pieces: u32,
     /// Cycles from it to dispatch.
@@ -100,6 +101,9 @@ pub struct Tage {
 pub struct Rename {
     /// Entries that are dispatched into the reorder buffer in a cycle.
     pub width: u32,
+    /// Of these, instructions that write vector registers; as many as all unless it is told.
+    #[serde(default)]
+    pub vector_width: Option<u32>,
     /// Entries of the reorder buffer.
     pub reorder_buffer: u32,
     /// Physical registers for integers, those of the architecture included.
@@ -223,6 +227,6 @@ impl Rename {
             update_entries in 1..=8,
             to_issue in CYCLES,
         );
-        Ok(())
+        within("vector_width", self.vector_width.unwrap_or(1), WIDTH)
     }
 }

@@ -63,6 +63,10 @@ pub struct Stores {
     /// without it, stores have nothing to do with code.
     #[serde(default)]
     pub code_clear: Option<u64>,
+    /// Stores to a line that take that together. What follows them is fetched again, the next stores among it, which
+    /// then find fetched code, too. Without it, all in flight do.
+    #[serde(default)]
+    pub code_clear_stores: Option<u64>,
 }
 
 fn alone() -> u32 {
@@ -215,6 +219,7 @@ impl Loads {
 impl Stores {
     pub(super) fn check(&self) -> Result<(), String> {
         fields!(self, queue in QUEUE, drained in WIDTH, joined in WIDTH);
+        within("code_clear_stores", self.code_clear_stores.unwrap_or(1), 1..=4096)?;
         within("code_clear", self.code_clear.unwrap_or(0), CYCLES)
     }
 }
