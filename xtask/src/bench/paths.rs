@@ -65,10 +65,14 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let mut expected = Expected::open(&work)?;
     let workloads = suite::select_single_threaded(root, &options.names)?;
     let caption = format!(
-        "CPU time of counting edges against native, and of counting paths against counting edges, at size {}: the least of \
-         {} rounds; and the share of all flow that TPP attributes to the paths that it took",
+        "CPU time of counting edges against native, and of counting paths against counting edges, at size {}, {}; and the \
+         share of all flow that TPP attributes to the paths that it took",
         options.size.word(),
-        options.rounds
+        if options.rounds == 1 {
+            "in one round".into()
+        } else {
+            format!("the least of {} rounds", options.rounds)
+        }
     );
     println!("{caption}");
     let definite = METHODS[1..].iter().map(|method| format!("flow {method}"));
