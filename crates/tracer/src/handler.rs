@@ -7,7 +7,7 @@ use crate::guard;
 use crate::restrict;
 use crate::slot::{self, header};
 use crate::trace::Trace;
-use crate::visits::{FEW_VISITS, Visit};
+use crate::visits::{MOST_VISITS, Visit};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
 use timewise_abi::tracing::{ALL_REGISTERS, End, TRAP_PERF, TraceHeader, TraceSlot, signal_data};
@@ -21,12 +21,9 @@ pub const SIGTRAP: u32 = 5;
 /// samples may stay away, before something is done about it.
 const PATIENCE: u32 = 2;
 
-/// Instructions that are evaluated beyond the end of a trace, to find where the thread has not been.
+/// Instructions that are evaluated beyond the end of a trace, to find where the thread has not been: they take less time
+/// than as many visits as are waited for.
 const ROUNDS: u32 = 4096;
-
-/// Visits to a place that a trace is followed by at a time in a process with several threads: well below what is waited
-/// for a breakpoint, also where hypervisors have a hand in each.
-const MOST_VISITS: u32 = 512;
 
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
@@ -207,14 +204,8 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let stands_at = slot.armed;
     let mut trace = Trace::of(slot, header.length);
     let stack = alone.then_some(context.registers.rsp);
-    let most_visits = if !is_confirmed {
-        0
-    } else if alone {
-        FEW_VISITS
-    } else {
-        MOST_VISITS
-    };
-    let visited = Visited { most: most_visits, first: stands_at != context.registers.rip };
+    let most = if is_confirmed { MOST_VISITS } else { 0 };
+    let visited = Visited { most, first: stands_at != context.registers.rip };
     let mut evaluation = trace.evaluation(context.vectors, stack, visited);
     let (mut landmark, most) = (None, patience(header.length));
     let next =
@@ -226,6 +217,14 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     };
     if end != End::Unreadable && is_confirmed {
         let visit = evaluation.latest_visit().filter(|visit| is_free(header, visit.address));
+        let is_cut = visit.is_none_or(|visit| visit.number == MOST_VISITS);
+        // The loop that it ends in may end soon, too.
+        if !alone
+            && is_cut
+            && let Some(stop) = first_time(address, &mut state, &mut evaluation, 0, &mut { ROUNDS })
+        {
+            return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
+        }
         if let Some(Visit { address, number, reach, state }) = visit {
             let mut trace = Trace::of(slot, header.length);
             // Nobody else changes what was evaluated from, or what follows is not sure.
@@ -234,15 +233,9 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
             } else {
                 trace.take_back(reach)
             }
-            // A loop of more rounds than can be waited for is followed in parts.
-            let ends = (alone || number < MOST_VISITS).then_some(end);
-            (slot.expected, slot.known, slot.ends_there) = (state.general, ALL_REGISTERS, ends);
+            (slot.expected, slot.known) = (state.general, ALL_REGISTERS);
+            slot.ends_there = Some(if alone || !is_cut { end } else { End::Patience });
             return stop_for(header, slot, address, number);
-        }
-        if let Some(stop) =
-            first_time(address, &mut state, &mut evaluation, 0, &mut { ROUNDS }).filter(|_| !alone)
-        {
-            return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
         }
     }
     if let Some(Landmark { address, state, reach }) = landmark.filter(|_| !alone) {

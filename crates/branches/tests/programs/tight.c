@@ -1,9 +1,13 @@
-/* A tight loop that takes nearly all of the time, with another thread that does nothing. */
+/* A tight loop and a sort in turns, with another thread that does nothing, or "alone" (1). */
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+enum { NUMBERS = 256 };
+
 static unsigned char bytes[4096];
+static unsigned numbers[NUMBERS];
 
 __attribute__((noinline)) unsigned long tight(const unsigned char *from, long rounds)
 {
@@ -16,6 +20,23 @@ __attribute__((noinline)) unsigned long tight(const unsigned char *from, long ro
     return sum;
 }
 
+__attribute__((noinline)) unsigned long sort(unsigned long seed)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        seed = seed * 6364136223846793005 + 1;
+        numbers[i] = seed >> 40;
+    }
+    for (int gap = NUMBERS / 4; gap > 0; gap /= 3)
+        for (int i = gap; i < NUMBERS; i++) {
+            unsigned number = numbers[i];
+            int j = i;
+            for (; j >= gap && numbers[j - gap] > number; j -= gap)
+                numbers[j] = numbers[j - gap];
+            numbers[j] = number;
+        }
+    return numbers[seed % NUMBERS];
+}
+
 static void *idle(void *unused)
 {
     (void)unused;
@@ -23,13 +44,17 @@ static void *idle(void *unused)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     pthread_t thread;
-    pthread_create(&thread, NULL, idle, NULL);
+    if (argc < 2 || strcmp(argv[1], "alone"))
+        pthread_create(&thread, NULL, idle, NULL);
     unsigned long sum = 0;
-    for (int i = 0; i < 100; i++)
-        sum += tight(bytes, 1000000);
+    for (int i = 0; i < 100; i++) {
+        sum += tight(bytes, 10000000);
+        for (int j = 0; j < 500; j++)
+            sum += sort(i + j);
+    }
     printf("%lu\n", sum);
     return 0;
 }
