@@ -163,6 +163,9 @@ pub fn set_breakpoint(descriptor: i32, address: u64, period: u64, on: bool) -> R
 /// # Errors
 /// As for [`set_breakpoint`].
 pub fn set_breakpoint_for(descriptor: i32, address: u64, period: &mut u64, visit: u64) -> Result<(), Errno> {
+    if visit == 1 && *period == 1 {
+        return set_breakpoint(descriptor, address, 1, true);
+    }
     set_breakpoint(descriptor, address, *period, false)?;
     set_period(descriptor, period, visit)?;
     control(descriptor, ENABLE, 0)

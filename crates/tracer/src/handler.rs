@@ -21,9 +21,9 @@ pub const SIGTRAP: u32 = 5;
 /// samples may stay away, before something is done about it.
 const PATIENCE: u32 = 2;
 
-/// Instructions that are evaluated beyond the end of a trace, to find where the thread has not been: they take less time
-/// than as many visits as are waited for.
-const ROUNDS: u32 = 4096;
+/// Instructions that are evaluated beyond the end of a trace for each visit that is saved by finding where the thread has
+/// not been: they take as long as that does, or a fraction on a guest.
+const OF_A_VISIT: u32 = 64;
 
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
@@ -217,11 +217,12 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     };
     if end != End::Unreadable && is_confirmed {
         let visit = evaluation.latest_visit().filter(|visit| is_free(header, visit.address));
-        let is_cut = visit.is_none_or(|visit| visit.number == MOST_VISITS);
+        let visits = visit.map_or(MOST_VISITS, |visit| visit.number);
         // The loop that it ends in may end soon, too.
         if !alone
-            && is_cut
-            && let Some(stop) = first_time(address, &mut state, &mut evaluation, 0, &mut { ROUNDS })
+            && visits > 1
+            && let Some(stop) =
+                first_time(address, &mut state, &mut evaluation, 0, &mut (visits * OF_A_VISIT))
         {
             return wait(header, slot, stop, (&state.general, ALL_REGISTERS), Some(end));
         }
@@ -234,7 +235,7 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
                 trace.take_back(reach)
             }
             (slot.expected, slot.known) = (state.general, ALL_REGISTERS);
-            slot.ends_there = Some(if alone || !is_cut { end } else { End::Patience });
+            slot.ends_there = Some(if alone || visits < MOST_VISITS { end } else { End::Patience });
             return stop_for(header, slot, address, number);
         }
     }
