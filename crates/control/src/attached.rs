@@ -35,11 +35,13 @@ impl Attached {
         let mut arguments: Vec<CString> =
             words.iter().chain(&[FOR_EVER, "-o"]).filter_map(|word| CString::new(*word).ok()).collect();
         arguments.push(path.into());
+        // One that was killed may have left some of it.
+        let left = mapped();
         let attached = Attached { pid: spawn(&program, &arguments)? };
         loop {
             // It tells by what it maps.
-            let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-            if maps.windows(MAPPED.len()).any(|bytes| bytes == MAPPED) {
+            let mapped = mapped();
+            if !mapped.is_empty() && mapped != left {
                 allow_tracing_by(0);
                 return Ok(attached);
             }
@@ -78,7 +80,14 @@ impl Attached {
 }
 
 /// What stands in the list of mappings while we are traced.
-const MAPPED: &[u8] = b"memfd:timewise";
+const MAPPED: &str = "memfd:timewise";
+
+/// The lines of that list that say so: by the file's number each tracer differs from the one before.
+fn mapped() -> Vec<String> {
+    let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let maps = String::from_utf8_lossy(&maps);
+    maps.lines().filter(|line| line.contains(MAPPED)).map(String::from).collect()
+}
 
 /// The command: where the environment says, or on the path.
 fn command(own: Option<OsString>, path: Option<OsString>) -> Option<CString> {
