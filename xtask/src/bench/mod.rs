@@ -21,6 +21,7 @@ mod symbolise;
 pub mod table;
 mod threads;
 mod timers;
+mod traces;
 mod tracing;
 
 pub use statistics::{median, median_interval};
@@ -40,6 +41,8 @@ pub enum Command {
     Fdo(fdo::Options),
     /// CPU time of branch tracing by its rate, and of a breakpoint among threads
     Tracing(tracing::Options),
+    /// CPU time of a trace of branches by the number of a program's threads
+    Traces(traces::Options),
     /// Peak resident memory of programs under count against native
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
@@ -76,6 +79,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Paths(options) => paths::run(root, &options),
         Command::Fdo(options) => fdo::run(root, &options),
         Command::Tracing(options) => tracing::run(root, &options),
+        Command::Traces(options) => traces::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),

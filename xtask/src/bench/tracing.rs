@@ -12,7 +12,7 @@ use crate::profiler::Profiler;
 use crate::suite::{self, Expected, Size};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What to measure, and how.
@@ -186,7 +186,7 @@ fn print(row: &[String]) {
 }
 
 /// Traces and breakpoints that were reached, as `timewise branches` says.
-fn counts(said: &str) -> Option<[f64; 2]> {
+pub fn counts(said: &str) -> Option<[f64; 2]> {
     let before = |words: &str| {
         let number = said.split_once(words)?.0.rsplit(' ').next()?;
         number.replace(',', "").parse().ok()
@@ -201,14 +201,20 @@ fn per_branch(said: &str) -> String {
     found.replace(" a branch; without evaluation", ";")
 }
 
-/// CPU time of setting a breakpoint and of reaching it, in microseconds, by the number of threads that do so.
-fn cost_among_threads(root: &Path, options: &Options) -> Result<Vec<(u32, [f64; 2])>> {
+/// The program of `suite/costs`, in a folder for what it makes.
+pub fn compiled(root: &Path, name: &str) -> Result<PathBuf> {
     let folder = target_folder(root).join("tracing");
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let program = folder.join("breakpoints");
+    let program = folder.join(name);
     let mut compiler = Command::new("gcc");
-    compiler.args(["-O2", "-pthread", "-o"]).arg(&program).arg(root.join("suite/costs/breakpoints.c"));
-    ensure!(compiler.status().context("gcc")?.success(), "suite/costs/breakpoints.c does not compile");
+    compiler.args(["-O2", "-pthread", "-o"]).arg(&program).arg(root.join(format!("suite/costs/{name}.c")));
+    ensure!(compiler.status().context("gcc")?.success(), "suite/costs/{name}.c does not compile");
+    Ok(program)
+}
+
+/// CPU time of setting a breakpoint and of reaching it, in microseconds, by the number of threads that do so.
+fn cost_among_threads(root: &Path, options: &Options) -> Result<Vec<(u32, [f64; 2])>> {
+    let program = compiled(root, "breakpoints")?;
     let mut costs = Vec::new();
     for &threads in &options.threads {
         let words = [threads, options.breakpoints].map(|number| number.to_string());
