@@ -129,9 +129,9 @@ impl Building<'_> {
         let plan = method.plan(graph, limits);
         let counters = match plan.store {
             Store::Nothing => return Instrumented { plan, counters: None },
-            Store::Array => self.room(8 * (plan.numbered() as u32 + 1)),
+            Store::Array => room(&mut self.made.size, 8 * (plan.numbered() as u32 + 1)),
             Store::Hash => {
-                let table = self.room(table::SIZE);
+                let table = room(&mut self.made.size, table::SIZE);
                 self.made.tables.push(table);
                 table
             }
@@ -139,12 +139,6 @@ impl Building<'_> {
         let lowering = Lowering { counters, limit: plan.numbered() as u32, store: plan.store };
         self.places(routine, graph, &plan, lowering);
         Instrumented { plan, counters: Some(counters) }
-    }
-
-    fn room(&mut self, bytes: u32) -> u32 {
-        let place = self.made.size;
-        self.made.size += bytes.next_multiple_of(8);
-        place
     }
 
     fn places(&mut self, routine: RoutineId, graph: &Cfg, plan: &Plan, lowering: Lowering) {
@@ -279,6 +273,15 @@ impl Lowering {
     }
 }
 
+/// Takes so many bytes more for counters: where they lie. When numbers end, all there is is taken: that is more than a
+/// thread has room for, so the engine refuses.
+fn room(size: &mut u32, bytes: u32) -> u32 {
+    let end = size.checked_add(bytes.next_multiple_of(8));
+    let place = end.map_or(0, |_| *size);
+    *size = end.unwrap_or(u32::MAX);
+    place
+}
+
 /// Of each node, whether it matters what the register holds there.
 fn matters(graph: &Cfg, plan: &Plan) -> Vec<bool> {
     // Of each edge: whether it reads the register first, or sets it first.
@@ -292,4 +295,19 @@ fn matters(graph: &Cfg, plan: &Plan) -> Vec<bool> {
     let first: Vec<Option<bool>> = plan.ops.iter().map(|ops| first(ops)).collect();
     let reading = graph.ids().filter(|id| first[id.index()] == Some(true)).map(|id| graph.edge(id).from);
     graph.reach(reading, true, |id| first[id.index()].is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_beyond_what_numbers_reach_share_no_place_unseen() {
+        let mut size = 0;
+        assert_eq!([room(&mut size, 20), room(&mut size, 8)], [0, 24]);
+        for _ in 0..u32::MAX / table::SIZE + 2 {
+            room(&mut size, table::SIZE);
+        }
+        assert_eq!((room(&mut size, 8), size), (0, u32::MAX));
+    }
 }
