@@ -26,12 +26,13 @@ fn main() -> Result<(), timewise_engine::CountError> {
     let instructions: u64 =
         blocks.map(|c| c.executions * u64::from(profile.blocks[c.block.index()].instructions)).sum();
     eprintln!(
-        "processes {} blocks {} edges {} instructions {instructions} status {:#x} user {:?} harvest {harvest:?}",
+        "processes {} blocks {} edges {} instructions {instructions} status {:#x} user {:?} system {:?} harvest {harvest:?}",
         profile.processes.len(),
         profile.block_counts.len(),
         profile.edge_counts.len(),
         counted.ended.wait_status,
-        counted.ended.user
+        counted.ended.user,
+        counted.ended.kernel
     );
     let unbalanced = profile.imbalances();
     eprintln!(

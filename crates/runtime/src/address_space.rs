@@ -14,8 +14,9 @@ use crate::state::AddressHasher;
 use crate::sys::filter::is_confined;
 use crate::sys::maps::{self, Line};
 use alloc::vec::Vec;
-use core::hash::Hasher;
+use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
+use hashbrown::HashSet;
 use timewise_abi::Failure;
 use timewise_abi::log::{Log, MappingRecord};
 use timewise_abi::paths::name;
@@ -35,6 +36,8 @@ pub struct AddressSpace {
     records: Vec<MappingRecord>,
     /// Of the file of each, its [`name`].
     files: Vec<u64>,
+    /// Pages, by number, that were found executable and readable.
+    readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
 }
 
 impl AddressSpace {
@@ -47,6 +50,37 @@ impl AddressSpace {
     /// through another mapping of the same memory.
     pub fn may_change(&self, address: u64) -> bool {
         self.seen.get(address).is_some_and(|(_, changes)| changes)
+    }
+
+    /// Whether a page, by its number, was found readable.
+    pub fn is_readable(&self, page: u64) -> bool {
+        self.readable.contains(&page)
+    }
+
+    /// Notes that a page of executable memory is readable.
+    pub fn add_readable(&mut self, page: u64) {
+        self.readable.insert(page);
+    }
+
+    /// Forgets that the pages of `range` are readable.
+    pub fn forget_readable(&mut self, range: Range<u64>) {
+        let pages = range.start >> 12..range.end.div_ceil(0x1000);
+        if pages.end.saturating_sub(pages.start) < self.readable.len() as u64 {
+            pages.for_each(|page| _ = self.readable.remove(&page));
+        } else {
+            self.readable.retain(|page| !pages.contains(page));
+        }
+    }
+
+    /// The `length` bytes of code at `address`, if they are settled and were found readable.
+    pub fn settled_code(&self, address: u64, length: u64) -> Option<&[u8]> {
+        let last = address.checked_add(length.checked_sub(1)?)?;
+        let is_one = self.mapped_at(address).contains(&last);
+        let is_settled = [address, last].iter().all(|&end| self.is_settled(end));
+        let mut pages = address >> 12..=last >> 12;
+        let is_known = is_one && is_settled && pages.all(|page| self.is_readable(page));
+        // SAFETY: nothing writes to settled code, and the program's own unmapping forgets its pages first.
+        is_known.then(|| unsafe { core::slice::from_raw_parts(address as *const u8, length as usize) })
     }
 
     /// What is mapped at `address`.

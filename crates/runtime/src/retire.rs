@@ -145,7 +145,7 @@ fn is_back(process: &mut Process, number: u32) -> bool {
     let (source, blocks) = (fragment.source.clone(), fragment.blocks.clone());
     let (old, is_checked) = (fragment.mapping, fragment.is_checked);
     for page in pages(source.clone()) {
-        if process.probe(page << 12).is_err() || !process.readable.contains(&page) {
+        if process.probe(page << 12).is_err() || !process.space.is_readable(page) {
             return false;
         }
     }

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::{ThreadArea, state};
 use timewise_abi::view::Shared;
@@ -314,9 +314,7 @@ pub struct Process {
     pub starts: Starts,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
-    /// Pages of the program known to be readable.
-    pub readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
-    /// The one of them that was read last, or [`NO_PAGE`]: most code lies on the same page as what was read before it.
+    /// The readable page that was read last, or [`NO_PAGE`]: most code lies on the same page as what was read before it.
     latest: u64,
 }
 
@@ -387,7 +385,6 @@ impl Process {
             beginnings: Beginnings::default(),
             starts: Starts::default(),
             external: HashMap::default(),
-            readable: HashSet::default(),
             latest: NO_PAGE,
         }
     }
@@ -422,7 +419,7 @@ impl Process {
     /// [`Failure::SharedFull`].
     pub fn probe(&mut self, address: u64) -> Result<(), Failure> {
         for page in [address >> 12, address.saturating_add(MAX_LENGTH as u64 - 1) >> 12] {
-            if self.readable.contains(&page) {
+            if self.space.is_readable(page) {
                 continue;
             }
             let at = page << 12;
@@ -432,7 +429,7 @@ impl Process {
                 self.space.learn(at, self.shared, &self.record.mappings)?;
             }
             if self.space.is_executable(at) && is_readable() {
-                self.readable.insert(page);
+                self.space.add_readable(page);
             }
         }
         Ok(())
@@ -451,12 +448,7 @@ impl Process {
     /// Forgets that the pages of `range` are readable.
     pub fn forget_readable(&mut self, range: Range<u64>) {
         self.latest = NO_PAGE;
-        let pages = range.start >> 12..range.end.div_ceil(0x1000);
-        if pages.end.saturating_sub(pages.start) < self.readable.len() as u64 {
-            pages.for_each(|page| _ = self.readable.remove(&page));
-        } else {
-            self.readable.retain(|page| !pages.contains(page));
-        }
+        self.space.forget_readable(range);
     }
 }
 
@@ -476,13 +468,13 @@ impl World for Process {
             buffer[..readable].copy_from_slice(&code[..readable]);
             return readable;
         }
-        if !self.readable.contains(&first) {
+        if !self.space.is_readable(first) {
             return 0;
         }
         self.latest = first;
         let mut readable = MAX_LENGTH;
         let next = (first + 1) << 12;
-        if !self.readable.contains(&(first + 1)) {
+        if !self.space.is_readable(first + 1) {
             readable = readable.min((next - address) as usize);
         }
         // SAFETY: the pages were found readable, and the program's own unmapping forgets them first.

@@ -54,6 +54,9 @@ const LOOKED_THROUGH: u64 = 4096;
 /// through for those after it.
 const PART: u64 = 512;
 
+/// Bytes of entries of an unwind table that are read at once.
+const ENTRIES: usize = 2048;
+
 /// How many images are kept before it is looked which of them are mapped no more.
 const KEPT: usize = 64;
 
@@ -150,7 +153,7 @@ impl Functions {
     pub fn leaf(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
         let image = self.image(space, address)?;
         let told = image.told(address)?;
-        let is_leaf = image.leaves[told.number].get_or_insert_with(|| told.depths().is_some());
+        let is_leaf = image.leaves[told.number].get_or_insert_with(|| told.depths(space).is_some());
         is_leaf.then_some(told.start)
     }
 
@@ -160,7 +163,7 @@ impl Functions {
         let start = self.leaf(space, address)?;
         let image = self.image(space, address)?;
         let told = image.told(address)?;
-        let depths = image.depths.entry(start).or_insert_with(|| told.depths().unwrap_or_default());
+        let depths = image.depths.entry(start).or_insert_with(|| told.depths(space).unwrap_or_default());
         Some((start, *depths.get(&((address - start) as u32))?))
     }
 
@@ -217,13 +220,12 @@ impl Image {
         let from = *self.parts.get(part).or(self.parts.last())? as usize;
         let to = self.parts.get(part + 1).map_or(self.told.len(), |&to| to as usize);
         let number = (from + self.told[from..to].partition_point(begins)).checked_sub(1)?;
-        let Described { start, entry, length } = &mut self.told[number];
-        let by = Teller::Table { entry: place(*entry) };
-        let mut told = Told { start: place(*start), length: *length, number, by };
-        if told.length == UNASKED {
-            told.length = told.read_length().unwrap_or(UNKNOWN);
-            *length = told.length;
+        if self.told[number].length == UNASKED {
+            read_lengths(origin, &mut self.told[number..]);
         }
+        let Described { start, entry, length } = self.told[number];
+        let by = Teller::Table { entry: place(entry) };
+        let told = Told { start: place(start), length, number, by };
         // What lies between two functions is of neither: assembly often goes without an entry.
         told.length().is_none_or(|length| address - told.start < length).then_some(told)
     }
@@ -252,18 +254,6 @@ impl Told {
         (self.length < UNKNOWN).then_some(self.length.into())
     }
 
-    fn read_length(self) -> Option<u32> {
-        // The entry's own length, its reference to what many share, where the code begins, and its length.
-        let mut bytes = [0; 16];
-        let Teller::Table { entry } = self.by else { return None };
-        if read(entry, &mut bytes) != bytes.len() {
-            return None;
-        }
-        let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let start = (entry + 8).wrapping_add_signed((number(8) as i32).into());
-        (start == self.start).then(|| number(12)).filter(|&length| length < UNKNOWN)
-    }
-
     /// Whether it begins with more on the stack than a function does that was called: what the table tells of it says so
     /// before its first instruction, or a symbol by its name.
     fn is_part(self) -> bool {
@@ -287,11 +277,44 @@ impl Told {
     }
 
     /// See [`timewise_isa::depths`].
-    fn depths(self) -> Option<BTreeMap<u32, u32>> {
+    fn depths(self, space: &AddressSpace) -> Option<BTreeMap<u32, u32>> {
         let length = self.length().filter(|&length| length <= LOOKED_THROUGH)?;
+        if let Some(code) = space.settled_code(self.start, length) {
+            return depths(code);
+        }
         let mut code = vec![0; length as usize];
         (read(self.start, &mut code) == code.len()).then(|| depths(&code))?
     }
+}
+
+/// Reads the length of the first of some functions, and of those after it whose entries lie right behind: to ask the
+/// kernel for the memory takes longer than all else. `origin` is what they count from.
+fn read_lengths(origin: u64, told: &mut [Described]) {
+    let place = |distance: i32| origin.wrapping_add_signed(distance.into());
+    let Some(&Described { entry: first, .. }) = told.first() else { return };
+    let mut bytes = [0; ENTRIES];
+    let known = read(place(first), &mut bytes);
+    for (number, told) in told.iter_mut().enumerate() {
+        let entry = told.entry.wrapping_sub(first) as u32 as usize;
+        let length = bytes[..known]
+            .get(entry..)
+            .and_then(|bytes| length_in(bytes, place(told.entry), place(told.start)));
+        match length {
+            Some(length) => told.length = length,
+            // Why it cannot be told of the others is found out when they are asked about.
+            None if number > 0 => return,
+            None => told.length = UNKNOWN,
+        }
+    }
+}
+
+/// The length of the function that begins at `start`, by its entry at an address.
+fn length_in(bytes: &[u8], entry: u64, start: u64) -> Option<u32> {
+    // The entry's own length, its reference to what many share, where the code begins, and its length.
+    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let begins = (entry + 8).wrapping_add_signed((number(8)? as i32).into());
+    let length = number(12)?;
+    (begins == start && length < UNKNOWN).then_some(length)
 }
 
 /// How many of some functions begin before each part of their code, whose first begins where the first of them does.

@@ -48,6 +48,7 @@ use core::num::NonZeroU64;
 use enter::Pass;
 use functions::Functions;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use held::Held;
 use leave::Tail;
 use placed::Placed;
@@ -101,12 +102,18 @@ impl Calls {
     /// Notes that a call returns to an address, and what it calls if that is always the same. Whether that changes
     /// what belongs to returns there.
     pub fn add_site(&mut self, space: &AddressSpace, returns_to: u64, target: Option<u64>) -> bool {
-        let place = place_of(space, returns_to);
-        let known = self.returns.get(&place).copied();
-        // What was once noted without a frame must go on so, whatever else is decoded there.
-        let noted = target.and_then(NonZeroU64::new).or(known.flatten());
-        self.returns.insert(place, noted);
-        known != Some(noted)
+        let target = target.and_then(NonZeroU64::new);
+        match self.returns.entry(place_of(space, returns_to)) {
+            Entry::Vacant(fresh) => {
+                fresh.insert(target);
+                true
+            }
+            Entry::Occupied(mut known) => {
+                // What was once noted without a frame must go on so, whatever else is decoded there.
+                let noted = target.or(*known.get());
+                known.insert(noted) != noted
+            }
+        }
     }
 
     /// What is called by a call that returns there, if that is always the same.
