@@ -4,9 +4,11 @@ use crate::debug_file;
 use crate::image::Image;
 use crate::names::Names;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use flate2::{Decompress, FlushDecompress, Status};
 use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId};
-use object::{Object, ObjectSection};
+use object::{CompressedData, CompressionFormat, Object, ObjectSection};
 use std::ffi::OsStr;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -170,10 +172,23 @@ const MOST_PACKED: u64 = 1000;
 fn section(image: &Image, name: Option<&str>) -> Reader {
     let elf = image.elf();
     let data = elf.as_ref().zip(name).and_then(|(elf, name)| {
-        let section = elf.section_by_name(name)?;
-        let packed = section.compressed_file_range().ok()?;
-        let possible = packed.uncompressed_size / MOST_PACKED <= packed.compressed_size;
-        possible.then(|| section.uncompressed_data().ok())?
+        let packed = elf.section_by_name(name)?.compressed_data().ok()?;
+        unpacked(&packed)
     });
-    Reader::new(Arc::from(data.unwrap_or_default()), LittleEndian)
+    Reader::new(data.unwrap_or_default(), LittleEndian)
+}
+
+/// The bytes of a section, where they will stay: those of a C library are many megabytes, which take as long to copy as
+/// to be made.
+fn unpacked(packed: &CompressedData) -> Option<Arc<[u8]>> {
+    if packed.uncompressed_size / MOST_PACKED > packed.data.len() as u64 {
+        return None;
+    }
+    if packed.format != CompressionFormat::Zlib {
+        return packed.decompress().ok().map(Arc::from);
+    }
+    let mut bytes: Arc<[u8]> = repeat_n(0, usize::try_from(packed.uncompressed_size).ok()?).collect();
+    let place = Arc::get_mut(&mut bytes)?;
+    let end = Decompress::new(true).decompress(packed.data, place, FlushDecompress::Finish).ok()?;
+    (end == Status::StreamEnd).then_some(bytes)
 }
