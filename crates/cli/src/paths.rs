@@ -19,10 +19,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use timewise_flow::Analysis;
+use timewise_flow::told::{Coverage, Told};
 use timewise_image::Headers;
 use timewise_paths::Method;
 use timewise_profile::{Exit, Profile};
-use timewise_report::number::grouped;
+use timewise_report::number::{grouped, percent};
 use timewise_target::attachable::lives;
 use timewise_target::launch::Launch;
 use timewise_target::program::resolve;
@@ -257,22 +258,21 @@ fn count(mut launch: Launch, input: &Input, outputs: &Outputs) -> anyhow::Result
 
 /// What was counted, in a few words.
 fn summary(profile: &Profile, found: &Found, follows: bool) -> String {
-    let Found { routines, counted, bounded, cold, strayed, definite, elapsed, .. } = found;
-    let taken = counted + bounded + cold;
-    let share = |of: u64| 100.0 * of as f64 / taken.max(1) as f64;
-    // What edges tell is a bound where cold ones were left out.
-    let bound = if *bounded > 0 { "at most " } else { "" };
+    let Found { routines, counted, strayed, definite, elapsed, .. } = found;
+    // How many paths have no number is not known, but which instructions are on no other path.
+    let told = Told::sum(&Coverage::new(&Analysis::new(profile, None)).by_function());
+    let share = |of: f64| percent(of / told.all().max(1.0));
     let mut text = format!(
-        "{} in {:.2} s: {} paths through {} functions, taken {bound}{} times: {:.1} % counted, {:.1} % told by \
-         edges, {:.1} % not told apart",
+        "{} in {:.2} s: {} paths through {} functions, {} times; of the instructions, {} are on paths that were \
+         counted, {} on paths that edges tell, {} on paths that are not told apart",
         if follows { "followed" } else { "counted" },
         elapsed.as_secs_f64(),
         grouped(profile.paths.len() as u64),
         grouped(*routines),
-        grouped(taken),
-        share(*counted),
-        share(*bounded),
-        share(*cold),
+        grouped(*counted),
+        share(told.counted),
+        share(told.by_edges),
+        share(told.untold),
     );
     if let Some(definite) = definite {
         text += &format!("; {:.2} % of all flow is attributed to the paths that it took", 100.0 * definite);

@@ -91,3 +91,44 @@ fn a_program_that_ends_before_its_paths_are_counted_ends_as_it_does() {
         ["no paths were counted", "nothing to save"].iter().any(|word| outcome.stderr.contains(word));
     assert!(is_said, "{}", outcome.stderr);
 }
+
+/// A hundred thousand calls of a function that goes along rare edges in a quarter of them or more. Where it does, its second
+/// branch does not go as the first went, as it does otherwise.
+const RARE: &str = "
+static unsigned long long s = 88172645463325252ull; volatile int sink;
+static unsigned next(void) { s ^= s << 13; s ^= s >> 7; s ^= s << 17; return s >> 20; }
+__attribute__((noinline)) void g(unsigned a, unsigned r, unsigned other) {
+  unsigned h = 0;
+#define RARE(i) if ((r >> 3 * i) % 32 == 5) h |= 1u << i;
+  RARE(0) RARE(1) RARE(2) RARE(3) RARE(4) RARE(5) RARE(6) RARE(7)
+#define THEN(i) if ((other >> i) % 32 == 1) h |= 1u << i;
+  THEN(8) THEN(9) THEN(10) THEN(11)
+  unsigned b = h ? other & 1 : a;
+  if (a) sink = 1;
+  if (b) sink = 3;
+}
+int main(void) { for (int i = 0; i < 100000; i++) { unsigned a = next() & 1, r = next(); g(a, r, next()); } return 0; }";
+
+#[test]
+fn what_is_on_no_path_is_told_and_may_have_gone_any_way() {
+    let place = Place::new();
+    place.write("rare.c", RARE);
+    let outcome = place.shell("gcc -O0 -g -o rare rare.c && timewise paths -- ./rare");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let figures = |text: &str, behind: &str, of: &str| -> Option<String> {
+        Some(text.split_once(behind)?.1.split(of).next()?.to_string())
+    };
+    let told = figures(&outcome.stderr, "that edges tell, ", " on paths that are not told apart");
+    let told = told.unwrap_or_else(|| panic!("{}", outcome.stderr));
+    let report = place.shell("timewise report --by path").stdout;
+    assert!(report.contains(&format!("not told apart: {told} of the instructions")), "{told}\n{report}");
+    assert!(!report.contains("goes as the one at"), "{report}");
+    let json = place.shell("timewise report --by path --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |rows: &serde_json::Value| -> f64 {
+        let rows = rows.as_array().unwrap().iter().filter(|row| row["function"] == "g");
+        rows.map(|row| row["share_of_function"].as_f64().unwrap()).sum()
+    };
+    let (known, untold) = (of(&json["rows"]), of(&json["paths_not_told_apart"]));
+    assert!((known + untold - 1.0).abs() < 0.001 && untold > 0.2, "{known} {untold}");
+}

@@ -1,23 +1,23 @@
 //! What paths tell that edges cannot: the way that a function nearly always goes, and branches that go as an
 //! earlier one went.
 //!
-//! Only functions whose paths were counted take part: where paths follow from edges, edges tell as much.
+//! Only paths that were counted prove anything: where paths follow from edges, edges tell as much. And what was executed
+//! beyond them may have gone any way, so each conclusion must hold whichever way that went.
 
 use crate::Analysis;
 use crate::RoutineId;
 use crate::hash::NumberMap;
+use crate::told::{Coverage, Told};
 use std::collections::BTreeMap;
 use timewise_profile::{BlockId, PathCount};
 
-/// A conclusion needs at least this share of the instructions on all paths.
+/// A conclusion needs at least this share of all instructions.
 const LEAST_SHARE: f64 = 0.02;
-/// As much of a function's instructions may be on paths that were not counted.
-const MOST_BOUND: f64 = 0.01;
 /// A path that is nearly all of its function takes at least this share of its instructions.
 const TRUNK_SHARE: f64 = 0.5;
 /// A branch decides for itself if it goes its rarer ways at least this often,
 const LEAST_CHOICE: f64 = 0.1;
-/// and follows another if it goes otherwise than that one lets expect at most this often.
+/// and follows another if it goes otherwise than that one lets expect, or may have gone, at most this often.
 const MOST_EXCEPTIONS: f64 = 0.01;
 /// How many branches ahead one is looked for that follows.
 const AHEAD: usize = 8;
@@ -31,7 +31,7 @@ pub struct Trunk {
     pub branches: usize,
     /// Share of the function's instructions, 0 to 1.
     pub share_of_function: f64,
-    /// Share of the instructions on all paths, 0 to 1.
+    /// Share of all instructions, 0 to 1.
     pub share: f64,
 }
 
@@ -42,11 +42,11 @@ pub struct Follower {
     pub first: BlockId,
     /// The block that ends with the one that follows it.
     pub second: BlockId,
-    /// How often control went through both.
+    /// How often control went through both, as far as it was counted.
     pub executions: u64,
     /// How often the second went as it most often goes behind the way that the first went.
     pub as_expected: u64,
-    /// Share of the instructions on all paths that are on paths with both, 0 to 1.
+    /// Share of all instructions that are on paths with both, 0 to 1.
     pub share: f64,
 }
 
@@ -61,19 +61,20 @@ pub struct Correlations {
 
 /// Draws the conclusions.
 pub fn correlations(analysis: &Analysis) -> Correlations {
+    let coverage = Coverage::new(analysis);
+    let told = coverage.by_function();
+    let all = Told::sum(&told).all();
     let mut functions: BTreeMap<RoutineId, Vec<usize>> = BTreeMap::new();
-    let mut all = 0.0;
     for (number, path) in analysis.profile.paths.iter().enumerate() {
         if let Some(first) = path.blocks.first() {
-            all += instructions(analysis, path);
             functions.entry(analysis.owner[first.index()]).or_default().push(number);
         }
     }
     let mut found = Correlations::default();
-    for numbers in functions.values() {
-        let function = Function::new(analysis, numbers);
-        if function.instructions >= LEAST_SHARE * all && function.bound <= MOST_BOUND * function.instructions
-        {
+    for (routine, numbers) in functions {
+        let told = told[routine.index()];
+        if told.counted >= LEAST_SHARE * all {
+            let function = Function::new(analysis, &coverage, &numbers, told.all());
             found.trunks.extend(function.trunk(all));
             found.followers.extend(function.followers(all));
         }
@@ -94,34 +95,33 @@ type Way = Option<BlockId>;
 
 /// The paths of a function.
 struct Function<'a> {
-    /// Their numbers, blocks and instructions.
-    paths: Vec<(usize, &'a PathCount, f64)>,
+    coverage: &'a Coverage<'a>,
+    /// The numbers, blocks and instructions of those that were counted.
+    counted: Vec<(usize, &'a PathCount, f64)>,
     /// How many ways control went from each block.
     ways: NumberMap<BlockId, Vec<Way>>,
+    /// All that it executed.
     instructions: f64,
-    /// Instructions on paths that were not counted.
-    bound: f64,
 }
 
 impl<'a> Function<'a> {
-    fn new(analysis: &Analysis<'a>, numbers: &[usize]) -> Function<'a> {
-        let of = |&number: &usize| {
-            let path = &analysis.profile.paths[number];
-            (number, path, instructions(analysis, path))
-        };
-        let paths: Vec<_> = numbers.iter().map(of).collect();
+    fn new(
+        analysis: &Analysis<'a>,
+        coverage: &'a Coverage<'a>,
+        numbers: &[usize],
+        instructions: f64,
+    ) -> Function<'a> {
+        let paths = || numbers.iter().map(|&number| (number, &analysis.profile.paths[number]));
         let mut ways: NumberMap<BlockId, Vec<Way>> = NumberMap::default();
-        for (block, way) in paths.iter().flat_map(|(_, path, _)| steps(path)) {
+        for (block, way) in paths().flat_map(|(_, path)| steps(path)) {
             let known = ways.entry(block).or_default();
             if !known.contains(&way) {
                 known.push(way);
             }
         }
-        let sum = |bound_alone: bool| {
-            let counts = |path: &PathCount| path.is_bound || !bound_alone;
-            paths.iter().filter(|(_, path, _)| counts(path)).map(|(_, _, executed)| executed).sum()
-        };
-        Function { ways, instructions: sum(false), bound: sum(true), paths }
+        let counted = paths().filter(|(_, path)| !path.is_bound);
+        let counted = counted.map(|(number, path)| (number, path, self::instructions(analysis, path)));
+        Function { coverage, counted: counted.collect(), ways, instructions }
     }
 
     fn is_branch(&self, block: BlockId) -> bool {
@@ -130,7 +130,7 @@ impl<'a> Function<'a> {
 
     /// The path that is most of it.
     fn trunk(&self, all: f64) -> Option<Trunk> {
-        let &(path, of, executed) = self.paths.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
+        let &(path, of, executed) = self.counted.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
         let branches = of.blocks.iter().filter(|&&block| self.is_branch(block)).count();
         let (share_of_function, share) = (executed / self.instructions, executed / all);
         let is_one = share_of_function >= TRUNK_SHARE && share >= LEAST_SHARE && branches > 1;
@@ -140,7 +140,7 @@ impl<'a> Function<'a> {
     /// Branches that follow others: each the one that it follows best, the nearest of several as good.
     fn followers(&self, all: f64) -> Vec<Follower> {
         let mut pairs: BTreeMap<(BlockId, BlockId), Pair> = BTreeMap::new();
-        for (_, path, executed) in &self.paths {
+        for (_, path, executed) in &self.counted {
             let branches: Vec<_> = steps(path).filter(|(block, _)| self.is_branch(*block)).collect();
             for (at, (first, way)) in branches.iter().enumerate() {
                 for (distance, (second, then)) in branches[at + 1..].iter().take(AHEAD).enumerate() {
@@ -154,7 +154,8 @@ impl<'a> Function<'a> {
         }
         let mut best: BTreeMap<BlockId, (u64, usize, Follower)> = BTreeMap::new();
         for ((second, first), pair) in pairs {
-            let Some((executions, as_expected)) = pair.follows() else { continue };
+            let elsewhere = self.coverage.uncounted(first).min(self.coverage.uncounted(second));
+            let Some((executions, as_expected)) = pair.follows(elsewhere) else { continue };
             let share = pair.instructions / all;
             let rank = (executions - as_expected, pair.distance);
             let is_better = best.get(&second).is_none_or(|known| rank < (known.0, known.1));
@@ -185,8 +186,9 @@ struct Pair {
 
 impl Pair {
     /// How often control went through both, and how often the second went as the first lets expect; `None` if it
-    /// goes its own ways, or nearly always the same.
-    fn follows(&self) -> Option<(u64, u64)> {
+    /// goes its own ways, or nearly always the same, or might do so on paths that were not counted: through both, at
+    /// most `elsewhere` times.
+    fn follows(&self, elsewhere: u64) -> Option<(u64, u64)> {
         let (mut of_second, mut of_first): (BTreeMap<Way, u64>, BTreeMap<Way, u64>) = Default::default();
         for ((way, then), count) in &self.ways {
             let second = of_second.entry(*then).or_default();
@@ -197,8 +199,8 @@ impl Pair {
         let executions = self.ways.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let as_expected = of_first.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
         let usual = of_second.values().copied().max()?;
-        let part = |count: u64| count as f64 / executions.max(1) as f64;
-        let follows = part(executions - as_expected) <= MOST_EXCEPTIONS;
+        let part = |count: u64| (count as f64) / (executions.max(1) as f64 + elsewhere as f64);
+        let follows = part((executions - as_expected).saturating_add(elsewhere)) <= MOST_EXCEPTIONS;
         (follows && part(executions - usual) >= LEAST_CHOICE).then_some((executions, as_expected))
     }
 }

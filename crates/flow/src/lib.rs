@@ -16,7 +16,7 @@
 //! - [`modelled`], [`divided`]: what a modelled core spent and why, and measured time divided by that;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first;
-//! - [`correlation`]: what paths tell that edges do not;
+//! - [`told`], [`correlation`]: how much is on paths that are known, and what these tell that edges do not;
 //! - [`verify`]: whether a profile's counts are true to themselves and to the code.
 #![forbid(unsafe_code)]
 
@@ -48,6 +48,7 @@ pub mod samples;
 pub mod set;
 mod strays;
 pub mod strong;
+pub mod told;
 pub mod totals;
 pub mod verify;
 pub mod waiting;

@@ -4,7 +4,7 @@ use crate::hints::{self, HintRow};
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::path_hints::{self, PathHintRow};
 use crate::request::{By, Request};
-use crate::rows;
+use crate::rows::{self, UntoldRow};
 use serde::Serialize;
 use timewise_flow::Analysis;
 
@@ -21,6 +21,8 @@ struct Document<R> {
     hints: Vec<HintRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     path_hints: Vec<PathHintRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths_not_told_apart: Vec<UntoldRow>,
     rows: R,
 }
 
@@ -46,7 +48,19 @@ pub(crate) fn document<R: Serialize>(
 ) -> Result<String, serde_json::Error> {
     let (clock, measurement) = (clock(analysis), measurement(analysis));
     let hints = hints::rows(analysis);
-    let path_hints = if by == By::Path { path_hints::rows(analysis) } else { Vec::new() };
-    let document = Document { schema: SCHEMA, by: by.name(), clock, measurement, hints, path_hints, rows };
+    let (path_hints, paths_not_told_apart) = match by {
+        By::Path => (path_hints::rows(analysis), rows::untold(analysis)),
+        _ => Default::default(),
+    };
+    let document = Document {
+        schema: SCHEMA,
+        by: by.name(),
+        clock,
+        measurement,
+        hints,
+        path_hints,
+        paths_not_told_apart,
+        rows,
+    };
     Ok(serde_json::to_string(&document)? + "\n")
 }

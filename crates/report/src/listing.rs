@@ -47,9 +47,41 @@ pub fn report(
         if analysis.profile.paths.iter().any(|path| path.is_bound) {
             out += &style.wrap(Tone::Faint, AT_MOST);
         }
+        out += &untold(analysis, style);
         out += &path_hints::text(analysis, style);
     }
     out
+}
+
+/// If a smaller share of the instructions is on paths that are not told apart, or of one function, nobody misses them.
+const WORTH_SAYING: f64 = 0.005;
+
+/// Functions that are named by what of them is not told apart.
+const NAMED: usize = 3;
+
+/// Which instructions are on no path of the table.
+fn untold(analysis: &Analysis, style: Style) -> String {
+    let rows = rows::untold(analysis);
+    let share: f64 = rows.iter().map(|row| row.share).sum();
+    if share < WORTH_SAYING {
+        return String::new();
+    }
+    let named = rows.iter().filter(|row| row.share >= WORTH_SAYING).take(NAMED);
+    let of = |row: &rows::UntoldRow| {
+        format!("{} in {} ({} of it)", percent(row.share), row.function, percent(row.share_of_function))
+    };
+    let mut functions: Vec<String> = named.map(of).collect();
+    if functions.len() < rows.len() {
+        functions.push(format!("{} others", count((rows.len() - functions.len()) as u64)));
+    }
+    style.wrap(
+        Tone::Faint,
+        &format!(
+            "on paths that are not told apart: {} of the instructions: {}",
+            percent(share),
+            functions.join(", ")
+        ),
+    )
 }
 
 /// What a mark in tables of paths means.

@@ -30,7 +30,7 @@ pub struct PathHintRow {
     pub executions: u64,
     /// How often the second branch went as the first lets expect; null for a path.
     pub as_expected: Option<u64>,
-    /// Share of the instructions on paths of all functions, 0 to 1.
+    /// Share of all instructions, 0 to 1.
     #[serde(serialize_with = "compact")]
     pub share: f64,
     /// All of it in words.

@@ -20,7 +20,7 @@ pub use function::{FunctionRow, functions};
 pub use instruction::{InstructionRow, instructions, instructions_of};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
-pub use path::{PathRow, paths, titles};
+pub use path::{PathRow, UntoldRow, paths, titles, untold};
 pub use total::{TotalCpi, Totalled};
 pub use waiting::{WaitingRow, waits};
 

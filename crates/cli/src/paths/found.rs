@@ -14,10 +14,6 @@ pub struct Found {
     pub routines: u64,
     /// Executions of paths that were counted.
     pub counted: u64,
-    /// Executions of paths that edges tell.
-    pub bounded: u64,
-    /// Executions of paths that have no number.
-    pub cold: u64,
     /// Executions of paths off the edges that are known.
     pub strayed: u64,
     /// Share of the flow that is attributed to the paths that it took, where it is known.
@@ -42,17 +38,15 @@ impl Found {
     ) {
         let profile = tally.profile(plan);
         self.routines += u64::from(!profile.is_empty());
-        self.cold += tally.executed.cold_counts;
         let bounds: BTreeSet<Path> = plan.obvious.iter().map(|(edges, _)| plan.decoder.path(edges)).collect();
         let mut paths: BTreeMap<(Vec<BlockId>, bool, bool, bool), u64> = BTreeMap::new();
         for (path, counted) in profile {
             let executions = counted.min(at_most(&path));
-            self.cold += counted - executions;
             if executions == 0 {
                 continue;
             }
             let is_bound = bounds.contains(&path);
-            *(if is_bound { &mut self.bounded } else { &mut self.counted }) += executions;
+            self.counted += if is_bound { 0 } else { executions };
             let key = (blocks(&path.blocks), path.entered, path.left, is_bound);
             *paths.entry(key).or_default() += executions;
         }

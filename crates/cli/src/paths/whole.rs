@@ -28,8 +28,6 @@ impl Whole {
         self.found.paths.clone_from(&self.profile.paths);
         self.found.routines = self.found.routines.max(found.routines);
         self.found.counted += found.counted;
-        self.found.bounded += found.bounded;
-        self.found.cold += found.cold;
         self.found.elapsed += found.elapsed;
         // What is wrong with a stage may be right in the next.
         self.found.warnings = found.warnings;

@@ -5,6 +5,7 @@ use crate::labels;
 use serde::Serialize;
 use std::collections::HashMap;
 use timewise_flow::lines::{SourceLine, line_at};
+use timewise_flow::told::{Coverage, Told};
 use timewise_flow::{Analysis, Cost, RoutineId};
 use timewise_profile::{BlockId, PathCount};
 
@@ -25,10 +26,10 @@ pub struct PathRow {
     pub left: bool,
     /// Instructions of the path, without callees.
     pub instructions: u64,
-    /// Share of the instructions that were executed on paths of all functions.
+    /// Share of all instructions.
     #[serde(serialize_with = "compact")]
     pub share: f64,
-    /// Share of the instructions that were executed on paths of its function.
+    /// Share of the instructions of its function.
     #[serde(serialize_with = "compact")]
     pub share_of_function: f64,
     /// Cycles on it, if a block costs on each path what it costs on average; null without samples.
@@ -97,20 +98,54 @@ pub fn titles(rows: &[PathRow]) -> Vec<String> {
 /// Blocks that a title says not all paths have that read alike.
 const SHOWN_APART: usize = 3;
 
+/// A function of which some instructions are on paths that are not told apart.
+#[derive(Clone, Debug, Serialize)]
+pub struct UntoldRow {
+    /// Path of the module.
+    pub module: String,
+    /// Name of the function.
+    pub function: String,
+    /// How many instructions those are.
+    pub instructions: u64,
+    /// Their share of all instructions.
+    #[serde(serialize_with = "compact")]
+    pub share: f64,
+    /// Their share of the instructions of the function.
+    #[serde(serialize_with = "compact")]
+    pub share_of_function: f64,
+}
+
+/// All functions of which some instructions are on paths that are not told apart, those with most of them first;
+/// none where no paths were counted.
+pub fn untold(analysis: &Analysis) -> Vec<UntoldRow> {
+    if analysis.profile.paths.is_empty() {
+        return Vec::new();
+    }
+    let told = Coverage::new(analysis).by_function();
+    let all = Told::sum(&told).all();
+    let row = |(number, of): (RoutineId, &Told)| UntoldRow {
+        module: labels::module_path(analysis.profile, analysis.routines[number.index()].place.module),
+        function: analysis.name_of(number),
+        instructions: of.untold as u64,
+        share: of.untold / all,
+        share_of_function: of.untold / of.all(),
+    };
+    let numbered = (0..).map(RoutineId).zip(&told).filter(|(_, of)| of.untold > 0.0);
+    let mut rows: Vec<UntoldRow> = numbered.map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
+    rows
+}
+
 /// All paths that were taken, those first that most instructions were executed on.
 pub fn paths(analysis: &Analysis) -> Vec<PathRow> {
     let costs = analysis.by_block();
     let length = |&block: &BlockId| u64::from(analysis.code.blocks[block.index()].length);
     let instructions = |path: &PathCount| path.blocks.iter().map(length).sum::<u64>();
     let executed = |path: &PathCount| path.executions as f64 * instructions(path) as f64;
-    let mut all = 0.0;
-    let mut of_function: HashMap<RoutineId, f64> = HashMap::new();
+    let told = Coverage::new(analysis).by_function();
+    let all = Told::sum(&told).all();
     let known = |path: &&PathCount| !path.blocks.is_empty();
     let mut order: Vec<&PathCount> = analysis.profile.paths.iter().filter(known).collect();
-    for path in &order {
-        all += executed(path);
-        *of_function.entry(analysis.owner[path.blocks[0].index()]).or_default() += executed(path);
-    }
     order.sort_by(|a, b| executed(b).total_cmp(&executed(a)));
     let row = |path: &PathCount| {
         let owner = analysis.owner[path.blocks[0].index()];
@@ -125,7 +160,7 @@ pub fn paths(analysis: &Analysis) -> Vec<PathRow> {
             left: path.left,
             instructions: instructions(path),
             share: executed(path) / all.max(1.0),
-            share_of_function: executed(path) / of_function.get(&owner).copied().unwrap_or(0.0).max(1.0),
+            share_of_function: executed(path) / told[owner.index()].all().max(1.0),
             cycles_estimated: estimate(analysis, path, &costs),
             file: line.map(|line| labels::file_path(analysis.profile, line.file).to_string()),
             lines: line.map_or_else(String::new, |line| lines(analysis, path, line)),
