@@ -132,3 +132,37 @@ fn what_is_on_no_path_is_told_and_may_have_gone_any_way() {
     let (known, untold) = (of(&json["rows"]), of(&json["paths_not_told_apart"]));
     assert!((known + untold - 1.0).abs() < 0.001 && untold > 0.2, "{known} {untold}");
 }
+
+#[test]
+fn code_written_at_run_time_is_followed_where_it_is_again() {
+    let place = Place::new();
+    place.write(
+        "written.c",
+        "#include <string.h>\n#include <sys/mman.h>
+        /* int f(int x) { if (x & 1) x += 3; else x -= 1; return x; } */
+        unsigned char code[] = {0x89,0xf8, 0xa8,0x01, 0x74,0x04, 0x83,0xc0,0x03, 0xc3, 0x83,0xe8,0x01, 0xc3};
+        int main(void) {
+          void *p = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          memcpy(p, code, sizeof code);
+          int (*f)(int) = p; long s = 0;
+          for (int i = 0; i < 100000; i++) s += f(i % 3);
+          return s == 0;
+        }",
+    );
+    let outcome = place.shell("gcc -o written written.c && timewise paths --all -- ./written");
+    assert!(
+        outcome.stderr.contains("not counted; --follow --deterministic counts them"),
+        "{}",
+        outcome.stderr
+    );
+    let told = |text: &str| text.contains("tell, 0.0 % on paths that are not told apart");
+    let outcome = place.shell("timewise paths --all --follow -- ./written");
+    assert!(!told(&outcome.stderr), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("--deterministic, which has addresses be the same"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = place.shell("timewise paths --all --follow --deterministic -- ./written");
+    assert!(told(&outcome.stderr) && !outcome.stderr.contains("warning"), "{}", outcome.stderr);
+}

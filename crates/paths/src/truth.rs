@@ -56,6 +56,11 @@ impl Truth {
         self.beginnings[path.0 as usize].ended[usize::from(left)] += 1;
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.beginnings.iter().all(|beginning| beginning.ended == [0; 2])
+    }
+
     /// All paths with their counts.
     pub fn profile(&self) -> PathProfile {
         let mut profile = PathProfile::new();

@@ -1,6 +1,7 @@
 //! The run in which paths are counted: the program streams what it executes, and plans are carried out along that.
 
 use super::found::Found;
+use super::inside::{WORTH_SAYING, share};
 use crate::signals;
 use std::time::Instant;
 use timewise_engine::streams::Windows;
@@ -41,6 +42,7 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
     walker.finish();
     let mut found = sum(&program, &walker);
     (found.elapsed, found.exit) = (elapsed, counted.profile.runs[0].exit);
+    found.warnings.extend(elsewhere(&program, &walker));
     if !is_whole || !made_sense {
         found.warnings.push("some of what was executed is missing: paths were taken more often".to_string());
     }
@@ -51,6 +53,21 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
         ));
     }
     Ok(found)
+}
+
+/// What is to be said of functions that were executed when edges were counted, and through which no path went.
+fn elsewhere(program: &Program, walker: &Walker) -> Option<String> {
+    let routines = program.blocks.routines.iter().zip(walker.routines());
+    let missing = routines.filter(|(_, of)| of.truth.is_empty()).map(|(routine, _)| routine);
+    let share = share(program, missing);
+    (share >= WORTH_SAYING).then(|| {
+        format!(
+            "{:.1} % of the instructions are in functions that were not executed again where they had been, as code that \
+             is written at run time: its paths are not counted; --deterministic, which has addresses be the same each \
+             time, counts them",
+            100.0 * share
+        )
+    })
 }
 
 /// What the last plan of each routine found out.

@@ -5,7 +5,7 @@ use crate::signals;
 use std::sync::Arc;
 use std::time::Instant;
 use timewise_engine::paths::PathCounts;
-use timewise_flow::{Analysis, Code, RoutineId};
+use timewise_flow::{Analysis, Code, Routine, RoutineId};
 use timewise_paths::{Instruments, Limits, Method, Path, Program};
 use timewise_profile::{BlockId, Profile};
 use timewise_report::number::grouped;
@@ -36,7 +36,7 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
             .push("the run whose paths were counted says itself that its counts are not complete".into());
     }
     found.warnings.extend(other_work(analysis.code.instructions_executed(), &counted.profile));
-    found.warnings.extend(apart(&program, &instruments, "; --follow counts them"));
+    found.warnings.extend(apart(&program, &instruments, "; --follow --deterministic counts them"));
     Ok(found)
 }
 
@@ -58,21 +58,24 @@ fn other_work(edges: u64, counted: &Profile) -> Option<String> {
 }
 
 /// If a smaller share of the instructions is in functions without plans, nobody misses their paths.
-const WORTH_SAYING: f64 = 0.005;
+pub const WORTH_SAYING: f64 = 0.005;
 
-/// What is to be said of functions without plans, and what to do.
-pub fn apart(program: &Program, instruments: &Instruments, remedy: &str) -> Option<String> {
+/// The share of all instructions that are some routines'.
+pub fn share<'a>(program: &Program, routines: impl Iterator<Item = &'a Routine>) -> f64 {
     let code = program.blocks.code;
     let of_block = |id: &BlockId| {
         let block = &code.blocks[id.index()];
         block.executions as f64 * f64::from(block.length)
     };
+    let executed: f64 = routines.flat_map(|routine| &routine.blocks).map(of_block).sum();
+    executed / (code.instructions_executed() as f64).max(1.0)
+}
+
+/// What is to be said of functions without plans, and what to do.
+pub fn apart(program: &Program, instruments: &Instruments, remedy: &str) -> Option<String> {
     let routines = program.blocks.routines.iter().zip(&instruments.routines);
-    let apart: f64 = routines
-        .filter(|(_, instrumented)| instrumented.is_none())
-        .flat_map(|(routine, _)| routine.blocks.iter().map(of_block))
-        .sum();
-    let share = apart / (code.instructions_executed() as f64).max(1.0);
+    let apart = routines.filter(|(_, instrumented)| instrumented.is_none()).map(|(routine, _)| routine);
+    let share = share(program, apart);
     (share >= WORTH_SAYING).then(|| {
         format!(
             "{:.1} % of the instructions are in code that is in no file (the vDSO, or written at run time), or whose \
