@@ -125,7 +125,8 @@ impl Shared {
         if let Some(segment) = self.segment(last) {
             segment.used.store(at + size as u32, Ordering::Release);
         }
-        log.count.fetch_add(1, Ordering::Release);
+        // Nobody else writes to it, so that no store needs to be waited for.
+        log.count.store(log.count.load(Ordering::Relaxed) + 1, Ordering::Release);
         Ok(place as u64 + size_of::<T>() as u64)
     }
 
@@ -141,14 +142,15 @@ impl Shared {
         self.holds(offset, SEGMENT_SIZE).then(|| unsafe { &*((self.base + offset) as *const Segment) })
     }
 
-    /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more.
+    /// Takes the next free counter of a process, or [`NONE`] if a thread area has no room for more. One thread at a
+    /// time.
     pub fn take_counter(self, process: &ProcessRecord) -> u32 {
         let room = (self.header().counters_end - u64::from(COUNTERS)) / 8;
-        let number = process.counters.fetch_add(1, Ordering::Relaxed);
+        let number = process.counters.load(Ordering::Relaxed);
         if u64::from(number) < room {
+            process.counters.store(number + 1, Ordering::Relaxed);
             return number;
         }
-        process.counters.fetch_sub(1, Ordering::Relaxed);
         self.fail(Failure::CountersFull);
         NONE
     }

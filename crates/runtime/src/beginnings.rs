@@ -21,9 +21,14 @@ impl Beginnings {
     pub fn add(&mut self, blocks: &[Block], number: u32) {
         let key = blocks[number as usize].key();
         if self.get(blocks, key).is_none() {
-            let hash = hash(key);
-            self.0.insert_unique(spread(hash), (number, hash), |&(_, hash)| spread(hash));
+            self.insert(key, number);
         }
+    }
+
+    /// Adds a block where there is none with its key.
+    pub fn insert(&mut self, key: u64, number: u32) {
+        let hash = hash(key);
+        self.0.insert_unique(spread(hash), (number, hash), |&(_, hash)| spread(hash));
     }
 
     /// Takes a block away, if it is the one with its key.
@@ -35,12 +40,16 @@ impl Beginnings {
     }
 }
 
-/// Addresses differ in their low bits.
+/// What begins close together lies close together in the table, as it is looked for together.
 fn hash(key: u64) -> u32 {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    /// Places for what begins close together, and the bytes of code that share one: powers of two.
+    const NEAR: u32 = 7;
+    const GRAIN: u32 = 1;
+    let place = (key >> (NEAR + GRAIN)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    ((place as u32) << NEAR) | ((key >> GRAIN) as u32 & ((1 << NEAR) - 1))
 }
 
-/// The table looks at both ends.
+/// The table looks at the low bits, and by the highest tells what is there apart.
 fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
+    (u64::from(hash.wrapping_mul(0x9e37_79b1)) << 32) | u64::from(hash)
 }

@@ -42,7 +42,8 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
 /// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
 fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
-    let kept = process.calls.as_ref().and_then(|calls| calls.kept(exit.stub, to));
+    let was_linked = exit.goal != 0;
+    let kept = process.calls.as_ref().filter(|_| was_linked).and_then(|calls| calls.kept(exit.stub, to));
     let noted = match kept {
         Some(kept) => kept,
         None => edge(process, exit.from, exit.executed, to, exit.kind)?,

@@ -42,7 +42,8 @@ pub fn find(world: &mut impl World, unit: &mut Unit) {
     }
     let each = |block: usize| {
         let effect = Effect::of(&unit.instructions[unit.blocks[block].instructions.clone()]);
-        (live_beyond(&mut *world, unit, block), effect)
+        // Of flags that it writes itself it does not matter whether they are read behind it.
+        (live_beyond(&mut *world, unit, block, FlagSet::ALL.without(effect.written)), effect)
     };
     let beyond: Vec<(FlagSet, Effect)> = (0..unit.blocks.len()).map(each).collect();
     let mut changed = true;
@@ -69,30 +70,33 @@ fn live_at_end(unit: &Unit, block: usize, beyond: FlagSet) -> FlagSet {
     live
 }
 
-/// Flags live on the ways by which a block leaves the unit.
-fn live_beyond(world: &mut impl World, unit: &Unit, block: usize) -> FlagSet {
+/// Flags among those `asked` for that are live on the ways by which a block leaves the unit.
+fn live_beyond(world: &mut impl World, unit: &Unit, block: usize, asked: FlagSet) -> FlagSet {
     let last = unit.last(block);
     let mut live = FlagSet::NONE;
     match last.control {
-        Control::Call { target } => live = live.union(peek(world, target)),
-        Control::IndirectCall | Control::IndirectJump | Control::Return { .. } => return FlagSet::ALL,
+        Control::Call { target } => live = live.union(peek(world, target, asked)),
+        Control::IndirectCall | Control::IndirectJump | Control::Return { .. } => return asked,
         _ => {
             if let Some(target) = jump_target(last).filter(|_| unit.blocks[block].inside.is_none()) {
-                live = live.union(peek(world, target));
+                live = live.union(peek(world, target, asked));
             }
         }
     }
     if unit.falls_through(block) && unit.blocks[block].next.is_none() {
-        live = live.union(peek(world, last.next()));
+        live = live.union(peek(world, last.next(), asked));
     }
     live
 }
 
-/// Flags that code at `address` may read before writing them, as far as a few instructions tell.
-fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
-    let mut undecided = FlagSet::ALL;
+/// Flags among those `asked` for that code at `address` may read before writing them, as far as a few instructions tell.
+fn peek(world: &mut impl World, mut address: u64, asked: FlagSet) -> FlagSet {
+    let mut undecided = asked;
     let mut read = FlagSet::NONE;
     for _ in 0..PEEK {
+        if undecided.is_empty() {
+            return read;
+        }
         if let Some(live) = world.known(address) {
             return read.union(undecided.intersection(live));
         }
@@ -104,9 +108,6 @@ fn peek(world: &mut impl World, mut address: u64) -> FlagSet {
         let Ok(instruction) = decode(&buffer[..readable], address) else { break };
         read = read.union(instruction.flags_read.intersection(undecided));
         undecided = undecided.without(instruction.flags_written);
-        if undecided.is_empty() {
-            return read;
-        }
         address = match instruction.control {
             Control::Next => instruction.next(),
             Control::Jump { target } | Control::Call { target } => target,

@@ -39,8 +39,13 @@ pub fn enter(process: &mut Process, number: u32) {
     let Fragment { blocks, source, .. } = &process.fragments[number as usize];
     let (blocks, source) = (blocks.clone(), source.clone());
     for block in blocks {
-        process.beginnings.add(&process.blocks, block);
-        process.starts.add(process.blocks[block as usize].key());
+        let key = process.blocks[block as usize].key();
+        if process.starts.may_hold(key) {
+            process.beginnings.add(&process.blocks, block);
+        } else {
+            process.beginnings.insert(key, block);
+            process.starts.add(key);
+        }
     }
     for page in pages(source) {
         process.pages.entry(page).or_default().fragments.push(number);

@@ -442,7 +442,8 @@ impl Process {
 
     /// The block in the present mode at an address.
     pub fn known_block(&self, address: u64) -> Option<u32> {
-        self.beginnings.get(&self.blocks, self.mode.key(address))
+        let key = self.mode.key(address);
+        self.starts.may_hold(key).then(|| self.beginnings.get(&self.blocks, key))?
     }
 
     /// Forgets that the pages of `range` are readable.

@@ -98,6 +98,9 @@ fn note_functions(process: &mut Process, unit: &Unit) {
     let starts = |block: usize| unit.instructions[unit.blocks[block].instructions.start].address;
     let ends = |block: usize| unit.last(block).next() - 1;
     let last = unit.blocks.len() - 1;
+    if unit.instructions.iter().any(is_call) && space.is_settled(starts(0)) {
+        calls.comes_to_call(space, starts(0));
+    }
     if calls.is_one_function(space, starts(0), ends(last)) {
         return;
     }

@@ -83,6 +83,8 @@ struct Image {
     parts: Vec<u32>,
     /// Whether they are leaves, by number, as far as it was asked.
     leaves: Vec<Option<bool>>,
+    /// The function that was asked about last, and where what is told of it ends.
+    latest: Option<(Told, u64)>,
     /// What is known of the leaves in which a thread was found.
     depths: HashMap<u64, BTreeMap<u32, u32>, BuildHasherDefault<AddressHasher>>,
 }
@@ -157,6 +159,15 @@ impl Functions {
         is_leaf.then_some(told.start)
     }
 
+    /// Straight from its first instruction on, the code at an address comes to a call: if a function begins there it is
+    /// no leaf, which then need not be found out.
+    pub fn comes_to_call(&mut self, space: &AddressSpace, address: u64) {
+        let Some(image) = self.image(space, address) else { return };
+        if let Some(told) = image.told(address).filter(|told| told.start == address) {
+            image.leaves[told.number].get_or_insert(false);
+        }
+    }
+
     /// The leaf at whose instruction at `address` a thread is, by where it begins, and the bytes that it has on
     /// the stack there.
     pub fn in_leaf(&mut self, space: &AddressSpace, address: u64) -> Option<(u64, u32)> {
@@ -187,7 +198,15 @@ impl Functions {
             let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
             let parts = parts(&told);
             let leaves = vec![None; told.len() + named.1.len()];
-            self.images.push(Image { origin, told, named, parts, leaves, depths: HashMap::default() });
+            self.images.push(Image {
+                origin,
+                told,
+                named,
+                parts,
+                leaves,
+                latest: None,
+                depths: HashMap::default(),
+            });
             self.mappings.push(mapping);
         }
         self.images.get_mut(self.latest)
@@ -213,6 +232,11 @@ impl Image {
 
     /// The function that holds `address`, if the table tells of it.
     fn described(&mut self, address: u64) -> Option<Told> {
+        if let Some((told, end)) = self.latest
+            && (told.start..end).contains(&address)
+        {
+            return Some(told);
+        }
         let origin = self.origin;
         let place = |distance: i32| origin.wrapping_add_signed(distance.into());
         let begins = |told: &Described| place(told.start) <= address;
@@ -227,7 +251,13 @@ impl Image {
         let by = Teller::Table { entry: place(entry) };
         let told = Told { start: place(start), length, number, by };
         // What lies between two functions is of neither: assembly often goes without an entry.
-        told.length().is_none_or(|length| address - told.start < length).then_some(told)
+        if told.length().is_some_and(|length| address - told.start >= length) {
+            return None;
+        }
+        let next = self.told.get(number + 1).map_or(u64::MAX, |next| place(next.start));
+        let end = told.length().map_or(next, |length| next.min(told.start + length));
+        self.latest = Some((told, end));
+        Some(told)
     }
 
     /// The function that holds `address`, if a symbol tells of it.
@@ -332,8 +362,8 @@ fn parts(told: &[Described]) -> Vec<u32> {
 
 /// Code behind what only says that it may be branched to.
 fn behind_marks(code: &[u8]) -> &[u8] {
-    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
-    code.strip_prefix(&[0xf2]).unwrap_or(code) // bnd
+    let code = if let [0xf3, 0x0f, 0x1e, 0xfa, rest @ ..] = code { rest } else { code }; // endbr64
+    if let [0xf2, rest @ ..] = code { rest } else { code } // bnd
 }
 
 /// A number of the program's memory, if it can be read.

@@ -275,8 +275,12 @@ impl Calls {
     ) -> Option<Sequence> {
         let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
         let end = from + code.len() as u64 - 1;
-        let callee = self.callee(space, (to, goal));
         let is_stub = self.starts.is_stub(space, from, code);
+        // Nearly all lead from a function to itself.
+        if !is_stub && self.is_one_function(space, end, to) && !self.starts.is_stub(space, to, goal) {
+            return None;
+        }
+        let callee = self.callee(space, (to, goal));
         let to_stub = matches!(callee, Callee::Stub(_));
         if !is_stub && !to_stub {
             self.leads(space, end, to);
@@ -329,6 +333,11 @@ impl Calls {
     /// Whether an address is known to be in the function that begins at another.
     fn is_in(&mut self, space: &AddressSpace, address: u64, start: u64) -> bool {
         self.starts.start(space, address) == Some(start)
+    }
+
+    /// Straight from its first instruction on, the code at an address comes to a call.
+    pub fn comes_to_call(&mut self, space: &AddressSpace, start: u64) {
+        self.starts.comes_to_call(space, start);
     }
 
     /// Whether two addresses are known to be of one function.
@@ -437,11 +446,12 @@ impl Calls {
     /// Puts the rest of a return that may not end the latest call beside other cold code: its address.
     pub fn put_unmatched(&mut self, region: &mut Region, exit: u32) -> u64 {
         let rest = Sequence::Unmatched(exit);
-        let mut code = Code::at(region.take_cold(rest.length() as u64));
-        self.sequences.add_cold(code.address, rest);
-        rest.emit(&mut code);
-        cache::write(code.address, &code.bytes);
-        code.address
+        // It is the same wherever it stands.
+        let mut code = Code::at(0);
+        let address = region.take_cold(rest.emit(&mut code) as u64);
+        self.sequences.add_cold(address, rest);
+        cache::write(address, &code.bytes);
+        address
     }
 
     /// What was added at an address, by number.
