@@ -49,6 +49,28 @@ fn counts_are_those_between_attaching_and_letting_go() {
     assert_eq!(step["calls"], 123_456, "{step}");
 }
 
+/// The records of those that have ended are given back meanwhile: whoever was registered before must not be forgotten.
+#[test]
+fn a_program_that_forks_and_executes_all_the_time_is_given_back_with_its_children() {
+    let place = Place::new();
+    let outcome = place.shell(&format!(
+        "mkfifo go; bash -c 'read < go; while :; do /bin/true; ( : ); sleep 0.1 & done' & pid=$!
+         trap 'kill $pid' EXIT; echo > go; failed=0
+         for i in 1 2; do
+           timewise count --no-calls --pid $pid --for 1s && timewise verify || failed=1
+           for one in $pid $(cat /proc/$pid/task/$pid/children); do
+             grep -sE '{TRACES}' /proc/$one/maps && failed=1
+           done
+         done
+         exit $failed"
+    ));
+    assert_unharmed(&outcome);
+    let is_warning = |line: &&str| line.starts_with("warning:");
+    assert_eq!(outcome.stderr.lines().filter(is_warning).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(outcome.stderr.matches("exact").count(), 2, "{}", outcome.stderr);
+    assert!(place.profile().processes.len() > 2);
+}
+
 /// Attached to in a function that is nearly all it does and that calls nothing, it returns to a call that was not made
 /// under count; those that are made cost what they execute.
 #[test]

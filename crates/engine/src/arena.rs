@@ -3,6 +3,7 @@
 use crate::address_limit::{self, UNLIMITED};
 use crate::count::CountError;
 use crate::paths::{self, Instrumentation, Laid};
+use crate::records::Records;
 use crate::unlisted::LaidDown;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -57,6 +58,7 @@ pub struct Arena {
     log_limit: u64,
     image: Range<u64>,
     laid_down: LaidDown,
+    records: Records,
 }
 
 // SAFETY: the mapping stays until the arena is dropped, and what lies in it is reached through atomics.
@@ -138,6 +140,7 @@ impl Arena {
             log_limit,
             image,
             laid_down: LaidDown::default(),
+            records: Records::default(),
         })
     }
 
@@ -207,7 +210,18 @@ impl Arena {
         self.shared.holds(offset, size_of::<ProcessRecord>() as u64).then(|| self.shared.process(offset))
     }
 
-    /// A thread area, likewise.
+    /// The records of all processes that were registered, but for those given back, the latest first.
+    pub fn records(&self) -> Vec<&ProcessRecord> {
+        self.records.all(self)
+    }
+
+    /// Gives the memory of a process record back.
+    pub fn give_back_record(&self, offset: u64) {
+        self.records.forget(self, offset);
+        self.release(offset..offset + GRANULE);
+    }
+
+    /// A thread area, by what a program says is its offset; `None` if none can be there.
     pub fn thread(&self, offset: u64) -> Option<*mut ThreadArea> {
         self.shared.holds(offset, self.thread_area_size).then(|| self.shared.thread(offset))
     }

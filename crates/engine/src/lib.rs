@@ -16,6 +16,7 @@ mod follow;
 mod harvest;
 mod inject;
 pub mod paths;
+mod records;
 mod solve;
 pub mod streams;
 mod translation;

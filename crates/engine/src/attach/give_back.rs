@@ -13,7 +13,7 @@ use timewise_abi::RESERVED_HIGH;
 use timewise_abi::process::{ProcessRecord, UNLIMITED, state};
 use timewise_abi::thread::{Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
-use timewise_target::attachable::{self, AttachError};
+use timewise_target::attachable::AttachError;
 use timewise_target::group::{self, Group};
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
@@ -22,8 +22,11 @@ use timewise_target::trace::{Registers, Tracee};
 /// How long it is tried to stop a process's threads outside the runtime.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long it is waited for processes that were just made.
-const BIRTH: Duration = Duration::from_millis(20);
+/// How long it is waited for the first step of processes that were just made. One that was killed before never takes it.
+const BIRTH: Duration = Duration::from_secs(1);
+
+/// How often it is looked for that.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// A thread on its way out.
 pub struct Leaving {
@@ -39,44 +42,40 @@ pub struct Leaving {
 pub fn give_back_all(arena: &Arena, visits: &Visits) -> Vec<String> {
     let mut done = BTreeSet::new();
     let mut kept = Vec::new();
+    let mut deadline = Instant::now() + BIRTH;
     loop {
-        let open: Vec<i32> = counted(arena).into_iter().filter(|pid| !done.contains(pid)).collect();
+        // In this order: one that is born meanwhile is among those that run.
+        let are_all_born = running(arena).all(|record| pid_of(record) != 0);
+        let counted = running(arena).map(pid_of).filter(|&pid| pid != 0 && arena::is_mapped_in(pid));
+        let open: Vec<i32> = counted.filter(|pid| !done.contains(pid)).collect();
         if open.is_empty() {
-            std::thread::sleep(BIRTH);
-            if counted(arena).into_iter().all(|pid| done.contains(&pid)) {
+            if are_all_born || Instant::now() > deadline {
                 return kept;
             }
+            std::thread::sleep(GLANCE);
+            continue;
         }
         for pid in open {
             done.insert(pid);
             match give_back(arena, visits, pid) {
                 Ok(()) => {}
-                Err(_) if !attachable::lives(pid) => {}
+                // It has ended, or executes another program by now.
+                Err(_) if !arena::is_mapped_in(pid) => {}
                 Err(error) => kept.push(format!("process {pid} runs on under count: {error}")),
             }
         }
+        deadline = Instant::now() + BIRTH;
     }
 }
 
-/// Processes that execute translated code.
-fn counted(arena: &Arena) -> Vec<i32> {
-    records(arena)
-        .filter(|record| record.state.load(Ordering::Acquire) == state::RUNNING)
-        .map(|record| record.pid.load(Ordering::Acquire) as i32)
-        .filter(|&pid| pid != 0 && arena::is_mapped_in(pid))
-        .collect()
+/// Records of processes that execute translated code, or are about to.
+fn running(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
+    let runs = |record: &&ProcessRecord| record.state.load(Ordering::Acquire) == state::RUNNING;
+    arena.records().into_iter().filter(runs)
 }
 
-/// The processes that were registered and are not forgotten.
-pub fn records(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
-    let mut next = arena.shared().header().latest_process.load(Ordering::Acquire);
-    std::iter::from_fn(move || {
-        let record = arena.process(next)?;
-        let before = record.previous.load(Ordering::Acquire);
-        // Space is handed out in order.
-        next = if before < next { before } else { 0 };
-        Some(record)
-    })
+fn pid_of(record: &ProcessRecord) -> i32 {
+    record.pid.load(Ordering::Acquire) as i32
 }
 
 fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError> {
@@ -99,7 +98,7 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         thread.tracee.set_registers(native).map_err(system("set registers"))?;
         group.keep_registers(thread.tracee.tid());
     }
-    if let Some(record) = records(arena).find(|record| record.pid.load(Ordering::Relaxed) == pid as u32) {
+    if let Some(record) = running(arena).find(|&record| pid_of(record) == pid) {
         restore_limit(record, pid);
         record.state.store(state::ENDED, Ordering::Release);
     }

@@ -1,6 +1,5 @@
 //! Looking at what is counted while the program runs.
 
-use super::give_back::records;
 use crate::arena::Arena;
 use crate::harvest::offsets;
 use crate::paths::PathCounts;
@@ -20,13 +19,13 @@ impl Meanwhile<'_> {
 
     /// Blocks of code that were translated.
     pub fn blocks(&self) -> u64 {
-        records(self.arena).map(|record| u64::from(record.blocks.count.load(Ordering::Relaxed))).sum()
+        self.arena.records().iter().map(|record| u64::from(record.blocks.count.load(Ordering::Relaxed))).sum()
     }
 
     /// What counters of paths say up to now, of the processes that did not end long ago.
     pub fn paths(&self) -> PathCounts {
         let mut counts = PathCounts::default();
-        for record in records(self.arena) {
+        for record in self.arena.records() {
             for area in offsets(self.arena, record).0 {
                 // What makes no sense is told at the end.
                 counts.add(self.arena, area);

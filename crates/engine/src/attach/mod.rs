@@ -15,7 +15,6 @@ use crate::harvest::Harvest;
 use crate::paths::PathCounts;
 use give_back::give_back_all;
 pub use meanwhile::Meanwhile;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use take_over::take_over;
 use timewise_abi::stream::Plan;
@@ -73,11 +72,7 @@ pub fn attach(
         }
     });
     period.end(pid);
-    let unfollowed = &arena.shared().header().unfollowed;
-    let before = unfollowed.load(Ordering::Relaxed);
     let kept = give_back_all(&arena, &visits);
-    // What is executed by then is no part of the time that was asked for.
-    unfollowed.store(before, Ordering::Relaxed);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
     run.warnings.extend(kept);
     let Conclusion { profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);

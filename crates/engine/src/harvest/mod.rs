@@ -159,7 +159,7 @@ impl<'a> Harvest<'a> {
         for &segment in &segments {
             self.arena.release(segment..segment + SEGMENT_SIZE);
         }
-        self.arena.release(record..record + GRANULE);
+        self.arena.give_back_record(record);
         let bytes = self.claims.released(&segments);
         self.arena.shared().header().log_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

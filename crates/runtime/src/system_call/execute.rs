@@ -30,13 +30,13 @@ const ATTEMPTS: u32 = 100_000;
 pub fn execute(area: &mut ThreadArea) {
     // SAFETY: the shared file is mapped where the area says.
     let header = unsafe { Shared::at(area.shared) }.header();
-    if is_confined() {
-        // Should the call fail, this says too much.
-        header.unfollowed.fetch_add(1, Ordering::Relaxed);
-        return super::native(area);
-    }
-    let Some(number) = take(header) else {
-        header.unfollowed.fetch_add(1, Ordering::Relaxed);
+    // Should the call fail, its confinement says too much.
+    let mailbox = if is_confined() { None } else { take(header) };
+    let Some(number) = mailbox else {
+        // A host that follows no longer has all that it wants.
+        if header.host_pid.load(Ordering::Acquire) != 0 {
+            header.unfollowed.fetch_add(1, Ordering::Relaxed);
+        }
         return super::native(area);
     };
     let mailbox = &header.mailboxes[number];

@@ -223,7 +223,15 @@ pub fn created(area: &mut ThreadArea) {
     // SAFETY: the area that `create` prepared.
     let child = unsafe { &mut *(area.child as *mut ThreadArea) };
     match area.returned {
-        returned::FORK => PROCESS.release(),
+        returned::FORK => {
+            if result < 0 {
+                // Nobody need wait for its first step.
+                // SAFETY: the shared file is mapped where the area says.
+                let record = unsafe { Shared::at(area.shared) }.process(child.process);
+                record.state.store(ENDED, Ordering::Release);
+            }
+            PROCESS.release();
+        }
         _ if result < 0 => child.state.store(state::FREE, Ordering::Release),
         returned::SHARING if flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0) => gone(child, result),
         _ => {}
