@@ -166,3 +166,33 @@ fn code_written_at_run_time_is_followed_where_it_is_again() {
     let outcome = place.shell("timewise paths --all --follow --deterministic -- ./written");
     assert!(told(&outcome.stderr) && !outcome.stderr.contains("warning"), "{}", outcome.stderr);
 }
+
+/// Each program that it starts is another process, and ends between stages and in them.
+#[test]
+fn paths_of_a_script_are_counted_in_stages_to_its_end() {
+    let place = Place::new();
+    let script = "for i in {1..30}; do sleep 0.1; done; exit 4";
+    let outcome = place.shell(&format!("timewise paths --all --after 500ms -- bash -c '{script}'"));
+    assert_eq!(outcome.status, Some(4), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("seccomp"), "{}", outcome.stderr);
+    let profile = place.profile();
+    assert!(!profile.paths.is_empty() && profile.runs[0].exit == Exit::Code(4), "{}", outcome.stderr);
+}
+
+/// Once it has restricted its system calls it cannot be attached to for another stage.
+#[test]
+fn what_was_counted_is_kept_if_a_later_stage_is_impossible() {
+    let place = Place::new();
+    place.write("confines.c", include_str!("programs/confines.c"));
+    let outcome =
+        place.shell("cc -O1 -g confines.c -o confines && timewise paths --all --after 200ms -- ./confines");
+    assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
+    // Where processors are short it may be late for the first stage.
+    let is_said = ["no more paths were counted", "no paths were counted"]
+        .iter()
+        .any(|words| outcome.stderr.contains(&format!("{words}: process")));
+    assert!(is_said && outcome.stderr.contains("restricted its system calls"), "{}", outcome.stderr);
+    let profile = place.profile();
+    assert_eq!(profile.runs[0].exit, Exit::Code(7));
+    assert!(profile.functions.iter().any(|function| function.name == "work"), "{}", outcome.stderr);
+}

@@ -42,16 +42,18 @@ pub struct Times {
 }
 
 /// Counts edges of process `pid`, unless they are known from a file, and then its paths: a profile of the time in which
-/// paths were counted, and what they are. Of a program that ends before, only edges are told.
+/// paths were counted, and what they are. Of a program that ends before, only edges are told. If it can no longer be
+/// attached to, what was counted up to then is told, and why there is no more.
 ///
 /// # Errors
-/// If it cannot be attached to.
+/// If it cannot be attached to at all.
 pub fn count(
     pid: i32,
     method: Method,
     known: Option<&Path>,
     Times { edges, paths }: Times,
 ) -> anyhow::Result<(Profile, Option<Found>)> {
+    let is_counted = known.is_none();
     let mut known = match known {
         Some(file) => with_edges(file)?,
         None => {
@@ -67,10 +69,15 @@ pub fn count(
         || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
     let mut stage = Stage { number: 0, pause: FIRST };
     let mut whole: Option<Whole> = None;
+    let mut obstacle = None;
     while !enough() && lives(pid) && !left().is_zero() {
         let counted = match stage.count(pid, method, &known, left()) {
             Ok(counted) => counted,
             Err(CountError::Attach(_)) if !lives(pid) => break,
+            Err(error) if is_counted || whole.is_some() => {
+                obstacle = Some(error);
+                break;
+            }
             Err(error) => return Err(error.into()),
         };
         add_counts(&mut known, counted.profile.clone());
@@ -83,9 +90,13 @@ pub fn count(
         stage = Stage { number: stage.number + 1, pause: FIRST * 2u32.saturating_pow(stage.number) / 2 };
     }
     Ok(match whole {
-        Some(Whole { profile, found }) => (profile, Some(found)),
+        Some(Whole { profile, mut found }) => {
+            found.warnings.extend(obstacle.map(|error| format!("no more paths were counted: {error}")));
+            (profile, Some(found))
+        }
         None => {
-            known.runs[0].warnings.push(TOO_LATE.into());
+            let why = obstacle.map(|error| format!("no paths were counted: {error}"));
+            known.runs[0].warnings.push(why.unwrap_or_else(|| TOO_LATE.into()));
             (known, None)
         }
     })
