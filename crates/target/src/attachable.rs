@@ -85,12 +85,13 @@ pub fn subject(pid: i32) -> Result<Subject, AttachError> {
 /// # Errors
 /// [`AttachError::NotFound`].
 pub fn exists(pid: i32) -> Result<(), AttachError> {
-    if lives(pid) { Ok(()) } else { Err(AttachError::NotFound(pid)) }
+    let is_there = Status::of_process(pid).is_some_and(|status| !status.ended);
+    if is_there { Ok(()) } else { Err(AttachError::NotFound(pid)) }
 }
 
-/// Whether process `pid` still runs.
+/// Whether process `pid` still runs, and is not about to end.
 pub fn lives(pid: i32) -> bool {
-    Status::of_process(pid).is_some_and(|status| !status.ended)
+    Status::of_process(pid).is_some_and(|status| !status.is_at_its_end())
 }
 
 fn unfit(pid: i32) -> Option<AttachError> {
