@@ -196,3 +196,28 @@ fn what_was_counted_is_kept_if_a_later_stage_is_impossible() {
     assert_eq!(profile.runs[0].exit, Exit::Code(7));
     assert!(profile.functions.iter().any(|function| function.name == "work"), "{}", outcome.stderr);
 }
+
+/// As a rebuild does that does not wait for the run to end.
+#[test]
+fn a_program_that_is_replaced_while_it_runs_is_not_taken_for_its_next_build() {
+    let place = Place::new();
+    place.write("rebuilt.c", include_str!("programs/rebuilt.c"));
+    let outcome = place.shell(
+        "gcc -g -o old rebuilt.c && gcc -g -DNEW -o new rebuilt.c && cp old program || exit 99
+         (sleep 0.7; cp new other; mv other program) &
+         timewise count -- ./program && timewise verify || exit 98
+         cp old program; (sleep 0.7; cp new other; mv other program) &
+         timewise paths --all -o paths.tw -- ./program",
+    );
+    assert_eq!(outcome.status, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    let build_id = |name: &str| {
+        let headers = timewise_image::Headers::of_file(&place.path().join(name));
+        headers.map(|headers| headers.build_id).unwrap_or_default()
+    };
+    let (old, new) = (build_id("old"), build_id("new"));
+    let profile = place.profile();
+    assert!(profile.modules.iter().any(|module| module.build_id == old), "{}", outcome.stderr);
+    assert!(!profile.modules.iter().any(|module| module.build_id == new), "{}", outcome.stderr);
+    assert!(!profile.functions.iter().any(|function| function.name == "second"), "{:?}", profile.functions);
+    assert!(outcome.stderr.contains("was replaced since its edges were counted"), "{}", outcome.stderr);
+}

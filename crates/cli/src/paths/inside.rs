@@ -7,7 +7,7 @@ use std::time::Instant;
 use timewise_engine::paths::PathCounts;
 use timewise_flow::{Analysis, Code, Routine, RoutineId};
 use timewise_paths::{Instruments, Limits, Method, Path, Program};
-use timewise_profile::{BlockId, Profile};
+use timewise_profile::{BlockId, Module, Profile};
 use timewise_report::number::grouped;
 use timewise_target::launch::Launch;
 
@@ -35,6 +35,7 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
             .warnings
             .push("the run whose paths were counted says itself that its counts are not complete".into());
     }
+    found.warnings.extend(replaced(analysis.profile, &counted.profile));
     found.warnings.extend(other_work(analysis.code.instructions_executed(), &counted.profile));
     found.warnings.extend(apart(&program, &instruments, "; --follow --deterministic counts them"));
     Ok(found)
@@ -55,6 +56,19 @@ fn other_work(edges: u64, counted: &Profile) -> Option<String> {
             grouped(paths)
         )
     })
+}
+
+/// What is to be said of files that were others by the time that paths were counted: there are no plans for these.
+fn replaced(edges: &Profile, paths: &Profile) -> Vec<String> {
+    let is_replaced = |module: &&Module| {
+        let mut now = paths.modules.iter().filter(|now| now.path == module.path).peekable();
+        now.peek().is_some() && now.all(|now| now.build_id != module.build_id)
+    };
+    let said = |module: &Module| {
+        let path = String::from_utf8_lossy(&module.path);
+        format!("{path} was replaced since its edges were counted, and none of its paths were; run it again")
+    };
+    edges.modules.iter().filter(is_replaced).map(said).collect()
 }
 
 /// If a smaller share of the instructions is in functions without plans, nobody misses their paths.

@@ -24,12 +24,29 @@ pub struct Mapped {
 #[derive(Debug, Default)]
 pub struct Modules {
     known: modules::Modules,
-    files: HashMap<(Vec<u8>, u64, u64), (ModuleId, Headers)>,
+    /// By path, device and number.
+    files: HashMap<(Vec<u8>, u64, u64), File>,
     /// Paths of files that were gone by the time that they were looked at.
     pub gone: Vec<Vec<u8>>,
 }
 
+/// A file that was mapped.
+#[derive(Debug)]
+struct File {
+    headers: Headers,
+    /// The module that it is, once code is placed in it.
+    module: Option<ModuleId>,
+}
+
 impl Modules {
+    /// Reads the headers of a file that was mapped a moment ago: another may stand at its path later, such as the program's
+    /// next build.
+    pub fn note(&mut self, mapped: &Mapped) {
+        if mapped.record.mapped != 0 && kind_of(&mapped.path) == ModuleKind::File {
+            self.look_at(mapped);
+        }
+    }
+
     /// Makes a change to an address space. `owner` is the process image that logged it: memory without a
     /// file is the same only within one, and what descends from it.
     pub fn apply(&mut self, space: &mut AddressSpace, owner: u64, mapped: &Mapped) {
@@ -60,22 +77,29 @@ impl Modules {
     }
 
     fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
+        let (known, File { headers, module }) = self.look_at(mapped);
+        let id = *module.get_or_insert_with(|| {
+            let build_id = headers.build_id.clone();
+            known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id })
+        });
+        (id, headers)
+    }
+
+    /// A file as it was when it was first looked at, and the modules that there are.
+    fn look_at(&mut self, mapped: &Mapped) -> (&mut modules::Modules, &mut File) {
         let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
-        let (known, gone) = (&mut self.known, &mut self.gone);
-        let (id, headers) = self.files.entry(key).or_insert_with(|| {
+        let file = self.files.entry(key).or_insert_with(|| {
             let path = Path::new(OsStr::from_bytes(&mapped.path));
             let headers = if is_gone(path, mapped) {
-                gone.push(mapped.path.clone());
+                self.gone.push(mapped.path.clone());
                 None
             } else {
                 // Run-time systems map images of memory that are no ELF files.
                 Headers::of_file(path)
             };
-            let headers = headers.unwrap_or_default();
-            let build_id = headers.build_id.clone();
-            (known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id }), headers)
+            File { headers: headers.unwrap_or_default(), module: None }
         });
-        (*id, headers)
+        (&mut self.known, file)
     }
 
     /// Stands for code outside of all known mappings; offsets are addresses.
@@ -135,5 +159,21 @@ mod tests {
         modules.apply(&mut space, 1, &mapped(0x7000_0000, 0x7000_1000, "/proc/self/cmdline", 1));
         assert_eq!(found(&space, 0x7000_0010).map(|(_, offset)| offset), Some(Offset(0x10)));
         assert_eq!(modules.gone, [b"/gone (deleted)"], "what is no ELF file is not gone");
+    }
+
+    #[test]
+    fn a_file_is_what_stood_at_its_path_when_it_was_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
+        let [build_id, none] = [path.as_path(), Path::new("/proc/self/cmdline")]
+            .map(|path| Headers::of_file(path).unwrap_or_default().build_id);
+        assert_ne!(build_id, none);
+        let mapped = mapped(0x5000_0000, 0x5000_1000, path.to_str().unwrap(), path.metadata().unwrap().ino());
+        let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
+        modules.note(&mapped);
+        std::fs::write(&path, "another").unwrap();
+        modules.apply(&mut space, 1, &mapped);
+        assert_eq!(modules.get(ModuleId(0)).build_id, build_id);
     }
 }

@@ -32,6 +32,8 @@ pub struct Image {
     pub edges: Vec<EdgeRecord>,
     /// Changes of its address space, in order.
     pub mappings: Vec<Mapped>,
+    /// How many of them were told as new.
+    told: usize,
     readers: [Reader; 3],
     /// Images that go on from its logs and are still needed.
     heirs: usize,
@@ -53,6 +55,7 @@ impl Image {
             code_ends: Vec::new(),
             edges: Vec::new(),
             mappings: Vec::new(),
+            told: 0,
             readers: [Reader::default(), Reader::that_consumes(), Reader::default()],
             heirs: 0,
             is_heir: false,
@@ -177,6 +180,13 @@ impl Images {
     /// An image by its record.
     pub fn get(&self, record: u64) -> Option<&Image> {
         self.by_record.get(&record)
+    }
+
+    /// Changes of an image's address space that were read since this was last asked.
+    pub fn new_mappings(&mut self, record: u64) -> &[Mapped] {
+        let Some(image) = self.by_record.get_mut(&record) else { return &[] };
+        let told = std::mem::replace(&mut image.told, image.mappings.len());
+        &image.mappings[told..]
     }
 
     /// The parts of logs that an image sees as its own: the eldest ancestor's first, up to where each

@@ -77,6 +77,7 @@ impl<'a> Harvest<'a> {
         // What was logged is read as it comes, so that little of it lies in memory that the program is charged with.
         for &record in &self.open {
             self.images.refresh(self.arena, &mut self.claims, record);
+            self.images.new_mappings(record).iter().for_each(|mapped| self.converter.modules.note(mapped));
         }
         while let Some(&area) = self.spare.last()
             && self.arena.shared().offer_area(area)

@@ -32,7 +32,7 @@ pub struct Laid {
 }
 
 /// Makes the bytes of a plan that is to stand at an offset of the shared file, with counters at a place of thread
-/// areas. What is in files that cannot be read is left out.
+/// areas. What is in files that cannot be read, or that were replaced since, is left out.
 pub fn lay_down(instrumentation: &Instrumentation, offset: u64, counters: u64) -> Laid {
     let [size, _] = room(instrumentation);
     let mut files = HashMap::new();
