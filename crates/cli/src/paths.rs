@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use timewise_flow::Analysis;
 use timewise_flow::told::{Coverage, Told};
-use timewise_image::Headers;
+use timewise_image::{Headers, Image};
 use timewise_paths::Method;
-use timewise_profile::{Exit, Profile};
+use timewise_profile::{Exit, Module, ModuleId, Profile};
 use timewise_report::number::{grouped, percent};
 use timewise_target::attachable::lives;
 use timewise_target::launch::Launch;
@@ -226,7 +226,8 @@ fn ensure_same(profile: &Profile, file: &Path, program: &Program) -> anyhow::Res
     let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
     // Of a script it is one of its interpreter's arguments.
     let mut recorded = run.command.iter().map(|word| path(&run.directory).join(path(word)));
-    let module = profile.modules.iter().find(|module| path(&module.path) == executed);
+    let mut modules = profile.modules.iter().zip((0..).map(ModuleId));
+    let module = modules.find(|(module, _)| path(&module.path) == executed);
     let is_it = module.is_some()
         || recorded.any(|word| std::fs::canonicalize(word).is_ok_and(|word| word == executed));
     ensure!(
@@ -235,14 +236,21 @@ fn ensure_same(profile: &Profile, file: &Path, program: &Program) -> anyhow::Res
         file.display(),
         launched.display()
     );
-    let build = Headers::of_file(&executed).map(|headers| headers.build_id);
     ensure!(
-        module.zip(build).is_none_or(|(module, build)| module.build_id == build),
+        module.is_none_or(|(module, id)| is_build(profile, module, id, &executed)),
         "'{}' holds counts of another build of '{}'; count this one with: timewise count -o FILE -- PROGRAM",
         file.display(),
         launched.display()
     );
     Ok(())
+}
+
+/// Whether a file is the build of a module that was executed: by its id, or where it has none by all code that ran.
+fn is_build(profile: &Profile, module: &Module, id: ModuleId, file: &Path) -> bool {
+    // What cannot be read is told of when it is executed.
+    let Some(build_id) = Headers::of_file(file).map(|headers| headers.build_id) else { return true };
+    let holds_code = || Image::open(file).is_ok_and(|image| symbolise::holds_all_code(profile, id, &image));
+    module.build_id == build_id && (!build_id.is_empty() || holds_code())
 }
 
 /// The run whose edges are counted, and which the user sees.

@@ -100,15 +100,27 @@ pub fn open(profile: &Profile, id: ModuleId) -> Result<Option<Symboliser>, Image
 /// Whether most code that was executed is not what stands in the file now. (Some may be patched when it
 /// is loaded.)
 fn holds_other_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
-    let blocks = profile.blocks.iter();
-    let blocks = blocks.filter(|b| b.place.module == module && b.place.version == CodeVersion::default());
     let (mut same, mut other) = (0, 0);
-    for block in blocks.take(BLOCKS_COMPARED) {
-        let start = block.place.offset.0;
-        let code = image.code(start..start.saturating_add(block.code.len() as u64));
-        *if code == Some(&block.code[..]) { &mut same } else { &mut other } += 1;
+    for stands_there in standing(profile, module, image).take(BLOCKS_COMPARED) {
+        *if stands_there { &mut same } else { &mut other } += 1;
     }
     other > same
+}
+
+/// Whether all code of a module that was executed is what stands in the file now.
+pub fn holds_all_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
+    standing(profile, module, image).all(|stands_there| stands_there)
+}
+
+/// Of each block of a module that was executed, whether it stands in the file.
+fn standing<'a>(profile: &'a Profile, module: ModuleId, image: &'a Image) -> impl Iterator<Item = bool> + 'a {
+    let blocks = profile.blocks.iter();
+    let blocks =
+        blocks.filter(move |b| b.place.module == module && b.place.version == CodeVersion::default());
+    blocks.map(|block| {
+        let start = block.place.offset.0;
+        image.code(start..start.saturating_add(block.code.len() as u64)) == Some(&block.code[..])
+    })
 }
 
 /// What was found so far.

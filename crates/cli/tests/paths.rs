@@ -57,6 +57,13 @@ fn edges_of_another_build_are_refused_and_those_of_other_work_told() {
     let outcome = place.shell("gcc -DB=1 -o loops loops.c && timewise paths --edges e.tw -- ./loops");
     assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("another build of './loops'"), "{}", outcome.stderr);
+    let unnamed = "gcc -Wl,--build-id=none -DB=0 -o loops loops.c && timewise count -q -o e.tw -- ./loops";
+    let outcome = place.shell(&format!("{unnamed} && timewise paths --edges e.tw -- ./loops"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let other = "gcc -Wl,--build-id=none -DB=1 -o loops loops.c && timewise paths --edges e.tw -- ./loops";
+    let outcome = place.shell(other);
+    assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("another build of './loops'"), "by its code: {}", outcome.stderr);
 }
 
 #[test]

@@ -216,13 +216,6 @@ impl Plan {
         cfg.ids().map(of_edge).sum::<u128>() / 10
     }
 
-    /// How often paths end whose counts the plan finds out by counting, by the edge profile.
-    pub fn recorded(&self) -> u64 {
-        let dag = &self.decoder.dag;
-        let points = dag.into(dag.exit()).iter().filter(|id| self.decoder.kept[id.index()]);
-        points.fold(0, |sum: u64, &id| sum.saturating_add(dag.edge(id).count))
-    }
-
     /// How often paths end whose counts the edge profile tells, by that.
     pub fn told(&self) -> u64 {
         let dag = &self.decoder.dag;
@@ -236,12 +229,6 @@ impl Plan {
             let dag = Dag::new(cfg, &self.cuts, &mut self.cold);
             self.obvious = Obvious::new(&dag).paths;
         }
-    }
-
-    /// How often paths end in all, by the edge profile.
-    pub fn path_ends(&self, cfg: &Cfg) -> u64 {
-        let ends = cfg.ids().filter(|&id| self.cuts[id.index()] || cfg.edge(id).to == cfg.exit());
-        ends.fold(0, |sum: u64, id| sum.saturating_add(cfg.edge(id).count))
     }
 }
 

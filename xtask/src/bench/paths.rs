@@ -5,6 +5,7 @@
 
 use super::statistics::geomean;
 use super::table::Destination;
+use crate::check::paths::METHODS;
 use crate::counter::{build_example_of, target_folder};
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
@@ -28,9 +29,6 @@ pub struct Options {
     #[command(flatten)]
     into: Destination,
 }
-
-/// As the example names them.
-const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
 
 /// The table's name in a Markdown file.
 const TABLE: &str = "paths";

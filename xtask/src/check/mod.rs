@@ -17,7 +17,7 @@ mod html;
 mod imports;
 mod lessons;
 pub mod native;
-mod paths;
+pub mod paths;
 mod perf;
 mod segments;
 mod singlestep;

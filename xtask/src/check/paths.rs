@@ -30,8 +30,8 @@ pub struct Options {
 /// The table's name in a Markdown file.
 const TABLE: &str = "paths told";
 
-/// As the example names them.
-const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
+/// As the examples name them, which have them from `timewise_paths::Method::COMPARED`.
+pub const METHODS: [&str; 5] = ["PP", "TPP(1,1)", "TPP(5,5)", "TPP(10,10)", "TPP(5,15)"];
 
 /// Paths counted wrongly that are shown of a workload.
 const EXAMPLES: usize = 10;

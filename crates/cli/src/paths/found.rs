@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use timewise_paths::{Path, Plan, Tally};
 use timewise_profile::{BlockId, Exit, PathCount};
+use timewise_report::number::grouped;
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub struct Found {
     pub routines: u64,
     /// Executions of paths that were counted.
     pub counted: u64,
+    /// Counts that are no path's.
+    pub senseless: u64,
     /// Executions of paths off the edges that are known.
     pub strayed: u64,
     /// Share of the flow that is attributed to the paths that it took, where it is known.
@@ -37,6 +40,7 @@ impl Found {
         at_most: impl Fn(&Path) -> u64,
     ) {
         let profile = tally.profile(plan);
+        self.senseless += tally.senseless;
         self.routines += u64::from(!profile.is_empty());
         let bounds: BTreeSet<Path> = plan.obvious.iter().map(|(edges, _)| plan.decoder.path(edges)).collect();
         let mut paths: BTreeMap<(Vec<BlockId>, bool, bool, bool), u64> = BTreeMap::new();
@@ -60,10 +64,43 @@ impl Found {
         }));
     }
 
-    /// With its paths in order.
+    /// With its paths in order, and what is wrong with them.
     pub fn sorted(mut self) -> Found {
+        if self.senseless > 0 {
+            self.warnings.push(format!(
+                "{} counts are no path's: either timewise counts wrongly, or the program wrote where counters are",
+                grouped(self.senseless)
+            ));
+        }
         let weight = |path: &PathCount| u128::from(path.executions) * path.blocks.len() as u128;
         self.paths.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.blocks.cmp(&b.blocks)));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_paths::{Cfg, Limits, Method};
+
+    #[test]
+    fn counts_that_are_no_paths_are_told() {
+        let ways = [(None, Some(0)), (Some(0), Some(1)), (Some(0), None), (Some(1), None)];
+        let cfg = Cfg::new(2, ways.map(|(from, to)| (from, to, 5)));
+        let plan = Method::All.plan(&cfg, Limits::default());
+        let found = |number| {
+            let mut tally = Tally::default();
+            tally.add(&plan, [(number, 7)].into_iter(), 0);
+            let mut found = Found::default();
+            found.add(
+                &plan,
+                &tally,
+                |blocks| blocks.iter().map(|&block| BlockId(block)).collect(),
+                |_| u64::MAX,
+            );
+            found.sorted()
+        };
+        assert_eq!((found(1).counted, found(1).warnings), (7, Vec::new()));
+        assert_eq!((found(2).counted, found(2).warnings.len()), (0, 1));
     }
 }

@@ -1,7 +1,7 @@
 //! Edges and then paths of one run: a program that runs already, or one that we launch and leave alone at first.
 
 use super::found::Found;
-use super::inside::{apart, sum};
+use super::inside::{WORTH_SAYING, apart, sum};
 use super::whole::{Whole, add_counts};
 use super::with_edges;
 use crate::attached::enough;
@@ -25,9 +25,6 @@ const MOST_COLD: f64 = 0.05;
 
 /// Likewise if it executes so much more code than when it was last looked.
 const NEW_CODE: f64 = 1.1;
-
-/// If a smaller share of the instructions is in no plan, it does not matter.
-const WORTH_SAYING: f64 = 0.02;
 
 const TOO_LATE: &str =
     "no paths were counted: it ended, or was interrupted, while its edges were; let these take less";
@@ -174,9 +171,9 @@ impl Looks {
 
 /// What is to be said of code without plans.
 fn unknown(share: f64) -> Option<String> {
-    (share > WORTH_SAYING).then(|| {
+    (share >= WORTH_SAYING).then(|| {
         format!(
-            "{:.0} % of the instructions of the last stage are code that had not been executed before, and no paths go \
+            "{:.1} % of the instructions of the last stage are code that had not been executed before, and no paths go \
              there",
             100.0 * share
         )

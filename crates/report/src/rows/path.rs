@@ -3,7 +3,7 @@
 use super::{compact, compact_option, cycles};
 use crate::labels;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::told::{Coverage, Told};
 use timewise_flow::{Analysis, Cost, RoutineId};
@@ -81,11 +81,12 @@ pub fn titles(rows: &[PathRow]) -> Vec<String> {
     for row in rows {
         alike.entry((&row.function, row.title())).or_default().push(row);
     }
+    let shared: HashMap<_, HashSet<&str>> =
+        alike.into_iter().map(|(key, group)| (key, shared(&group))).collect();
     let title = |row: &PathRow| {
         let title = row.title();
-        let others = &alike[&(row.function.as_str(), title.clone())];
-        let is_own = |part: &&str| !others.iter().all(|other| other.parts().any(|known| known == *part));
-        let own: Vec<&str> = row.parts().filter(is_own).collect();
+        let shared = &shared[&(row.function.as_str(), title.clone())];
+        let own: Vec<&str> = row.parts().filter(|part| !shared.contains(part)).collect();
         match own.len() {
             0 => title,
             1..=SHOWN_APART => format!("{title} [{}]", own.join(",")),
@@ -93,6 +94,19 @@ pub fn titles(rows: &[PathRow]) -> Vec<String> {
         }
     };
     rows.iter().map(title).collect()
+}
+
+/// What makes each of some paths that it is and all of them have.
+fn shared<'a>(group: &[&'a PathRow]) -> HashSet<&'a str> {
+    let mut shared: Option<HashSet<&str>> = None;
+    for row in group {
+        let parts: HashSet<&str> = row.parts().collect();
+        match &mut shared {
+            Some(shared) => shared.retain(|part| parts.contains(part)),
+            None => shared = Some(parts),
+        }
+    }
+    shared.unwrap_or_default()
 }
 
 /// Blocks that a title says not all paths have that read alike.
