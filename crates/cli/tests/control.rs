@@ -60,6 +60,9 @@ fn whoever_switches_tracing_on_and_off_is_left_as_it_was() {
     let times = std::env::var("STARTS").map_or(STARTS, |times| times.parse().unwrap());
     // SAFETY: the only test in this process; nobody else reads the environment meanwhile.
     unsafe { std::env::set_var("TIMEWISE", env!("CARGO_BIN_EXE_timewise")) };
+    // As of programs in the background of a script.
+    // SAFETY: no handler of ours.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("own.tw");
     let path = CString::new(file.as_os_str().as_bytes()).unwrap();

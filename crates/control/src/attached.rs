@@ -145,6 +145,10 @@ unsafe fn become_the_program(program: &CStr, arguments: &[*const libc::c_char], 
         libc::close(gate[1]);
         let mut byte = 0_u8;
         libc::read(gate[0], (&raw mut byte).cast(), 1);
+        // What is ignored stays so in the program that is executed: an interrupt, which ends it, where we run in the background.
+        for signal in 1..=libc::SIGRTMAX() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
