@@ -140,12 +140,13 @@ fn spawn(program: &CStr, arguments: &[CString]) -> Result<libc::pid_t, Errno> {
 /// # Safety
 /// Only in a child that `spawn` made.
 unsafe fn become_the_program(program: &CStr, arguments: &[*const libc::c_char], gate: [i32; 2]) -> ! {
-    // SAFETY: the first system calls concern descriptors of our own; `arguments` ends with a null.
+    // SAFETY: what comes before `execv` concerns descriptors and signals of our own; `arguments` ends with a null.
     unsafe {
         libc::close(gate[1]);
         let mut byte = 0_u8;
         libc::read(gate[0], (&raw mut byte).cast(), 1);
-        // What is ignored stays so in the program that is executed: an interrupt, which ends it, where we run in the background.
+        // What is ignored stays so in what is executed: interrupts, one of which is to end it, where a script has started
+        // us in the background.
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
         }

@@ -1,13 +1,14 @@
 //! The run in which paths are counted: the program streams what it executes, and plans are carried out along that.
 
 use super::found::Found;
-use super::inside::{WORTH_SAYING, share};
+use super::inside::share;
 use crate::signals;
 use std::time::Instant;
 use timewise_engine::streams::Windows;
 use timewise_flow::{Analysis, RoutineId};
 use timewise_paths::accuracy::{Accuracy, compare};
 use timewise_paths::{Feed, Limits, Method, Program, Walker};
+use timewise_report::listing::WORTH_SAYING;
 use timewise_target::launch::Launch;
 
 /// Runs a program whose edges were counted, and counts its paths.

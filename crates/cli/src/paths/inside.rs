@@ -8,6 +8,7 @@ use timewise_engine::paths::PathCounts;
 use timewise_flow::{Analysis, Code, Routine, RoutineId};
 use timewise_paths::{Instruments, Limits, Method, Path, Program};
 use timewise_profile::{BlockId, Module, Profile};
+use timewise_report::listing::WORTH_SAYING;
 use timewise_report::number::grouped;
 use timewise_target::launch::Launch;
 
@@ -70,9 +71,6 @@ fn replaced(edges: &Profile, paths: &Profile) -> Vec<String> {
     };
     edges.modules.iter().filter(is_replaced).map(said).collect()
 }
-
-/// If a smaller share of the instructions is in functions without plans, nobody misses their paths.
-pub const WORTH_SAYING: f64 = 0.005;
 
 /// The share of all instructions that are some routines'.
 pub fn share<'a>(program: &Program, routines: impl Iterator<Item = &'a Routine>) -> f64 {

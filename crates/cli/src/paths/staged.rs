@@ -1,7 +1,7 @@
 //! Edges and then paths of one run: a program that runs already, or one that we launch and leave alone at first.
 
 use super::found::Found;
-use super::inside::{WORTH_SAYING, apart, sum};
+use super::inside::{apart, sum};
 use super::whole::{Whole, add_counts};
 use super::with_edges;
 use crate::attached::enough;
@@ -13,6 +13,7 @@ use timewise_engine::{CountError, Meanwhile, Options, attach};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_paths::{Cfg, Instruments, Later, Limits, Method, Program, at_most};
 use timewise_profile::Profile;
+use timewise_report::listing::WORTH_SAYING;
 use timewise_target::attachable::lives;
 
 /// How long the first stage takes. In the next one it is looked after half of that, and then after twice as long each
