@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use timewise_target::attachable::AttachError;
 use timewise_target::family;
+use timewise_target::keeper;
 use timewise_target::status::{ProgramImage, Status};
 
 /// How often is looked for new processes and programs. One that is seen twice is traced: whatever ends sooner would
@@ -76,13 +77,12 @@ impl Followers {
 }
 
 fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<AtomicBool>) -> Followed {
-    let own = std::process::id() as i32;
     let mut followed = Followed { root, ..Followed::default() };
     let mut known = BTreeMap::new();
     known.insert(root, Known { image, stage: Stage::Left });
     while !over.load(Ordering::Relaxed) {
         thread::sleep(LOOKS);
-        for pid in family::descendants(root).into_iter().filter(|&pid| pid != own) {
+        for pid in family::descendants(root).into_iter().filter(|&pid| !keeper::is_ours(pid)) {
             // One that is about to end seems to execute nothing.
             let Some(status) = Status::of_process(pid).filter(|status| !status.is_at_its_end()) else {
                 continue;

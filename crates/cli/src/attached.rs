@@ -28,6 +28,11 @@ pub enum Subject<'a> {
 }
 
 impl Profiled {
+    /// Whether a process is named.
+    pub fn is_process(&self) -> bool {
+        self.pid.is_some()
+    }
+
     /// Which of the two it is.
     ///
     /// # Errors

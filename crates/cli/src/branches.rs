@@ -39,7 +39,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TRACES", default_value = "16")]
     confirm: u32,
     #[command(flatten)]
-    profiled: Profiled,
+    pub profiled: Profiled,
     /// With --pid: also the processes that descend from it, such as workers of a server, those that it makes meanwhile
     /// included
     #[arg(long, requires = "pid")]

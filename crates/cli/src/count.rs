@@ -26,7 +26,7 @@ pub struct Arguments {
     #[command(flatten)]
     counting: Counting,
     #[command(flatten)]
-    profiled: Profiled,
+    pub profiled: Profiled,
 }
 
 /// Runs the command, to the end of the program.

@@ -81,9 +81,11 @@ fn of_misuse() -> ExitCode {
     ExitCode::from(if runs_a_program { OURS } else { MISUSED })
 }
 
-/// The status of any command that we could not even begin.
-pub fn failed(error: &anyhow::Error) -> ExitCode {
-    complain(format_args!("{error:#}"));
+/// Says that no further thread or process may be started, of which each takes one.
+pub fn none_to_start(what: &str, error: &io::Error) -> ExitCode {
+    complain(format_args!(
+        "cannot start a {what}: {error}; allow more processes or memory: ulimit -u, ulimit -v"
+    ));
     ExitCode::from(OURS)
 }
 
@@ -105,9 +107,12 @@ pub fn tell_faults_in_a_line() {
     }));
 }
 
-/// The status of a command that ran on a thread of its own, which a fault may have ended; that was told of then.
-pub fn of_fault(ended: thread::Result<ExitCode>) -> ExitCode {
-    ended.unwrap_or(ExitCode::from(OURS))
+/// What was done on a thread of its own, or the status if a fault ended that, which was told of then.
+///
+/// # Errors
+/// The status.
+pub fn or_of_fault<T>(ended: thread::Result<Result<T, ExitCode>>) -> Result<T, ExitCode> {
+    ended.unwrap_or(Err(ExitCode::from(OURS)))
 }
 
 /// The status of a command that runs a program: the program's own, or why there is none, in one line.
@@ -160,13 +165,14 @@ fn advice(error: &anyhow::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{OURS, of_fault};
+    use super::{OURS, or_of_fault};
     use std::process::ExitCode;
     use std::thread;
 
     #[test]
     fn a_fault_is_no_status_of_the_program() {
-        assert_eq!(of_fault(thread::spawn(|| ExitCode::from(101)).join()), ExitCode::from(101));
-        assert_eq!(of_fault(thread::spawn(|| panic!("on purpose")).join()), ExitCode::from(OURS));
+        assert_eq!(or_of_fault(thread::spawn(|| Ok(101)).join()), Ok(101));
+        let ended = thread::spawn(|| panic!("on purpose")).join();
+        assert_eq!(or_of_fault::<i32>(ended), Err(ExitCode::from(OURS)));
     }
 }

@@ -38,9 +38,11 @@ mod twice;
 mod verify;
 mod written;
 
+use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 use std::thread;
+use timewise_target::keeper::{self, Side};
 
 /// Tells where a program's cycles go and why, on unmodified Linux binaries.
 #[derive(Parser)]
@@ -76,41 +78,78 @@ const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
     exit_status::tell_faults_in_a_line();
-    match thread::Builder::new().stack_size(STACK_BYTES).spawn(run_command) {
-        Ok(thread) => exit_status::of_fault(thread.join()),
-        Err(error) => exit_status::failed(&anyhow::anyhow!(
-            "cannot start a thread: {error}; allow more processes or memory: ulimit -u, ulimit -v"
-        )),
+    signals::outlive_file_limit();
+    let command = match with_room(parse) {
+        Ok(command) => command,
+        Err(status) => return status,
+    };
+    if command.takes_over() {
+        // SAFETY: the thread that parsed has ended, so this one is alone.
+        match unsafe { keeper::split() } {
+            Ok(Side::Started(keeper)) => return stand_by(keeper),
+            Ok(Side::Keeper) => {}
+            Err(error) => return exit_status::none_to_start("process", &error),
+        }
+    }
+    with_room(|| Ok(command.run())).unwrap_or_else(|status| status)
+}
+
+/// Does `work` on a thread of its own, or tells the status where it is said why it could not be done.
+fn with_room<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ExitCode> + Send + 'static,
+) -> Result<T, ExitCode> {
+    match thread::Builder::new().stack_size(STACK_BYTES).spawn(work) {
+        Ok(thread) => exit_status::or_of_fault(thread.join()),
+        Err(error) => Err(exit_status::none_to_start("thread", &error)),
     }
 }
 
-fn run_command() -> ExitCode {
-    signals::outlive_file_limit();
-    let command = match settings::apply(Arguments::command()) {
-        Ok(command) => command,
-        Err(error) => return exit_status::unsettled(&error),
-    };
-    let parsed = command.try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = match parsed {
-        Ok(arguments) => arguments,
-        Err(error) => return exit_status::misused(&error),
-    };
-    match arguments.command {
-        Command::Doctor(arguments) => exit_status::of_reading(doctor::run(&arguments)),
-        Command::Run(arguments) => exit_status::of_running(run::run(&arguments)),
-        Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
-        Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
-        Command::Branches(arguments) => exit_status::of_running(branches::run(&arguments)),
-        Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
-        Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
-        Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
-        Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
-        Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
-        Command::Fdo(arguments) => exit_status::of_gates(fdo::run(&arguments)),
-        Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
-        Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
-        Command::Verify(arguments) => exit_status::of_gates(verify::run(&arguments)),
-        Command::Completions(arguments) => exit_status::of_reading(completions::run(&arguments)),
-        Command::Manual(arguments) => exit_status::of_reading(manual::run(&arguments)),
+/// What is asked of us, or the status where that was told already.
+fn parse() -> Result<Command, ExitCode> {
+    let command = settings::apply(Arguments::command()).map_err(|error| exit_status::unsettled(&error))?;
+    let matches = command.try_get_matches();
+    let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    arguments.map(|arguments| arguments.command).map_err(|error| exit_status::misused(&error))
+}
+
+/// Hands on to our keeper what we are asked by signals, and ends as it does.
+fn stand_by(keeper: i32) -> ExitCode {
+    signals::leave_all_to(keeper);
+    let ended = keeper::wait(keeper);
+    signals::program_ended();
+    exit_status::of_running(ended.context("cannot wait for the process that does the work"))
+}
+
+impl Command {
+    /// Whether a program that runs already is taken over, which must be given back.
+    fn takes_over(&self) -> bool {
+        match self {
+            Command::Run(run::Arguments { profiled, .. })
+            | Command::Count(count::Arguments { profiled, .. })
+            | Command::Branches(branches::Arguments { profiled, .. })
+            | Command::Paths(paths::Arguments { profiled, .. }) => profiled.is_process(),
+            _ => false,
+        }
+    }
+
+    fn run(self) -> ExitCode {
+        match self {
+            Command::Doctor(arguments) => exit_status::of_reading(doctor::run(&arguments)),
+            Command::Run(arguments) => exit_status::of_running(run::run(&arguments)),
+            Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
+            Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),
+            Command::Branches(arguments) => exit_status::of_running(branches::run(&arguments)),
+            Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
+            Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
+            Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
+            Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
+            Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
+            Command::Fdo(arguments) => exit_status::of_gates(fdo::run(&arguments)),
+            Command::Import(arguments) => exit_status::of_reading(import::run(&arguments)),
+            Command::Diff(arguments) => exit_status::of_gates(diff::run(&arguments)),
+            Command::Verify(arguments) => exit_status::of_gates(verify::run(&arguments)),
+            Command::Completions(arguments) => exit_status::of_reading(completions::run(&arguments)),
+            Command::Manual(arguments) => exit_status::of_reading(manual::run(&arguments)),
+        }
     }
 }

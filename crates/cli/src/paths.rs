@@ -74,7 +74,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "pid")]
     follow: bool,
     #[command(flatten)]
-    profiled: Profiled,
+    pub profiled: Profiled,
 }
 
 /// Of the time for which a process is attached to, the part in which its edges are counted.

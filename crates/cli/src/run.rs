@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     color: Colour,
     #[command(flatten)]
-    profiled: Profiled,
+    pub profiled: Profiled,
 }
 
 const INTERRUPTED: &str = "counting was interrupted: counts are those up to then, and costs per execution are \

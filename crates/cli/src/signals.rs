@@ -9,6 +9,9 @@ use timewise_profile::Exit;
 /// The program's process, for the signal handler.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
+/// Whether a terminal's signals do not reach it.
+static IS_APART: AtomicBool = AtomicBool::new(false);
+
 /// Signals by which users and systems stop programs.
 const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
@@ -82,6 +85,12 @@ pub fn leave_to(pid: i32) {
     PROGRAM.store(pid, Ordering::SeqCst);
 }
 
+/// Likewise, of one that is out of reach of a terminal's signals.
+pub fn leave_all_to(pid: i32) {
+    IS_APART.store(true, Ordering::SeqCst);
+    leave_to(pid);
+}
+
 /// The program has ended: its process id may soon be another's.
 pub fn program_ended() {
     PROGRAM.store(0, Ordering::SeqCst);
@@ -119,7 +128,7 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
     }
     // SAFETY: the kernel gives a valid structure.
     let by_terminal = unsafe { (*about).si_code } == libc::SI_KERNEL;
-    if pid > 0 && !by_terminal {
+    if pid > 0 && (!by_terminal || IS_APART.load(Ordering::SeqCst)) {
         // SAFETY: takes no memory.
         unsafe { libc::kill(pid, signal) };
     }

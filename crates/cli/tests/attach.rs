@@ -129,7 +129,34 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     assert_eq!(verified.status, Some(0), "{}", verified.stdout);
 }
 
-/// Killed, nobody gives the program back: it runs on as it is.
+/// A process of its own does the work, which gives the program back then wherever it is, and saves what was counted.
+#[test]
+fn killed_timewise_has_the_program_given_back() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(&format!(
+        "killed() {{
+           keeper=$(pgrep -P $own); kill -KILL -- -$own; wait $own
+           while [ \"$keeper\" ] && grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
+           grep -E '{TRACES}' /proc/$pid/maps && failed=1
+         }}
+         ./crowd 10 & pid=$!; sleep 0.5; failed=0; times=0
+         setsid '{TIMEWISE}' count --pid $pid --for 1m & own=$!
+         {ATTACHED}
+         sleep 0.3; killed; timewise verify || failed=2
+         for moment in 0.01 0.03 0.1 0.4; do
+           for command in count branches paths run; do
+             setsid '{TIMEWISE}' $command -o of.tw --pid $pid --for 1m & own=$!
+             sleep $moment; killed; times=$((times + 1))
+           done
+         done
+         echo $times; wait $pid && exit $failed"
+    ));
+    assert_unharmed(&outcome);
+    assert_eq!(outcome.stdout.lines().last(), Some("16"));
+}
+
+/// With the process that does the work killed as well nobody gives the program back: it runs on as it is.
 #[test]
 fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();
@@ -138,7 +165,7 @@ fn whoever_is_killed_leaves_the_program_running() {
         "./crowd 6 quiet & pid=$!; sleep 0.5
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
          {ATTACHED}
-         sleep 0.5; kill -KILL $own; wait $own
+         sleep 0.5; kill -KILL $(pgrep -P $own) $own; wait $own
          for command in count branches; do
            timewise $command --pid $pid --for 1s 2>> said; echo $? >> said
          done

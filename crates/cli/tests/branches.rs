@@ -96,7 +96,7 @@ fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
             "{begun}
              until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
              sleep 0.5; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
-             kill -KILL $own; wait $own
+             kill -KILL $(pgrep -x -P $own tw-keeper) $own; wait $own
              timewise count --pid $pid --for 1s 2> counting; echo $? >> counting
              failed=0; rm -f profile.tw
              timewise branches -F 1000 --pid $pid --for 1s || failed=1

@@ -1,5 +1,6 @@
 //! Whether a process that runs already can be taken over, and in one line why not.
 
+use crate::keeper;
 use crate::machine;
 use crate::status::Status;
 use crate::subject::Subject;
@@ -100,11 +101,11 @@ fn unfit(pid: i32) -> Option<AttachError> {
     };
     // The name in it may be of any bytes.
     let status = String::from_utf8_lossy(&status);
-    let why = why_unfit(pid, std::process::id() as i32, &status)?;
+    let why = why_unfit(pid, keeper::is_ours(pid), &status)?;
     Some(AttachError::Unfit { pid, why })
 }
 
-fn why_unfit(pid: i32, own: i32, status: &str) -> Option<String> {
+fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
     };
@@ -112,7 +113,7 @@ fn why_unfit(pid: i32, own: i32, status: &str) -> Option<String> {
     if group != pid {
         return Some(format!("it is a thread of process {group}; name that"));
     }
-    if pid == own {
+    if is_ours {
         return Some("it is timewise itself".into());
     }
     if field("State").starts_with(['Z', 'X']) {
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn each_obstacle_is_told() {
         let fit = "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nPPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\nSeccomp:\t0\n";
-        assert_eq!(why_unfit(7, 1, fit), None);
+        assert_eq!(why_unfit(7, false, fit), None);
         for (from, to, said) in [
             ("Tgid:\t7", "Tgid:\t6", "process 6"),
             ("S (sl", "Z (sl", "has ended"),
@@ -157,10 +158,10 @@ mod tests {
             ("PPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\n", "PPid:\t2\n", "kernel's"),
             ("Seccomp:\t0", "Seccomp:\t2", "seccomp"),
         ] {
-            let why = why_unfit(7, 1, &fit.replace(from, to)).unwrap();
+            let why = why_unfit(7, false, &fit.replace(from, to)).unwrap();
             assert!(why.contains(said), "{why}");
         }
-        assert!(why_unfit(7, 7, fit).unwrap().contains("itself"));
+        assert!(why_unfit(7, true, fit).unwrap().contains("itself"));
         assert!(matches!(check(i32::MAX), Err(AttachError::NotFound(_))));
     }
 }

@@ -11,6 +11,7 @@ pub mod family;
 pub mod group;
 pub mod halt;
 mod inherited;
+pub mod keeper;
 pub mod launch;
 pub mod machine;
 pub mod maps;
