@@ -42,14 +42,20 @@ pub enum TraceError {
         cause: io::Error,
     },
     /// The kernel refused the events that tracing is made of.
-    #[error(
-        "cannot open performance events that send signals: {0}; they need Linux 5.13, and \
-         kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON"
-    )]
+    #[error("cannot open performance events that send signals: {0}; {needs}", needs = what_events_need(.0))]
     Events(io::Error),
     /// What goes into the program is unusable: a fault of the build.
     #[error(transparent)]
     Payload(#[from] PayloadFault),
+}
+
+fn what_events_need(refused: &io::Error) -> &'static str {
+    match refused.raw_os_error() {
+        Some(libc::ENOSPC) => {
+            "somebody has set breakpoints of the processor in it, as debuggers do; end that first"
+        }
+        _ => "they need Linux 5.13, and kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON",
+    }
 }
 
 /// How to trace.

@@ -165,7 +165,8 @@ fn whoever_is_killed_leaves_the_program_running() {
         "./crowd 6 quiet & pid=$!; sleep 0.5
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
          {ATTACHED}
-         sleep 0.5; kill -KILL $(pgrep -P $own) $own; wait $own
+         sleep 0.5; keeper=$(pgrep -P $own); kill -KILL $keeper $own; wait $own
+         while grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
          for command in count branches; do
            timewise $command --pid $pid --for 1s 2>> said; echo $? >> said
          done

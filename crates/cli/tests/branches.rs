@@ -34,7 +34,7 @@ fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     let outcome = place.shell(&format!(
         "./crowd 15 quiet & pid=$!; sleep 0.5; failed=0
          for i in 1 2; do
-           timewise branches -F 1000 --pid $pid --for 500ms || failed=1
+           timewise branches -F 1000 --pid $pid --for 2s || failed=1
            grep -E '{TRACES}' /proc/$pid/maps && failed=2
            ls -l /proc/$pid/fd | grep perf_event && failed=3
          done
@@ -84,10 +84,10 @@ fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
     let timewise = env!("CARGO_BIN_EXE_timewise");
     let begun = [
         format!(
-            "./crowd 9 quiet & pid=$!; sleep 0.5; '{timewise}' branches -F 2000 --pid $pid --for 1m & own=$!"
+            "./crowd 12 quiet & pid=$!; sleep 0.5; '{timewise}' branches -F 2000 --pid $pid --for 1m & own=$!"
         ),
         format!(
-            "'{timewise}' branches -F 2000 -- ./crowd 9 quiet & own=$!
+            "'{timewise}' branches -F 2000 -- ./crowd 12 quiet & own=$!
                  until pid=$(pgrep -P $own -x crowd) || ! kill -0 $own; do sleep 0.01; done"
         ),
     ];
@@ -96,14 +96,15 @@ fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
             "{begun}
              until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
              sleep 0.5; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
-             kill -KILL $(pgrep -x -P $own tw-keeper) $own; wait $own
+             keeper=$(pgrep -x -P $own tw-keeper); kill -KILL $keeper $own; wait $own
+             while grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
              timewise count --pid $pid --for 1s 2> counting; echo $? >> counting
              failed=0; rm -f profile.tw
              timewise branches -F 1000 --pid $pid --for 1s || failed=1
              grep -E '{TRACES}' /proc/$pid/maps && failed=2
              ls -l /proc/$pid/fd | grep perf_event && failed=3
              timewise count --pid $pid --for 500ms -o counts.tw || failed=4
-             timewise branches -F 1000 --pid $pid --for 500ms -o again.tw || failed=5
+             timewise branches -F 1000 --pid $pid --for 1s -o again.tw || failed=5
              while kill -0 $pid 2> /dev/null; do sleep 0.1; done
              wait $pid; ended=$?; [ $ended = 0 ] || [ $ended = 127 ] || failed=6; exit $failed"
         ));
