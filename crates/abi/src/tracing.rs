@@ -237,6 +237,8 @@ pub struct Reach {
 pub struct Effort {
     /// Its instructions.
     pub instructions: u64,
+    /// Those of them that write memory.
+    pub stores: u64,
     /// Lines of data that it used and had not used in the last [`RECENT`] branches or more, nor one beside them: those
     /// of its first [`RECENT`] branches, of which that is not known, left out.
     pub lines: u64,
@@ -246,7 +248,11 @@ impl core::ops::Add for Effort {
     type Output = Effort;
 
     fn add(self, other: Effort) -> Effort {
-        Effort { instructions: self.instructions + other.instructions, lines: self.lines + other.lines }
+        Effort {
+            instructions: self.instructions + other.instructions,
+            stores: self.stores + other.stores,
+            lines: self.lines + other.lines,
+        }
     }
 }
 
@@ -255,7 +261,7 @@ pub const RECENT: u32 = 800;
 
 /// Words of a trace in a ring before its branches: what [`head_word`] says, the address where it began, its
 /// [`Effort`], and when it began. Branches have two words each: where from and where to.
-pub const HEAD_WORDS: u64 = 5;
+pub const HEAD_WORDS: u64 = 6;
 
 /// In the place of where a branch comes from: what follows was found later, at so many ticks of the processor as
 /// the word behind says. A thread may have waited for anything meanwhile.

@@ -1,5 +1,6 @@
 //! Adding traces up: how often each branch was taken, and where the thread branched next.
 
+use crate::costs::Costs;
 use crate::modules::Modules;
 use crate::pace::Pace;
 use crate::trace::Trace;
@@ -25,7 +26,6 @@ impl Seen {
 }
 
 /// Traces added up, by address as long as the process's mappings stay the same, then by place.
-#[derive(Default)]
 pub struct Aggregate {
     recent: HashMap<Addresses, Seen>,
     settled: HashMap<(Place, Place, Option<Place>), Seen>,
@@ -39,6 +39,18 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
+    /// None yet, of a processor with these costs.
+    pub fn new(costs: Costs) -> Aggregate {
+        Aggregate {
+            recent: HashMap::new(),
+            settled: HashMap::new(),
+            pace: Pace::new(costs),
+            traces: 0,
+            branches: 0,
+            unplaced: 0,
+        }
+    }
+
     /// Adds the branches of a trace. All that was mapped before it must be known.
     pub fn add(&mut self, trace: &Trace, modules: &Modules) {
         self.traces += 1;
@@ -120,7 +132,7 @@ mod tests {
     fn what_is_mapped_in_turn_at_one_place_is_told_apart() {
         let changes = [(0, 10, 100, "[program]"), (10, 200, 300, "[one]"), (20, 200, 300, "[two]")];
         let trace = |time, pairs: &[[u64; 2]]| Trace::new(Default::default(), time, pairs.iter().copied());
-        let mut aggregate = Aggregate::default();
+        let mut aggregate = Aggregate::new(Costs::here());
         let modules = mapped(&changes[..2]);
         aggregate.add(&trace(15, &[[50, 250], [260, 60]]), &modules);
         aggregate.settle_known(&modules);

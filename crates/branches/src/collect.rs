@@ -2,6 +2,7 @@
 
 use crate::aggregate::Aggregate;
 use crate::clock::Clock;
+use crate::costs::Costs;
 use crate::forked::has_tracer;
 use crate::mappings::News;
 use crate::modules::Modules;
@@ -58,7 +59,7 @@ impl<'a> Collector<'a> {
             executable: std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
             clock: Clock::default(),
             modules: Modules::of(pid),
-            aggregate: Aggregate::default(),
+            aggregate: Aggregate::new(Costs::here()),
             unmask: Unmask::new(pid, own_child),
             senseless: 0,
             image: image(pid),

@@ -9,6 +9,7 @@ mod aggregate;
 mod attach;
 mod clock;
 mod collect;
+mod costs;
 mod followers;
 mod forked;
 mod former;

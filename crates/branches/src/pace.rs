@@ -4,22 +4,10 @@
 //! A moment of time falls into slow code more often than into fast code, so a trace that takes the program a time T
 //! is T times as likely to be among those taken as one that takes a unit of it. Each is weighted by 1/T therefore.
 //! T cannot be measured: being stopped takes longer than a trace, and empties caches. So it is modelled: instructions
-//! go through the processor at a usual pace, but where it cannot foresee the next branch or waits for memory.
+//! go through the processor as fast as it can, but where it cannot foresee the next branch or waits for memory.
 
+use crate::costs::Costs;
 use timewise_abi::tracing::{Effort, RECENT};
-
-/// Cycles of an instruction where nothing is in the way.
-const INSTRUCTION: f64 = 0.2;
-
-/// Cycles that a taken branch takes besides: what stands behind it was fetched in vain.
-const TAKEN: f64 = 1.0;
-
-/// Cycles that a branch costs which the model below does not foresee: a misprediction.
-const SURPRISE: f64 = 12.0;
-
-/// Cycles that it costs when a line of data is used that was not used lately, nor one beside it: the nearest caches do
-/// not have it, and nothing has fetched it ahead, but the wait is partly hidden.
-const LINE: f64 = 24.0;
 
 /// How many branches before one each table looks at, the fewest first: geometric lengths of history (Seznec and
 /// Michaud, 2006).
@@ -34,6 +22,9 @@ const SIZE_BITS: u32 = 16;
 /// How sure an entry can be.
 const SUREST: u8 = 3;
 
+/// Odd, so that no bit is lost when hashes are multiplied by it: 2 to the 64th by the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// What follows some branches.
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -42,35 +33,38 @@ struct Entry {
     next: u32,
 }
 
-/// A predictor of branches, which learns from all traces.
+/// How long traces take a processor; with a predictor of branches, which learns from all of them.
 pub struct Pace {
+    costs: Costs,
     tables: Vec<Vec<Entry>>,
     /// Of each table, what takes the oldest branch out of the hash of its history.
     oldest: [u64; HISTORIES.len()],
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
+impl Pace {
+    /// Of a processor with these costs.
+    pub fn new(costs: Costs) -> Pace {
         let power = |length: usize| FACTOR.wrapping_pow(length as u32);
         Pace {
+            costs,
             tables: vec![vec![Entry::default(); 1 << SIZE_BITS]; HISTORIES.len()],
             oldest: HISTORIES.map(power),
         }
     }
-}
 
-/// Odd, so that no bit is lost when hashes are multiplied by it: 2 to the 64th by the golden ratio.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-impl Pace {
     /// Cycles that a trace takes.
-    pub fn cycles(&mut self, Effort { instructions, lines }: Effort, branches: &[[u64; 2]]) -> f64 {
+    pub fn cycles(&mut self, effort: Effort, branches: &[[u64; 2]]) -> f64 {
         let count = branches.len() as f64;
         let foreseeable = branches.len().saturating_sub(WARM_UP).max(1) as f64;
         let surprises = self.surprises(branches) as f64 * count / foreseeable;
         let recent = f64::from(RECENT);
-        let lines = lines as f64 * count / (count - recent).max(recent);
-        instructions as f64 * INSTRUCTION + count * TAKEN + surprises * SURPRISE + lines * LINE
+        let lines = effort.lines as f64 * count / (count - recent).max(recent);
+        let Costs { instruction, taken, store, surprise, line } = self.costs;
+        effort.instructions as f64 * instruction
+            + count * taken
+            + effort.stores as f64 * store
+            + surprises * surprise
+            + lines * line
     }
 
     /// How many branches of a trace, but for its first, are not foreseen; learns them all.
@@ -149,8 +143,10 @@ fn hash([from, to]: [u64; 2]) -> u64 {
 mod tests {
     use super::*;
 
+    const COSTS: Costs = Costs { instruction: 0.25, taken: 1.0, store: 0.5, surprise: 16.0, line: 20.0 };
+
     fn effort(instructions: u64) -> Effort {
-        Effort { instructions, lines: 0 }
+        Effort { instructions, ..Effort::default() }
     }
 
     /// A loop of two ways, of which the first is taken where `is_first`.
@@ -160,16 +156,16 @@ mod tests {
 
     #[test]
     fn a_pattern_is_foreseen_once_it_is_known() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(COSTS);
         let pattern = trace(|round| round % 5 < 2);
-        pace.cycles(effort(5000), &pattern);
-        assert_eq!(pace.cycles(effort(5000), &pattern), 2000.0);
-        assert_eq!(pace.cycles(effort(10_000), &pattern), 3000.0);
+        pace.cycles(effort(4000), &pattern);
+        assert_eq!(pace.cycles(effort(4000), &pattern), 2000.0);
+        assert_eq!(pace.cycles(effort(8000), &pattern), 3000.0);
     }
 
     #[test]
     fn what_has_no_pattern_takes_longer() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(COSTS);
         let mut random = 1_u64;
         for _ in 0..5 {
             let draws: Vec<bool> = (0..1000)
@@ -178,23 +174,24 @@ mod tests {
                     random >> 63 == 1
                 })
                 .collect();
-            let cycles = pace.cycles(effort(5000), &trace(|round| draws[round as usize]));
+            let cycles = pace.cycles(effort(4000), &trace(|round| draws[round as usize]));
             // Half of them cannot be foreseen.
-            assert!((7000.0..11_000.0).contains(&cycles), "{cycles}");
+            assert!((8500.0..12_500.0).contains(&cycles), "{cycles}");
         }
     }
 
     #[test]
     fn lines_are_told_of_the_branches_behind_the_first_ones() {
         let trace = [trace(|_| true), trace(|_| true)].concat();
-        let cycles = |lines| Pace::default().cycles(Effort { instructions: 5000, lines }, &trace[..1600]);
-        assert_eq!(cycles(10) - cycles(0), 2.0 * 10.0 * LINE);
+        let cycles = |lines| Pace::new(COSTS).cycles(Effort { lines, ..effort(4000) }, &trace[..1600]);
+        assert_eq!(cycles(10) - cycles(0), 2.0 * 10.0 * COSTS.line);
     }
 
     #[test]
     fn short_traces_take_what_their_instructions_and_branches_take() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.cycles(effort(100), &trace(|_| true)[..16]), 36.0);
-        assert_eq!(pace.cycles(effort(0), &[]), 0.0);
+        let mut pace = Pace::new(COSTS);
+        let effort = Effort { stores: 10, ..effort(100) };
+        assert_eq!(pace.cycles(effort, &trace(|_| true)[..16]), 25.0 + 16.0 + 5.0);
+        assert_eq!(pace.cycles(Effort::default(), &[]), 0.0);
     }
 }

@@ -156,9 +156,9 @@ impl Rings {
                     let place = at.wrapping_add(HEAD_WORDS + 2 * number);
                     [self.word(slot, place), self.word(slot, place.wrapping_add(1))]
                 });
-                let [instructions, lines, time] =
-                    [2, 3, 4].map(|word| self.word(slot, at.wrapping_add(word)));
-                traces.push(Trace::new(Effort { instructions, lines }, time, pairs));
+                let [instructions, stores, lines, time] =
+                    [2, 3, 4, 5].map(|word| self.word(slot, at.wrapping_add(word)));
+                traces.push(Trace::new(Effort { instructions, stores, lines }, time, pairs));
                 at = at.wrapping_add(length);
             }
             // Release: all of it is read before the thread may write there again.

@@ -50,6 +50,8 @@ pub struct Evaluation<'a, S> {
     visits: &'a mut Visits,
     bench: Option<Bench>,
     instructions: u32,
+    /// Those of them that write memory.
+    stores: u32,
     /// Whether the first instruction counts as a place that the thread comes by.
     counts_first: bool,
     /// Branches that were noted before.
@@ -71,6 +73,7 @@ impl<'a, S: Source> Evaluation<'a, S> {
             visits: &mut work.visits,
             bench,
             instructions: 0,
+            stores: 0,
             counts_first: visited.first,
             noted_before: None,
         }
@@ -107,6 +110,7 @@ impl<S: Source> Steps for Evaluation<'_, S> {
         let Some(Kept { decoded, bytes }) = kept else {
             return if is_trap { Step::Ended(End::NotFollowed) } else { self.ended() };
         };
+        self.shadow.has_written = false;
         let mut effort = 1;
         let way = match evaluate(decoded, state, &mut self.shadow) {
             Some(way) => Some(way),
@@ -127,6 +131,7 @@ impl<S: Source> Steps for Evaluation<'_, S> {
             Some(way) => {
                 self.been.mark(at);
                 self.instructions += 1;
+                self.stores += u32::from(self.shadow.has_written);
                 Step::Went { way, control: decoded.control(), effort }
             }
             None if self.shadow.is_full || self.been.at(at) => self.ended(),
@@ -144,7 +149,11 @@ impl<S: Source> Steps for Evaluation<'_, S> {
 
     #[inline]
     fn effort(&self) -> Effort {
-        Effort { instructions: self.instructions.into(), lines: self.shadow.missed.into() }
+        Effort {
+            instructions: self.instructions.into(),
+            stores: self.stores.into(),
+            lines: self.shadow.missed.into(),
+        }
     }
 
     #[inline]

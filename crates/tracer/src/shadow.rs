@@ -89,6 +89,8 @@ pub struct Shadow<'a, S> {
     pub part: u8,
     /// Lines of data that were used and not lately, from the trace's second part on.
     pub missed: u32,
+    /// Whether something was written; whoever asks puts it back.
+    pub has_written: bool,
     /// Whether there was no room for another.
     pub is_full: bool,
     /// Whether code that was read may be another now.
@@ -98,7 +100,16 @@ pub struct Shadow<'a, S> {
 impl<'a, S> Shadow<'a, S> {
     /// Those lines, of which none has been used in this trace, and where the rest comes from.
     pub fn new(lines: &'a mut Lines, source: S) -> Shadow<'a, S> {
-        Shadow { lines, source, fetched: 0, part: 0, missed: 0, is_full: false, has_code_changed: false }
+        Shadow {
+            lines,
+            source,
+            fetched: 0,
+            part: 0,
+            missed: 0,
+            has_written: false,
+            is_full: false,
+            has_code_changed: false,
+        }
     }
 }
 
@@ -307,6 +318,7 @@ impl<S: Source> Memory for Shadow<'_, S> {
 
     #[inline]
     fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
+        self.has_written = true;
         let (length, within) = (bytes.len(), address as usize % LINE);
         if within + length <= LINE {
             let start = address & !(LINE as u64 - 1);

@@ -148,12 +148,12 @@ impl<'a> Trace<'a> {
 
     /// Ends the trace: the host gets what is sure of it.
     pub fn publish(&mut self, end: End) {
-        let Reach { pairs, conditional, effort: Effort { instructions, lines } } = self.slot.sure;
+        let Reach { pairs, conditional, effort: Effort { instructions, stores, lines } } = self.slot.sure;
         self.slot.ends[end as usize].fetch_add(1, Ordering::Relaxed);
         let head = self.slot.head.load(Ordering::Relaxed);
         if pairs > 0 {
             self.put(0, head_word(pairs as u32, end));
-            for (at, word) in (1..).zip([self.slot.start, instructions, lines, self.slot.ticks]) {
+            for (at, word) in (1..).zip([self.slot.start, instructions, stores, lines, self.slot.ticks]) {
                 self.put(at, word);
             }
             count(&self.slot.conditional, conditional);

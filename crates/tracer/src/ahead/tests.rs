@@ -67,6 +67,24 @@ fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
 }
 
 #[test]
+fn what_writes_memory_is_counted_once_an_instruction() {
+    // 0: push rcx; 1: call 7; 6: nop; 7: mov rax,[rsp]; b: lea rdi,[rsp-64]; 10: mov ecx,9; 15: rep stosb; 17: syscall
+    let code = &[
+        0x51, 0xe8, 1, 0, 0, 0, 0x90, 0x48, 0x8b, 0x04, 0x24, 0x48, 0x8d, 0x7c, 0x24, 0xc0, 0xb9, 9, 0, 0, 0,
+        0xf3, 0xaa, 0x0f, 0x05,
+    ];
+    let mut state = State::default();
+    state.general[4] = 0x7ff0;
+    let mut noted = Noted { branches: Vec::new(), conditional: 0, length: 9 };
+    // SAFETY: all zeros is a value of it.
+    let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
+    let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
+    look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
+    let effort = evaluation.effort();
+    assert_eq!((effort.instructions, effort.stores), (6, 3));
+}
+
+#[test]
 fn loops_calls_and_returns_are_followed_through_registers_and_memory() {
     // 0: mov ecx,3; 5: call 0x11; a: dec ecx; c: jne 5; e: syscall; 11: push rcx; 12: pop rax; 13: ret
     let code =

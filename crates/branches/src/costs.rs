@@ -1,0 +1,64 @@
+//! What a processor takes for what traces tell of: as makers publish it and as it was measured, not fitted to traces.
+
+use std::sync::LazyLock;
+use timewise_target::machine::microarchitecture;
+
+/// Cycles that a processor takes at its best, and for what is in its way. Numbers and their sources stand in the records
+/// of `core-model`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// Of an instruction: one over how many are dispatched in a cycle.
+    pub instruction: f64,
+    /// Of a taken branch, besides: one over how many there can be in a cycle.
+    pub taken: f64,
+    /// Of a store, besides: half of one over how many lines can be written in a cycle. That the other half is hidden by
+    /// what is done meanwhile is estimated.
+    pub store: f64,
+    /// Of a branch that is not foreseen: all that passes when a number at random, which has to be loaded and tested,
+    /// decides it.
+    pub surprise: f64,
+    /// Of a line of data that was not used lately: until it has come from the second level. Some are further away, and
+    /// of some the wait is hidden.
+    pub line: f64,
+}
+
+const ZEN_5: Costs = Costs { instruction: 1.0 / 8.0, taken: 0.5, store: 0.25, surprise: 23.0, line: 14.0 };
+const ZEN_4: Costs = Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 20.0, line: 14.0 };
+const GOLDEN_COVE: Costs =
+    Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 25.0, line: 16.0 };
+
+impl Costs {
+    /// Of this machine's processor.
+    pub fn here() -> Costs {
+        static HERE: LazyLock<Costs> = LazyLock::new(|| Costs::of(microarchitecture()));
+        *HERE
+    }
+
+    /// Of a core design, by its name: what is not known counts as of the middle of those that are.
+    fn of(design: Option<&str>) -> Costs {
+        match design {
+            Some("AMD Zen 5") => ZEN_5,
+            Some(
+                "Intel Alder Lake"
+                | "Intel Raptor Lake"
+                | "Intel Sapphire Rapids"
+                | "Intel Emerald Rapids"
+                | "Intel Granite Rapids",
+            ) => GOLDEN_COVE,
+            _ => ZEN_4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_design_has_costs() {
+        assert_eq!(Costs::of(Some("AMD Zen 5")), ZEN_5);
+        assert_eq!(Costs::of(Some("Intel Emerald Rapids")), GOLDEN_COVE);
+        assert_eq!(Costs::of(Some("of tomorrow")), ZEN_4);
+        assert_eq!(Costs::of(None), ZEN_4);
+    }
+}
