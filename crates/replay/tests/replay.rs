@@ -127,3 +127,21 @@ fn a_reader_that_fails_is_not_taken_for_an_end() {
     let _ =
         timewise_engine::stream(stopped, &Options::default(), Windows::ALL, |_| panic!("this reader fails"));
 }
+
+/// What is kept for each stream need not be kept until the whole run is over.
+#[test]
+fn streams_of_processes_that_have_ended_come_to_their_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build("before", folder.path());
+    let mut ended = Vec::new();
+    let launch = Launch::new(&program);
+    let (counted, is_whole) =
+        timewise_engine::stream(launch.stopped().unwrap(), &Options::default(), Windows::ALL, |chunk| {
+            if chunk.is_last {
+                ended.push(chunk.stream);
+            }
+        })
+        .unwrap();
+    assert!(is_whole && counted.failure.is_none());
+    assert_eq!(ended, [1, 0], "the child's stream, then its parent's");
+}

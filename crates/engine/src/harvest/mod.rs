@@ -16,11 +16,11 @@ mod still_running;
 
 pub use area::{Area, LARGEST_COUNT, offsets};
 pub use claims::Claims;
+pub use ended::Ended;
 pub use image::{Image, Images};
 
 use crate::arena::Arena;
 use crate::convert::Converter;
-use ended::Ended;
 use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
 use timewise_abi::log::SEGMENT_SIZE;

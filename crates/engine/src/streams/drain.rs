@@ -2,7 +2,8 @@
 
 use super::Chunk;
 use crate::arena::Arena;
-use crate::harvest::{Claims, Images};
+use crate::harvest::{Claims, Ended, Images};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use timewise_abi::GRANULE;
@@ -50,6 +51,8 @@ struct Source {
     image: u64,
     /// Chunks taken.
     taken: u64,
+    /// Whether nothing follows.
+    is_over: bool,
 }
 
 /// Takes chunks until the program has `ended` and nothing is left, and gives them to `take`. False if
@@ -60,6 +63,8 @@ pub fn drain(arena: &Arena, ended: &AtomicBool, mut take: impl FnMut(&Chunk)) ->
         arena,
         claims: Claims::new(arena),
         images: Images::of_blocks(),
+        ended: Ended::default(),
+        gone: HashSet::new(),
         latest: 0,
         sources: Vec::new(),
         is_whole: true,
@@ -72,7 +77,7 @@ pub fn drain(arena: &Arena, ended: &AtomicBool, mut take: impl FnMut(&Chunk)) ->
         let mut found = false;
         // In turn: a thread that waits for another one fills its chunks as fast as they are read.
         for stream in 0..drain.sources.len() {
-            found |= drain.chunk(stream, &mut take);
+            found |= drain.next(stream, &mut take);
         }
         if is_over && !found {
             break;
@@ -102,6 +107,9 @@ struct Drain<'a> {
     arena: &'a Arena,
     claims: Claims,
     images: Images,
+    ended: Ended,
+    /// Images that have ended.
+    gone: HashSet<u64>,
     latest: u64,
     sources: Vec<Source>,
     is_whole: bool,
@@ -119,7 +127,7 @@ impl Drain<'_> {
                 self.is_whole = false;
                 break;
             };
-            found.push(Source { ring: next, area: ring.area, image: ring.process, taken: 0 });
+            found.push(Source { ring: next, area: ring.area, image: ring.process, taken: 0, is_over: false });
             next = ring.previous.load(Ordering::Acquire);
         }
         self.latest = head;
@@ -143,6 +151,29 @@ impl Drain<'_> {
         }
     }
 
+    /// Takes the next chunk of a stream, if it is full or the last of a process that has ended: whoever keeps something
+    /// for each stream need not keep it while others run.
+    fn next(&mut self, stream: usize, take: &mut impl FnMut(&Chunk)) -> bool {
+        let Source { image, is_over, .. } = self.sources[stream];
+        // In this order: a process that has ended fills no more chunks.
+        let has_ended = !is_over && self.has_ended(image);
+        if self.chunk(stream, take) {
+            return true;
+        }
+        if has_ended {
+            self.rest(stream, take);
+        }
+        has_ended
+    }
+
+    fn has_ended(&mut self, image: u64) -> bool {
+        let process = self.arena.process(image).filter(|_| !self.gone.contains(&image));
+        if process.is_some_and(|process| self.ended.is(self.arena, image, process)) {
+            self.gone.insert(image);
+        }
+        self.gone.contains(&image)
+    }
+
     /// Takes the next chunk of a stream, if it is full.
     fn chunk(&mut self, stream: usize, take: &mut impl FnMut(&Chunk)) -> bool {
         let Source { ring, taken, .. } = self.sources[stream];
@@ -159,9 +190,13 @@ impl Drain<'_> {
         true
     }
 
-    /// Takes what a thread wrote that has not filled its chunk.
+    /// Takes what a thread wrote that has not filled its chunk, unless that was done.
     fn rest(&mut self, stream: usize, take: &mut impl FnMut(&Chunk)) {
-        let Source { ring, area, taken, .. } = self.sources[stream];
+        let Source { ring, area, taken, is_over, .. } = self.sources[stream];
+        if is_over {
+            return;
+        }
+        self.sources[stream].is_over = true;
         let (Some(header), Some(area)) = (self.arena.ring(ring), self.arena.thread(area)) else { return };
         self.is_whole &= header.lost.load(Ordering::Relaxed) == 0;
         // SAFETY: within the file. Volatile: a thread may be writing it.
@@ -179,7 +214,7 @@ impl Drain<'_> {
     }
 
     fn give(&mut self, stream: usize, used: u64, end: Option<bool>, take: &mut impl FnMut(&Chunk)) {
-        let Source { ring, image, taken, area } = self.sources[stream];
+        let Source { ring, image, taken, area, .. } = self.sources[stream];
         let start = ring + FIRST_CHUNK + taken % CHUNKS as u64 * CHUNK;
         let bytes = self.arena.copy(start..start + used);
         self.images.refresh(self.arena, &mut self.claims, image);
