@@ -2,16 +2,18 @@
 
 mod cores;
 mod kept;
+mod streams;
 mod traced;
 
 use crate::arguments::{DEFAULT_FILE, Output};
 use crate::screen::{self, Colour};
-use crate::talk::say;
+use crate::talk::{complain, say};
 use crate::{destination, reading, recording, symbolise};
 use anyhow::{Context, anyhow, ensure};
 use cores::{Done, simulate};
 use std::ffi::OsString;
-use std::io::stderr;
+use std::fs::File;
+use std::io::{self, Read, stderr};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -105,6 +107,9 @@ pub struct Arguments {
 /// Seed of random samples: any would do, but the same program shall give the same figures.
 const SEED: u64 = 1;
 
+/// Bytes that are read of a file that describes a core: a hundred times what those have that are known by name.
+const MOST_OF_A_CORE: u64 = 1 << 20;
+
 impl Arguments {
     fn part(&self) -> SimulatedPart {
         let length = Some(self.instructions).filter(|&length| length > 0);
@@ -175,10 +180,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     });
     say(speed(&done));
     whole.as_ref().unwrap_or(&profile).save(&output.path)?;
-    tell(&profile, &done, arguments.color, json.as_deref())?;
+    let told = tell(&profile, &done, arguments.color, json.as_deref());
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));
-    tracing.map_or(Ok(()), |tracing| tracing.finish(&done, &profile))?;
-    Ok(exit)
+    // One file that cannot be written is no reason to be without the others, or not to hear of them.
+    match tracing.map_or(Ok(()), |tracing| tracing.finish(&done, &profile)) {
+        Err(error) if told.is_err() => complain(format_args!("{error:#}")),
+        traced => traced?,
+    }
+    told.map(|()| exit)
 }
 
 /// The profile of that name.
@@ -220,7 +229,7 @@ fn processor(core: &Path) -> anyhow::Result<Processor> {
     if let Some(name) = name {
         return Ok(Processor::named(name)?);
     }
-    let text = std::fs::read_to_string(core).with_context(|| {
+    let text = text_of(core).with_context(|| {
         let known: Vec<&str> = timewise_core_model::names().collect();
         format!(
             "'{}' is neither a known core ({}) nor a file that can be read",
@@ -229,6 +238,13 @@ fn processor(core: &Path) -> anyhow::Result<Processor> {
         )
     })?;
     Processor::parse(&text).with_context(|| format!("'{}' does not describe a core", core.display()))
+}
+
+/// The text of a file that describes a core, or the beginning of what can be none.
+fn text_of(core: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(core)?.take(MOST_OF_A_CORE).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The name of the core that this machine has.
@@ -259,15 +275,8 @@ fn tell(profile: &Profile, done: &Done, color: Colour, json: Option<&Path>) -> a
 /// What profilers found that were compared, and how often events occurred, by the ids of the analysis.
 fn compared(analysis: &Analysis, done: &Done) -> Option<(Findings, EventCounts)> {
     let number = |instruction| analysis.code.instruction_at(done.place(instruction)?).map(|id| id.0);
-    let of_threads = done.threads.iter().filter_map(|thread| {
-        let findings = thread.watch.compared.as_ref()?.findings();
-        Some((findings.renumbered(number), thread.watch.counts.renumbered(number)))
-    });
-    of_threads.reduce(|(mut findings, mut counts), (others, more)| {
-        findings.merge(&others);
-        counts.merge(&more);
-        (findings, counts)
-    })
+    let findings = done.found.compared.as_ref()?.renumbered(number);
+    Some((findings, done.found.counts.renumbered(number)))
 }
 
 /// How fast it went.

@@ -106,7 +106,7 @@ fn windows_are_as_long_as_asked() {
     assert!(executions <= 15_000 && executions > 13_000, "{executions}");
 }
 
-/// A thread that ends in its window leaves the next one's as it is, which may have its core.
+/// A thread that ends in its window leaves the next one's as it is, which has a core of its own.
 #[test]
 fn threads_in_turn_have_windows_of_their_own() {
     let place = Place::new();
@@ -121,12 +121,16 @@ fn threads_in_turn_have_windows_of_their_own() {
         let got: Value = serde_json::from_str(&place.read("out.json")).unwrap();
         let rows = got["functions"].as_array().unwrap();
         let work = rows.iter().find(|row| row["function"] == "work").unwrap();
-        work["instructions"].as_u64().unwrap()
+        let each = got["by_thread"].as_array().unwrap().iter().map(|row| row["cycles"].as_f64().unwrap());
+        (work["instructions"].as_u64().unwrap(), each.collect::<Vec<f64>>())
     };
-    let one = simulated_in(1);
+    let (one, _) = simulated_in(1);
     assert!((1000..8000).contains(&one), "{one}");
-    let three = simulated_in(3);
+    let (three, cycles) = simulated_in(3);
     assert!((3 * one).abs_diff(three) < 1500, "{three} of three threads, {one} of one");
+    // The first thread, and three that do the same in turn. None finds what the one before it left in caches.
+    let [_, first, second, third] = cycles[..] else { panic!("{cycles:?}") };
+    assert!((first - second).abs() < 0.05 * first && (second - third).abs() < 0.05 * first, "{cycles:?}");
 }
 
 /// Processes, the programs that they execute, and threads are told apart.
@@ -255,6 +259,7 @@ fn a_core_that_cannot_be_is_refused_before_anything_runs() {
         ("nameless.toml", "name is empty: say what the core is called\n"),
         ("bad.toml", "line 1: unknown field `x`, expected "),
         ("port.toml", "stores.data_ports: there is no port none\n"),
+        ("/dev/zero", "line 1: "),
     ] {
         let outcome = place.shell(&format!("timewise simulate --core {file} -- touch ran"));
         assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);

@@ -1,18 +1,21 @@
 //! The program, and beside it a core for each of its threads.
 
+use super::streams::Streams;
 use super::traced::Tracing;
-use std::collections::{BTreeMap, BTreeSet};
+use anyhow::ensure;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::policy::TimeProportional;
 use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
-use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
+use timewise_core_model::{Code, Processor, Sampling, SimulationError, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::{Places, Windows};
 use timewise_profile::{Offset, Place, Profile, SimulatedPart, SimulatedThread, SimulationId};
 use timewise_replay::Replay;
 use timewise_target::launch::Stopped;
-use timewise_trace::{Doctor, Record, Recorder, Room, Seat, Worker};
+use timewise_trace::{Record, Worker};
 
 /// Instructions before each window, of those that pass, that leave their traces in caches and predictors: without them
 /// short windows would mostly show how a core begins that knows nothing.
@@ -23,26 +26,18 @@ pub struct Watch {
     /// Every cycle, where nothing is compared with it.
     alone: Option<Profiler<TimeProportional>>,
     /// Every cycle, and what profilers find that sample.
-    pub compared: Option<Comparison>,
+    compared: Option<Comparison>,
     /// Executions.
-    pub counts: EventCounts,
+    counts: EventCounts,
 }
 
 impl Watch {
-    fn new(schedule: Option<&Schedule>) -> Watch {
+    /// A watch that has seen nothing.
+    pub fn new(schedule: Option<&Schedule>) -> Watch {
         Watch {
             alone: schedule.is_none().then(Profiler::oracle),
             compared: schedule.cloned().map(Comparison::new),
             counts: EventCounts::default(),
-        }
-    }
-
-    /// Cycle stacks by the numbers that the simulation gives instructions.
-    pub fn stacks(&self) -> Stacks {
-        match (&self.alone, &self.compared) {
-            (Some(alone), _) => alone.stacks().clone(),
-            (None, Some(compared)) => compared.findings().reference,
-            (None, None) => Stacks::default(),
         }
     }
 }
@@ -55,22 +50,57 @@ impl Worker<Record> for Watch {
     }
 }
 
+/// What was seen of all cores, by the numbers that the simulation gives instructions.
+#[derive(Default)]
+pub struct Found {
+    /// Cycle stacks, where nothing is compared with them.
+    alone: Stacks,
+    /// The same, and what profilers find that sample.
+    pub compared: Option<Findings>,
+    /// Executions.
+    pub counts: EventCounts,
+}
+
+impl Found {
+    /// Adds what was seen of one of them.
+    pub fn add(&mut self, watch: &Watch) {
+        self.counts.merge(&watch.counts);
+        if let Some(alone) = &watch.alone {
+            self.alone.merge(alone.stacks());
+        }
+        let Some(findings) = watch.compared.as_ref().map(Comparison::findings) else { return };
+        match &mut self.compared {
+            Some(all) => all.merge(&findings),
+            none => *none = Some(findings),
+        }
+    }
+
+    /// Cycle stacks.
+    pub fn stacks(&self) -> &Stacks {
+        self.compared.as_ref().map_or(&self.alone, |compared| &compared.reference)
+    }
+}
+
 /// A thread of a program, on a core of its own.
 pub struct Thread {
     /// The process image, as streams name it.
-    image: u64,
-    /// Its place in the shared memory, likewise.
-    area: u64,
-    /// What was seen of its core.
-    pub watch: Watch,
+    pub image: u64,
+    /// Its place in the shared memory, likewise; one that began where another had ended has that one's.
+    pub area: u64,
+    /// Whether it is the one that its process began with.
+    pub is_first: bool,
+    /// Its id.
+    pub tid: u32,
     /// What its core did.
     pub totals: Totals,
 }
 
 /// What a simulation leaves behind.
 pub struct Done {
-    /// All threads, in the order in which they began.
-    pub threads: Vec<Thread>,
+    /// All threads.
+    threads: Vec<Thread>,
+    /// What was seen of their cores.
+    pub found: Found,
     code: Code,
     places: Places,
     elapsed: Duration,
@@ -88,7 +118,10 @@ impl Done {
     /// order in which these began.
     pub fn rows(&self, simulation: SimulationId) -> Vec<SimulatedThread> {
         let simulated = self.threads.iter().filter(|thread| thread.totals.instructions > 0);
-        let images: BTreeSet<u64> = simulated.clone().map(|thread| thread.image).collect();
+        let mut simulated: Vec<&Thread> = simulated.collect();
+        // Ids grow until they come to their limit.
+        simulated.sort_by_key(|thread| (thread.image, !thread.is_first, thread.tid));
+        let images: BTreeSet<u64> = simulated.iter().map(|thread| thread.image).collect();
         let row = |thread: &Thread| {
             Some(SimulatedThread {
                 simulation,
@@ -99,9 +132,7 @@ impl Done {
                 cycles: thread.totals.cycles,
             })
         };
-        let mut rows: Vec<SimulatedThread> = simulated.filter_map(row).collect();
-        rows.sort_by_key(|row| (row.image, row.thread));
-        rows
+        simulated.into_iter().filter_map(row).collect()
     }
 
     /// Where that instruction stood in its process.
@@ -133,50 +164,25 @@ pub fn simulate(
     processor: &Processor,
     part: SimulatedPart,
     schedule: Option<&Schedule>,
-    mut tracing: Option<&mut Tracing>,
+    tracing: Option<&mut Tracing>,
 ) -> anyhow::Result<(Profile, Done)> {
     let began = Instant::now();
-    let mut seats: BTreeMap<usize, Seat<Watch>> = BTreeMap::new();
     let (warmed, length) = (part.skipped.min(WARMING), part.length.unwrap_or(u64::MAX));
     let sampling = Sampling { warmed, executed: length.min(u64::MAX - warmed) };
-    let watched = tracing.as_ref().map_or(Vec::new(), |tracing| tracing.watched.clone());
-    let simulation = Simulation::new(processor, |stream| {
-        let mut doctor = Doctor::new(Room::default());
-        seats.insert(stream, doctor.attach(Watch::new(schedule)));
-        if let Some(tracing) = &mut tracing {
-            tracing.attach(stream, &mut doctor);
-        }
-        Recorder::new(doctor)
-    })?;
-    let simulation = simulation.sample(sampling);
-    let watch = |simulation: Simulation<_, _>, (address, numbers)| simulation.watch(address, numbers);
-    let mut simulation = watched.into_iter().fold(simulation, watch);
+    let mut streams = Streams::new(processor, sampling, schedule, tracing)?;
     let mut replay = Replay::new(true);
-    let (mut failure, mut streams) = (None, BTreeMap::new());
+    let mut makes_sense = true;
     let options = Options { calls: false, ..Options::default() };
     let (skip, windows) = (part.skipped - warmed, part.windows);
     let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
-        streams.insert(chunk.stream, (chunk.image, chunk.area));
-        if failure.is_none() {
-            failure = simulation.chunk(&mut replay, chunk).err();
-        }
+        makes_sense = makes_sense && streams.chunk(&mut replay, chunk);
     })?;
-    let (cores, code) = simulation.finish();
-    let elapsed = began.elapsed();
-    let mut threads = Vec::new();
-    for (stream, recorder, totals) in cores {
-        recorder.finish();
-        if let (Some(seat), Some(&(image, area))) = (seats.remove(&stream), streams.get(&stream)) {
-            threads.push(Thread { image, area, watch: seat.join(), totals });
-        }
-    }
-    if let Some(failure) = failure {
-        return Err(failure.into());
-    }
+    ensure!(makes_sense, SimulationError::Damaged);
+    let (threads, found, code) = streams.finish();
     let mut profile = counted.profile;
     if !is_whole {
         profile.runs[0].warnings.push("some of what was executed was not simulated".to_string());
     }
-    Ok((profile, Done { threads, code, places: counted.places, elapsed }))
+    Ok((profile, Done { threads, found, code, places: counted.places, elapsed: began.elapsed() }))
 }

@@ -25,20 +25,16 @@ pub fn add(profile: &mut Profile, done: &Done, processor: &Processor, part: Simu
     profile.simulated_threads.extend(done.rows(simulation));
     let mut executions: BTreeMap<Place, u64> = BTreeMap::new();
     let mut components: BTreeMap<(Place, CommitState, CoreEvents), Parts> = BTreeMap::new();
-    let places: Vec<Option<Place>> = (0..done.numbered()).map(|number| done.place(number)).collect();
-    for watch in done.threads.iter().map(|thread| &thread.watch) {
-        for (number, place) in (0..).zip(&places) {
-            let executed = watch.counts.executed(number);
-            if let Some(place) = place.filter(|_| executed > 0) {
-                *executions.entry(place).or_default() += executed;
-            }
+    for number in 0..done.numbered() {
+        let executed = done.found.counts.executed(number);
+        if let Some(place) = done.place(number).filter(|_| executed > 0) {
+            *executions.entry(place).or_default() += executed;
         }
-        for (number, component, parts) in watch.stacks().iter() {
-            let place = places.get(number as usize).copied().flatten();
-            if let (Some(place), Some(state)) = (place, component.state()) {
-                let key = (place, stored(state), CoreEvents(component.events().bits()));
-                *components.entry(key).or_default() += parts;
-            }
+    }
+    for (number, component, parts) in done.found.stacks().iter() {
+        if let (Some(place), Some(state)) = (done.place(number), component.state()) {
+            let key = (place, stored(state), CoreEvents(component.events().bits()));
+            *components.entry(key).or_default() += parts;
         }
     }
     let executed = |(place, executions)| SimulatedInstruction { simulation, place, executions };

@@ -65,9 +65,14 @@ pub struct Tracing {
     pub watched: Vec<(u64, Numbers)>,
     /// What else is read and written, which no trace may take the place of.
     others: Vec<PathBuf>,
-    /// Of each stream, the file and who writes it.
-    files: BTreeMap<usize, (PathBuf, Seat<Gate<Form>>)>,
+    /// Of each core that runs, the file and who writes it.
+    files: BTreeMap<Turn, (PathBuf, Seat<Gate<Form>>)>,
+    /// Of each that has ended, the file, whether it holds records, and how writing it went.
+    written: BTreeMap<Turn, (PathBuf, bool, io::Result<()>)>,
 }
+
+/// The number of a stream, from 1, and that of a thread among those that had it in turn, likewise.
+pub type Turn = (usize, usize);
 
 impl Tracing {
     /// From one moment of each core to another, beside these other files.
@@ -91,27 +96,32 @@ impl Tracing {
         let (start, first) = from.map(When::resolve).unzip();
         let (stop, second) = to.map(When::resolve).unzip();
         let watched = [first, second].into_iter().flatten().flatten().collect();
-        Ok(Tracing { path, start, stop, watched, others, files: BTreeMap::new() })
+        Ok(Tracing { path, start, stop, watched, others, files: BTreeMap::new(), written: BTreeMap::new() })
     }
 
-    /// Has the core of a stream traced.
-    pub fn attach(&mut self, stream: usize, doctor: &mut Doctor<Record>) {
-        let path = of_core(&self.path, stream + 1);
+    /// Has a core traced.
+    pub fn attach(&mut self, turn: Turn, doctor: &mut Doctor<Record>) {
+        let path = of_core(&self.path, turn);
         let gate = Gate::new(Form::create(&path, &self.others), self.start.clone(), self.stop.clone());
-        self.files.insert(stream, (path, doctor.attach(gate)));
+        self.files.insert(turn, (path, doctor.attach(gate)));
     }
 
-    /// Ends the files, writes beside them what their instructions are, and says which there are. All traces must have
-    /// ended.
+    /// Ends the file of a core whose trace has ended.
+    pub fn detach(&mut self, turn: Turn) {
+        let Some((path, seat)) = self.files.remove(&turn) else { return };
+        let gate = seat.join();
+        let has_begun = gate.has_begun();
+        self.written.insert(turn, (path, has_begun, gate.into_inner().finish()));
+    }
+
+    /// Writes beside the files what their instructions are, and says which there are. All traces must have ended.
     ///
     /// # Errors
     /// What writing met with, such as a full disk.
     pub fn finish(self, done: &Done, profile: &Profile) -> anyhow::Result<()> {
         let (mut written, mut failure) = (Vec::new(), Ok(()));
-        for (path, seat) in self.files.into_values() {
-            let gate = seat.join();
-            let has_begun = gate.has_begun();
-            match gate.into_inner().finish().with_context(|| refusal(&path)) {
+        for (path, has_begun, end) in self.written.into_values() {
+            match end.with_context(|| refusal(&path)) {
                 Ok(()) if !has_begun => complain(format_args!(
                     "'{}' has no records: its core never came to where --from begins",
                     path.display()
@@ -146,12 +156,17 @@ fn table_beside(trace: &Path) -> PathBuf {
     trace.with_extension("instructions.csv")
 }
 
-/// Where the trace of the so-manieth core goes: `trace.2.csv` for `trace.csv`, but the first one's name stays.
-fn of_core(path: &Path, number: usize) -> PathBuf {
+/// Where the trace of a core goes: `trace.2.csv` for `trace.csv`, and `trace.2-2.csv` for that of a thread which came
+/// after, but the first one's name stays.
+fn of_core(path: &Path, turn: Turn) -> PathBuf {
+    let number = match turn {
+        (1, 1) => return path.to_path_buf(),
+        (stream, 1) => stream.to_string(),
+        (stream, turn) => format!("{stream}-{turn}"),
+    };
     match path.extension() {
-        _ if number == 1 => path.to_path_buf(),
         Some(ending) => path.with_extension(format!("{number}.{}", ending.to_string_lossy())),
-        None => path.with_extension(number.to_string()),
+        None => path.with_extension(number),
     }
 }
 
@@ -226,9 +241,10 @@ mod tests {
 
     #[test]
     fn every_core_has_a_file_of_its_own() {
-        let named = |path: &str, number| of_core(Path::new(path), number).display().to_string();
-        assert_eq!(named("a/trace.csv", 1), "a/trace.csv");
-        assert_eq!(named("a/trace.csv", 12), "a/trace.12.csv");
-        assert_eq!(named("trace", 2), "trace.2");
+        let named = |path: &str, turn| of_core(Path::new(path), turn).display().to_string();
+        assert_eq!(named("a/trace.csv", (1, 1)), "a/trace.csv");
+        assert_eq!(named("a/trace.csv", (12, 1)), "a/trace.12.csv");
+        assert_eq!(named("a/trace.csv", (12, 3)), "a/trace.12-3.csv");
+        assert_eq!(named("trace", (2, 1)), "trace.2");
     }
 }

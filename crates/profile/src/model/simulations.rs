@@ -24,7 +24,7 @@ pub struct Simulation {
 pub struct SimulatedThread {
     /// In which simulation.
     pub simulation: SimulationId,
-    /// The thread; several threads of a process in turn may share a row, and a core.
+    /// The thread; several threads of a process in turn may share a row of threads.
     pub thread: ThreadId,
     /// Numbers the programs that processes executed: a `fork` begins another one, and so does an `execve`.
     pub image: u32,
