@@ -34,6 +34,9 @@ const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
 /// The flags register with none of those set that a program may set; one bit always is.
 const NO_FLAGS: u64 = 2;
 
+/// A trap instruction.
+const BREAKPOINT: u64 = 0xcc;
+
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 
@@ -227,7 +230,6 @@ impl Tracee {
     /// # Errors
     /// Those of `ptrace`, and if it became another program before.
     pub fn run_to(self, address: u64, mut delivered: impl FnMut(i32) -> i32) -> io::Result<bool> {
-        const BREAKPOINT: u64 = 0xcc;
         let code = self.peek(address)?;
         self.poke(address, code & !0xff | BREAKPOINT)?;
         let mut signal = 0;
@@ -295,8 +297,9 @@ impl Tracee {
         let mask = self.signal_mask()?;
         self.set_signal_mask(ALL_BUT_TRAP)?;
         // SAFETY: passes no memory.
-        let ran = check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, 0) })
-            .and_then(|()| self.wait_for_trap("run to its trap", libc::PTRACE_CONT));
+        let ran = check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.tid, 0, 0) }).and_then(|()| {
+            self.wait_for_trap("run to its trap", libc::PTRACE_CONT, || self.is_behind_trap())
+        });
         self.set_signal_mask(mask)?;
         self.set_vectors(&vectors)?;
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
@@ -331,32 +334,58 @@ impl Tracee {
         check(unsafe { libc::ptrace(PTRACE_SETSIGMASK, self.tid, size_of_val(&mask), &raw const mask) })
     }
 
-    /// Executes one instruction.
+    /// Executes one instruction, which leads elsewhere.
     fn step(self) -> io::Result<()> {
+        let begin = self.registers()?.rip;
         // SAFETY: passes no memory.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.tid, 0, 0) })?;
-        self.wait_for_trap("step", libc::PTRACE_SINGLESTEP)
+        self.wait_for_trap("step", libc::PTRACE_SINGLESTEP, || Ok(self.registers()?.rip != begin))
+    }
+
+    /// Whether it stands behind a trap instruction.
+    fn is_behind_trap(self) -> io::Result<bool> {
+        let last = self.registers()?.rip - 1;
+        Ok(self.peek(last)? & 0xff == BREAKPOINT)
     }
 
     /// Waits for the trap that says it is done, after `request`. One that was asked to stop meanwhile stops for that
-    /// first, and is to go on.
-    fn wait_for_trap(self, wanted: &str, request: libc::c_uint) -> io::Result<()> {
-        let mut status = 0;
+    /// first, and is to go on; so does one to which somebody, or an event, sends the same signal. As long as that waits
+    /// the kernel keeps no other, so that it may stand for the trap, too: then `is_done` tells.
+    fn wait_for_trap(
+        self,
+        wanted: &str,
+        request: libc::c_uint,
+        is_done: impl Fn() -> io::Result<bool>,
+    ) -> io::Result<()> {
+        let mut was_sent = false;
         loop {
+            let mut status = 0;
             // SAFETY: `status` is a valid place for the result.
             if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
                 return Err(io::Error::last_os_error());
             }
-            if !libc::WIFSTOPPED(status) || status >> 16 != libc::PTRACE_EVENT_STOP {
-                break;
+            let is_asked = libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_STOP;
+            if !is_asked && !(libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP) {
+                return Err(io::Error::other(format!(
+                    "the thread did not {wanted}: wait status {status:#x}"
+                )));
+            }
+            if !is_asked {
+                let code = self.signal_code()?;
+                was_sent |= code <= 0;
+                if code > 0 && code != libc::TRAP_PERF || is_done()? {
+                    break;
+                }
             }
             // SAFETY: passes no memory.
             check(unsafe { libc::ptrace(request, self.tid, 0, 0) })?;
         }
-        if libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP {
-            return Ok(());
+        if was_sent {
+            // It has to wait as others do. An event's is not sent again: its next one says the same.
+            // SAFETY: passes no memory.
+            check(unsafe { libc::syscall(libc::SYS_tkill, self.tid, libc::SIGTRAP) })?;
         }
-        Err(io::Error::other(format!("the thread did not {wanted}: wait status {status:#x}")))
+        Ok(())
     }
 }
 
@@ -394,5 +423,17 @@ mod tests {
         assert_eq!(tracee.signal_mask().unwrap(), 0);
         let ended = stopped.release().unwrap().wait().unwrap();
         assert_eq!(ended.wait_status, 0);
+    }
+
+    #[test]
+    fn a_trap_that_somebody_sends_is_not_taken_for_our_own_and_waits() {
+        let stopped = Launch::new("true").stopped().unwrap();
+        let tracee = Tracee::new(stopped.pid());
+        // SAFETY: sends a signal to our own child.
+        unsafe { libc::kill(stopped.pid(), libc::SIGTRAP) };
+        for _ in 0..3 {
+            assert_eq!(tracee.system_call(libc::SYS_getpid, [0; 6]).unwrap(), stopped.pid() as u64);
+        }
+        assert_eq!(stopped.release().unwrap().wait().unwrap().wait_status, libc::SIGTRAP);
     }
 }
