@@ -365,7 +365,8 @@ impl Tracee {
                 return Err(io::Error::last_os_error());
             }
             let is_asked = libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_STOP;
-            if !is_asked && !(libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP) {
+            let is_trap = libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP;
+            if !is_asked && !is_trap {
                 return Err(io::Error::other(format!(
                     "the thread did not {wanted}: wait status {status:#x}"
                 )));
