@@ -80,6 +80,11 @@ fn near(got: f64, expected: f64) {
 const ADD: &[u8] = &[0x48, 0x01, 0xd8]; // add rax,rbx
 const LOAD_CHAIN: &[u8] = &[0x48, 0x8b, 0x00]; // mov rax,[rax]
 const NOP: &[u8] = &[0x90];
+/// nop of two, three, four and eight bytes.
+const NOP_2: &[u8] = &[0x66, 0x90];
+const NOP_3: &[u8] = &[0x0f, 0x1f, 0x00];
+const NOP_4: &[u8] = &[0x0f, 0x1f, 0x40, 0x00];
+const NOP_8: &[u8] = &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
 
 #[test]
 fn dependent_additions_take_a_cycle_each() {
@@ -92,18 +97,18 @@ fn dependent_additions_take_a_cycle_each() {
 fn nops_are_limited_by_dispatch() {
     near(cycles("boom-4w-tip", &[NOP], &mut |_| 0), 1.0 / 4.0);
     near(cycles("zen-4", &[NOP], &mut |_| 0), 1.0 / 6.0);
-    near(cycles("zen-5", &[NOP], &mut |_| 0), 1.0 / 8.0);
+    near(cycles("zen-5", &[NOP_8], &mut |_| 0), 1.0 / 8.0);
     near(cycles("raptor-cove", &[NOP], &mut |_| 0), 1.0 / 6.0);
 }
 
 #[test]
 fn taken_branches_are_limited_by_pieces_of_decoded_code() {
-    // jmp to the next instruction; seven nop of nine bytes, behind which the loop's own jump ends in the next line
+    // jmp to the next instruction; five nop of twelve bytes, behind which the loop's own jump ends in the next line
     let jump: &[u8] = &[0xeb, 0x00];
-    let long: &[u8] = &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
+    let long: &[u8] = &[0x66, 0x66, 0x66, 0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
     for (core, pieces) in [("zen-4", 1.0), ("zen-5", 2.0)] {
         near(cycles(core, &[jump], &mut |_| 0), 1.0 / pieces);
-        let across = Loop { body: &[long; 7], unroll: 1 };
+        let across = Loop { body: &[long; 5], unroll: 1 };
         near(across.cycles(&Processor::named(core).unwrap(), &mut |_| 0), 2.0 / pieces);
     }
 }
@@ -115,6 +120,30 @@ fn what_goes_on_into_the_next_line_has_its_cycle_alone() {
     let body: [&[u8]; 2] = [&[0xeb, 0x00], &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00]];
     let jumps = Loop { body: &body, unroll: 64 };
     near(jumps.cycles(&Processor::named("zen-5").unwrap(), &mut |_| 0), 5.0 / 8.0);
+}
+
+/// Of a line, two entries of six decoded instructions are there in a cycle, and two more each other cycle; an entry goes on
+/// into the next line.
+#[test]
+fn more_of_a_line_of_decoded_code_takes_two_cycles() {
+    let processor = Processor::named("zen-5").unwrap();
+    let takes = |nop: &[u8], nops: usize, expected: f64| {
+        let round = Loop { body: &vec![nop; nops], unroll: 1 };
+        near(round.cycles(&processor, &mut |_| 0), expected);
+    };
+    // With the jump, one more instruction than said.
+    for (nops, expected) in [(11, 1.5), (12, 3.0), (19, 3.0)] {
+        takes(NOP_3, nops, expected);
+    }
+    for (nops, expected) in [(24, 5.0), (29, 5.0)] {
+        takes(NOP_2, nops, expected);
+    }
+    takes(NOP, 36, 7.0);
+    // Lines of sixteen, and the jump in a line of its own. Each line's last entry takes two, and then four, from the
+    // next, so that the third has but twelve.
+    for (nops, expected) in [(16, 4.0), (32, 7.0), (48, 8.0), (64, 11.0), (80, 14.0), (96, 15.0)] {
+        takes(NOP_4, nops, expected);
+    }
 }
 
 #[test]
@@ -475,7 +504,7 @@ fn legacy_instructions_that_zero_vectors_take_ports() {
     near(cycles("raptor-cove", &[legacy], &mut |_| 0), 1.0 / 6.0);
     // Zen 5 removes both, and renames fewer vector registers than entries.
     near(cycles("zen-5", &[legacy], &mut |_| 0), 1.0 / 6.0);
-    near(cycles("zen-5", &[vex, NOP], &mut |_| 0), 2.0 / 8.0);
+    near(cycles("zen-5", &[vex, NOP_8], &mut |_| 0), 2.0 / 8.0);
 }
 
 #[test]

@@ -34,6 +34,59 @@ struct Rate {
     packets: u32,
     bytes: u64,
     depth: u64,
+    entries: Option<Entries>,
+}
+
+/// Entries, of which alone a cycle brings some.
+#[derive(Clone, Copy, Debug)]
+struct Entries {
+    /// Instructions of one.
+    room: u32,
+    /// So many in a cycle.
+    most: u32,
+    /// Cycles from as many of a packet to more of it.
+    again: u64,
+}
+
+/// The entry that was fetched last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Instructions for which it has room.
+    left: u32,
+    /// It is so many of its cycle,
+    of_cycle: u32,
+    /// and of its packet.
+    of_packet: u32,
+}
+
+impl Entry {
+    /// Sees an instruction that is there in this way, of another packet or not.
+    #[inline]
+    fn take(&mut self, entries: Option<Entries>, turn: Turn, cost: u32, is_other: bool) {
+        if is_other {
+            self.of_packet = 0;
+        }
+        match (entries, turn) {
+            (None, _) => *self = Entry::default(),
+            (_, Turn::Joins) => self.left -= cost,
+            (Some(entries), _) => {
+                self.left = entries.room.saturating_sub(cost);
+                self.of_cycle += 1;
+                self.of_packet += 1;
+            }
+        }
+    }
+}
+
+/// How an instruction is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    /// With what was fetched before it.
+    Joins,
+    /// As the first of an entry.
+    Begins,
+    /// As the first of an entry of a packet of which a cycle brought all the entries that it can.
+    GoesOn,
 }
 
 /// The state of fetch.
@@ -48,8 +101,9 @@ pub struct Fetcher {
     instructions: u32,
     packets: u32,
     packet: u64,
-    /// Code went on in this cycle from one packet to the next, without a branch.
+    /// Code went on, without a branch, in this cycle from one packet to the next, or in a packet from the cycle before.
     goes_on: bool,
+    entry: Entry,
     from: From,
     /// The line and the window of the latest instruction.
     line: u64,
@@ -67,12 +121,14 @@ impl Fetcher {
     /// Fetch that begins at cycle 0.
     pub fn new(processor: &Processor) -> Fetcher {
         let (fetch, ops) = (&processor.fetch, &processor.op_cache);
-        let decoders = Rate { width: fetch.width, packets: 1, bytes: fetch.bytes.into(), depth: fetch.depth };
+        let (width, bytes) = (fetch.width, fetch.bytes.into());
+        let decoders = Rate { width, packets: 1, bytes, depth: fetch.depth, entries: None };
         let cached = ops.as_ref().map(|ops| Rate {
             width: ops.width,
             packets: ops.pieces,
             bytes: ops.bytes.into(),
             depth: ops.depth,
+            entries: ops.entry.map(|room| Entries { room, most: ops.width / room, again: ops.again }),
         });
         Fetcher {
             rates: [decoders, cached.unwrap_or(decoders)],
@@ -84,6 +140,7 @@ impl Fetcher {
             packets: 0,
             packet: 0,
             goes_on: false,
+            entry: Entry::default(),
             from: From::Decoders,
             line: u64::MAX,
             window: u64::MAX,
@@ -135,6 +192,7 @@ impl Fetcher {
     fn next_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
         (self.instructions, self.packets, self.goes_on) = (0, 0, false);
+        self.entry.of_cycle = 0;
     }
 
     /// Fetches an instruction that takes so many entries.
@@ -169,19 +227,44 @@ impl Fetcher {
         // An instruction that lies in two packets is there with the second.
         let packet = (address + u64::from(length.max(1)) - 1) / rate.bytes;
         let packets = self.packets + u32::from(packet != self.packet);
-        let is_full = self.instructions + cost > rate.width || packets > rate.packets;
+        let is_other = is_new_block || packet != self.packet;
+        let turn = rate.entries.map_or(Turn::Joins, |of| self.turn(of, cost, is_new_block, is_other));
+        let is_full = packets > rate.packets
+            || match rate.entries {
+                Some(of) => {
+                    turn == Turn::GoesOn
+                        || self.entry.of_cycle == of.most && (is_other || turn != Turn::Joins)
+                }
+                None => self.instructions + cost > rate.width,
+            };
         if is_full && self.instructions > 0 {
-            self.next_cycle(self.cycle + 1);
+            let again = rate.entries.filter(|_| turn == Turn::GoesOn).map_or(1, |of| of.again);
+            self.next_cycle(self.cycle + again);
         }
         if entries > 0 && self.buffer.free_at() > self.cycle {
             self.next_cycle(self.buffer.free_at());
         }
-        self.goes_on |= !is_new_block && packet != self.packet;
+        self.goes_on |= !is_new_block && packet != self.packet || turn == Turn::GoesOn;
         // Whatever is the first of a cycle is of its first packet.
-        self.packets = if self.instructions > 0 { packets } else { 1 };
+        self.packets = match turn {
+            Turn::GoesOn => rate.packets,
+            _ if self.instructions > 0 => packets,
+            _ => 1,
+        };
         self.instructions += cost;
         self.packet = packet;
+        self.entry.take(rate.entries, turn, cost, is_other);
         Fetched { cycle: self.cycle, decoded: self.cycle + rate.depth, events }
+    }
+
+    /// How an instruction is there, where entries are fetched as a whole.
+    #[inline]
+    fn turn(&self, of: Entries, cost: u32, is_new_block: bool, is_other: bool) -> Turn {
+        if !is_new_block && cost <= self.entry.left {
+            return Turn::Joins;
+        }
+        let is_all = self.entry.of_packet > 0 && self.entry.of_packet.is_multiple_of(of.most);
+        if is_all && !is_other { Turn::GoesOn } else { Turn::Begins }
     }
 
     /// Sees an instruction that is not fetched by this core; true if it is of another line than the one before.

@@ -37,6 +37,14 @@ pub struct OpCache {
     /// from one piece to the next shares its cycle with no other.
     #[serde(default = "one")]
     pub pieces: u32,
+    /// Instructions of an entry, if a cycle brings whole entries, `width` instructions in all. An entry has instructions
+    /// behind one another, up to a taken branch, also of the next piece, which then has no room in a cycle that brought
+    /// all the entries that it can of the piece before.
+    #[serde(default)]
+    pub entry: Option<u32>,
+    /// Cycles from as many entries of a piece as a cycle brings to more entries of it, for which the cycle then is alone.
+    #[serde(default = "one_cycle")]
+    pub again: u64,
     /// Cycles from it to dispatch.
     pub depth: u64,
     /// Cycles that are lost when fetch changes between it and the decoders.
@@ -135,6 +143,10 @@ fn one() -> u32 {
     1
 }
 
+fn one_cycle() -> u64 {
+    1
+}
+
 fn yes() -> bool {
     true
 }
@@ -166,9 +178,15 @@ impl OpCache {
             width in WIDTH,
             bytes in 1..=4096,
             pieces in WIDTH,
+            again in 1..=*CYCLES.end(),
             depth in CYCLES,
             switch in CYCLES,
         );
+        let entry = self.entry.unwrap_or(1);
+        within("entry", entry, WIDTH)?;
+        if !self.width.is_multiple_of(entry) {
+            return Err(format!("width is {}: give a multiple of the entry, {entry}", self.width));
+        }
         in_ways("windows", self.windows, self.ways)
     }
 }
