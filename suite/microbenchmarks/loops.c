@@ -101,6 +101,13 @@ LOOP(multiplied_beside_multiplications, "", 20, "vpmulld %%xmm0, %%xmm1, %%xmm2\
 LOOP(jumps, "", 512, ".p2align 3\n jmp 2f\n nop\n 2:")
 LOOP(calls, "", 32, "call 3f\n jmp 2f\n .p2align 5\n 3: ret\n .p2align 5\n 2:")
 
+/* Lines of so many instructions, left by a jump or for the next one. */
+#define LINE_OF(instructions) ".rept " #instructions " - 1\n nop\n .endr\n jmp 2f\n .p2align 6\n 2:"
+LOOP(lines_of_twelve, "", 32, LINE_OF(12))
+LOOP(lines_of_thirteen, "", 32, LINE_OF(13))
+LOOP(lines_of_twenty_five, "", 32, LINE_OF(25))
+LOOP(lines_in_order, "", 96, ".byte 0x0f, 0x1f, 0x40, 0")
+
 /* Code that is written, by four stores or by one, and then called. */
 LOOP(written_once, "", 1, "movb $0xc3, (%%rdi)\n call *%%rdi")
 LOOP(written_code, "", 1, "movb $0xc3, (%%rdi)\n movb $0x90, 1(%%rdi)\n movl $1, 4(%%rdi)\n movl $1, 8(%%rdi)\n call *%%rdi")
@@ -192,6 +199,10 @@ static const struct loop {
     {"push, stack pointer computed twice, pop", stack_pointer, 20, 500, 5000, ITSELF, 64, 64, 0},
     {"jumps", jumps, 512, 50, 500, ITSELF, 64, 64, 0},
     {"call, return and jump", calls, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"jumps from line to line, of 12 instructions each", lines_of_twelve, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"jumps from line to line, of 13 instructions each", lines_of_thirteen, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"jumps from line to line, of 25 instructions each", lines_of_twenty_five, 32, 300, 5000, ITSELF, 64, 64, 0},
+    {"instructions of four bytes", lines_in_order, 96, 500, 5000, ITSELF, 64, 64, 0},
     {"a store to code, and a call of it", written_once, 1, 5000, 20000, CODE, 4096, 0, 0},
     {"four stores to code, and a call of it", written_code, 1, 5000, 20000, CODE, 4096, 0, 0},
     {"vectors zeroed", zeroed_vectors, 20, 500, 5000, ITSELF, 64, 64, 0},
