@@ -21,9 +21,22 @@ pub fn meaning(event: Psv) -> &'static str {
     MEANINGS.iter().find(|(known, _)| *known == event).map_or("", |(_, meaning)| meaning)
 }
 
+/// The events that can be why an instruction has cycles in a state: one that was fetched late and then waits for its
+/// operands does not wait for its fetch, nor does what follows a mispredicted branch wait for the branch's own load.
+fn explaining(state: Option<State>) -> Psv {
+    match state {
+        // What it was subject to was hidden: commit did not wait for it.
+        Some(State::Computing) => Psv::BASE,
+        Some(State::Stalled) => Psv::ST_L1 | Psv::ST_TLB | Psv::ST_LLC,
+        Some(State::Drained) => Psv::DR_L1 | Psv::DR_TLB | Psv::DR_SQ,
+        Some(State::Mispredicted | State::Flushed) => Psv::FL_MB | Psv::FL_EX | Psv::FL_MO,
+        None => Psv::ALL,
+    }
+}
+
 /// Why an instruction of such a kind had the cycles of a component.
 pub fn reason(component: Component, kind: Kind) -> String {
-    let events = component.events();
+    let events = component.events() & explaining(component.state());
     // Who misses the last level has missed the first.
     let is_told = |event: &Psv| !(*event == Psv::ST_L1 && events.contains(Psv::ST_LLC));
     let mut words: Vec<&str> = MEANINGS
@@ -31,10 +44,6 @@ pub fn reason(component: Component, kind: Kind) -> String {
         .filter(|(event, _)| events.contains(*event) && is_told(event))
         .map(|(_, meaning)| *meaning)
         .collect();
-    if component.state() == Some(State::Computing) {
-        // What it was subject to was hidden: commit did not wait for it.
-        return "commits".to_owned();
-    }
     if words.is_empty() {
         words.push(match (component.state(), kind) {
             (Some(State::Stalled), Kind::Load) => "waits for operands or an L1 hit",
@@ -43,7 +52,8 @@ pub fn reason(component: Component, kind: Kind) -> String {
             (Some(State::Drained), _) => "the front end is late",
             (Some(State::Mispredicted), _) => "misprediction",
             (Some(State::Flushed), _) => "flushes the pipeline",
-            (Some(State::Computing) | None, _) => "executes",
+            (Some(State::Computing), _) => "commits",
+            (None, _) => "executes",
         });
     }
     words.join(" + ")
@@ -74,5 +84,15 @@ mod tests {
         assert_eq!(stalled(Psv::ST_L1 | Psv::ST_LLC), "last-level cache miss");
         assert_eq!(stalled(Psv::BASE), "waits for operands or an L1 hit");
         assert_eq!(reason(Component::new(State::Computing, Psv::ST_L1), Kind::Load), "commits");
+    }
+
+    #[test]
+    fn events_are_told_where_they_explain_the_state() {
+        let all = |state| reason(Component::new(state, Psv::DR_L1 | Psv::FL_MB | Psv::ST_L1), Kind::Load);
+        assert_eq!(all(State::Stalled), "L1 miss");
+        assert_eq!(all(State::Drained), "instruction cache miss");
+        assert_eq!(all(State::Mispredicted), "misprediction");
+        let late = Component::new(State::Stalled, Psv::DR_L1);
+        assert_eq!(reason(late, Kind::Other), "waits for operands or its result");
     }
 }
