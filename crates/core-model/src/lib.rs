@@ -22,4 +22,4 @@ mod simulation;
 pub use code::{Code, Origin};
 pub use core::{Core, Totals};
 pub use processor::{Processor, ProcessorError, name_of_design, names};
-pub use simulation::{Sampling, Simulation, SimulationError};
+pub use simulation::{Sampling, Simulation, SimulationError, number};

@@ -135,9 +135,10 @@ impl<O: Observer, M: FnMut(usize) -> O> Simulation<O, M> {
     }
 }
 
-/// The number of a static instruction; its block is decoded if it is new.
+/// The number of a static instruction; its block is decoded if it is new. `blocks` are those of the chunk's image: of each
+/// the number of its first instruction. None if the chunk makes no sense.
 #[inline]
-fn number(code: &mut Code, blocks: &mut Vec<Option<u32>>, chunk: &Chunk, step: &Executed) -> Option<u32> {
+pub fn number(code: &mut Code, blocks: &mut Vec<Option<u32>>, chunk: &Chunk, step: &Executed) -> Option<u32> {
     let at = step.block as usize;
     if blocks.len() <= at {
         blocks.resize(at + 1, None);

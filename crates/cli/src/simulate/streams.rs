@@ -5,7 +5,7 @@ use super::cores::{Found, Thread, Watch};
 use super::traced::Tracing;
 use std::collections::{BTreeMap, HashMap};
 use timewise_attribution::Schedule;
-use timewise_core_model::{Code, Core, Processor, ProcessorError, Sampling};
+use timewise_core_model::{Code, Core, Processor, ProcessorError, Sampling, number};
 use timewise_engine::streams::Chunk;
 use timewise_replay::{Event, Executed, Replay};
 use timewise_trace::{Doctor, Recorder, Room, Seat};
@@ -138,19 +138,4 @@ impl Running {
     fn new(tid: u32) -> Running {
         Running { tid, position: 0, core: None }
     }
-}
-
-/// The number of a static instruction; its block is decoded if it is new.
-#[inline]
-fn number(code: &mut Code, blocks: &mut Vec<Option<u32>>, chunk: &Chunk, step: &Executed) -> Option<u32> {
-    let at = step.block as usize;
-    if blocks.len() <= at {
-        blocks.resize(at + 1, None);
-    }
-    if blocks[at].is_none() {
-        let block = chunk.block(step.block)?;
-        blocks[at] = Some(code.add(chunk.image, step.block, block.code, block.address));
-    }
-    let number = blocks[at].map(|first| first + u32::from(step.position));
-    number.filter(|number| (*number as usize) < code.len())
 }
