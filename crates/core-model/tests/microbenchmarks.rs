@@ -1,65 +1,13 @@
 //! Small loops whose cycles follow from the processor's record by hand.
 
-use timewise_core_model::{Code, Core, Processor, Totals};
+mod loops;
+
+use loops::{ADD, Loop, START};
+use timewise_core_model::{Code, Core, Processor};
 use timewise_replay::Access;
 use timewise_trace::Record;
 
-/// Where the loops stand.
-const START: u64 = 0x40_0000;
-
-/// A loop: a body that is repeated `unroll` times, and a jump back.
-struct Loop<'a> {
-    body: &'a [&'a [u8]],
-    unroll: usize,
-}
-
 impl Loop<'_> {
-    fn code(&self) -> Vec<u8> {
-        let mut code: Vec<u8> = Vec::new();
-        for _ in 0..self.unroll {
-            self.body.iter().for_each(|bytes| code.extend_from_slice(bytes));
-        }
-        code.push(0xe9);
-        code.extend_from_slice(&(-(code.len() as i32 + 4)).to_le_bytes());
-        code
-    }
-
-    /// Executes it so many times; `address` gives where the n-th access of all goes.
-    fn totals(&self, processor: &Processor, rounds: usize, address: &mut dyn FnMut(u64) -> u64) -> Totals {
-        let mut code = Code::new(processor).unwrap();
-        let bytes = self.code();
-        let first = code.add(0, 0, &bytes, START);
-        let mut next = 0;
-        let check = move |record: &Record| {
-            record.check().unwrap();
-            assert_eq!(record.cycle, next, "cycles follow each other");
-            next = record.end();
-        };
-        let mut core = Core::new(processor, &code, check);
-        let mut access = 0;
-        for _ in 0..rounds {
-            let mut number = first;
-            for _ in 0..self.unroll {
-                for bytes in self.body {
-                    let described = timewise_isa::memory::accesses(bytes, START);
-                    let accesses: Vec<Access> = described
-                        .iter()
-                        .map(|one| {
-                            access += 1;
-                            let (reads, writes) = (one.reads, one.writes);
-                            let size = one.size.into();
-                            Access { address: address(access - 1), size, unit: one.size, reads, writes }
-                        })
-                        .collect();
-                    core.step(&code, number, &accesses);
-                    number += 1;
-                }
-            }
-            core.step(&code, number, &[]);
-        }
-        core.finish().1
-    }
-
     /// Cycles for one repetition of the body, once all is warm.
     fn cycles(&self, processor: &Processor, address: &mut dyn FnMut(u64) -> u64) -> f64 {
         let some = self.totals(processor, 40, address).cycles;
@@ -77,7 +25,6 @@ fn near(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 0.03 * expected + 0.01, "{got} cycles, expected {expected}");
 }
 
-const ADD: &[u8] = &[0x48, 0x01, 0xd8]; // add rax,rbx
 const LOAD_CHAIN: &[u8] = &[0x48, 0x8b, 0x00]; // mov rax,[rax]
 const NOP: &[u8] = &[0x90];
 /// nop of two, three, four and eight bytes.
@@ -522,80 +469,4 @@ fn full_fences_wait_for_one_another() {
         let record = Processor::named(core).unwrap().backend.orders.full_fence;
         near(cycles(core, &[fence], &mut |_| 0), record.latency as f64);
     }
-}
-
-/// The numbers of a record, each with its field and its place in the text; one of each name in each section.
-fn numbers(record: &str) -> Vec<(&str, std::ops::Range<usize>)> {
-    let (mut section, mut seen, mut start) = ("", std::collections::BTreeSet::new(), 0);
-    let mut found = Vec::new();
-    for line in record.split_inclusive('\n') {
-        let said = line.split('#').next().unwrap_or_default();
-        if said.starts_with('[') {
-            section = said;
-        }
-        for (at, _) in said.match_indices(" = ") {
-            let (before, number) = (&said[..at], &said[at + 3..]);
-            let length = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(number.len());
-            let name = before.rsplit([' ', '{']).next().unwrap_or_default();
-            if length > 0 && seen.insert((section, name)) {
-                found.push((name, start + at + 3..start + at + 3 + length));
-            }
-        }
-        start += line.len();
-    }
-    found
-}
-
-#[test]
-fn any_number_makes_a_core_or_is_refused_by_its_name() {
-    // A load, a store and a division for an addition each.
-    let body: [&[u8]; 6] = [ADD, &[0x48, 0x8b, 0x0e], ADD, &[0x48, 0x89, 0x0f], ADD, &[0x48, 0xf7, 0xf3]];
-    for core in timewise_core_model::names() {
-        let path = format!("{}/processors/{core}.toml", env!("CARGO_MANIFEST_DIR"));
-        let record = std::fs::read_to_string(path).unwrap();
-        let numbers = numbers(&record);
-        assert!(numbers.len() > 60, "{core} has {}", numbers.len());
-        for (name, place) in numbers {
-            for number in [0, 1, u32::MAX] {
-                let mut changed = record.clone();
-                changed.replace_range(place.clone(), &number.to_string());
-                match Processor::parse(&changed) {
-                    Ok(processor) => {
-                        let run = Loop { body: &body, unroll: 4 };
-                        let totals = run.totals(&processor, 40, &mut |n| n * 264);
-                        assert_eq!(totals.instructions, 1000, "{core}: {name} = {number}");
-                    }
-                    Err(error) => {
-                        let said = error.to_string();
-                        assert!(
-                            said.contains(name) && !said.contains('\n'),
-                            "{core}: {name} = {number}: {said}"
-                        );
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn numbers_that_make_no_core_are_refused() {
-    let path = format!("{}/processors/raptor-cove.toml", env!("CARGO_MANIFEST_DIR"));
-    let record = std::fs::read_to_string(path).unwrap();
-    let refused = |from: &str, to: &str| {
-        let changed = record.replacen(from, to, 1);
-        assert_ne!(changed, record, "{from}");
-        Processor::parse(&changed).expect_err(to).to_string()
-    };
-    assert_eq!(refused("table_bits = 11", "table_bits = 40"), "branches.tage.table_bits is 40: give 1 to 20");
-    assert_eq!(refused("longest = 400", "longest = 3"), "branches.tage.longest is 3: give 4 to 4095");
-    assert_eq!(
-        refused("windows = 512", "windows = 511"),
-        "op_cache.windows is 511: give a multiple of the ways, 8"
-    );
-    assert_eq!(refused("page = 4096", "page = 5000"), "translation.page is 5000: give a power of two");
-    assert_eq!(
-        refused("line_cycles = 12", "line_cycles = nan"),
-        "memory.line_cycles is NaN: give 0 to 100000"
-    );
 }

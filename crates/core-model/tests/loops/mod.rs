@@ -1,0 +1,72 @@
+//! Loops that cores execute.
+
+use timewise_core_model::{Code, Core, Processor, Totals};
+use timewise_replay::Access;
+use timewise_trace::Record;
+
+/// add rax,rbx
+pub const ADD: &[u8] = &[0x48, 0x01, 0xd8];
+
+/// Where the loops stand.
+pub const START: u64 = 0x40_0000;
+
+/// A loop: a body that is repeated `unroll` times, and a jump back.
+pub struct Loop<'a> {
+    /// Its instructions.
+    pub body: &'a [&'a [u8]],
+    /// How often they stand in it.
+    pub unroll: usize,
+}
+
+impl Loop<'_> {
+    fn code(&self) -> Vec<u8> {
+        let mut code: Vec<u8> = Vec::new();
+        for _ in 0..self.unroll {
+            self.body.iter().for_each(|bytes| code.extend_from_slice(bytes));
+        }
+        code.push(0xe9);
+        code.extend_from_slice(&(-(code.len() as i32 + 4)).to_le_bytes());
+        code
+    }
+
+    /// Executes it so many times; `address` gives where the n-th access of all goes.
+    pub fn totals(
+        &self,
+        processor: &Processor,
+        rounds: usize,
+        address: &mut dyn FnMut(u64) -> u64,
+    ) -> Totals {
+        let mut code = Code::new(processor).unwrap();
+        let bytes = self.code();
+        let first = code.add(0, 0, &bytes, START);
+        let mut next = 0;
+        let check = move |record: &Record| {
+            record.check().unwrap();
+            assert_eq!(record.cycle, next, "cycles follow each other");
+            next = record.end();
+        };
+        let mut core = Core::new(processor, &code, check);
+        let mut access = 0;
+        for _ in 0..rounds {
+            let mut number = first;
+            for _ in 0..self.unroll {
+                for bytes in self.body {
+                    let described = timewise_isa::memory::accesses(bytes, START);
+                    let accesses: Vec<Access> = described
+                        .iter()
+                        .map(|one| {
+                            access += 1;
+                            let (reads, writes) = (one.reads, one.writes);
+                            let size = one.size.into();
+                            Access { address: address(access - 1), size, unit: one.size, reads, writes }
+                        })
+                        .collect();
+                    core.step(&code, number, &accesses);
+                    number += 1;
+                }
+            }
+            core.step(&code, number, &[]);
+        }
+        core.finish().1
+    }
+}
