@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use timewise_attribution::comparison::Findings;
 use timewise_attribution::{Comparison, Schedule, Technique, Units};
-use timewise_core_model::{Processor, Simulation};
+use timewise_core_model::{Processor, Sampling, Simulation};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
@@ -33,24 +33,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     launch.arguments = arguments.collect();
 
     let mut seats: Vec<Seat<Pair>> = Vec::new();
-    let mut simulation = Simulation::new(&Processor::named(&core)?, |_| {
+    let mut seated = |_| {
         let mut doctor = Doctor::new(Room::default());
         for &period in &periods {
             let schedules = [Schedule::periodic(period), Schedule::random(period, SEED)];
             seats.push(doctor.attach(schedules.map(Comparison::new).into()));
         }
         Recorder::new(doctor)
-    })?;
+    };
+    let mut simulation = Simulation::new(&Processor::named(&core)?, Sampling::ALL)?;
     let (mut replay, mut failed) = (Replay::new(true), None);
     let options = Options { calls: false, ..Options::default() };
     let windows = Windows { skip, length, ..Windows::ALL };
     let (counted, _) = timewise_engine::stream(launch.stopped()?, &options, windows, |chunk| {
-        failed = failed.take().or(simulation.chunk(&mut replay, chunk).err());
+        match simulation.chunk(&mut replay, chunk, &mut seated) {
+            // What records are left goes to the workers.
+            Ok(ended) => ended.into_iter().for_each(|thread| thread.observer.finish()),
+            Err(error) => failed = Some(error),
+        }
     })?;
     failed.map_or(Ok(()), Err)?;
-    let (cores, code) = simulation.finish();
-    // What records are left goes to the workers.
-    cores.into_iter().for_each(|(_, recorder, _)| recorder.finish());
+    let code = simulation.finish();
 
     // One place in the program may have several numbers in the simulation.
     let mut places = HashMap::new();

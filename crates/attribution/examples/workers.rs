@@ -12,7 +12,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use timewise_attribution::policy::{Sharing, TimeProportional};
 use timewise_attribution::{Profiler, Schedule};
-use timewise_core_model::{Processor, Simulation, Totals};
+use timewise_core_model::{Processor, Sampling, Simulation, Totals, Turn};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
@@ -60,29 +60,31 @@ struct Took {
     cpu: Duration,
 }
 
-/// Simulates the first `length` instructions of each thread. Observers are dropped at the end, which ends their traces.
+/// Simulates the first `length` instructions of each thread. Observers are dropped where threads end, which ends their traces.
 fn simulate<O: Observer + Send>(
     processor: &Processor,
     length: u64,
     launch: Launch,
-    make: impl FnMut(usize) -> O + Send,
+    mut make: impl FnMut(Turn) -> O + Send,
 ) -> Result<Took, Box<dyn std::error::Error>> {
-    let mut simulation = Simulation::new(processor, make)?;
+    let mut simulation = Simulation::new(processor, Sampling::ALL)?;
     let mut replay = Replay::new(true);
     let windows = Windows { length, ..Windows::ALL };
-    let (mut failed, mut cpu, mut elapsed) = (None, Duration::ZERO, Duration::ZERO);
+    let (mut totals, mut failed) = (Vec::new(), None);
+    let (mut cpu, mut elapsed) = (Duration::ZERO, Duration::ZERO);
     let began = Instant::now();
     let options = Options { calls: false, ..Options::default() };
     timewise_engine::stream(launch.stopped()?, &options, windows, |chunk| {
         let begun = cpu_time::of_this_thread();
-        failed = failed.take().or(simulation.chunk(&mut replay, chunk).err());
+        match simulation.chunk(&mut replay, chunk, &mut make) {
+            Ok(ended) => totals.extend(ended.into_iter().map(|thread| thread.totals)),
+            Err(error) => failed = Some(error),
+        }
         cpu += cpu_time::of_this_thread().saturating_sub(begun);
         // The program goes on behind what is simulated.
         elapsed = began.elapsed();
     })?;
     failed.map_or(Ok(()), Err)?;
-    let (streams, _) = simulation.finish();
-    let totals = streams.into_iter().map(|(_, _, totals)| totals).collect();
     Ok(Took { totals, elapsed, cpu })
 }
 

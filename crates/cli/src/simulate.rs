@@ -2,8 +2,8 @@
 
 mod cores;
 mod kept;
-mod streams;
 mod traced;
+mod watch;
 
 use crate::arguments::{DEFAULT_FILE, Output};
 use crate::screen::{self, Colour};

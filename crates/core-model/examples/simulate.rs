@@ -1,9 +1,9 @@
 //! Simulates a program on a core: `simulate CORE [--skip S] [--length N] [--windows K] [--execute X --every E]
-//! [--check] PROGRAM ARGUMENTS…` prints what each stream's core did and how fast that was. CORE is a name or a TOML file.
+//! [--check] PROGRAM ARGUMENTS…` prints what each thread's core did and how fast that was. CORE is a name or a TOML file.
 //! With `--every`, X of every E instructions are executed and the others warm caches and predictors; `--check` looks whether records keep
 //! their promises.
 use std::time::Instant;
-use timewise_core_model::{Processor, Sampling, Simulation, Totals};
+use timewise_core_model::{Ended, Processor, Sampling, Simulation, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
@@ -72,28 +72,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut launch = timewise_target::launch::Launch::new(arguments.next().ok_or("no program")?);
     launch.arguments = arguments.collect();
     let mut replay = Replay::new(true);
-    let mut simulation = Simulation::new(&processor, |_| Cycles { checks, ..Cycles::default() })?;
-    if every > 0 {
-        simulation = simulation.sample(Sampling { warmed: every.saturating_sub(executed), executed });
-    }
-    let mut failed = None;
+    let sampling = match every {
+        0 => Sampling::ALL,
+        every => Sampling { warmed: every.saturating_sub(executed), executed: executed.max(1) },
+    };
+    let mut simulation = Simulation::new(&processor, sampling)?;
+    let (mut threads, mut failed) = (Vec::new(), None);
     let begun = Instant::now();
     let mut inside = std::time::Duration::ZERO;
     timewise_engine::stream(launch.stopped()?, &Options::default(), windows, |chunk| {
         let begun = Instant::now();
-        if let Err(error) = simulation.chunk(&mut replay, chunk) {
-            failed = Some(error);
+        match simulation.chunk(&mut replay, chunk, |_| Cycles { checks, ..Cycles::default() }) {
+            Ok(ended) => threads.extend(ended),
+            Err(error) => failed = Some(error),
         }
         inside += begun.elapsed();
     })?;
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let (streams, code) = simulation.finish();
+    let code = simulation.finish();
     let mut instructions = 0;
-    for (stream, cycles, totals) in streams {
+    for Ended { tid, totals, observer, .. } in threads {
         instructions += totals.instructions;
-        print(stream, &totals, &cycles);
+        print(tid, &totals, &observer);
     }
     eprintln!(
         "{instructions} instructions, {} static; {:.2} million a second, {:.2} without waiting for the program",
@@ -104,11 +106,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn print(stream: usize, totals: &Totals, cycles: &Cycles) {
+fn print(tid: u32, totals: &Totals, cycles: &Cycles) {
     let per = |count: u64| 1000.0 * count as f64 / totals.instructions.max(1) as f64;
     let share = |count: u64| 100.0 * count as f64 / totals.cycles.max(1) as f64;
     eprintln!(
-        "stream {stream}: {} instructions, CPI {:.3}; computing {:.1} %, stalled {:.1} %, empty {:.1} %",
+        "thread {tid}: {} instructions, CPI {:.3}; computing {:.1} %, stalled {:.1} %, empty {:.1} %",
         totals.instructions,
         totals.cycles as f64 / totals.instructions.max(1) as f64,
         share(cycles.computing),

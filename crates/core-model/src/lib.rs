@@ -2,7 +2,7 @@
 //!
 //! A [`Processor`] is a record of sizes and latencies, from `processors/*.toml` or one's own. [`Simulation`]
 //! takes the streams of a run that `timewise-engine` gives, decodes each static instruction once ([`Code`]), and
-//! lets a [`Core`] for each stream execute what the threads executed. Each core gives a
+//! lets a [`Core`] for each thread execute what that executed. Each core gives a
 //! [`timewise_trace::Record`] of every cycle of its commit stage to an observer.
 //!
 //! What is modelled, how, and what is not: `docs/simulate.md`. Start reading at [`Core::step`].
@@ -22,4 +22,4 @@ mod simulation;
 pub use code::{Code, Origin};
 pub use core::{Core, Totals};
 pub use processor::{Processor, ProcessorError, name_of_design, names};
-pub use simulation::{Sampling, Simulation, SimulationError, number};
+pub use simulation::{Ended, Sampling, Simulation, SimulationError, Turn};

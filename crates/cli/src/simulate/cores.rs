@@ -1,99 +1,20 @@
 //! The program, and beside it a core for each of its threads.
 
-use super::streams::Streams;
 use super::traced::Tracing;
-use anyhow::ensure;
+use super::watch::{Found, Thread, Watching};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use timewise_attribution::comparison::Findings;
-use timewise_attribution::event_counts::EventCounts;
-use timewise_attribution::policy::TimeProportional;
-use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
-use timewise_core_model::{Code, Processor, Sampling, SimulationError, Totals};
+use timewise_attribution::Schedule;
+use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
 use timewise_engine::Options;
 use timewise_engine::streams::{Places, Windows};
 use timewise_profile::{Offset, Place, Profile, SimulatedPart, SimulatedThread, SimulationId};
 use timewise_replay::Replay;
 use timewise_target::launch::Stopped;
-use timewise_trace::{Record, Worker};
 
 /// Instructions before each window, of those that pass, that leave their traces in caches and predictors: without them
 /// short windows would mostly show how a core begins that knows nothing.
 const WARMING: u64 = 4_000_000;
-
-/// What looks at the commit stage of a thread's core.
-pub struct Watch {
-    /// Every cycle, where nothing is compared with it.
-    alone: Option<Profiler<TimeProportional>>,
-    /// Every cycle, and what profilers find that sample.
-    compared: Option<Comparison>,
-    /// Executions.
-    counts: EventCounts,
-}
-
-impl Watch {
-    /// A watch that has seen nothing.
-    pub fn new(schedule: Option<&Schedule>) -> Watch {
-        Watch {
-            alone: schedule.is_none().then(Profiler::oracle),
-            compared: schedule.cloned().map(Comparison::new),
-            counts: EventCounts::default(),
-        }
-    }
-}
-
-impl Worker<Record> for Watch {
-    fn take(&mut self, part: &[Record]) {
-        Worker::take(&mut self.alone, part);
-        Worker::take(&mut self.compared, part);
-        self.counts.take(part);
-    }
-}
-
-/// What was seen of all cores, by the numbers that the simulation gives instructions.
-#[derive(Default)]
-pub struct Found {
-    /// Cycle stacks, where nothing is compared with them.
-    alone: Stacks,
-    /// The same, and what profilers find that sample.
-    pub compared: Option<Findings>,
-    /// Executions.
-    pub counts: EventCounts,
-}
-
-impl Found {
-    /// Adds what was seen of one of them.
-    pub fn add(&mut self, watch: &Watch) {
-        self.counts.merge(&watch.counts);
-        if let Some(alone) = &watch.alone {
-            self.alone.merge(alone.stacks());
-        }
-        let Some(findings) = watch.compared.as_ref().map(Comparison::findings) else { return };
-        match &mut self.compared {
-            Some(all) => all.merge(&findings),
-            none => *none = Some(findings),
-        }
-    }
-
-    /// Cycle stacks.
-    pub fn stacks(&self) -> &Stacks {
-        self.compared.as_ref().map_or(&self.alone, |compared| &compared.reference)
-    }
-}
-
-/// A thread of a program, on a core of its own.
-pub struct Thread {
-    /// The process image, as streams name it.
-    pub image: u64,
-    /// Its place in the shared memory, likewise; one that began where another had ended has that one's.
-    pub area: u64,
-    /// Whether it is the one that its process began with.
-    pub is_first: bool,
-    /// Its id.
-    pub tid: u32,
-    /// What its core did.
-    pub totals: Totals,
-}
 
 /// What a simulation leaves behind.
 pub struct Done {
@@ -169,17 +90,25 @@ pub fn simulate(
     let began = Instant::now();
     let (warmed, length) = (part.skipped.min(WARMING), part.length.unwrap_or(u64::MAX));
     let sampling = Sampling { warmed, executed: length.min(u64::MAX - warmed) };
-    let mut streams = Streams::new(processor, sampling, schedule, tracing)?;
-    let mut replay = Replay::new(true);
-    let mut makes_sense = true;
+    let mut simulation = Simulation::new(processor, sampling)?;
+    let watched = tracing.as_ref().map_or(Vec::new(), |tracing| tracing.watched.clone());
+    watched.into_iter().for_each(|(address, numbers)| simulation.watch(address, numbers));
+    let mut watching = Watching::new(schedule, tracing);
+    let (mut replay, mut failed) = (Replay::new(true), None);
     let options = Options { calls: false, ..Options::default() };
     let (skip, windows) = (part.skipped - warmed, part.windows);
     let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
-        makes_sense = makes_sense && streams.chunk(&mut replay, chunk);
+        if failed.is_none() {
+            match simulation.chunk(&mut replay, chunk, |turn| watching.begin(turn)) {
+                Ok(ended) => ended.into_iter().for_each(|thread| watching.end(thread)),
+                Err(error) => failed = Some(error),
+            }
+        }
     })?;
-    ensure!(makes_sense, SimulationError::Damaged);
-    let (threads, found, code) = streams.finish();
+    failed.map_or(Ok(()), Err)?;
+    let (threads, found) = watching.finish();
+    let code = simulation.finish();
     let mut profile = counted.profile;
     if !is_whole {
         profile.runs[0].warnings.push("some of what was executed was not simulated".to_string());

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use timewise_core_model::Turn;
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::simulated::{Numbered, numbers};
@@ -70,9 +71,6 @@ pub struct Tracing {
     /// Of each that has ended, the file, whether it holds records, and how writing it went.
     written: BTreeMap<Turn, (PathBuf, bool, io::Result<()>)>,
 }
-
-/// The number of a stream, from 1, and that of a thread among those that had it in turn, likewise.
-pub type Turn = (usize, usize);
 
 impl Tracing {
     /// From one moment of each core to another, beside these other files.
@@ -160,9 +158,9 @@ fn table_beside(trace: &Path) -> PathBuf {
 /// after, but the first one's name stays.
 fn of_core(path: &Path, turn: Turn) -> PathBuf {
     let number = match turn {
-        (1, 1) => return path.to_path_buf(),
-        (stream, 1) => stream.to_string(),
-        (stream, turn) => format!("{stream}-{turn}"),
+        Turn { stream: 1, thread: 1 } => return path.to_path_buf(),
+        Turn { stream, thread: 1 } => stream.to_string(),
+        Turn { stream, thread } => format!("{stream}-{thread}"),
     };
     match path.extension() {
         Some(ending) => path.with_extension(format!("{number}.{}", ending.to_string_lossy())),
@@ -227,6 +225,7 @@ impl Worker<Record> for Form {
 mod tests {
     use super::{When, of_core};
     use std::path::Path;
+    use timewise_core_model::Turn;
 
     #[test]
     fn moments_are_understood_or_refused() {
@@ -241,10 +240,12 @@ mod tests {
 
     #[test]
     fn every_core_has_a_file_of_its_own() {
-        let named = |path: &str, turn| of_core(Path::new(path), turn).display().to_string();
-        assert_eq!(named("a/trace.csv", (1, 1)), "a/trace.csv");
-        assert_eq!(named("a/trace.csv", (12, 1)), "a/trace.12.csv");
-        assert_eq!(named("a/trace.csv", (12, 3)), "a/trace.12-3.csv");
-        assert_eq!(named("trace", (2, 1)), "trace.2");
+        let named = |path: &str, stream, thread| {
+            of_core(Path::new(path), Turn { stream, thread }).display().to_string()
+        };
+        assert_eq!(named("a/trace.csv", 1, 1), "a/trace.csv");
+        assert_eq!(named("a/trace.csv", 12, 1), "a/trace.12.csv");
+        assert_eq!(named("a/trace.csv", 12, 3), "a/trace.12-3.csv");
+        assert_eq!(named("trace", 2, 1), "trace.2");
     }
 }
