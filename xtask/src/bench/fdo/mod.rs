@@ -5,7 +5,9 @@
 //! for BOLT, and laid out by it with either. The three of each tool run in turns, so that what the machine does besides
 //! concerns all alike, and must write the same. Where their times differ by less than the machine's noise, cycles of a
 //! short run on a modelled core tell, which have none. What a run does once is a tenth of so short a run, and nothing of
-//! one that is worth making faster, nor do traces of one meet it: it is taken off.
+//! one that is worth making faster, nor do traces of one meet it: it is taken off. Counts are the same in each training
+//! run; traces are not, and what a compiler makes of two runs of a second may differ by more than it gains: each program
+//! is trained several times, and medians stand for it.
 
 mod programs;
 
@@ -32,8 +34,11 @@ use timewise_profile::Profile;
 pub struct Options {
     /// Programs; all if none is named
     names: Vec<String>,
-    /// Rounds in which the programs run in turns
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
+    /// Training runs with traces, each of which makes a program of its own
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
+    trainings: u32,
+    /// Rounds of each training in which the programs run in turns
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     rounds: u32,
     /// Traces per second
     #[arg(short = 'F', long, default_value_t = 1000)]
@@ -68,12 +73,14 @@ enum Tool {
     Bolt,
 }
 
-/// What a program takes as it was, by counts, and by traces.
+/// What a program takes as it was, by counts, and by traces of one training run or another.
 struct Runs {
-    /// CPU seconds, round by round.
+    /// CPU seconds, round by round of all trainings.
     seconds: Vec<[f64; 3]>,
-    /// Cycles of a short run on the modelled core, beyond those of its start.
-    cycles: [f64; 3],
+    /// How many times as fast as native it is by counts on the modelled core, in a short run less its start.
+    by_counts: f64,
+    /// The same by the traces of each training.
+    by_traces: Vec<f64>,
 }
 
 /// Prints a row for each program and tool, then means.
@@ -93,6 +100,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         scratch: std::path::absolute(target_folder(root).join("fdo-bench"))?,
         frequency: options.frequency.to_string(),
         length: options.length.to_string(),
+        trainings: options.trainings,
         rounds: options.rounds as usize,
         core,
     };
@@ -125,10 +133,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         print(&rows[rows.len() - 1]);
     }
     let caption = format!(
-        "Speed-up by counts and by traces (`-F {} --length {}`): medians of {} rounds of CPU time, with intervals in \
-         which the true median lies with a probability of 95 %; by the cycles of a short run on the modelled core {}, \
-         less those of its start, which have no noise; and which share of what counts gain by those traces do",
-        options.frequency, options.length, options.rounds, bench.core
+        "Speed-up by counts and by traces (`-F {} --length {}`), of {} training runs each: medians of {} rounds of CPU \
+         time each, with intervals in which the true median lies with a probability of 95 %; by the cycles of a short \
+         run on the modelled core {}, less those of its start, which have no noise: the median of trainings, the lowest \
+         and the highest; and which share of what counts gain by those traces do",
+        options.frequency, options.length, options.trainings, options.rounds, bench.core
     );
     options.into.put(TABLE, &caption, &rows)
 }
@@ -142,6 +151,7 @@ struct Bench {
     scratch: PathBuf,
     frequency: String,
     length: String,
+    trainings: u32,
     rounds: usize,
     core: String,
 }
@@ -154,45 +164,67 @@ impl Bench {
             Tool::Bolt => FOR_BOLT,
         };
         let build = program.build(&self.root, &self.work, &self.llvm, flags);
-        let place = |name: &str| self.scratch.join(format!("{}.{name}", program.name));
-        let native = place("native");
+        let [native, by_counts, by_traces] =
+            ["native", "counts", "traces"].map(|name| self.place(program, name));
         clang::build(&build, &native, None)?;
-        let tracing = ["branches", "-F", &self.frequency, "--length", &self.length];
-        let made = [("counts", &["count", "--no-calls"][..]), ("traces", &tracing)].map(|(name, command)| {
+        let make = |command: &[&str], made: &Path| -> Result<()> {
             let profile = self.profile(program, &native, command)?;
-            let module = export::traced::first_executable(&profile);
-            let made = place(name);
-            match tool {
-                Tool::Clang => {
-                    let samples = place("prof");
-                    clang::sample_profile(
-                        &native,
-                        &export::llvm_profgen::export(&profile, module),
-                        &samples,
-                    )?;
-                    clang::build(&build, &made, Some(&samples))?;
-                }
-                Tool::Bolt => {
-                    bolt::optimise(&native, &export::bolt::export(&profile, module, &[]), &made)?;
-                }
-            }
-            anyhow::Ok(made)
-        });
-        let [by_counts, by_traces] = made;
-        let (by_counts, by_traces) = (by_counts?, by_traces?);
+            self.optimise(program, tool, &build, &profile, made)
+        };
+        make(&["count", "--no-calls"], &by_counts)?;
         let arguments: Vec<OsString> = program.arguments.iter().map(OsString::from).collect();
-        let input = program.input.map(File::open).transpose()?;
         let programs = [&native, &by_counts, &by_traces].map(PathBuf::as_path);
-        let seconds = in_turns(programs, &arguments, input.as_ref(), self.rounds, || true)?;
-        let mut cycles = [0.0; 3];
-        for (cycles, file) in cycles.iter_mut().zip(programs) {
-            *cycles = self.modelled(program.short, file)? - self.modelled(program.start, file)?;
+        let cycles = self.modelled(program, &native)?;
+        let mut runs = Runs {
+            seconds: vec![],
+            by_counts: cycles / self.modelled(program, &by_counts)?,
+            by_traces: vec![],
+        };
+        for _ in 0..self.trainings {
+            make(&["branches", "-F", &self.frequency, "--length", &self.length], &by_traces)?;
+            let input = program.input.map(File::open).transpose()?;
+            runs.seconds.extend(in_turns(programs, &arguments, input.as_ref(), self.rounds, || true)?);
+            runs.by_traces.push(cycles / self.modelled(program, &by_traces)?);
         }
-        Ok(Runs { seconds, cycles })
+        Ok(runs)
+    }
+
+    /// Makes a program by a profile of the native one.
+    fn optimise(
+        &self,
+        program: &Program,
+        tool: Tool,
+        build: &str,
+        profile: &Profile,
+        made: &Path,
+    ) -> Result<()> {
+        let native = self.place(program, "native");
+        let module = export::traced::first_executable(profile);
+        match tool {
+            Tool::Clang => {
+                let samples = self.place(program, "prof");
+                clang::sample_profile(&native, &export::llvm_profgen::export(profile, module), &samples)?;
+                clang::build(build, made, Some(&samples))?;
+            }
+            Tool::Bolt => {
+                bolt::optimise(&native, &export::bolt::export(profile, module, &[]), made)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a program's file of that name is.
+    fn place(&self, program: &Program, name: &str) -> PathBuf {
+        self.scratch.join(format!("{}.{name}", program.name))
+    }
+
+    /// Cycles of a short run of a program on the modelled core, beyond those of its start.
+    fn modelled(&self, program: &Program, file: &Path) -> Result<f64> {
+        Ok(self.cycles(program.short, file)? - self.cycles(program.start, file)?)
     }
 
     /// Cycles of a run of a program.
-    fn modelled(&self, (arguments, text): Run, file: &Path) -> Result<f64> {
+    fn cycles(&self, (arguments, text): Run, file: &Path) -> Result<f64> {
         let input = self.scratch.join("input");
         std::fs::write(&input, text)?;
         let simulated = self.scratch.join("simulated");
@@ -223,7 +255,7 @@ impl Runs {
 
     /// The same on the modelled core, by counts and by traces.
     fn modelled(&self) -> [f64; 2] {
-        [1, 2].map(|which| self.cycles[0] / self.cycles[which])
+        [self.by_counts, median(&self.by_traces)]
     }
 
     fn row(&self, program: &Program, tool: Tool) -> Vec<String> {
@@ -234,8 +266,11 @@ impl Runs {
             format!("{} ({low:.3} to {high:.3})", times(median(&gains)))
         };
         let modelled = self.modelled();
+        let [low, high] = [f64::min, f64::max]
+            .map(|choose| self.by_traces.iter().copied().reduce(choose).expect("at least three trainings"));
+        let by_traces = format!("{} ({low:.3} to {high:.3})", times(modelled[1]));
         let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", median(&natives))];
-        [&head[..], &[1, 2].map(cell), &modelled.map(times), &[share(modelled)]].concat()
+        [&head[..], &[1, 2].map(cell), &[times(modelled[0]), by_traces, share(modelled)]].concat()
     }
 }
 
@@ -263,7 +298,7 @@ fn print(row: &[String]) {
         return;
     };
     println!(
-        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {modelled_counts:>19} {modelled_traces:>19} {share:>6}"
+        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {modelled_counts:>19} {modelled_traces:>24} {share:>6}"
     );
 }
 

@@ -45,7 +45,7 @@ macro_rules! queries {
 }
 
 /// All of them. Lua is one whose interpreter has a `switch` rather than computed gotos, which BOLT refuses.
-pub const PROGRAMS: [Program; 7] = [
+pub const PROGRAMS: [Program; 8] = [
     Program {
         name: "bzip2",
         folder: Folder::Unpacked("bzip2-1.0.8"),
@@ -87,6 +87,25 @@ pub const PROGRAMS: [Program; 7] = [
         input: Some("in/q-m.sql"),
         short: (&["-batch", ":memory:"], queries!("6000")),
         start: (&["-batch", ":memory:"], queries!("6")),
+    },
+    Program {
+        name: "pcre2grep",
+        folder: Folder::Unpacked("pcre2-10.42"),
+        // All that the library consists of but what others of its sources include, and what makes its tables.
+        sources: "for source in src/pcre2_*.c; do
+                      case $source in
+                      *dftables*|*fuzzsupport*|*jit_match*|*jit_misc*|*jit_test*|*printint*|*ucptables*) ;;
+                      *) set -- \"$@\" $source ;;
+                      esac
+                  done
+                  $CLANG -w -include src/config.h.generic -DHAVE_STRERROR -DHAVE_MEMMOVE -DPCRE2_CODE_UNIT_WIDTH=8 \
+                  -DSUPPORT_PCRE2_8 -DSUPPORT_UNICODE \"$@\" src/pcre2grep.c",
+        arguments: &[
+            "-c", "-f", "scripts/patterns.txt", "in/text-m.txt", "in/text-m.txt"
+        ],
+        input: None,
+        short: (&["-c", "-f", "scripts/patterns.txt", "in/text.txt"], ""),
+        start: (&["-c", "-f", "scripts/patterns.txt", "scripts/patterns.txt"], ""),
     },
     Program {
         name: "interp",
