@@ -27,6 +27,7 @@ fn seen_in(place: &Place, program: &str) -> u64 {
     profile.taken_branches.iter().filter(|branch| is_its(branch.from)).map(|branch| branch.count).sum()
 }
 
+/// On a machine with much else to do it may get no processor in one of the two times.
 #[test]
 fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     let place = Place::new();
@@ -34,7 +35,8 @@ fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     let outcome = place.shell(&format!(
         "./crowd 15 quiet & pid=$!; sleep 0.5; failed=0
          for i in 1 2; do
-           timewise branches -F 1000 --pid $pid --for 2s || failed=1
+           timewise branches -F 1000 --pid $pid --for 2s 2> said || grep 'used 0.0 ms' said || failed=1
+           cat said >&2
            grep -E '{TRACES}' /proc/$pid/maps && failed=2
            ls -l /proc/$pid/fd | grep perf_event && failed=3
          done

@@ -277,8 +277,9 @@ unsafe extern "C" fn save_and_dispatch() {
 
 /// Restores the program's registers and goes where the dispatcher said. In all of this code they stand
 /// complete in the thread area, so a signal that arrives here finds the program where it is about to be.
-/// One that arrived before is let in now. `rbx` holds the thread area, `rbp` the place of the vectors,
-/// `rsp` the top of the runtime's stack.
+/// One that arrived before is let in now. Where the host wants to find the thread here, it stands for a moment; that
+/// must be without a system call, which a filter might forbid. `rbx` holds the thread area, `rbp` the place of the
+/// vectors, `rsp` the top of the runtime's stack.
 #[unsafe(naked)]
 unsafe extern "C" fn resume() {
     naked_asm!(
@@ -287,6 +288,9 @@ unsafe extern "C" fn resume() {
         "mov rdi, rbx",
         "call {let_in}",
         "2:",
+        "cmp dword ptr gs:[{wanted}], 0",
+        "jne 4f",
+        "3:",
         "movups xmm0, [rbp]",
         "movups xmm1, [rbp + 16]",
         "movups xmm2, [rbp + 32]",
@@ -322,10 +326,22 @@ unsafe extern "C" fn resume() {
         "mov rcx, gs:[{rcx}]",
         "mov rsp, gs:[{rsp}]",
         "jmp gs:[{resume}]",
+        "4:",
+        "mov rdi, rbx",
+        "call {stay}",
+        "test eax, eax",
+        "je 3b",
+        "5:",
+        "pause",
+        "dec eax",
+        "jne 5b",
+        "jmp 3b",
         ".globl timewise_resume_end",
         "timewise_resume_end:",
         held = const field!(held),
         let_in = sym crate::signal::let_in,
+        wanted = const field!(wanted),
+        stay = sym crate::signal::stay,
         r8 = const register!(r8_to_r15),
         rdi = const register!(rdi),
         rsi = const register!(rsi),

@@ -105,7 +105,8 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
     Ok(())
 }
 
-/// Lets threads run on that are at work in the runtime, until all stand outside.
+/// Lets threads run on that are at work in the runtime, until all stand outside: each is asked to stand on its way out,
+/// or one that is in the runtime nearly all the time might never be found elsewhere.
 fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
     let system = |cause| CountError::System { what: "look at a thread", cause };
     let deadline = Instant::now() + PATIENCE;
@@ -123,6 +124,8 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
                 // SAFETY: within the file; its thread stands.
                 unsafe { (*area).stopped = saved(&stopped) };
                 if visits.make(tracee, area, task::ASK).map_err(system)? != answer::DONE {
+                    // SAFETY: as above.
+                    unsafe { (*area).wanted.store(1, Ordering::Relaxed) };
                     at_work.push(tracee.tid());
                     continue;
                 }
@@ -131,6 +134,9 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         }
         if at_work.is_empty() && group.all_stand()? {
             return Ok(leaving);
+        }
+        if std::env::var("DBGT").is_ok() {
+            eprintln!("TRY {:?} {:?}", deadline - Instant::now(), at_work);
         }
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());

@@ -11,13 +11,34 @@ use timewise_abi::thread::{ThreadArea, state};
 /// Whether the thread, stopped with the registers in its area, stands where the program is known: in translated
 /// code, at a system call of the program's, or on its way to either.
 pub fn can_leave(area: &ThreadArea) -> bool {
-    let at_program = |address| matches!(entry::own(address), None | Some(Own::BeforeCall | Own::AfterCall));
     let place = area.stopped.rip;
     let stands = match entry::own(place) {
         Some(Own::Resuming) => at_program(area.resume),
         _ => at_program(place),
     };
     stands && area.held.load(Ordering::Relaxed) == 0
+}
+
+/// Whether the program is known at an address of translated code's or the runtime's own.
+fn at_program(address: u64) -> bool {
+    matches!(entry::own(address), None | Some(Own::BeforeCall | Own::AfterCall))
+}
+
+/// For how many turns of a waiting loop a thread that is wanted stands where the program's registers are complete: none
+/// if it goes on to more of the runtime first. The host finds it long before they are over, which are 50 to 200 ms; were
+/// the host killed meanwhile, the thread goes on then.
+///
+/// # Safety
+/// For the entry code alone, when the thread is about to go on where `area.resume` says; `area` must be its own.
+pub unsafe extern "C" fn stay(area: *const ThreadArea) -> u32 {
+    const TURNS: u32 = 1 << 22;
+    // SAFETY: as promised.
+    let area = unsafe { &*area };
+    if !at_program(area.resume) {
+        return 0;
+    }
+    area.wanted.store(0, Ordering::Relaxed);
+    TURNS
 }
 
 /// Takes the thread out: the program's registers are in the area from then on. Whether the vector registers are

@@ -63,6 +63,7 @@ pub fn create(area: &mut ThreadArea) {
     unsafe {
         (*child).registers = area.registers;
         (*child).position.store(area.position.load(Ordering::Relaxed), Ordering::Relaxed);
+        (*child).wanted.store(0, Ordering::Relaxed);
         (*child).returned = kind;
         (*child).mask = area.mask;
         (*child).gs_base = area.gs_base;
