@@ -126,8 +126,8 @@ pub struct ThreadArea {
     /// 1 if a signal arrived while the runtime ran: it waits at [`HELD_FRAME`], and all others are blocked,
     /// until the thread leaves the runtime.
     pub held: AtomicU32,
-    /// 1 if the host wants to find the thread on its way back to the program: it stands there for a moment; host, while
-    /// the thread stands at work in the runtime.
+    /// How often the thread is to stand for a moment on its way back to the program, where the host wants to find it;
+    /// host, while the thread stands at work in the runtime.
     pub wanted: AtomicU32,
     /// Address of the frame by which the thread goes on where `resume` says so.
     pub frame: u64,

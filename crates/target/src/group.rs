@@ -142,13 +142,20 @@ impl Group {
             before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
         };
         let begun = Instant::now();
+        let mut is_late = false;
         loop {
             std::thread::sleep(SHORTEST_MOMENT);
             let is_over = begun.elapsed() >= moment && !before.iter().any(awaits_turn);
-            if is_over || begun.elapsed() > LONGEST_TURN {
+            if is_over && is_late || begun.elapsed() > LONGEST_TURN {
                 break;
             }
-            for tid in self.take_signals()? {
+            let went_on = self.take_signals()?;
+            if is_over && went_on.is_empty() {
+                break;
+            }
+            // Where we come late, a signal that waited has kept its thread from running at all.
+            is_late = is_over;
+            for tid in went_on {
                 before
                     .iter_mut()
                     .filter(|(other, _)| *other == tid)
@@ -379,6 +386,35 @@ fn gate(pid: i32) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::launch::Launch;
+
+    /// However short the moment, or late we are to see to it: a thread that a signal waits for gets the signal and runs.
+    #[test]
+    fn a_thread_that_a_signal_waits_for_runs_on() {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), "trap : USR1; i=0; while :; do i=$((i+1)); done".into()];
+        let running = launch.stopped().unwrap().release().unwrap();
+        let pid = running.pid();
+        let catches = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (libc::SIGUSR1 - 1) != 0
+        };
+        while !catches() {
+            std::thread::sleep(GLANCE);
+        }
+        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+        let tracee = group.tracees()[0];
+        let place = || tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
+        // SAFETY: takes no memory; the process is our child.
+        unsafe { libc::kill(pid, libc::SIGUSR1) };
+        let before = place();
+        let ran_on = group.run_on(&[pid], Duration::ZERO).is_ok() && place() != before;
+        drop(group);
+        // SAFETY: likewise.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+        running.wait().unwrap();
+        assert!(ran_on);
+    }
 
     /// A thread that stands and is asked to stop once more, as happens to one that was long in stopping, stops anew
     /// when it is to go on.

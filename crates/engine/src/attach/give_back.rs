@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it is waited for the first step of processes that were just made. One that was killed before never takes it.
 const BIRTH: Duration = Duration::from_secs(1);
 
+/// How often a thread is to stand on its way out of the runtime: a signal that comes meanwhile takes it away.
+const STANDS: u32 = 16;
+
 /// How often it is looked for that.
 const GLANCE: Duration = Duration::from_millis(1);
 
@@ -125,7 +128,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
                 unsafe { (*area).stopped = saved(&stopped) };
                 if visits.make(tracee, area, task::ASK).map_err(system)? != answer::DONE {
                     // SAFETY: as above.
-                    unsafe { (*area).wanted.store(1, Ordering::Relaxed) };
+                    unsafe { (*area).wanted.store(STANDS, Ordering::Relaxed) };
                     at_work.push(tracee.tid());
                     continue;
                 }
@@ -134,9 +137,6 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         }
         if at_work.is_empty() && group.all_stand()? {
             return Ok(leaving);
-        }
-        if std::env::var("DBGT").is_ok() {
-            eprintln!("TRY {:?} {:?}", deadline - Instant::now(), at_work);
         }
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());
