@@ -1,10 +1,11 @@
 //! The queue between one source of a trace and any number of workers, after TraceDoctor (thesis, paper C,
 //! section 3).
 //!
-//! A fixed number of buffers goes round. The source fills one, every worker's queue gets a counted
-//! reference to it, and whoever gives back the last reference puts the buffer back among the free ones.
-//! A source that finds none free waits: the slowest worker sets the pace, memory is constant, and nothing
-//! is lost. There is no lock: a buffer is written by one thread, and not after it is shared.
+//! A fixed number of buffers goes round. The source fills one and gives it to one worker, who hands a counted
+//! reference on to the next before looking at it, so that the source has one thread to wake however many
+//! there are. Whoever gives back the last reference puts the buffer back among the free ones. A source that
+//! finds none free waits: the slowest worker sets the pace, memory is constant, and nothing is lost. There is
+//! no lock: a buffer is written by one thread, and not after it is shared.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -38,8 +39,12 @@ pub struct Doctor<T> {
     items: usize,
     free: Receiver<Vec<T>>,
     give_back: Sender<Vec<T>>,
-    queues: Vec<Sender<Arc<Vec<T>>>>,
+    /// To the worker that was seated last, who hands on to the one before.
+    first: Option<Queue<T>>,
 }
+
+/// The way to a worker.
+type Queue<T> = Sender<Arc<Vec<T>>>;
 
 /// A worker's place at the queue: where its result is taken once the trace has ended.
 pub struct Seat<W> {
@@ -66,16 +71,16 @@ impl<T: Send + Sync + 'static> Doctor<T> {
             // The receiver is alive in this very function.
             let _ = give_back.send(Vec::with_capacity(items));
         }
-        Self { filling: Vec::with_capacity(items), items, free, give_back, queues: Vec::new() }
+        Self { filling: Vec::with_capacity(items), items, free, give_back, first: None }
     }
 
     /// Seats a worker, on a thread of its own. It sees what is pushed from here on; attach before the
     /// first item.
     pub fn attach<W: Worker<T> + 'static>(&mut self, worker: W) -> Seat<W> {
         let (queue, parts) = channel();
-        self.queues.push(queue);
+        let next = self.first.replace(queue);
         let give_back = self.give_back.clone();
-        Seat { thread: thread::spawn(move || work(worker, &parts, &give_back)) }
+        Seat { thread: thread::spawn(move || work(worker, &parts, next.as_ref(), &give_back)) }
     }
 
     /// Adds an item to the trace, and waits while no buffer is free for it.
@@ -109,10 +114,7 @@ impl<T: Send + Sync + 'static> Doctor<T> {
 impl<T> Doctor<T> {
     fn share(&mut self, next: Vec<T>) {
         let full = Arc::new(std::mem::replace(&mut self.filling, next));
-        for queue in &self.queues {
-            // A worker's thread takes buffers until its queue is closed, which is when this value goes.
-            let _ = queue.send(Arc::clone(&full));
-        }
+        hand_on(&full, self.first.as_ref());
         release(full, &self.give_back);
     }
 }
@@ -127,9 +129,15 @@ impl<T> Drop for Doctor<T> {
 
 /// The thread of a worker: all parts in their order. After a panic the parts still go round, so that
 /// neither the source nor other workers wait for this one.
-fn work<T, W: Worker<T>>(mut worker: W, parts: &Receiver<Arc<Vec<T>>>, give_back: &Sender<Vec<T>>) -> W {
+fn work<T, W: Worker<T>>(
+    mut worker: W,
+    parts: &Receiver<Arc<Vec<T>>>,
+    next: Option<&Queue<T>>,
+    give_back: &Sender<Vec<T>>,
+) -> W {
     let mut panic = None;
     for part in parts {
+        hand_on(&part, next);
         if panic.is_none() {
             panic = catch_unwind(AssertUnwindSafe(|| worker.take(&part))).err();
         }
@@ -138,6 +146,14 @@ fn work<T, W: Worker<T>>(mut worker: W, parts: &Receiver<Arc<Vec<T>>>, give_back
     match panic {
         Some(panic) => resume_unwind(panic),
         None => worker,
+    }
+}
+
+/// Gives a worker, if there is one, a reference to a buffer.
+fn hand_on<T>(part: &Arc<Vec<T>>, worker: Option<&Queue<T>>) {
+    if let Some(queue) = worker {
+        // Its thread takes buffers until the queue is closed, which is when its owner goes.
+        let _ = queue.send(Arc::clone(part));
     }
 }
 
