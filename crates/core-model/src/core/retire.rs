@@ -5,6 +5,12 @@
 
 use timewise_trace::{Entry, Flags, Observer, Psv, Record, WIDTH};
 
+/// Records that are made before an observer sees the first of them. A record is written in pieces and read in larger ones;
+/// such a load gets nothing from stores on their way, but waits until they are in the cache, and so are all before them.
+/// Those before are of the copy of the last record, which may go to lines that a worker on another processor has just
+/// read: fetching them back took more time than making the record, and every record waited for it.
+const TOGETHER: usize = 64;
+
 /// An entry of the reorder buffer with its times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
@@ -41,6 +47,8 @@ pub struct Retire {
     width: usize,
     /// The sequence number behind the latest entry that left.
     next: u64,
+    /// Room for records that no observer has seen yet.
+    made: Vec<Record>,
 }
 
 impl Retire {
@@ -48,7 +56,8 @@ impl Retire {
     pub fn new(entries: usize, width: usize) -> Retire {
         let ring = vec![Slot::default(); entries.next_power_of_two()];
         let width = width.min(WIDTH);
-        Retire { ring, head: 0, dispatched: 0, fetched: 0, tail: 0, cycle: 0, width, next: 0 }
+        let made = vec![Record::default(); TOGETHER];
+        Retire { ring, head: 0, dispatched: 0, fetched: 0, tail: 0, cycle: 0, width, next: 0, made }
     }
 
     /// Adds an entry, the youngest. There must be room.
@@ -79,63 +88,76 @@ impl Retire {
 
     /// Gives the records of all cycles before `end` that are left to give.
     pub fn advance(&mut self, end: u64, observer: &mut impl Observer) {
+        let mut made = std::mem::take(&mut self.made);
         while self.cycle < end {
-            let cycle = self.cycle;
-            while self.fetched < self.tail && self.slot(self.fetched).fetched < cycle {
-                self.fetched += 1;
+            let mut count = 0;
+            while count < made.len() && self.cycle < end {
+                self.turn(end, &mut made[count]);
+                count += 1;
             }
-            while self.dispatched < self.fetched && self.slot(self.dispatched).dispatched < cycle {
-                self.dispatched += 1;
-            }
-            let record = self.record(end);
-            let leaving = record.exception().is_some();
-            observer.observe(&record);
-            self.cycle = record.end();
-            for _ in 0..u64::from(record.committing) + u64::from(leaving) {
-                self.next = self.slot(self.head).sequence + u64::from(!self.slot(self.head).raises);
-                self.head += 1;
-            }
+            made[..count].iter().for_each(|record| observer.observe(record));
+        }
+        self.made = made;
+    }
+
+    /// Makes the next record, and has what leaves in it leave.
+    #[inline]
+    fn turn(&mut self, end: u64, record: &mut Record) {
+        let cycle = self.cycle;
+        while self.fetched < self.tail && self.slot(self.fetched).fetched < cycle {
+            self.fetched += 1;
+        }
+        while self.dispatched < self.fetched && self.slot(self.dispatched).dispatched < cycle {
+            self.dispatched += 1;
+        }
+        let (repeat, leaving) = self.record(end, record);
+        self.cycle += u64::from(repeat);
+        for _ in 0..leaving {
+            self.next = self.slot(self.head).sequence + u64::from(!self.slot(self.head).raises);
+            self.head += 1;
         }
     }
 
-    /// The record of the next cycle, and of those behind it that show the same.
-    fn record(&self, end: u64) -> Record {
+    /// Makes the record of the next cycle, and of those behind it that show the same; tells how many cycles these are, and
+    /// how many entries leave.
+    fn record(&self, end: u64, record: &mut Record) -> (u32, u8) {
         let cycle = self.cycle;
-        let mut record = Record { cycle, oldest: self.next, repeat: 1, ..Record::default() };
-        if self.head < self.tail {
-            record.oldest = self.slot(self.head).sequence;
-        }
+        let oldest = if self.head < self.tail { self.slot(self.head).sequence } else { self.next };
+        let (mut in_flight, mut waiting) = (0, 0);
         if self.head < self.dispatched {
             let youngest = self.slot(self.dispatched - 1).sequence;
-            record.in_flight = (youngest + 1 - record.oldest).min(u64::from(u16::MAX)) as u16;
+            in_flight = (youngest + 1 - oldest).min(u64::from(u16::MAX)) as u16;
         }
         if self.dispatched < self.fetched {
             let youngest = self.slot(self.fetched - 1).sequence;
-            record.waiting = (youngest + 1).saturating_sub(record.dispatch()) as u16;
+            waiting = (youngest + 1).saturating_sub(oldest + u64::from(in_flight)) as u16;
         }
-        let mut may_leave = true;
+        record.entries = [Entry::default(); WIDTH];
+        let (mut valid, mut committing, mut raised, mut may_leave) = (0, 0, false, true);
         for at in self.head..self.dispatched.min(self.head + self.width as u64) {
             let slot = self.slot(at);
-            let entry = &mut record.entries[usize::from(record.valid)];
-            *entry = Entry {
+            may_leave &= slot.left == cycle;
+            let raises = may_leave && slot.raises;
+            record.entries[usize::from(valid)] = Entry {
                 instruction: slot.instruction,
                 events: slot.events,
-                flags: slot.flags,
-                age: (slot.sequence - record.oldest) as u8,
+                flags: if raises { Flags::EXCEPTION } else { slot.flags },
+                age: (slot.sequence - oldest) as u8,
             };
-            record.valid += 1;
-            may_leave &= slot.left == cycle;
-            if may_leave && slot.raises {
-                entry.flags = Flags::EXCEPTION;
-                may_leave = false;
-            } else if may_leave {
-                record.committing += 1;
-            }
+            valid += 1;
+            committing += u8::from(may_leave && !raises);
+            raised |= raises;
+            may_leave &= !raises;
         }
-        if record.committing == 0 && record.exception().is_none() {
-            record.repeat = (self.until(end) - cycle).min(u64::from(u32::MAX)) as u32;
-        }
-        record
+        let leaving = committing + u8::from(raised);
+        let repeat = match leaving {
+            0 => (self.until(end) - cycle).min(u64::from(u32::MAX)) as u32,
+            _ => 1,
+        };
+        (record.cycle, record.oldest, record.repeat) = (cycle, oldest, repeat);
+        (record.in_flight, record.waiting) = (in_flight, waiting);
+        (record.valid, record.committing) = (valid, committing);
+        (repeat, leaving)
     }
 
     /// The first cycle that shows something else.
