@@ -1,7 +1,7 @@
 //! `cargo xtask bench simulation`: how fast a core is simulated, what workers cost that look at it, and whether they find
 //! the same however they are seated.
 //!
-//! What workers cost is told by the CPU time of the thread that simulates, with records that nobody keeps and with the
+//! What workers cost is told by the CPU time of the thread that simulates, with records that nobody sees and with the
 //! reference and TIP at the trace: where a processor is free for the workers, that thread is what takes the time, as long
 //! as the busiest of them takes less. The wall time also has whatever else the machine does.
 
@@ -35,9 +35,8 @@ pub struct Options {
 /// The table's name in a Markdown file.
 const TABLE: &str = "simulation";
 
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 7] = [
     "workload",
-    "without records",
     "unseen",
     "with workers",
     "cost",
@@ -73,9 +72,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     };
     let caption = format!(
         "{}, the first {} million instructions of workloads at size test, medians of {} rounds: millions of instructions for \
-         each second of CPU time of the thread that simulates, without making records, with records that nobody keeps, and \
-         with the reference and TIP at the trace, what these cost against records unseen, and CPU time of the busier of \
-         the two as a part of that thread's; the most memory that was resident",
+         each second of CPU time of the thread that simulates, with records that nobody sees, and with the reference and TIP \
+         at the trace, what these cost, and CPU time of the busier of the two as a part of that thread's; the most memory \
+         that was resident",
         options.core,
         options.instructions / 1_000_000,
         options.rounds
@@ -100,9 +99,8 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn measure(&self, workload: &Workload) -> Result<[String; COLUMNS.len()]> {
         let instructions = self.options.instructions;
-        let (mut bare, mut alone, mut watched) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut alone, mut watched) = (Vec::new(), Vec::new());
         for _ in 0..self.options.rounds.max(1) {
-            bare.push(self.once(workload, "none", instructions)?);
             alone.push(self.once(workload, "unseen", instructions)?);
             watched.push(self.once(workload, "apart", instructions)?);
         }
@@ -118,7 +116,6 @@ impl Bench<'_> {
         let mib = |run: &Run| run.peak_kib as f64 / 1024.0;
         Ok([
             workload.name.clone(),
-            format!("{:.2}", of(&bare, &speed)),
             format!("{:.2}", of(&alone, &speed)),
             format!("{:.2}", of(&watched, &speed)),
             format!("{:+.1} %", 100.0 * median(&pairs)),
