@@ -55,15 +55,16 @@ pub struct Options {
 
 /// The table's name in a Markdown file, and its columns.
 const TABLE: &str = "speed-ups";
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 9] = [
     "program",
     "tool",
     "native s",
     "by counts",
     "by traces",
+    "share",
     "modelled, by counts",
     "modelled, by traces",
-    "share",
+    "its share",
 ];
 
 /// Which tool makes a program faster.
@@ -129,14 +130,16 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         };
         let [medians, modelled] = [0, 1].map(|by| [0, 1].map(|which| mean(by, which)));
         let head = ["geometric mean", tool.word(), ""].map(String::from);
-        rows.push([&head[..], &medians.map(times), &modelled.map(times), &[share(modelled)]].concat());
+        let [by_time, modelled] =
+            [medians, modelled].map(|gains| [&gains.map(times)[..], &[share(gains)]].concat());
+        rows.push([&head[..], &by_time, &modelled].concat());
         print(&rows[rows.len() - 1]);
     }
     let caption = format!(
         "Speed-up by counts and by traces (`-F {} --length {}`), of {} training runs each: medians of {} rounds of CPU \
-         time each, with intervals in which the true median lies with a probability of 95 %; by the cycles of a short \
-         run on the modelled core {}, less those of its start, which have no noise: the median of trainings, the lowest \
-         and the highest; and which share of what counts gain by those traces do",
+         time each, with intervals in which the true median lies with a probability of 95 %, and which share of what \
+         counts gain traces do; the same by the cycles of a short run on the modelled core {}, less those of its start, \
+         which have no noise: the median of trainings, the lowest and the highest",
         options.frequency, options.length, options.trainings, options.rounds, bench.core
     );
     options.into.put(TABLE, &caption, &rows)
@@ -270,7 +273,8 @@ impl Runs {
             .map(|choose| self.by_traces.iter().copied().reduce(choose).expect("at least three trainings"));
         let by_traces = format!("{} ({low:.3} to {high:.3})", times(modelled[1]));
         let head = [program.name.to_string(), tool.word().to_string(), format!("{:.2}", median(&natives))];
-        [&head[..], &[1, 2].map(cell), &[times(modelled[0]), by_traces, share(modelled)]].concat()
+        let by_time = share([1, 2].map(|which| median(&self.gains(which))));
+        [&head[..], &[1, 2].map(cell), &[by_time, times(modelled[0]), by_traces, share(modelled)]].concat()
     }
 }
 
@@ -294,11 +298,13 @@ fn share([of, gain]: [f64; 2]) -> String {
 }
 
 fn print(row: &[String]) {
-    let [name, tool, native, by_counts, by_traces, modelled_counts, modelled_traces, share] = row else {
+    let [name, tool, native, by_counts, by_traces, share, modelled_counts, modelled_traces, its_share] = row
+    else {
         return;
     };
     println!(
-        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {modelled_counts:>19} {modelled_traces:>24} {share:>6}"
+        "{name:14} {tool:6} {native:>9}  {by_counts:24} {by_traces:24} {share:>6} {modelled_counts:>20} \
+         {modelled_traces:>24} {its_share:>9}"
     );
 }
 
