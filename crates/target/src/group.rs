@@ -335,7 +335,7 @@ fn is_asked_for(status: i32) -> bool {
 }
 
 /// Whether a signal that a thread stopped for can as well come later: not one that says what an instruction did, one
-/// that cannot be blocked, or one that a system call ended for.
+/// that cannot be blocked, one that a system call ended for, or one of those that queue, which would come behind others.
 fn can_wait(tracee: Tracee, signal: i32) -> bool {
     const NOT_LATER: [i32; 8] = [
         libc::SIGSEGV,
@@ -347,7 +347,9 @@ fn can_wait(tracee: Tracee, signal: i32) -> bool {
         libc::SIGKILL,
         libc::SIGSTOP,
     ];
+    const FIRST_QUEUED: i32 = 32;
     !NOT_LATER.contains(&signal)
+        && signal < FIRST_QUEUED
         && tracee.registers().is_ok_and(|registers| !restart::ended_for_signal(&registers))
 }
 
