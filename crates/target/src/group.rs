@@ -387,14 +387,19 @@ fn gate(pid: i32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Launch;
+    use crate::launch::{Launch, Running};
+
+    /// A shell that does something first, and then counts up.
+    fn counting(first: &str) -> Running {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), format!("{first}; i=0; while :; do i=$((i+1)); done").into()];
+        launch.stopped().unwrap().release().unwrap()
+    }
 
     /// However short the moment, or late we are to see to it: a thread that a signal waits for gets the signal and runs.
     #[test]
     fn a_thread_that_a_signal_waits_for_runs_on() {
-        let mut launch = Launch::new("sh");
-        launch.arguments = vec!["-c".into(), "trap : USR1; i=0; while :; do i=$((i+1)); done".into()];
-        let running = launch.stopped().unwrap().release().unwrap();
+        let running = counting("trap : USR1");
         let pid = running.pid();
         let catches = || {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -422,9 +427,7 @@ mod tests {
     /// when it is to go on.
     #[test]
     fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
-        let mut launch = Launch::new("sh");
-        launch.arguments = vec!["-c".into(), "i=0; while :; do i=$((i+1)); done".into()];
-        let running = launch.stopped().unwrap().release().unwrap();
+        let running = counting(":");
         let pid = running.pid();
         let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
         let tracee = group.tracees()[0];

@@ -6,7 +6,7 @@
 //! concerns all alike, and must write the same. Where their times differ by less than the machine's noise, cycles of a
 //! short run on a modelled core tell, which have none. What a run does once is a tenth of so short a run, and nothing of
 //! one that is worth making faster, nor do traces of one meet it: it is taken off. Counts are the same in each training
-//! run; traces are not, and what a compiler makes of two runs of a second may differ by more than it gains: each program
+//! run; traces are not, and what a compiler makes of two runs of a second may differ by a good part of its gain: each program
 //! is trained several times, and medians stand for it.
 
 mod programs;
