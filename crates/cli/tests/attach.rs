@@ -18,7 +18,7 @@ fn crowd(place: &Place) {
 }
 
 /// Waits until `$own` has attached to `$pid`, or has ended.
-const ATTACHED: &str = "until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done";
+const ATTACHED: &str = "until grep -qs memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done";
 
 fn assert_unharmed(outcome: &Outcome) {
     assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
@@ -31,7 +31,7 @@ fn counts_are_those_between_attaching_and_letting_go() {
     place.write("rounds.c", include_str!("programs/rounds.c"));
     let outcome = place.shell(&format!(
         "set -e; cc -O1 -g rounds.c -o rounds; mkfifo in; ./rounds < in > out & pid=$!; exec 3> in
-         answered() {{ until [ \"$(tail -1 out)\" = $1 ]; do sleep 0.01; done; }}
+         answered() {{ until [ \"$(tail -qn1 out 2> /dev/null)\" = $1 ]; do sleep 0.01; done; }}
          echo 1000 >&3; answered 1000
          '{TIMEWISE}' count --pid $pid --for 1m & own=$!
          {ATTACHED}
@@ -79,7 +79,7 @@ fn calls_of_the_function_that_was_attached_to_cost_what_they_execute() {
     let place = Place::new();
     place.write("spin.c", include_str!("programs/spin.c"));
     let outcome = place.shell(
-        "cc -O1 -g spin.c -o spin || exit; ./spin > ready & pid=$!; until grep -q . ready; do sleep 0.01; done
+        "cc -O1 -g spin.c -o spin || exit; ./spin > ready & pid=$!; until grep -qs . ready; do sleep 0.01; done
          timewise count --pid $pid --for 700ms && timewise verify; status=$?
          kill -USR1 $pid; wait $pid && exit $status",
     );
@@ -248,7 +248,7 @@ fn what_may_not_be_looked_at_cannot_be_attached_to() {
     place.write("unfit.c", include_str!("programs/unfit.c"));
     let outcome = place.shell(&format!(
         "cc unfit.c -o unfit || exit; ./unfit private > ready & pid=$!
-         trap 'kill -9 $pid' EXIT; until grep -q . ready; do sleep 0.01; done
+         trap 'kill -9 $pid' EXIT; until grep -qs . ready; do sleep 0.01; done
          [ $(id -u) != 0 ] || without=(setpriv --inh-caps=-all --bounding-set=-all)
          for command in run sample count branches; do
            \"${{without[@]}}\" '{TIMEWISE}' $command --pid $pid --for 1s; echo $?

@@ -96,7 +96,7 @@ fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
     for begun in begun {
         let outcome = place.shell(&format!(
             "{begun}
-             until grep -q memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
+             until grep -qs memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
              sleep 0.5; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
              keeper=$(pgrep -x -P $own tw-keeper); kill -KILL $keeper $own; wait $own
              while grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
