@@ -46,6 +46,14 @@ pub struct Group {
     gate: Option<u64>,
 }
 
+/// A thread that neither runs nor waits for a processor. One that was just on its way to where it stands, or waited for
+/// a disk for a moment, has had a processor when it is looked at again.
+struct Halted {
+    tid: i32,
+    turns: Option<u64>,
+    since: Instant,
+}
+
 #[derive(Debug)]
 struct Member {
     tid: i32,
@@ -62,15 +70,17 @@ impl Group {
     ///
     /// # Errors
     /// [`AttachError::Refused`] with the system's reason; [`AttachError::Stuck`] if one of them does not stop in
-    /// `patience` although it does not wait for a processor; [`AttachError::Gone`]. All of them run on then.
+    /// `patience`, apart from the time for which threads wait for a processor; [`AttachError::Gone`]. All of them run on
+    /// then.
     pub fn stop(pid: i32, patience: Duration) -> Result<Group, AttachError> {
-        let deadline = Instant::now() + patience;
-        let mut attempt = FIRST_ATTEMPT;
+        let (mut attempt, mut spent) = (FIRST_ATTEMPT, Duration::ZERO);
         loop {
+            spent += attempt;
             match Group::stop_within(pid, attempt) {
-                Err(AttachError::Stuck(_)) if Instant::now() < deadline => std::thread::sleep(attempt / 4),
+                Err(AttachError::Stuck(_)) if spent < patience => std::thread::sleep(attempt / 4),
                 other => return other,
             }
+            spent += attempt / 4;
             attempt *= 2;
         }
     }
@@ -79,6 +89,7 @@ impl Group {
         let own_child = family::is_own_child(pid);
         let mut group = Group { pid, own_child, members: Vec::new(), gate: None };
         let deadline = Instant::now() + patience;
+        let mut halted: Option<Halted> = None;
         loop {
             let found_new = group.take_up_new()?;
             let all_stand = group.look()?;
@@ -90,10 +101,13 @@ impl Group {
                 return Ok(group);
             }
             let now = Instant::now();
-            if now > deadline
-                && let Some(stuck) = group.stuck(now > deadline + CROWDED)
-            {
-                return Err(AttachError::Stuck(stuck));
+            if now > deadline {
+                halted = group.halted(halted, now > deadline + CROWDED);
+                if let Some(Halted { tid, since, .. }) = halted
+                    && now.duration_since(since) >= patience / 4
+                {
+                    return Err(AttachError::Stuck(tid));
+                }
             }
             if !all_stand {
                 std::thread::sleep(GLANCE);
@@ -101,11 +115,19 @@ impl Group {
         }
     }
 
-    /// A thread that does not stand, and not because it waits for a processor, unless that counts as well.
-    fn stuck(&self, crowded_too: bool) -> Option<i32> {
-        let is_stuck =
-            |member: &&Member| !member.stands && (crowded_too || !awaits_processor(self.pid, member.tid));
-        self.members.iter().find(is_stuck).map(|member| member.tid)
+    /// A thread that does not stand, and not because it waits for a processor, unless that counts as well: the one that
+    /// was found `before` if it has not moved since.
+    fn halted(&self, before: Option<Halted>, crowded_too: bool) -> Option<Halted> {
+        let is_halted = |tid| crowded_too || !awaits_processor(self.pid, tid);
+        let mut moving = self.members.iter().filter(|member| !member.stands).map(|member| member.tid);
+        let still = |halted: &Halted| {
+            let stands = self.stands(halted.tid);
+            !stands && turns(self.pid, halted.tid) == halted.turns && is_halted(halted.tid)
+        };
+        before.filter(still).or_else(|| {
+            let tid = moving.find(|&tid| is_halted(tid))?;
+            Some(Halted { tid, turns: turns(self.pid, tid), since: Instant::now() })
+        })
     }
 
     /// Its process.
