@@ -26,7 +26,8 @@ pub fn watch(pid: i32, native_elapsed: Duration) -> Ticker {
         used = family::cpu_ticks(pid, &before);
         // Once it has ended its counts are read, for as long as that takes.
         let lives = used.contains_key(&pid);
-        idle = if lives && used == before { idle + 1 } else { 0 };
+        // Nor does it wait for others while a processor is all that it lacks.
+        idle = if lives && used == before && !family::runs(used.keys().copied()) { idle + 1 } else { 0 };
         if idle == too_long {
             let seconds = (GLANCE * idle as u32).as_secs();
             say(format_args!(

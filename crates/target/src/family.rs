@@ -24,6 +24,12 @@ pub fn cpu_ticks(root: i32, known: &BTreeMap<i32, u64>) -> BTreeMap<i32, u64> {
     }
 }
 
+/// Whether a thread of these processes runs, or would if a processor were free.
+pub fn runs(mut pids: impl Iterator<Item = i32>) -> bool {
+    let runs = |pid, tid| Status::of_thread(pid, tid).is_some_and(|status| status.running);
+    pids.any(|pid| threads(pid).into_iter().any(|tid| runs(pid, tid)))
+}
+
 /// Ids of the processes that `pid` started and that live.
 pub fn children(pid: i32) -> Vec<i32> {
     let mut all = Vec::new();
@@ -102,6 +108,9 @@ mod tests {
         let mut output = shell.stdout.take().unwrap();
         std::io::Read::read_exact(&mut output, &mut [0]).unwrap();
         assert!(before.is_none() || latest_id() != before);
+        while runs([root].into_iter()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let family = cpu_ticks(root, &BTreeMap::new());
         let busy = *family.keys().find(|&&pid| pid != root).expect("the grandchild is found");
         assert_eq!((children(root), threads(root)), (vec![busy], vec![root]));
@@ -115,8 +124,9 @@ mod tests {
             std::thread::sleep(Duration::from_millis(10));
             later = cpu_ticks(root, &family);
         }
+        let still_runs = runs([root, busy].into_iter());
         // SAFETY: takes no memory; the process is the one that the shell started.
         unsafe { libc::kill(busy, libc::SIGKILL) };
-        assert!(later.get(&busy) > family.get(&busy), "{family:?} {later:?}");
+        assert!(still_runs && later.get(&busy) > family.get(&busy), "{family:?} {later:?}");
     }
 }
