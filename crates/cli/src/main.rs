@@ -84,10 +84,11 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     if command.takes_over() {
+        let held = signals::hold();
         // SAFETY: the thread that parsed has ended, so this one is alone.
         match unsafe { keeper::split() } {
-            Ok(Side::Started(keeper)) => return stand_by(keeper),
-            Ok(Side::Keeper) => {}
+            Ok(Side::Started(keeper)) => return stand_by(keeper, held),
+            Ok(Side::Keeper) => drop(held),
             Err(error) => return exit_status::none_to_start("process", &error),
         }
     }
@@ -112,9 +113,10 @@ fn parse() -> Result<Command, ExitCode> {
     arguments.map(|arguments| arguments.command).map_err(|error| exit_status::misused(&error))
 }
 
-/// Hands on to our keeper what we are asked by signals, and ends as it does.
-fn stand_by(keeper: i32) -> ExitCode {
+/// Hands on to our keeper what we are asked by signals, those that were held included, and ends as it does.
+fn stand_by(keeper: i32, held: signals::Held) -> ExitCode {
     signals::leave_all_to(keeper);
+    drop(held);
     let ended = keeper::wait(keeper);
     signals::program_ended();
     exit_status::of_running(ended.context("cannot wait for the process that does the work"))

@@ -38,6 +38,30 @@ pub fn attached() -> Attached {
     Attached(())
 }
 
+/// While it lives, signals that ask us to stop wait.
+pub struct Held(libc::sigset_t);
+
+/// Has signals that ask us to stop wait, in the calling thread and those that it makes.
+pub fn hold() -> Held {
+    // SAFETY: both sets are live, and all zeros are a valid value.
+    unsafe {
+        let (mut stopping, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigemptyset(&mut stopping);
+        for signal in STOPPING {
+            libc::sigaddset(&mut stopping, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &stopping, &mut before);
+        Held(before)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set is live.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}
+
 /// From now on these signals do not end us. They are passed on to the program, except that a terminal's
 /// interrupt reaches it by itself; where there is none that we launched, they ask us to let go of the one that we
 /// observe. One that we were told to ignore stays ignored.
