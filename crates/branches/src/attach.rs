@@ -48,13 +48,15 @@ pub fn attach(
     options: &Options,
     enough: impl Fn() -> bool,
 ) -> Result<Traced, TraceError> {
-    let deadline = Instant::now() + time;
-    let is_over = |pause| {
+    // To attach is no part of the time: on a busy machine it can take longer.
+    let mut deadline = None;
+    let mut is_over = |pause| {
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + time);
         std::thread::sleep(pause);
         Instant::now() >= deadline || enough() || !attachable::lives(pid)
     };
     let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options));
-    let traced = trace(pid, options, false, is_over);
+    let traced = trace(pid, options, false, &mut is_over);
     let followed = followers.map(|followers| {
         // It may execute another program now, which is followed.
         while traced.is_ok() && !is_over(PAUSE) {}
