@@ -1,8 +1,8 @@
 /* Threads in all kinds of states at once, each of which checks that it sees nothing that it would not see natively:
  * at work under a lock, blocked in system calls that end in their time or never, waiting with a mask of its own,
  * on a stack for handlers, beginning and ending, and making processes by fork and by posix_spawn.
- * Runs for so many seconds (1), with "quiet" without processes of its own; then it says how many rounds of each it made
- * to standard error.
+ * Runs for so many seconds (1) or until SIGTERM, with "quiet" without processes of its own; then it says how many rounds
+ * of each it made to standard error.
  * build: -pthread
  * case: 1 exit 0 */
 #include "torture.h"
@@ -235,6 +235,13 @@ static void *make_processes(void *unused)
     return unused;
 }
 
+/* No thread is woken for that: all block it. */
+static int is_to_end(void)
+{
+    sigset_t pending;
+    return !sigpending(&pending) && sigismember(&pending, SIGTERM);
+}
+
 int main(int count, char **arguments)
 {
     int tenths = count > 1 ? 10 * atoi(arguments[1]) : 10;
@@ -251,6 +258,7 @@ int main(int count, char **arguments)
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGALRM);
     sigaddset(&blocked, SIGHUP);
+    sigaddset(&blocked, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &blocked, 0);
     for (long number = 0; number < WORKERS; number++) pthread_create(&thread, 0, work, (void *)number);
     void *(*const all[])(void *) = {read_quiet, sleep_short, wait_for_events, wait_by_poll, wait_for_a_word,
@@ -259,7 +267,7 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < LENGTH(all); i++) pthread_create(&thread, 0, all[i], 0);
     if (count < 3) pthread_create(&maker, 0, make_processes, 0);
     setitimer(ITIMER_REAL, &often, 0);
-    for (int i = 0; i < tenths; i++) {
+    for (int i = 0; i < tenths && !is_to_end(); i++) {
         struct timespec tenth = {0, 100000000};
         if (nanosleep(&tenth, 0)) WRONG("the first thread was woken");
     }

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{Outcome, Place};
+use command::{MEANWHILE, Outcome, Place};
 use serde_json::Value;
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
@@ -17,9 +17,6 @@ fn crowd(place: &Place) {
     assert_eq!(built.status, Some(0), "{}", built.stderr);
 }
 
-/// Waits until `$own` has attached to `$pid`, or has ended.
-const ATTACHED: &str = "until grep -qs memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done";
-
 fn assert_unharmed(outcome: &Outcome) {
     assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
 }
@@ -30,14 +27,11 @@ fn counts_are_those_between_attaching_and_letting_go() {
     let place = Place::new();
     place.write("rounds.c", include_str!("programs/rounds.c"));
     let outcome = place.shell(&format!(
-        "set -e; cc -O1 -g rounds.c -o rounds; mkfifo in; ./rounds < in > out & pid=$!; exec 3> in
+        "{MEANWHILE} set -e; cc -O1 -g rounds.c -o rounds; mkfifo in; ./rounds < in > out & pid=$!; exec 3> in
          answered() {{ until [ \"$(tail -qn1 out 2> /dev/null)\" = $1 ]; do sleep 0.01; done; }}
          echo 1000 >&3; answered 1000
-         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         {ATTACHED}
-         echo 123456 >&3; answered 124456
-         kill -TERM $own; wait $own
-         ! grep -E '{TRACES}' /proc/$pid/maps
+         observe count; echo 123456 >&3; answered 124456; leave
+         if grep -E '{TRACES}' /proc/$pid/maps; then exit 1; fi
          echo 5 >&3; answered 124461
          exec 3>&-; wait $pid; timewise verify"
     ));
@@ -54,10 +48,14 @@ fn counts_are_those_between_attaching_and_letting_go() {
 fn a_program_that_forks_and_executes_all_the_time_is_given_back_with_its_children() {
     let place = Place::new();
     let outcome = place.shell(&format!(
-        "mkfifo go; bash -c 'read < go; while :; do /bin/true; ( : ); sleep 0.1 & done' & pid=$!
-         trap 'kill $pid' EXIT; echo > go; failed=0
+        "{MEANWHILE} echo 0 > rounds
+         bash -c 'while :; do /bin/true; ( : ); sleep 0.1 & echo $((round += 1)) > rounds; done' & pid=$!
+         trap 'kill $pid' EXIT; failed=0
+         made() {{ local round; read -r round < rounds; [ 0$round -ge $1 ]; }}
          for i in 1 2; do
-           timewise count --no-calls --pid $pid --for 1s && timewise verify || failed=1
+           observe count --no-calls; until read -r round < rounds; do :; done
+           until made $((round + 10)) || ! kill -0 $own; do sleep 0.01; done
+           leave && timewise verify || failed=1
            for one in $pid $(cat /proc/$pid/task/$pid/children); do
              grep -sE '{TRACES}' /proc/$one/maps && failed=1
            done
@@ -78,11 +76,12 @@ fn a_program_that_forks_and_executes_all_the_time_is_given_back_with_its_childre
 fn calls_of_the_function_that_was_attached_to_cost_what_they_execute() {
     let place = Place::new();
     place.write("spin.c", include_str!("programs/spin.c"));
-    let outcome = place.shell(
-        "cc -O1 -g spin.c -o spin || exit; ./spin > ready & pid=$!; until grep -qs . ready; do sleep 0.01; done
-         timewise count --pid $pid --for 700ms && timewise verify; status=$?
-         kill -USR1 $pid; wait $pid && exit $status",
-    );
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} cc -O1 -g spin.c -o spin || exit; ./spin > ready & pid=$!
+         until grep -qs . ready; do sleep 0.01; done
+         observe count; worked 50; leave && timewise verify; status=$?
+         kill -USR1 $pid; wait $pid && exit $status"
+    ));
     assert_unharmed(&outcome);
     let report = place.shell("timewise report --by call --format json");
     let report: Value = serde_json::from_str(&report.stdout).unwrap();
@@ -97,12 +96,12 @@ fn threads_in_all_kinds_of_states_see_nothing_of_it() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "./crowd 15 & pid=$!; sleep 0.5; failed=0
+        "{MEANWHILE} crowd; failed=0
          for i in 1 2; do
-           timewise count --pid $pid --for 500ms && timewise verify || failed=1
+           observe count; worked 50; leave && timewise verify || failed=1
            grep -E '{TRACES}' /proc/$pid/maps && failed=1
          done
-         wait $pid && exit $failed"
+         disperse && exit $failed"
     ));
     assert_unharmed(&outcome);
 }
@@ -112,9 +111,9 @@ fn threads_in_all_kinds_of_states_see_nothing_of_it() {
 fn samples_and_counts_of_a_running_program_are_joined() {
     let place = Place::new();
     crowd(&place);
-    let outcome = place.shell(
-        "./crowd 15 quiet & pid=$!; sleep 0.5; timewise run --pid $pid --for 3s; status=$?; wait $pid && exit $status",
-    );
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} crowd quiet; timewise run --pid $pid --for 3s; status=$?; disperse && exit $status"
+    ));
     if outcome.stderr.contains("lets us sample with no clock") {
         return;
     }
@@ -135,24 +134,23 @@ fn killed_timewise_has_the_program_given_back() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "killed() {{
-           keeper=$(pgrep -P $own); kill -KILL -- -$own; wait $own
+        "{MEANWHILE} killed() {{
+           # It has a group of its own from when it was executed on.
+           keeper=$(pgrep -P $own); until kill -KILL -- -$own || ! kill -0 $own; do sleep 0.01; done; wait $own
            while [ \"$keeper\" ] && grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
            # One that was just made when it was looked for is at work still.
-           for i in {{1..100}}; do grep -qE '{TRACES}' /proc/$pid/maps || return; sleep 0.1; done
+           for i in {{1..1000}}; do grep -qE '{TRACES}' /proc/$pid/maps || return; sleep 0.1; done
            failed=1
          }}
-         ./crowd 10 & pid=$!; sleep 0.5; failed=0; times=0
-         setsid '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         {ATTACHED}
-         sleep 0.3; killed; timewise verify || failed=2
+         crowd; failed=0; times=0
+         observe count; worked 20; killed; timewise verify || failed=2
          for moment in 0.01 0.03 0.1 0.4; do
            for command in count branches paths run; do
-             setsid '{TIMEWISE}' $command -o of.tw --pid $pid --for 1m & own=$!
+             setsid '{TIMEWISE}' $command -o of.tw --pid $pid --for 1h & own=$!
              sleep $moment; killed; times=$((times + 1))
            done
          done
-         echo $times; wait $pid && exit $failed"
+         disperse; ended=$?; echo $times; [ $ended = 0 ] && exit $failed"
     ));
     assert_unharmed(&outcome);
     assert_eq!(outcome.stdout.lines().last(), Some("16"));
@@ -164,15 +162,13 @@ fn whoever_is_killed_leaves_the_program_running() {
     let place = Place::new();
     crowd(&place);
     let outcome = place.shell(&format!(
-        "./crowd 6 quiet & pid=$!; sleep 0.5
-         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         {ATTACHED}
-         sleep 0.5; keeper=$(pgrep -P $own); kill -KILL $keeper $own; wait $own
+        "{MEANWHILE} crowd quiet; observe count; worked 20
+         keeper=$(pgrep -P $own); kill -KILL $keeper $own; wait $own
          while grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
          for command in count branches; do
            timewise $command --pid $pid --for 1s 2>> said; echo $? >> said
          done
-         wait $pid"
+         disperse"
     ));
     assert_unharmed(&outcome);
     // Nobody gives it back any more, which is told.
@@ -186,10 +182,9 @@ fn whoever_is_killed_leaves_the_program_running() {
 fn a_program_that_ends_meanwhile_is_counted_up_to_then() {
     let place = Place::new();
     let outcome = place.shell(&format!(
-        "mkfifo go; bash -c 'read < go; for ((i = 0; i < 30000; i++)); do :; done; exec sleep 0.3' & pid=$!
-         '{TIMEWISE}' count --pid $pid --for 1m & own=$!
-         {ATTACHED}
-         echo > go; wait $own && wait $pid && timewise verify"
+        "{MEANWHILE} mkfifo go
+         bash -c 'read < go; for ((i = 0; i < 30000; i++)); do :; done; exec sleep 0.3' & pid=$!
+         observe count; echo > go; wait $own && wait $pid && timewise verify"
     ));
     assert_unharmed(&outcome);
     let executables: Vec<_> = place.profile().processes.iter().map(|process| process.pid).collect();
@@ -230,7 +225,8 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
 fn a_process_that_did_nothing_leaves_nothing_to_save_which_is_told() {
     let place = Place::new();
     let outcome = place.shell(
-        "sleep 60 & trap 'kill $!' EXIT; echo former > profile.tw
+        "sleep 1h & trap 'kill $!' EXIT; echo former > profile.tw
+         until [ \"$(ps -o state=,comm= $!)\" = 'S sleep' ]; do sleep 0.01; done
          timewise branches --pid $! --for 50ms; echo $?",
     );
     if outcome.stderr.contains("cannot open performance events") {

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{Outcome, Place};
+use command::{MEANWHILE, Outcome, Place};
 
 /// Whatever a process that is traced has mapped, or opened.
 const TRACES: &str = "^2[0-9a-f]{11}-|memfd:timewise";
@@ -27,20 +27,18 @@ fn seen_in(place: &Place, program: &str) -> u64 {
     profile.taken_branches.iter().filter(|branch| is_its(branch.from)).map(|branch| branch.count).sum()
 }
 
-/// On a machine with much else to do it may get no processor in one of the two times.
 #[test]
 fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     let place = Place::new();
     build(&place, "../../suite/torture/crowd.c", "crowd");
     let outcome = place.shell(&format!(
-        "./crowd 15 quiet & pid=$!; sleep 0.5; failed=0
+        "{MEANWHILE} crowd quiet; failed=0
          for i in 1 2; do
-           timewise branches -F 1000 --pid $pid --for 2s 2> said || grep 'used 0.0 ms' said || failed=1
-           cat said >&2
+           observe branches -F 1000; worked 100; leave || failed=1
            grep -E '{TRACES}' /proc/$pid/maps && failed=2
            ls -l /proc/$pid/fd | grep perf_event && failed=3
          done
-         wait $pid && exit $failed"
+         disperse && exit $failed"
     ));
     if refused(&outcome) {
         return;
@@ -83,32 +81,29 @@ fn workers_of_a_process_that_runs_are_traced_if_that_is_asked_for() {
 fn what_a_killed_timewise_traced_runs_on_and_can_be_traced_again() {
     let place = Place::new();
     build(&place, "../../suite/torture/crowd.c", "crowd");
-    let timewise = env!("CARGO_BIN_EXE_timewise");
-    let begun = [
-        format!(
-            "./crowd 12 quiet & pid=$!; sleep 0.5; '{timewise}' branches -F 2000 --pid $pid --for 1m & own=$!"
-        ),
-        format!(
-            "'{timewise}' branches -F 2000 -- ./crowd 12 quiet & own=$!
-                 until pid=$(pgrep -P $own -x crowd) || ! kill -0 $own; do sleep 0.01; done"
-        ),
-    ];
+    let launched = format!(
+        "'{}' branches -F 2000 -- ./crowd 3600 quiet & own=$!
+         until pid=$(pgrep -P $own -x crowd) || ! kill -0 $own; do sleep 0.01; done; trap 'kill -KILL $pid' EXIT
+         until [ \"$(ours)\" ] || ! kill -0 $own; do sleep 0.01; done",
+        env!("CARGO_BIN_EXE_timewise")
+    );
+    let begun = ["crowd quiet; observe branches -F 2000", &launched];
     for begun in begun {
+        // What is launched is no child of the shell.
         let outcome = place.shell(&format!(
-            "{begun}
-             until grep -qs memfd:timewise /proc/$pid/maps || ! kill -0 $own; do sleep 0.01; done
-             sleep 0.5; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
+            "{MEANWHILE} {begun}
+             worked 50; timewise branches --pid $pid --for 1s 2> meanwhile; echo $? >> meanwhile
              keeper=$(pgrep -x -P $own tw-keeper); kill -KILL $keeper $own; wait $own
              while grep -sq '^State:.[^ZX]' /proc/$keeper/status; do sleep 0.01; done
              timewise count --pid $pid --for 1s 2> counting; echo $? >> counting
              failed=0; rm -f profile.tw
-             timewise branches -F 1000 --pid $pid --for 1s || failed=1
+             observe branches -F 1000; worked 50; leave || failed=1
              grep -E '{TRACES}' /proc/$pid/maps && failed=2
              ls -l /proc/$pid/fd | grep perf_event && failed=3
-             timewise count --pid $pid --for 500ms -o counts.tw || failed=4
-             timewise branches -F 1000 --pid $pid --for 1s -o again.tw || failed=5
-             while kill -0 $pid 2> /dev/null; do sleep 0.1; done
-             wait $pid; ended=$?; [ $ended = 0 ] || [ $ended = 127 ] || failed=6; exit $failed"
+             observe count -o counts.tw; worked 50; leave || failed=4
+             observe branches -F 1000 -o again.tw; worked 50; leave || failed=5
+             disperse; ended=$?; while kill -0 $pid; do sleep 0.1; done
+             [ $ended = 0 ] || [ $ended = 127 ] || failed=6; exit $failed"
         ));
         if refused(&outcome) {
             return;
@@ -151,20 +146,20 @@ fn why_there_is_nothing_is_told() {
 #[test]
 fn programs_that_it_executes_are_traced_too() {
     let place = Place::new();
-    build(&place, "../../suite/torture/crowd.c", "crowd");
-    for script in ["./crowd 5 quiet; :", "exec ./crowd 5 quiet"] {
+    build(&place, "tests/programs/masked.c", "masked");
+    for script in ["./masked; :", "exec ./masked"] {
         let outcome = place.shell(&format!("timewise branches -F 1000 -- sh -c '{script}'"));
         if refused(&outcome) {
             return;
         }
         assert_eq!(outcome.status, Some(0), "{script}: {}", outcome.stderr);
-        assert!(seen_in(&place, "crowd") > 100, "{script}: {}", outcome.stderr);
+        assert!(seen_in(&place, "masked") > 100, "{script}: {}", outcome.stderr);
         let profile = place.profile();
         assert_eq!(profile.runs.len(), 1, "{script}");
-        assert!(profile.processes.iter().any(|process| process.executable.ends_with(b"/crowd")), "{script}");
+        assert!(profile.processes.iter().any(|process| process.executable.ends_with(b"/masked")), "{script}");
         // It is what optimisers are told of, not the shell.
         let exported = place.shell(
-            "timewise export --to llvm-profgen > most; timewise export --to llvm-profgen --binary crowd",
+            "timewise export --to llvm-profgen > most; timewise export --to llvm-profgen --binary masked",
         );
         assert!(exported.stdout.contains("->"), "{script}: {}", exported.stderr);
         assert_eq!(place.shell("cat most").stdout, exported.stdout, "{script}");

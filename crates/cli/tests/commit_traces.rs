@@ -8,9 +8,9 @@ use command::{Place, walk};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of the walk, short enough for a table.
+/// The end of what comes before the walk, and a part of it, short enough for a table.
 const SIMULATE: &str =
-    "timewise simulate -q --core boom-4w-tip --skip 340000 --instructions 30000 --json out.json";
+    "timewise simulate -q --core boom-4w-tip --skip 297000 --instructions 30000 --json out.json";
 
 /// Traces the program and gives what was found.
 fn traced(place: &Place, options: &str) -> Value {
@@ -185,7 +185,7 @@ fn parts_begin_and_end_where_they_were_asked_to() {
 fn every_core_has_a_trace_of_its_own() {
     let place = walk();
     place.write("two.sh", "(exec ./walk)\nexec ./walk\n");
-    let simulate = SIMULATE.replace("-q", "").replace("--skip 340000", "");
+    let simulate = SIMULATE.replace("-q", "").replace("--skip 297000", "");
     let outcome = place.shell(&format!("{simulate} --trace trace.csv -- sh two.sh"));
     assert_eq!(outcome.status, Some(7), "{}", outcome.stderr);
     let names = "traced: trace.csv, trace.2.csv, trace.3.csv, trace.4.csv, trace.instructions.csv";

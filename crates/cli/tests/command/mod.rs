@@ -7,16 +7,55 @@ use tempfile::TempDir;
 use timewise_profile::Profile;
 
 /// An empty working directory.
-pub struct Place(TempDir);
+pub struct Place {
+    folder: TempDir,
+    /// What runs `timewise` there.
+    within: &'static str,
+}
 
-/// A working directory with the program that walks through a table.
+/// A working directory with the program that walks through a table. What it executes before it begins depends on how
+/// many variables there are: programs find next to none, so that what is known of that holds everywhere.
 pub fn walk() -> Place {
-    let place = Place::new();
+    let place = Place { within: "env -i PATH=\"$PATH\"", ..Place::new() };
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/walk.c");
     let outcome = place.shell(&format!("cc -O2 -g -static '{source}' -o walk"));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     place
 }
+
+/// Functions of the shell for a program that runs already, `$pid`. A wait for what it does lasts as long as that takes on
+/// this machine; all end when what they wait for has ended.
+pub const MEANWHILE: &str = concat!(
+    "
+    # CPU time that it has used, in hundredths of a second.
+    used() {
+        local line; read -r line < /proc/$pid/stat && set -- ${line##*) } && [ $1 != Z ] && echo $((${12} + ${13}))
+    }
+    # Waits until it has used so much more.
+    worked() {
+        local now begun; begun=$(used) || return
+        until ! now=$(used) || [ $now -ge $((begun + $1)) ]; do sleep 0.01; done
+    }
+    # Files of ours that it has mapped.
+    ours() { grep -s memfd:timewise /proc/$pid/maps | tr -s ' ' | cut -d' ' -f5 | sort -u; }
+    # Begins to observe it with a command, `$own`, in a group of its own, and waits until that has attached to it.
+    observe() {
+        local before; before=$(ours); setsid '",
+    env!("CARGO_BIN_EXE_timewise"),
+    "' \"$@\" --pid $pid --for 1h & own=$!
+        until { [ \"$(ours)\" ] && [ \"$(ours)\" != \"$before\" ]; } || ! kill -0 $own; do sleep 0.01; done
+    }
+    # Has that let go of it, and gives its status.
+    leave() { kill $own; wait $own; }
+    # Starts what is in all kinds of states, until it gets a SIGTERM.
+    crowd() {
+        ./crowd 3600 \"$@\" & pid=$!; trap 'kill -KILL $pid' EXIT
+        until [ $(ls /proc/$pid/task | wc -l) -ge 16 ] || ! kill -0 $pid; do sleep 0.01; done
+    }
+    # Ends that, and gives its status.
+    disperse() { trap - EXIT; kill $pid; wait $pid; }
+    "
+);
 
 /// What came of a command.
 pub struct Outcome {
@@ -45,12 +84,12 @@ impl From<Output> for Outcome {
 impl Place {
     /// A new one.
     pub fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
+        Place { folder: tempfile::tempdir().unwrap(), within: "" }
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.0.path()
+        self.folder.path()
     }
 
     /// Has a shell run `script`, in which `timewise` is the command under test.
@@ -63,7 +102,8 @@ impl Place {
         // Whoever runs the tests may ignore signals, as a shell does for what it runs in the background;
         // what it starts would do likewise.
         let mut command = Command::new("env");
-        let function = format!("timewise() {{ '{}' \"$@\"; }}\n", env!("CARGO_BIN_EXE_timewise"));
+        let timewise = env!("CARGO_BIN_EXE_timewise");
+        let function = format!("timewise() {{ {} '{timewise}' \"$@\"; }}\n", self.within);
         command.args(["--default-signal", "bash", "-c"]).arg(function + script).current_dir(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
