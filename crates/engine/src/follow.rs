@@ -8,11 +8,12 @@ use crate::inject::inject;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::{Mailbox, SharedHeader, process::state};
 use timewise_injection::Payload;
+use timewise_target::cpu_time::ThreadAccount;
 use timewise_target::seize::{Outcome, Seized};
 use timewise_target::trace::Tracee;
 
@@ -251,14 +252,27 @@ fn has_ended(child: i32) -> bool {
 }
 
 /// Whether a thread waits for the word at this address of its memory to change, as one that asks us does at
-/// once.
+/// once, when it has a processor.
 fn waits_at(tid: i32, word: u64) -> bool {
     const PATIENCE: u32 = 1000;
+    const ENOUGH: Duration = Duration::from_millis(100);
+    const CROWDED: Duration = Duration::from_secs(60);
     let futex = format!("{} {word:#x} ", libc::SYS_futex);
-    for _ in 0..PATIENCE {
+    let account = ThreadAccount::open(tid, tid);
+    let ran = || Some(Duration::from_nanos(account.as_ref().ok()?.read()?.ran_ns));
+    let (before, begun) = (ran(), Instant::now());
+    let has_hardly_run = || {
+        let ran = ran().zip(before).map(|(now, before)| now.saturating_sub(before));
+        ran.is_some_and(|ran| ran < ENOUGH) && begun.elapsed() < CROWDED
+    };
+    let mut looks = 0;
+    while looks < PATIENCE {
         match std::fs::read_to_string(format!("/proc/{tid}/syscall")) {
             Ok(call) if call.starts_with(&futex) => return true,
-            Ok(_) => std::thread::sleep(GLANCE),
+            Ok(call) => {
+                looks += u32::from(!(call.starts_with("running") && has_hardly_run()));
+                std::thread::sleep(GLANCE);
+            }
             // It is gone, or not for us to look at: whoever traces it will be told so.
             Err(_) => return true,
         }
