@@ -66,8 +66,12 @@ impl Sleepers {
             let new = Sleeper { base_ns, told_ns: 0, untold_ns: 0, place: None, seen: true };
             let sleeper = self.threads.entry((pid, tid)).or_insert(new);
             sleeper.seen = true;
+            let line = line(pid, tid);
+            if line.as_deref().is_some_and(runs) {
+                continue;
+            }
             sleeper.account(base_ns);
-            let sleep = Sleep::of(pid, tid);
+            let sleep = line.and_then(|line| Sleep::of(pid, line));
             let before = std::mem::replace(&mut sleeper.place, sleep.as_ref().map(|sleep| sleep.telling));
             let known = before == sleeper.place;
             if before.is_some() && !known {
@@ -114,7 +118,9 @@ impl Sleepers {
     /// still there or have only just ended.
     pub fn finish(&mut self, family: &Family, now_ns: u64, records: &mut Records) {
         for (pid, tid, turns) in family.accounts() {
-            if let Some(sleeper) = self.threads.get_mut(&(pid, tid)) {
+            if let Some(sleeper) = self.threads.get_mut(&(pid, tid))
+                && !line(pid, tid).as_deref().is_some_and(runs)
+            {
                 sleeper.account(not_waited_ns(turns, now_ns));
             }
         }
@@ -149,7 +155,8 @@ impl Sleeper {
 
 /// Where a thread waits at this moment, found without stopping it; `None` if it does not wait, or is gone.
 pub fn where_it_waits(pid: i32, tid: i32, stack_bytes: usize) -> Option<RawSample> {
-    Sleep::of(pid, tid).map(|sleep| sleep.sample(pid, tid, stack_bytes))
+    let sleep = line(pid, tid).and_then(|line| Sleep::of(pid, line));
+    sleep.map(|sleep| sleep.sample(pid, tid, stack_bytes))
 }
 
 /// A thread that waits, as the kernel shows it.
@@ -164,9 +171,8 @@ struct Sleep {
 }
 
 impl Sleep {
-    /// `None` if the thread runs, or is gone.
-    fn of(pid: i32, tid: i32) -> Option<Sleep> {
-        let line = line(pid, tid)?;
+    /// `None` if the thread of the process runs.
+    fn of(pid: i32, line: String) -> Option<Sleep> {
         let mut fields = line.split_whitespace();
         let system_call = fields.next()?.parse().ok()?;
         let numbers: Vec<u64> = fields
@@ -211,6 +217,12 @@ impl Sleep {
             ..RawSample::in_kernel(pid as u32, tid as u32)
         }
     }
+}
+
+/// Whether a thread runs by that, or would if a processor were free: since when it is queued for one is not in its account
+/// until it gets one, so that what it waited before is made good when it waits the next time, or has ended.
+fn runs(line: &str) -> bool {
+    line.starts_with("running")
 }
 
 /// What the kernel tells of a thread that it holds: system call, arguments, stack pointer and instruction.
