@@ -105,11 +105,17 @@ impl Bench<'_> {
         text.lines().map(|line| told(line).with_context(|| format!("a loop: {line}"))).collect()
     }
 
-    /// Cycles of a unit, by the loop's own account.
+    /// Cycles of a unit, by the loop's own account: the lowest of several processes, because where their pages lie
+    /// and on which processor they run may cost something, and never gives anything.
     fn natively(&self, one: &Loop) -> Result<f64> {
-        let output = Command::new(&self.program).arg(&one.name).output()?;
-        ensure!(output.status.success(), "{}: {}", one.name, output.status);
-        Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+        const PROCESSES: usize = 5;
+        let mut lowest = f64::INFINITY;
+        for _ in 0..PROCESSES {
+            let output = Command::new(&self.program).arg(&one.name).output()?;
+            ensure!(output.status.success(), "{}: {}", one.name, output.status);
+            lowest = lowest.min(String::from_utf8(output.stdout)?.trim().parse()?);
+        }
+        Ok(lowest)
     }
 
     /// Cycles of a unit in the model.
