@@ -20,7 +20,9 @@ fn a_small_stack_is_for_the_program_only() {
     for verb in ["run", "sample", "count"] {
         let outcome = place.shell(&format!("ulimit -s 64; timewise {verb} -- ./busy"));
         assert_eq!((outcome.status, place.has("profile.tw")), (Some(0), true), "{}", outcome.stderr);
-        assert!(!outcome.stderr.contains("warning"), "{}", outcome.stderr);
+        // Without permission for more, what a busy machine lets so short a program wait is told to be estimated.
+        let is_warning = |line: &str| line.starts_with("warning") && !line.contains("waiting is estimated");
+        assert!(!outcome.stderr.lines().any(is_warning), "{}", outcome.stderr);
     }
     let outcome = place.shell("ulimit -s 64; timewise sample -- bash -c 'ulimit -s'");
     assert_eq!(outcome.stdout, "64\n");
