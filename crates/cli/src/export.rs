@@ -2,6 +2,7 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Charging};
+use crate::talk::say;
 use crate::{destination, screen};
 use anyhow::bail;
 use std::cmp::Reverse;
@@ -15,6 +16,7 @@ use timewise_export::traced::Traced;
 use timewise_flow::Analysis;
 use timewise_image::Image;
 use timewise_profile::{ModuleId, Profile};
+use timewise_report::visible::visible;
 
 /// Write a profile in a format that other tools read
 #[derive(clap::Args)]
@@ -80,6 +82,11 @@ impl Format {
         matches!(self, Format::BoltPreaggregated | Format::LlvmProfgen | Format::Autofdo)
     }
 
+    /// BOLT makes nothing of straight code alone; the others take how hot each line is from it.
+    fn can_do_without_branches(self) -> bool {
+        matches!(self, Format::LlvmProfgen | Format::Autofdo)
+    }
+
     fn is_text(self) -> bool {
         !matches!(self, Format::Pprof | Format::Parquet)
     }
@@ -107,7 +114,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     let module = match &arguments.binary {
-        binary if format.needs_branches() => Some(module_with_branches(&profile, binary.as_deref())?),
+        binary if format.needs_branches() => Some(module_with_branches(&profile, binary.as_deref(), format)?),
         Some(_) => bail!("--binary is for formats of branches; leave it out"),
         None => None,
     };
@@ -163,7 +170,11 @@ pub fn linkage_of(profile: &Profile, module: Option<ModuleId>) -> Vec<Range<u64>
 }
 
 /// The module that a file is, or was when the program ran, else the executable with the most branches.
-fn module_with_branches(profile: &Profile, binary: Option<&Path>) -> anyhow::Result<ModuleId> {
+fn module_with_branches(
+    profile: &Profile,
+    binary: Option<&Path>,
+    format: Format,
+) -> anyhow::Result<ModuleId> {
     let found = match binary {
         None => export::traced::busiest_executable(profile),
         Some(binary) => {
@@ -172,16 +183,43 @@ fn module_with_branches(profile: &Profile, binary: Option<&Path>) -> anyhow::Res
             at(&whole).or_else(|| at(binary))
         }
     };
-    if let Some(module) = found.filter(|&module| !Traced::within(profile, Some(module)).is_empty()) {
+    let traced = Traced::within(profile, found);
+    if let Some(module) = found.filter(|_| !traced.branches.is_empty()) {
         return Ok(module);
     }
-    let wanted = binary.map_or("the program itself".into(), |binary| format!("'{}'", binary.display()));
-    let taken = export::traced::taken_by_module(profile);
+    let file = match (binary, found) {
+        (Some(binary), _) => format!("'{}'", binary.display()),
+        (None, Some(module)) => {
+            let path = String::from_utf8_lossy(&profile.modules[module.index()].path);
+            format!("the program itself, '{path}'")
+        }
+        (None, None) => "the program itself".into(),
+    };
+    let remedy = remedy(profile);
+    match found.filter(|_| format.can_do_without_branches() && !traced.is_empty()) {
+        Some(module) => {
+            say(visible(&format!(
+                "warning: no branches were taken within {file}, so what is written tells how often its code ran, but not \
+                 by which ways; {remedy}"
+            )));
+            Ok(module)
+        }
+        None => bail!("no branches were taken within {file}, which this format consists of; {remedy}"),
+    }
+}
+
+/// What may give branches where a file has none.
+fn remedy(profile: &Profile) -> String {
+    let taken = export::traced::within_by_module(profile);
     let mut others: Vec<_> = taken.iter().zip(&profile.modules).filter(|(taken, _)| **taken > 0).collect();
     others.sort_by_key(|&(taken, _)| Reverse(taken));
     let names = others.iter().take(5).map(|(_, module)| String::from_utf8_lossy(&module.path));
-    bail!(
-        "no branches were taken in {wanted}; choose another by --binary FILE: those with the most are {}",
-        names.collect::<Vec<_>>().join(", ")
-    )
+    let other = match names.collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => "profile a longer run".into(),
+        names => format!("choose another by --binary FILE: those with the most are {names}"),
+    };
+    match profile.taken_branches.is_empty() {
+        true => other,
+        false => format!("trace more (timewise branches -F 4000 --length 1000), or {other}"),
+    }
 }

@@ -3,7 +3,9 @@
 mod command;
 
 use command::{Outcome, Place};
-use timewise_profile::RunKind;
+use timewise_profile::{
+    BlockId, CodeVersion, EdgeKind, ModuleId, Offset, Place as At, ProcessId, RunKind, TakenBranch,
+};
 
 /// A program of which most of the time is in one function.
 const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
@@ -66,12 +68,65 @@ fn a_program_without_branches_of_its_own_is_not_exported_to_optimisers() {
         for format in ["bolt-preaggregated", "llvm-profgen", "autofdo"] {
             let export = format!("timewise export empty.tw --to {format}");
             let refused = place.shell(&export);
-            assert_refused(&refused, "no branches were taken in the program itself");
+            assert_refused(&refused, "no branches were taken within the program itself");
             assert!(refused.stderr.contains("/libc.so.6"), "{}", refused.stderr);
             assert_refused(&place.shell(&format!("{export} --binary /bin/true")), "'/bin/true'");
             let library =
                 place.shell(&format!("{export} --binary $(ldd /bin/true | grep -o '/.*/libc[^ ]*')"));
             assert!(library.status == Some(0) && library.stdout.len() > 100, "{}", library.stderr);
+        }
+    }
+}
+
+/// As where it only calls libraries and is returned to. BOLT would make an empty profile of that and refuse it later;
+/// the others make one of straight code.
+#[test]
+fn a_program_that_branches_only_to_others_is_told_of() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    let mut counted = place.profile();
+    let own = timewise_export::traced::first_executable(&counted).unwrap();
+    let other = counted.modules.iter().position(|module| module.path.ends_with(b"/libc.so.6")).unwrap();
+    let blocks = counted.blocks.clone();
+    let is_own =
+        |block: Option<BlockId>| block.is_some_and(|block| blocks[block.index()].place.module == own);
+    counted
+        .edge_counts
+        .retain(|edge| edge.kind == EdgeKind::Fallthrough || !(is_own(edge.from) && is_own(edge.to)));
+    let at = |module, offset| At { module, version: CodeVersion(0), offset: Offset(offset) };
+    let (library, mut traced) = (ModuleId(other as u32), counted.clone());
+    let branch = |from, to, next| TakenBranch {
+        process: ProcessId(0),
+        from,
+        to,
+        next: Some(next),
+        count: 7,
+        weight: 7,
+    };
+    traced.taken_branches = vec![
+        branch(at(library, 0x20), at(own, 0x1000), at(own, 0x1008)),
+        branch(at(own, 0x1008), at(library, 0x10), at(library, 0x20)),
+        branch(at(library, 0x20), at(library, 0x10), at(library, 0x20)),
+    ];
+    let told = "no branches were taken within the program itself, '/usr/bin/true'";
+    for (profile, remedy) in [(counted, "choose another by --binary FILE"), (traced, "trace more")] {
+        profile.save(&place.path().join("straight.tw")).unwrap();
+        let refused = place.shell("timewise export straight.tw --to bolt-preaggregated");
+        assert_refused(&refused, told);
+        assert!(
+            refused.stderr.contains(remedy) && refused.stderr.contains("/libc.so.6"),
+            "{}",
+            refused.stderr
+        );
+        // Its own branches do not help whoever was told that it has none.
+        assert!(!refused.stderr.contains("with the most are /usr/bin/true"), "{}", refused.stderr);
+        for (format, ends) in [("llvm-profgen", "\n0\n"), ("autofdo", "\n0\n0\n")] {
+            let told_of = place.shell(&format!("timewise export straight.tw --to {format}"));
+            let Outcome { status, stdout, stderr, .. } = &told_of;
+            assert_eq!((*status, stderr.lines().count()), (Some(0), 1), "{stderr}");
+            assert!(stderr.starts_with(&format!("warning: {told}")) && stderr.contains(remedy), "{stderr}");
+            let stretches: usize = stdout.lines().next().unwrap().parse().unwrap();
+            assert!(stretches > 0 && stdout.ends_with(ends), "{stdout}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use timewise_isa::{Control, walk};
-use timewise_profile::{Block, EdgeKind, ModuleId, Place, Profile};
+use timewise_profile::{Block, BlockId, EdgeKind, ModuleId, Place, Profile};
 
 /// How often by address: as weights of traces, or times counted.
 pub struct Traced {
@@ -72,7 +72,7 @@ impl Traced {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are none, nor straight code that was executed.
     pub fn is_empty(&self) -> bool {
         self.branches.is_empty() && self.straight.is_empty()
     }
@@ -103,18 +103,42 @@ fn section(pairs: &BTreeMap<(u64, u64), u64>, between: &str) -> String {
     text
 }
 
-/// How often branches were taken from within each module, by weight if there are traces, else counted.
-pub fn taken_by_module(profile: &Profile) -> Vec<u64> {
+/// How often branches were taken from one place in each module to another, by weight if there are traces, else counted.
+pub fn within_by_module(profile: &Profile) -> Vec<u64> {
+    by_module(profile, |from, to| to == Some(from))
+}
+
+/// How often branches were taken from each module to wherever it was, likewise.
+fn taken_by_module(profile: &Profile) -> Vec<u64> {
+    by_module(profile, |_, _| true)
+}
+
+/// Likewise of branches whose module, and the one that they led to, are `wanted`.
+fn by_module(profile: &Profile, wanted: impl Fn(ModuleId, Option<ModuleId>) -> bool) -> Vec<u64> {
     let mut taken = vec![0; profile.modules.len()];
-    let mut add = |module: ModuleId, count: u64| taken[module.index()] += count;
-    profile.taken_branches.iter().for_each(|branch| add(branch.from.module, branch.weight));
+    let mut add = |from: ModuleId, to: Option<ModuleId>, count: u64| {
+        if wanted(from, to) {
+            taken[from.index()] += count;
+        }
+    };
+    profile
+        .taken_branches
+        .iter()
+        .for_each(|branch| add(branch.from.module, Some(branch.to.module), branch.weight));
     if profile.taken_branches.is_empty() {
-        let edges = profile.edge_counts.iter();
-        edges.filter_map(|edge| Some((edge.from?, edge.count))).for_each(|(from, count)| {
-            add(profile.blocks[from.index()].place.module, count);
-        });
+        let module = |block: BlockId| profile.blocks[block.index()].place.module;
+        for edge in profile.edge_counts.iter().filter(|edge| is_taken(edge.kind)) {
+            if let Some(from) = edge.from {
+                add(module(from), edge.to.map(module), edge.count);
+            }
+        }
     }
     taken
+}
+
+/// Whether a branch led along edges of a kind, as far as is known.
+fn is_taken(kind: EdgeKind) -> bool {
+    !matches!(kind, EdgeKind::Fallthrough | EdgeKind::SystemCall | EdgeKind::External)
 }
 
 /// The module that the first process executes.
@@ -183,6 +207,10 @@ pub(crate) mod tests {
     fn the_executable_with_the_most_branches_is_chosen() {
         let mut profile = profile();
         assert_eq!(taken_by_module(&profile), [5, 9]);
+        assert_eq!(within_by_module(&profile), [0, 5]);
+        let exported =
+            |module| Traced::within(&profile, Some(ModuleId(module))).branches.values().sum::<u64>();
+        assert_eq!(within_by_module(&profile), [exported(0), exported(1)]);
         assert_eq!(busiest_executable(&profile), Some(ModuleId(1)));
         // A shell that launched it.
         profile.modules.push(Module { kind: ModuleKind::File, path: b"/sh".to_vec(), build_id: Vec::new() });
