@@ -103,6 +103,8 @@ pub struct SharedHeader {
     /// 1 if counters are to be named by their distance from the program counter, which suits some processors; host,
     /// once.
     pub by_distance: u32,
+    /// 1 if `loop` takes no longer than a comparison and a branch, which suits some processors; host, once.
+    pub quick_loop: u32,
     /// Advances with each request, and wakes the host; runtime (futex).
     pub requests: AtomicU32,
     /// Requests to the host.

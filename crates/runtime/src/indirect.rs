@@ -8,7 +8,7 @@
 use crate::emit::{Borrowed, Code, gs, spill_slot};
 use crate::entry;
 use crate::sys::memory::map_at;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use timewise_abi::Failure;
 use timewise_isa::{Control, Instruction};
 
@@ -174,28 +174,66 @@ fn load_target(code: &mut Code, bytes: &[u8], instruction: &Instruction) -> bool
     }
 }
 
-/// Emits the check that an indirect branch goes to `target`; on failure it goes on to `next`. The address
-/// of the byte by which the check is switched off: with 0 in it, it always fails. `rcx` and `rdx` are still
-/// borrowed after it.
-pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) -> u64 {
-    if target <= i32::MAX as u64 {
-        code.raw(&[0x48, 0x8d, 0x8a]); // lea rcx, [rdx-target]
-        code.raw(&(target as u32).wrapping_neg().to_le_bytes());
-    } else {
-        code.raw(&[0x48, 0xb9]); // mov rcx, -target
-        code.raw(&target.wrapping_neg().to_le_bytes());
-        code.raw(&[0x48, 0x8d, 0x0c, 0x0a]); // lea rcx, [rdx+rcx]
-    }
-    let over = code.bytes.len();
-    code.raw(&[0xe3, 0]); // jrcxz found
+/// The byte by which a check is switched off, so that it always fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// How far behind the check's first instruction it stands.
+    pub at: u8,
+    /// What it holds.
+    pub on: u8,
+    /// What it holds when the check is off.
+    pub off: u8,
+}
+
+/// Whether a check ends in `loop`.
+static BY_LOOP: AtomicBool = AtomicBool::new(false);
+
+/// Says how checks end: in `loop`, which leads on where the target is another, or in `jrcxz` over a jump, which
+/// is taken where it is the one.
+pub fn check_by_loop(by_loop: bool) {
+    BY_LOOP.store(by_loop, Ordering::Relaxed);
+}
+
+/// Emits the check that an indirect branch goes to `target`, and before it what follows if it fails: on to `next`. Where
+/// the check begins, and how it is switched off. `rcx` and `rdx` are still borrowed after it.
+pub fn emit_check(
+    code: &mut Code,
+    target: u64,
+    table: u32,
+    index: u32,
+    next: Option<u64>,
+) -> (u64, Switch) {
+    const LOOP: u8 = 0xe2;
+    const JUMP: u8 = 0xeb;
+    let failed = code.bytes.len();
     code.raw(&[0xb9]); // mov ecx, index: as the table's jump left it
     code.raw(&index.to_le_bytes());
-    match next {
-        Some(next) => code.jump_far(next),
-        None => code.jump_far(entry::miss_routine(table)),
+    code.jump_far(next.unwrap_or_else(|| entry::miss_routine(table)));
+    let begin = code.bytes.len();
+    let by_loop = BY_LOOP.load(Ordering::Relaxed);
+    // `loop` takes one off before it looks whether there is anything left.
+    let sum = u64::from(by_loop).wrapping_sub(target);
+    if target <= i32::MAX as u64 {
+        code.raw(&[0x48, 0x8d, 0x8a]); // lea rcx, [rdx+sum]
+        code.raw(&(sum as u32).to_le_bytes());
+    } else {
+        code.raw(&[0x48, 0xb9]); // mov rcx, sum
+        code.raw(&sum.to_le_bytes());
+        code.raw(&[0x48, 0x8d, 0x0c, 0x0a]); // lea rcx, [rdx+rcx]
     }
-    code.bytes[over + 1] = (code.bytes.len() - over - 2) as u8;
-    code.address + over as u64 + 1
+    let branch = code.bytes.len();
+    if !by_loop {
+        code.raw(&[0xe3, 2]); // jrcxz over the jump
+    }
+    let jump = code.bytes.len();
+    let back = failed.wrapping_sub(jump + 2) as u8;
+    code.raw(&[if by_loop { LOOP } else { JUMP }, back]);
+    let at = (branch - begin) as u8;
+    let switch = match by_loop {
+        true => Switch { at, on: LOOP, off: JUMP },
+        false => Switch { at: at + 1, on: 2, off: 0 },
+    };
+    (code.address + begin as u64, switch)
 }
 
 /// Gives back the registers that an indirect branch borrows.

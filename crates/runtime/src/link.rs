@@ -118,7 +118,7 @@ pub fn indirect(
     let next = process.targets.get(after as usize).map(|target| target.code);
     let region = process.cache.region_for(block.entry, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
-    let switch = indirect::emit_check(&mut code, address, table, index, next);
+    let (enter, switch) = indirect::emit_check(&mut code, address, table, index, next);
     let call = process.calls.as_ref().and_then(|calls| calls.call(noted.call));
     let (found, unmatched) = arrive(process, (&mut code, region), site, to, call)?;
     let past = code.here();
@@ -131,15 +131,14 @@ pub fn indirect(
         process.exits[exit as usize].goal = past;
     }
     process.cache.region(region).place(&code.bytes, Kind::IndirectStub { site, to });
-    cache::set_entry(place, code.address);
+    cache::set_entry(place, enter);
     let mut target = Target {
         place,
         to,
         edge: noted,
-        code: code.address,
-        switch_at: (switch - code.address) as u16,
-        on: code.bytes[(switch - code.address) as usize],
-        found_at: (found - code.address) as u16,
+        code: enter,
+        switch,
+        found_at: (found - enter) as u16,
         after,
         next: block.targets,
         live: true,

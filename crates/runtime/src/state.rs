@@ -2,10 +2,11 @@
 
 use crate::address_space::{AddressSpace, Mapping};
 use crate::beginnings::Beginnings;
-use crate::cache::Cache;
+use crate::cache::{self, Cache};
 use crate::calls::Calls;
 use crate::emit::{Toll, name_by_distance};
 use crate::forest::Vertex;
+use crate::indirect::{Switch, check_by_loop};
 use crate::kinds::{Kinds, Mode};
 use crate::marks::Marks;
 use crate::paths::Paths;
@@ -229,10 +230,8 @@ pub struct Target {
     pub edge: Edge,
     /// The stub.
     pub code: u64,
-    /// How far into the stub the byte stands that is cleared for it never to find its target.
-    pub switch_at: u16,
-    /// What else that holds.
-    pub on: u8,
+    /// The byte by which the stub is switched off, so that it never finds its target.
+    pub switch: Switch,
     /// How far into the stub it goes on when it finds its target.
     pub found_at: u16,
     /// Target whose stub comes after this one's in the entry's chain, `NONE` for none.
@@ -246,9 +245,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// The byte to clear for the stub never to find its target.
-    pub fn switch(&self) -> u64 {
-        self.code + u64::from(self.switch_at)
+    /// Whether the stub is to find its target.
+    pub fn turn(&self, on: bool) {
+        let Switch { at, on: found, off } = self.switch;
+        cache::write(self.code + u64::from(at), &[if on { found } else { off }]);
     }
 
     /// Where the stub goes on when it finds its target.
@@ -357,6 +357,7 @@ impl Process {
     pub fn new(shared: Shared, record: &'static ProcessRecord) -> Process {
         let with_calls = shared.header().frames != 0;
         name_by_distance(shared.header().by_distance == 1);
+        check_by_loop(shared.header().quick_loop == 1);
         if with_calls {
             // Counter 0 is nobody's.
             shared.take_counter(record);

@@ -47,7 +47,7 @@ pub fn renew_target(process: &mut Process, number: u32) {
     let Target { place, to, edge, .. } = *target;
     target.outdated = true;
     if core::mem::replace(&mut target.live, false) {
-        cache::write(target.switch(), &[0]);
+        target.turn(false);
         shorten(process, place);
     }
     if let Some(calls) = &mut process.calls {
@@ -79,13 +79,13 @@ pub fn renew_returns(process: &mut Process, address: u64) {
 /// Lets the stub of a target that was taken out do its work again, if it can.
 pub fn enter_again(process: &mut Process, number: u32) -> bool {
     let target = process.targets[number as usize];
-    let Target { place, code, on, after, .. } = target;
+    let Target { place, code, after, .. } = target;
     let head = process.heads.get(&place).copied().unwrap_or(NONE);
     let in_chain = chain(process, place).any(|n| n == number);
     if !in_chain && head != after {
         return false;
     }
-    cache::write(target.switch(), &[on]);
+    target.turn(true);
     process.targets[number as usize].live = true;
     if !in_chain {
         cache::set_entry(place, code);
@@ -117,7 +117,7 @@ pub fn undo(process: &mut Process, block: u32) {
     while let Some(target) = process.targets.get_mut(number as usize) {
         let Target { place, next, .. } = *target;
         if core::mem::replace(&mut target.live, false) {
-            cache::write(target.switch(), &[0]);
+            target.turn(false);
             process.withdrawn.insert((place, block), number);
             shorten(process, place);
         }

@@ -164,21 +164,24 @@ pub fn inside(length: usize, into: usize) -> (bool, bool) {
 /// Where in the stub of an indirect branch's target, whose code starts with `bytes`, the target is known; if
 /// nothing is done with the borrowed registers first, where they are given back.
 pub fn found(bytes: &[u8]) -> Option<usize> {
-    // `jrcxz` over `mov ecx, index` and a jump to the next stub.
-    let jump = match bytes {
-        [0x48, 0x8d, 0x8a, ..] => 7 + 2 + 5,
-        [0x48, 0xb9, ..] => 14 + 2 + 5,
+    // `mov ecx, index` and a jump to the next stub, for the check to fail.
+    let failed = match bytes {
+        [0xb9, _, _, _, _, 0xe9, ..] => 5 + 5,
+        [0xb9, ..] => 5 + 14,
         _ => return None,
     };
-    let length = match bytes.get(jump)? {
-        0xe9 => 5,
-        _ => 14,
+    let branch = match bytes.get(failed..)? {
+        [0x48, 0x8d, 0x8a, ..] => failed + 7,
+        [0x48, 0xb9, ..] => failed + 14,
+        _ => return None,
     };
+    // `jrcxz` over a jump back, or `loop` back, which is a jump if the check is off.
+    let end = branch + if *bytes.get(branch)? == 0xe3 { 4 } else { 2 };
     // A counter may lie where only some bytes of the address are others.
-    let next = bytes.get(jump + length..)?;
+    let next = bytes.get(end..)?;
     let [low, second, third, high] = spill_slot(RCX_SLOT).to_le_bytes();
     let is_next = next.starts_with(&[0x65, 0x48, 0x8b, 0x0c, 0x25, low, second, third, high]);
-    Some(jump + length + if is_next { 2 * 9 } else { 0 })
+    Some(end + if is_next { 2 * 9 } else { 0 })
 }
 
 #[cfg(test)]
@@ -275,7 +278,9 @@ mod tests {
 
     #[test]
     fn the_end_of_an_indirect_branch_s_check_is_found() {
-        for (target, address) in [(0x40_1000, 0x1000_0000), (0x7000_0000_1000, 0x7000_0000_0000)] {
+        let targets = [(0x40_1000, 0x1000_0000), (0x7000_0000_1000, 0x7000_0000_0000)];
+        for ((target, address), by_loop) in targets.into_iter().flat_map(|t| [(t, false), (t, true)]) {
+            crate::indirect::check_by_loop(by_loop);
             let mut code = Code::at(address);
             let _ = crate::indirect::emit_check(&mut code, target, 0, 5, None);
             let at = code.bytes.len();
