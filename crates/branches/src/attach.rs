@@ -46,7 +46,7 @@ pub fn attach(
     reach: Reach,
     time: Duration,
     options: &Options,
-    enough: impl Fn() -> bool,
+    enough: impl Fn() -> bool + Sync,
 ) -> Result<Traced, TraceError> {
     // To attach is no part of the time: on a busy machine it can take longer.
     let mut deadline = None;
@@ -56,7 +56,7 @@ pub fn attach(
         Instant::now() >= deadline || enough() || !attachable::lives(pid)
     };
     let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options));
-    let traced = trace(pid, options, false, &mut is_over);
+    let traced = group::apart(|| trace(pid, options, false, &mut is_over));
     let followed = followers.map(|followers| {
         // It may execute another program now, which is followed.
         while traced.is_ok() && !is_over(PAUSE) {}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::TraceHeader;
 use timewise_target::attachable::AttachError;
-use timewise_target::group::Group;
+use timewise_target::group::{self, Group};
 use timewise_target::{family, maps};
 
 /// Whether the tracer is in a process, or was when that was forked.
@@ -52,9 +52,7 @@ pub fn take_copy_out(group: &Group, traced: i32) -> Result<(), TraceError> {
 pub fn take_copies_out(pid: i32, patience: Duration) -> Vec<String> {
     let forked = family::descendants(pid).into_iter().filter(|&other| other != pid && has_tracer(other));
     let failure = |other: i32| {
-        let taken_out = Group::stop(other, patience)
-            .map_err(TraceError::from)
-            .and_then(|mut group| former::take_out(&mut group));
+        let taken_out = group::apart(|| former::take_out(&mut Group::stop(other, patience)?));
         let why = taken_out.err().filter(|_| has_tracer(other))?;
         Some(format!("the tracer stays in the memory of process {other}, switched off: {why}"))
     };

@@ -1,4 +1,4 @@
-//! A program that is attached to again and again has all that it had.
+//! A program that is attached to again and again has all that it had, and one that cannot be runs on.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,14 +31,43 @@ fn belongings_when_begun(pid: i32) -> (BTreeSet<String>, usize, usize) {
 }
 
 /// A child that is not left behind, whatever becomes of the test.
-struct Crowd(Child);
+struct Kept(Child);
 
-impl Drop for Crowd {
+impl Drop for Kept {
     fn drop(&mut self) {
         // One that has ended was waited for.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A parent waits by `vfork` until its child has read a byte, and does not stop meanwhile.
+#[test]
+fn a_thread_that_does_not_stop_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
+    let code = "#include <unistd.h>\n\
+                int main(void) { char byte; if (!vfork()) { read(0, &byte, 1); _exit(0); } return 7; }";
+    fs::write(&source, code).unwrap();
+    let built = Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap();
+    assert!(built.success());
+    let mut waits = Kept(Command::new(&program).stdin(Stdio::piped()).spawn().unwrap());
+    let pid = waits.0.id() as i32;
+    let is_in = |state: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.contains(&format!("\nState:\t{state}"))
+    };
+    while !is_in("D") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let refused = attach(pid, Duration::from_millis(5), &Options::default(), |_| false).unwrap_err();
+    assert!(refused.to_string().contains("does not stop"), "{refused}");
+    drop(waits.0.stdin.take());
+    while !is_in("Z") {
+        assert!(!is_in("t"), "it is stopped still");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(waits.0.wait().unwrap().code(), Some(7));
 }
 
 #[test]
@@ -55,7 +84,7 @@ fn twenty_times_leave_nothing_behind() {
         .stderr(fs::File::create(&complaints).unwrap())
         .spawn()
         .unwrap();
-    let mut crowd = Crowd(crowd);
+    let mut crowd = Kept(crowd);
     let pid = crowd.0.id() as i32;
     let (mappings, descriptors, threads) = belongings_when_begun(pid);
     for round in 0..20 {

@@ -4,13 +4,17 @@
 //! interrupted a system call is delivered before the thread stands, because what the call answers depends on it; else a
 //! call that a thread was in is to be made again (`restart.rs`).
 
+mod member;
+#[cfg(test)]
+mod tests;
+
 use crate::attachable::AttachError;
 use crate::cpu_time::ThreadAccount;
 use crate::family;
-use crate::restart;
 use crate::seize::{ended, request, stop_of};
 use crate::status::Status;
 use crate::trace::Tracee;
+use member::{Member, go_on_with_signal};
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at that have not stopped yet.
@@ -25,6 +29,12 @@ const CROWDED: Duration = Duration::from_secs(60);
 /// How long is waited for a processor for threads that are to run on.
 const LONGEST_TURN: Duration = Duration::from_secs(1);
 
+/// How long threads are waited for that are to be let go.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// What work on a thread of its own needs at most.
+const STACK_BYTES: usize = 8 << 20;
+
 /// How long they run on at least.
 const SHORTEST_MOMENT: Duration = Duration::from_micros(100);
 
@@ -35,8 +45,8 @@ pub fn moments() -> impl Iterator<Item = Duration> {
     std::iter::successors(Some(SHORTEST_MOMENT), longer)
 }
 
-/// All threads of a process. They belong to the thread of ours that stopped them. Dropped, they run on as if
-/// nothing had been.
+/// All threads of a process. They belong to the thread of ours that stopped them. Dropped, those that stand run on as if
+/// nothing had been, and the others when that thread of ours ends.
 #[derive(Debug)]
 pub struct Group {
     pid: i32,
@@ -54,16 +64,6 @@ struct Halted {
     since: Instant,
 }
 
-#[derive(Debug)]
-struct Member {
-    tid: i32,
-    stands: bool,
-    /// The signals that the program had blocked, while a signal goes back that came to it.
-    blocked: Option<u64>,
-    /// Its registers were not ours to set right: it goes on with those that it has.
-    changed: bool,
-}
-
 impl Group {
     /// Stops all threads of process `pid`, also those that appear meanwhile. Where one of them does not stop, they
     /// run on for a moment before it is tried again: it may wait for a child that waits for another of them.
@@ -71,7 +71,7 @@ impl Group {
     /// # Errors
     /// [`AttachError::Refused`] with the system's reason; [`AttachError::Stuck`] if one of them does not stop in
     /// `patience`, apart from the time for which threads wait for a processor; [`AttachError::Gone`]. All of them run on
-    /// then.
+    /// then, but one that does not stop belongs to the calling thread until that ends: see [`apart`].
     pub fn stop(pid: i32, patience: Duration) -> Result<Group, AttachError> {
         let (mut attempt, mut spent) = (FIRST_ATTEMPT, Duration::ZERO);
         loop {
@@ -274,9 +274,34 @@ impl Group {
     }
 }
 
+/// Does work on a thread of its own. All threads that groups stop meanwhile belong to that, so that the kernel lets go of
+/// those that never stood when it ends: nobody else can let go of a thread that does not stand. Where the system allows
+/// no further thread the calling one does the work, as a program that is not given back is worse off.
+///
+/// # Panics
+/// If the work does.
+pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let mut begin = || work.take().map(|work| work());
+    std::thread::scope(|scope| {
+        // SAFETY: takes no memory.
+        let numbered = || (unsafe { libc::gettid() }, begin());
+        let thread =
+            std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, numbered).ok()?;
+        let (tid, done) = thread.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault));
+        // It has let go of its threads by when it is gone, which is later than that it can be joined.
+        while family::threads(std::process::id() as i32).contains(&tid) {
+            std::thread::sleep(GLANCE);
+        }
+        done
+    })
+    .or_else(begin)
+    .expect("done by the one or the other")
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(1);
+        let begun = Instant::now();
         loop {
             let mut at = 0;
             while at < self.members.len() {
@@ -287,98 +312,13 @@ impl Drop for Group {
                 }
             }
             // Whoever was found to stand has been let go by then.
-            if self.members.is_empty() || Instant::now() > deadline {
+            if self.members.is_empty() || begun.elapsed() > NOTICE {
                 return;
             }
             std::thread::sleep(GLANCE);
             let _ = self.look();
         }
     }
-}
-
-impl Member {
-    /// It stopped. Unless that is where it was asked to stand, it goes on to there; a signal that it stopped for goes
-    /// back to those that wait for it, if it can.
-    fn came_to(&mut self, status: i32) {
-        if self.stands_by(status) {
-            return;
-        }
-        let tracee = Tracee::new(self.tid);
-        let (signal, event) = (status & 0xff, status >> 8);
-        if event == 0
-            && can_wait(tracee, signal)
-            && let Ok(blocked) = tracee.signal_mask()
-            && tracee.set_signal_mask(blocked | 1 << (signal - 1)).is_ok()
-        {
-            // The kernel puts a signal back that is blocked by the time that it is to be delivered.
-            self.blocked.get_or_insert(blocked);
-        }
-        // In this order: whatever a thread stopped for takes the place of what was asked before.
-        let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
-        go_on_with_signal(self.tid, status);
-    }
-
-    /// Whether it stopped where it was asked to: then the program has those signals blocked again that it had.
-    fn stands_by(&mut self, status: i32) -> bool {
-        self.stands = is_asked_for(status);
-        if self.stands
-            && let Some(blocked) = self.blocked.take()
-        {
-            // If it was killed, that is seen when it goes on.
-            let _ = Tracee::new(self.tid).set_signal_mask(blocked);
-        }
-        self.stands
-    }
-
-    /// Lets it go. False if it does not stand, so that it cannot be let go yet.
-    fn let_go(&mut self, pid: i32, own_child: bool) -> bool {
-        if !self.stands {
-            let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
-            return ended(self.tid, pid, own_child).unwrap_or(true);
-        }
-        let tracee = Tracee::new(self.tid);
-        if !self.changed
-            && let Ok(registers) = tracee.registers()
-        {
-            restart::undo_interruption(tracee, &registers);
-        }
-        if tracee.release().is_ok() {
-            return true;
-        }
-        // It was killed where it stood; its process does not end before we have taken note of that.
-        self.stands = false;
-        false
-    }
-}
-
-/// Whether a thread stopped because it was asked to, or its process was.
-fn is_asked_for(status: i32) -> bool {
-    status >> 8 == libc::PTRACE_EVENT_STOP
-}
-
-/// Whether a signal that a thread stopped for can as well come later: not one that says what an instruction did, one
-/// that cannot be blocked, one that a system call ended for, or one of those that queue, which would come behind others.
-fn can_wait(tracee: Tracee, signal: i32) -> bool {
-    const NOT_LATER: [i32; 8] = [
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGFPE,
-        libc::SIGILL,
-        libc::SIGTRAP,
-        libc::SIGSYS,
-        libc::SIGKILL,
-        libc::SIGSTOP,
-    ];
-    const FIRST_QUEUED: i32 = 32;
-    !NOT_LATER.contains(&signal)
-        && signal < FIRST_QUEUED
-        && tracee.registers().is_ok_and(|registers| !restart::ended_for_signal(&registers))
-}
-
-/// Lets a thread go on from another stop, with its signal if it stopped for one.
-fn go_on_with_signal(tid: i32, status: i32) {
-    let (signal, event) = (status & 0xff, status >> 8);
-    let _ = request(libc::PTRACE_CONT, tid, if event == 0 { signal as u64 } else { 0 });
 }
 
 /// Whether a thread runs, or would if a processor were free.
@@ -404,67 +344,4 @@ fn gate(pid: i32) -> Option<u64> {
     let read = crate::memory::read(pid, vdso.start, &mut code);
     let at = code[..read].windows(2).position(|bytes| bytes == SYSCALL)?;
     Some(vdso.start + at as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::launch::{Launch, Running};
-
-    /// A shell that does something first, and then counts up.
-    fn counting(first: &str) -> Running {
-        let mut launch = Launch::new("sh");
-        launch.arguments = vec!["-c".into(), format!("{first}; i=0; while :; do i=$((i+1)); done").into()];
-        launch.stopped().unwrap().release().unwrap()
-    }
-
-    /// However short the moment, or late we are to see to it: a thread that a signal waits for gets the signal and runs.
-    #[test]
-    fn a_thread_that_a_signal_waits_for_runs_on() {
-        let running = counting("trap : USR1");
-        let pid = running.pid();
-        let catches = || {
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-            u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (libc::SIGUSR1 - 1) != 0
-        };
-        while !catches() {
-            std::thread::sleep(GLANCE);
-        }
-        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
-        let tracee = group.tracees()[0];
-        let place = || tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
-        // SAFETY: takes no memory; the process is our child.
-        unsafe { libc::kill(pid, libc::SIGUSR1) };
-        let before = place();
-        let ran_on = group.run_on(&[pid], Duration::ZERO).is_ok() && place() != before;
-        drop(group);
-        // SAFETY: likewise.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-        running.wait().unwrap();
-        assert!(ran_on);
-    }
-
-    /// A thread that stands and is asked to stop once more, as happens to one that was long in stopping, stops anew
-    /// when it is to go on.
-    #[test]
-    fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
-        let running = counting(":");
-        let pid = running.pid();
-        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
-        let tracee = group.tracees()[0];
-        request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
-        let called = tracee.system_call(libc::SYS_getpid, [0; 6]).ok();
-        request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
-        let place = |tracee: Tracee| tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
-        let before = place(tracee);
-        let ran_on = moments().take(1000).any(|moment| {
-            group.run_on(&[pid], moment).is_ok() && group.stands(pid) && place(tracee) != before
-        });
-        drop(group);
-        // SAFETY: takes no memory; the process is our child.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-        running.wait().unwrap();
-        assert_eq!((called, ran_on), (Some(pid as u64), true));
-    }
 }

@@ -60,7 +60,8 @@ pub fn give_back_all(arena: &Arena, visits: &Visits) -> Vec<String> {
         }
         for pid in open {
             done.insert(pid);
-            match give_back(arena, visits, pid) {
+            // One that never stands is let go of before the next one is stopped, which it may wait for.
+            match group::apart(|| give_back(arena, visits, pid)) {
                 Ok(()) => {}
                 // It has ended, or executes another program by now.
                 Err(_) if !arena::is_mapped_in(pid) => {}

@@ -21,7 +21,7 @@ use timewise_abi::stream::Plan;
 use timewise_injection::payload;
 use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable;
-use timewise_target::group::Group;
+use timewise_target::group::{self, Group};
 use timewise_target::run::{self, Period};
 use visit::Visits;
 
@@ -51,6 +51,15 @@ pub fn attach(
     time: Duration,
     options: &Options,
     enough: impl Fn(&Meanwhile) -> bool + Sync,
+) -> Result<Attached, CountError> {
+    group::apart(|| count(pid, time, options, &enough))
+}
+
+fn count(
+    pid: i32,
+    time: Duration,
+    options: &Options,
+    enough: &(impl Fn(&Meanwhile) -> bool + Sync),
 ) -> Result<Attached, CountError> {
     attachable::check(pid)?;
     let subject = attachable::subject(pid)?;

@@ -1,0 +1,109 @@
+//! Groups of real programs: what is left of having been stopped.
+
+use super::*;
+use crate::launch::{Launch, Running};
+use std::io::{PipeWriter, Write};
+use std::process::Command;
+
+/// A shell that does something first, and then counts up.
+fn counting(first: &str) -> Running {
+    let mut launch = Launch::new("sh");
+    launch.arguments = vec!["-c".into(), format!("{first}; i=0; while :; do i=$((i+1)); done").into()];
+    launch.stopped().unwrap().release().unwrap()
+}
+
+/// However short the moment, or late we are to see to it: a thread that a signal waits for gets the signal and runs.
+#[test]
+fn a_thread_that_a_signal_waits_for_runs_on() {
+    let running = counting("trap : USR1");
+    let pid = running.pid();
+    while !catches(pid, libc::SIGUSR1) {
+        std::thread::sleep(GLANCE);
+    }
+    let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    let tracee = group.tracees()[0];
+    let place = || tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
+    // SAFETY: takes no memory; the process is our child.
+    unsafe { libc::kill(pid, libc::SIGUSR1) };
+    let before = place();
+    let ran_on = group.run_on(&[pid], Duration::ZERO).is_ok() && place() != before;
+    drop(group);
+    // SAFETY: likewise.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    running.wait().unwrap();
+    assert!(ran_on);
+}
+
+/// A thread that stands and is asked to stop once more, as happens to one that was long in stopping, stops anew
+/// when it is to go on.
+#[test]
+fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
+    let running = counting(":");
+    let pid = running.pid();
+    let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    let tracee = group.tracees()[0];
+    request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
+    let called = tracee.system_call(libc::SYS_getpid, [0; 6]).ok();
+    request(libc::PTRACE_INTERRUPT, pid, 0).unwrap();
+    let place = |tracee: Tracee| tracee.registers().map(|now| (now.rip, now.rsp, now.rcx)).ok();
+    let before = place(tracee);
+    let ran_on = moments()
+        .take(1000)
+        .any(|moment| group.run_on(&[pid], moment).is_ok() && group.stands(pid) && place(tracee) != before);
+    drop(group);
+    // SAFETY: takes no memory; the process is our child.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    running.wait().unwrap();
+    assert_eq!((called, ran_on), (Some(pid as u64), true));
+}
+
+/// A program that ends with 7 when another process, in its memory, has read a byte; and where to write that. It waits for
+/// that by `vfork`, and does not stop meanwhile.
+fn waiting_for_a_child() -> (Running, PipeWriter) {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
+    let code = "#include <unistd.h>\nint main(void) { char byte; \
+                if (!vfork()) { read(0, &byte, 1); _exit(0); } return 7; }";
+    std::fs::write(&source, code).unwrap();
+    assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
+    let (input, end) = std::io::pipe().unwrap();
+    let mut launch = Launch::new(&program);
+    launch.stdin = input.into();
+    let running = launch.stopped().unwrap().release().unwrap();
+    while state(running.pid()) != "D" {
+        std::thread::sleep(GLANCE);
+    }
+    (running, end)
+}
+
+/// In which state a process is, as the kernel's letters say.
+fn state(pid: i32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1[..1].to_string()
+}
+
+/// How a program ends that nobody stops any more.
+fn status_at_its_end(running: Running) -> i32 {
+    while state(running.pid()) != "Z" {
+        assert_ne!(state(running.pid()), "t", "it is stopped still");
+        std::thread::sleep(GLANCE);
+    }
+    libc::WEXITSTATUS(running.wait().unwrap().wait_status)
+}
+
+/// Whether a process catches a signal.
+fn catches(pid: i32, signal: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (signal - 1) != 0
+}
+
+#[test]
+fn a_thread_that_never_stood_is_let_go() {
+    let (running, mut end) = waiting_for_a_child();
+    let pid = running.pid();
+    let stopped = apart(|| Group::stop(pid, Duration::from_millis(1)).map(drop));
+    assert!(matches!(stopped, Err(AttachError::Stuck(tid)) if tid == pid), "{stopped:?}");
+    end.write_all(b".").unwrap();
+    assert_eq!(status_at_its_end(running), 7);
+}
