@@ -154,7 +154,9 @@ impl Group {
     pub fn run_on(&mut self, tids: &[i32], moment: Duration) -> Result<(), AttachError> {
         let pid = self.pid;
         let mut before: Vec<_> = tids.iter().map(|&tid| (tid, turns(pid, tid))).collect();
-        for member in self.members.iter_mut().filter(|member| tids.contains(&member.tid)) {
+        // One that does not stand yet may have come to where it is to get its own signals back.
+        let standing = |member: &&mut Member| member.stands && tids.contains(&member.tid);
+        for member in self.members.iter_mut().filter(standing) {
             member.stands = false;
             // If it was killed, that is seen when it is looked at.
             let _ = request(libc::PTRACE_CONT, member.tid, 0);
@@ -311,8 +313,11 @@ impl Drop for Group {
                     at += 1;
                 }
             }
+            // One that went on now would do so with a mask that is not the program's.
+            let is_owed = self.members.iter().any(|member| member.blocked.is_some());
+            let patience = if is_owed { CROWDED } else { NOTICE };
             // Whoever was found to stand has been let go by then.
-            if self.members.is_empty() || begun.elapsed() > NOTICE {
+            if self.members.is_empty() || begun.elapsed() > patience {
                 return;
             }
             std::thread::sleep(GLANCE);

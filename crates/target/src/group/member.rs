@@ -70,14 +70,15 @@ impl Member {
 }
 
 /// Whether a thread stopped because it was asked to, or its process was.
-fn is_asked_for(status: i32) -> bool {
+pub fn is_asked_for(status: i32) -> bool {
     status >> 8 == libc::PTRACE_EVENT_STOP
 }
 
 /// Whether a signal that a thread stopped for can as well come later: not one that says what an instruction did, one
-/// that cannot be blocked, one that a system call ended for, or one of those that queue, which would come behind others.
+/// that cannot be blocked, one that a system call ended for, one of those that queue, which would come behind others, or
+/// one of those that stop and continue a process, which take back what came after them when they go back.
 fn can_wait(tracee: Tracee, signal: i32) -> bool {
-    const NOT_LATER: [i32; 8] = [
+    const NOT_LATER: [i32; 12] = [
         libc::SIGSEGV,
         libc::SIGBUS,
         libc::SIGFPE,
@@ -86,6 +87,10 @@ fn can_wait(tracee: Tracee, signal: i32) -> bool {
         libc::SIGSYS,
         libc::SIGKILL,
         libc::SIGSTOP,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
+        libc::SIGTTOU,
+        libc::SIGCONT,
     ];
     const FIRST_QUEUED: i32 = 32;
     !NOT_LATER.contains(&signal)

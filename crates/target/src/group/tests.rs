@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::launch::{Launch, Running};
+use member::is_asked_for;
 use std::io::{PipeWriter, Write};
 use std::process::Command;
 
@@ -57,13 +58,14 @@ fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
     assert_eq!((called, ran_on), (Some(pid as u64), true));
 }
 
-/// A program that ends with 7 when another process, in its memory, has read a byte; and where to write that. It waits for
-/// that by `vfork`, and does not stop meanwhile.
+/// A program that ends with 7 when another process, in its memory, has read a byte, and with 9 if it has `SIGUSR1`
+/// blocked by then; and where to write the byte. It waits for that by `vfork`, and does not stop meanwhile.
 fn waiting_for_a_child() -> (Running, PipeWriter) {
     let folder = tempfile::tempdir().unwrap();
     let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
-    let code = "#include <unistd.h>\nint main(void) { char byte; \
-                if (!vfork()) { read(0, &byte, 1); _exit(0); } return 7; }";
+    let code = "#include <signal.h>\n#include <unistd.h>\nint main(void) { char byte; sigset_t blocked; \
+                if (!vfork()) { read(0, &byte, 1); _exit(0); } sigprocmask(0, 0, &blocked); \
+                return sigismember(&blocked, SIGUSR1) ? 9 : 7; }";
     std::fs::write(&source, code).unwrap();
     assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
     let (input, end) = std::io::pipe().unwrap();
@@ -91,6 +93,11 @@ fn status_at_its_end(running: Running) -> i32 {
     libc::WEXITSTATUS(running.wait().unwrap().wait_status)
 }
 
+fn send(pid: i32, signal: i32) {
+    // SAFETY: takes no memory; the process is our child.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
 /// Whether a process catches a signal.
 fn catches(pid: i32, signal: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -106,4 +113,87 @@ fn a_thread_that_never_stood_is_let_go() {
     assert!(matches!(stopped, Err(AttachError::Stuck(tid)) if tid == pid), "{stopped:?}");
     end.write_all(b".").unwrap();
     assert_eq!(status_at_its_end(running), 7);
+}
+
+/// However long it takes until it stands.
+#[test]
+fn a_thread_whose_mask_was_changed_is_not_let_go_before_it_has_its_own() {
+    let (running, mut end) = waiting_for_a_child();
+    let pid = running.pid();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(2 * NOTICE);
+            end.write_all(b".").unwrap();
+        });
+        apart(|| {
+            let mut group = Group { pid, own_child: true, members: Vec::new(), gate: None };
+            group.take_up_new().unwrap();
+            group.members[0].blocked = Some(1 << (libc::SIGUSR1 - 1));
+        });
+    });
+    assert_eq!(status_at_its_end(running), 9);
+}
+
+/// A thread that did not come to stand in its moment, as where a processor was long in coming, runs on with a mask that
+/// is the program's.
+#[test]
+fn a_thread_whose_signal_went_back_does_not_run_with_that_blocked() {
+    let looks = "while :; do while read -r name mask; do \
+                 case $name in SigBlk:) [ $mask = 0000000000000000 ] || exit 9; esac; done < /proc/self/status; done";
+    let mut launch = Launch::new("sh");
+    launch.arguments = vec!["-c".into(), format!("trap : USR1; trap 'exit 7' USR2; {looks}").into()];
+    let running = launch.stopped().unwrap().release().unwrap();
+    let pid = running.pid();
+    while !catches(pid, libc::SIGUSR2) {
+        std::thread::sleep(GLANCE);
+    }
+    let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    group.members[0].stands = false;
+    request(libc::PTRACE_CONT, pid, 0).unwrap();
+    send(pid, libc::SIGUSR1);
+    while group.members[0].blocked.is_none() {
+        group.look().unwrap();
+    }
+    while state(pid) != "t" {
+        std::thread::sleep(GLANCE);
+    }
+    let ran_on = group.run_on(&[pid], Duration::from_millis(300));
+    drop(group);
+    send(pid, libc::SIGUSR2);
+    assert_eq!((status_at_its_end(running), ran_on.is_ok()), (7, true));
+}
+
+/// The kernel takes back what came before one of them, also where it was put back.
+#[test]
+fn signals_that_stop_and_continue_a_process_keep_their_order() {
+    for (signals, letter) in [([libc::SIGCONT, libc::SIGSTOP], "T"), ([libc::SIGTSTP, libc::SIGCONT], "R")] {
+        let running = counting(":");
+        let pid = running.pid();
+        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+        send(pid, signals[0]);
+        // The kernel has a thread stop where its process is to go on, before it delivers the signal that says so.
+        let mut status = libc::PTRACE_EVENT_STOP << 8 | libc::SIGTRAP;
+        while is_asked_for(status) {
+            request(libc::PTRACE_CONT, pid, 0).unwrap();
+            while state(pid) != "t" {
+                std::thread::sleep(GLANCE);
+            }
+            status = stop_of(pid).unwrap().unwrap();
+        }
+        assert_eq!(status, signals[0]);
+        send(pid, signals[1]);
+        group.members[0].came_to(status);
+        while !group.look().unwrap() {
+            std::thread::sleep(GLANCE);
+        }
+        drop(group);
+        let begun = Instant::now();
+        while state(pid) != letter && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(GLANCE);
+        }
+        let found = state(pid);
+        send(pid, libc::SIGKILL);
+        running.wait().unwrap();
+        assert_eq!(found, letter, "{signals:?}");
+    }
 }
