@@ -76,6 +76,8 @@ pub struct SharedHeader {
     pub latest_process: AtomicU64,
     /// Process id of the host, 0 once it no longer follows; host.
     pub host_pid: AtomicU32,
+    /// Process id of the host if it is to give the program back, as long as it lives; else 0; host, once.
+    pub giver_pid: AtomicU32,
     /// How often a process executed a program that the host was not asked to follow; runtime.
     pub unfollowed: AtomicU32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.

@@ -13,7 +13,7 @@ use crate::rings::Rings;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use timewise_injection::{Payload, payload};
+use timewise_injection::{Payload, await_left_alone, payload, stop_left_alone};
 use timewise_profile::RunKind;
 use timewise_target::attachable::{self, AttachError};
 use timewise_target::group::{self, Group};
@@ -83,7 +83,7 @@ pub fn trace(
     mut is_over: impl FnMut(Duration) -> bool,
 ) -> Result<Traced, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    attachable::check(pid)?;
+    await_left_alone(pid)?;
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     let rings = Rings::new(&payload, options, pid)?;
@@ -130,7 +130,7 @@ fn stop_loaded(pid: i32) -> Result<Group, TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let deadline = Instant::now() + PATIENCE;
     for moment in group::moments() {
-        let group = Group::stop(pid, PATIENCE)?;
+        let group = stop_left_alone(pid, PATIENCE)?;
         if !is_loading(&group).map_err(system("read where the program is"))? || Instant::now() > deadline {
             return Ok(group);
         }

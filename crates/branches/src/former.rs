@@ -11,7 +11,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot, VERSION};
-use timewise_injection::Occupant;
+use timewise_injection::{Host, Occupant};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
 
@@ -25,7 +25,7 @@ pub fn take_out(group: &mut Group) -> Result<(), TraceError> {
     match found {
         None => Ok(()),
         Some(Occupant::Tracing { traced, .. }) if traced != pid => forked::take_copy_out(group, traced),
-        Some(Occupant::Tracing { host_lives: false, .. }) => take_orphan_out(group),
+        Some(Occupant::Tracing { host: Host::Gone, .. }) => take_orphan_out(group),
         Some(occupant) => Err(occupant.obstacle(pid).into()),
     }
 }

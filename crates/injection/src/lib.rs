@@ -4,12 +4,14 @@
 //! Start reading at [`map()`].
 
 mod hand_over;
+mod left_alone;
 mod map;
 mod occupant;
 pub mod payload;
 mod shared_file;
 
+pub use left_alone::{await_given_back, await_left_alone, stop_left_alone};
 pub use map::{DESCRIPTORS, map};
-pub use occupant::Occupant;
+pub use occupant::{Host, Occupant};
 pub use payload::{Payload, PayloadFault};
 pub use shared_file::{SharedFile, SharedFileError};

@@ -5,23 +5,34 @@ use std::mem::offset_of;
 use timewise_abi::tracing::{self, TraceHeader};
 use timewise_abi::{RESERVED_HIGH, SharedHeader};
 use timewise_target::attachable::AttachError;
-use timewise_target::{maps, memory};
+use timewise_target::{keeper, maps, memory};
 
 /// What is in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// It is counted.
     Counting {
-        /// Whether whoever counts it still runs.
-        host_lives: bool,
+        /// What becomes of that.
+        host: Host,
     },
     /// It is traced, or was when it was forked.
     Tracing {
         /// The process that is traced: of one that was forked from it, this is a copy.
         traced: i32,
-        /// Whether whoever traces that still runs.
-        host_lives: bool,
+        /// What becomes of that.
+        host: Host,
     },
+}
+
+/// What whoever put it there does about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// The process with this id is about to take it out.
+    Ending(i32),
+    /// It still works with it.
+    Works,
+    /// It is gone.
+    Gone,
 }
 
 impl Occupant {
@@ -37,14 +48,20 @@ impl Occupant {
             let got = memory::read(pid, base + offset as u64, &mut bytes);
             (got == bytes.len()).then(|| u64::from_ne_bytes(bytes))
         };
-        let host_lives = |offset| word(offset).is_none_or(|host| lives(host as u32 as i32, file));
+        let number = |offset| word(offset).map(|word| word as u32 as i32);
         Ok(match word(offset_of!(TraceHeader, magic)) {
             Some(tracing::MAGIC) => Some(Occupant::Tracing {
-                traced: word(offset_of!(TraceHeader, pid)).unwrap_or_default() as u32 as i32,
-                host_lives: host_lives(offset_of!(TraceHeader, host_pid)),
+                traced: number(offset_of!(TraceHeader, pid)).unwrap_or_default(),
+                host: Host::of(number(offset_of!(TraceHeader, host_pid)), file),
             }),
             Some(timewise_abi::MAGIC) => {
-                Some(Occupant::Counting { host_lives: host_lives(offset_of!(SharedHeader, host_pid)) })
+                let giver = number(offset_of!(SharedHeader, giver_pid));
+                let host = match (number(offset_of!(SharedHeader, host_pid)), giver) {
+                    // It follows the program no more.
+                    (Some(0), Some(giver)) if lives(giver, file) => Host::Ending(giver),
+                    (host, _) => Host::of(host, file),
+                };
+                Some(Occupant::Counting { host })
             }
             _ => None,
         })
@@ -53,11 +70,15 @@ impl Occupant {
     /// Why process `pid`, in which it is, cannot be attached to.
     pub fn obstacle(self, pid: i32) -> AttachError {
         let why = match self {
-            Occupant::Tracing { traced, host_lives: true } if traced == pid => {
+            Occupant::Tracing { traced, host: Host::Ending(by) } if traced == pid => {
+                return AttachError::BeingGivenBack { pid, by };
+            }
+            Occupant::Counting { host: Host::Ending(by) } => return AttachError::BeingGivenBack { pid, by },
+            Occupant::Tracing { traced, host: Host::Works } if traced == pid => {
                 "timewise traces it already; end that first".into()
             }
-            Occupant::Counting { host_lives: true } => "timewise counts it already; end that first".into(),
-            Occupant::Counting { host_lives: false } => {
+            Occupant::Counting { host: Host::Works } => "timewise counts it already; end that first".into(),
+            Occupant::Counting { host: Host::Gone } => {
                 "it runs under the count of a timewise that was killed, and does so until it ends; start it anew".into()
             }
             Occupant::Tracing { .. } => format!(
@@ -66,6 +87,25 @@ impl Occupant {
             ),
         };
         AttachError::Unfit { pid, why }
+    }
+
+    /// Whether somebody sees to it who could be disturbed in that.
+    pub(crate) fn is_seen_to(self, pid: i32) -> bool {
+        match self {
+            Occupant::Counting { host } => host != Host::Gone,
+            Occupant::Tracing { traced, host } => traced == pid && host != Host::Gone,
+        }
+    }
+}
+
+impl Host {
+    /// Of the process with this number, which has mapped this file if it is the host. If nobody may know, it is.
+    fn of(pid: Option<i32>, file: (u64, u64)) -> Host {
+        match pid {
+            Some(pid) if !lives(pid, file) => Host::Gone,
+            Some(pid) if keeper::is_orphan(pid) => Host::Ending(pid),
+            _ => Host::Works,
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Whether a process that runs already can be taken over, and in one line why not.
 
+use crate::family;
 use crate::keeper;
 use crate::machine;
 use crate::status::Status;
 use crate::subject::Subject;
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 /// Why a process could not be taken over. It runs on.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +32,16 @@ pub enum AttachError {
         why: String,
         /// The system's reason.
         cause: io::Error,
+    },
+    /// A timewise that was killed is not yet done with it (exit status 126).
+    #[error(
+        "process {pid} cannot be attached to: process {by}, of a timewise that ended, still gives it back; try again"
+    )]
+    BeingGivenBack {
+        /// Its id.
+        pid: i32,
+        /// Who gives it back.
+        by: i32,
     },
     /// A thread did not stop (exit status 126).
     #[error("thread {0} does not stop: it waits in the kernel, as for a child by vfork or a disk; try again")]
@@ -59,6 +71,28 @@ impl AttachError {
             _ => "tracing is forbidden here; in a container: docker run --cap-add SYS_PTRACE …",
         };
         AttachError::Refused { pid, why: why.into(), cause }
+    }
+}
+
+/// How long is waited for a process that is being given back.
+const GIVING_BACK: Duration = Duration::from_secs(10);
+
+/// How often is looked whether that is done.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// What becomes of attaching to a process: as long as somebody gives that back, it is tried again.
+///
+/// # Errors
+/// Those of attaching; [`AttachError::BeingGivenBack`] if that takes too long.
+pub fn once_given_back<T>(mut attach: impl FnMut() -> Result<T, AttachError>) -> Result<T, AttachError> {
+    let begun = Instant::now();
+    loop {
+        match attach() {
+            Err(AttachError::BeingGivenBack { .. }) if begun.elapsed() < GIVING_BACK => {
+                std::thread::sleep(GLANCE);
+            }
+            done => return done,
+        }
     }
 }
 
@@ -101,14 +135,28 @@ fn unfit(pid: i32) -> Option<AttachError> {
     };
     // The name in it may be of any bytes.
     let status = String::from_utf8_lossy(&status);
+    if let Some(by) = tracers(pid).find(|&tracer| keeper::is_orphan(tracer)) {
+        return Some(AttachError::BeingGivenBack { pid, by });
+    }
     let why = why_unfit(pid, keeper::is_ours(pid), &status)?;
     Some(AttachError::Unfit { pid, why })
 }
 
+/// Who traces threads of process `pid`.
+fn tracers(pid: i32) -> impl Iterator<Item = i32> {
+    family::threads(pid).into_iter().filter_map(move |tid| {
+        let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+        field(&String::from_utf8_lossy(&status), "TracerPid").parse().ok().filter(|&tracer| tracer != 0)
+    })
+}
+
+/// What a status says of something; nothing if it does not.
+fn field<'a>(status: &'a str, name: &str) -> &'a str {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
+}
+
 fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
-    let field = |name: &str| {
-        status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
-    };
+    let field = |name: &str| field(status, name);
     let group: i32 = field("Tgid").parse().unwrap_or(pid);
     if group != pid {
         return Some(format!("it is a thread of process {group}; name that"));

@@ -2,7 +2,10 @@
 //! (`SIGKILL`, which nobody can refuse) does not kill that, and it ends the work as if it had been interrupted.
 
 use crate::run::exit_of;
+use crate::seize::process_of;
+use crate::status::Status;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use timewise_profile::Exit;
 
@@ -75,6 +78,19 @@ pub fn wait(keeper: i32) -> io::Result<Exit> {
             return Err(error);
         }
     }
+}
+
+/// Whether a process, by its id or that of one of its threads, is the keeper of another timewise, which was killed: it is
+/// about to end its work.
+pub fn is_orphan(id: i32) -> bool {
+    let Some(pid) = process_of(id).ok().filter(|&pid| !is_ours(pid)) else { return false };
+    let program =
+        |pid: i32| std::fs::metadata(format!("/proc/{pid}/exe")).map(|file| (file.dev(), file.ino()));
+    // It executes what the process does that was started, and belongs to another one when that is dead.
+    Status::of_process(pid).is_some_and(|status| {
+        status.name.as_bytes() == NAME.to_bytes()
+            && program(pid).is_ok_and(|own| program(status.parent).map_or(true, |parent| parent != own))
+    })
 }
 
 /// Whether process `pid` is timewise itself: this process, or the one that it keeps.

@@ -126,7 +126,7 @@ pub(crate) fn ended(tid: libc::pid_t, pid: libc::pid_t, own_child: bool) -> io::
 }
 
 /// The process that a thread belongs to.
-fn process_of(tid: i32) -> io::Result<i32> {
+pub(crate) fn process_of(tid: i32) -> io::Result<i32> {
     // The name in it may be of any bytes.
     let status = std::fs::read(format!("/proc/{tid}/status"))?;
     let status = String::from_utf8_lossy(&status);

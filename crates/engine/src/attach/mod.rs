@@ -15,13 +15,14 @@ use crate::harvest::Harvest;
 use crate::paths::PathCounts;
 use give_back::give_back_all;
 pub use meanwhile::Meanwhile;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use take_over::take_over;
 use timewise_abi::stream::Plan;
-use timewise_injection::payload;
+use timewise_injection::{await_left_alone, payload, stop_left_alone};
 use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable;
-use timewise_target::group::{self, Group};
+use timewise_target::group;
 use timewise_target::run::{self, Period};
 use visit::Visits;
 
@@ -61,14 +62,15 @@ fn count(
     options: &Options,
     enough: &(impl Fn(&Meanwhile) -> bool + Sync),
 ) -> Result<Attached, CountError> {
-    attachable::check(pid)?;
+    await_left_alone(pid)?;
     let subject = attachable::subject(pid)?;
     let payload = payload::load()?;
     // The paths of functions that wait stand where open calls would.
     let calls = options.calls && options.paths.is_none();
     let arena = Arena::new(&payload, calls, Plan::default(), options.paths.as_deref())?;
     let visits = Visits::new(&arena, &payload)?;
-    let group = Group::stop(pid, PATIENCE)?;
+    arena.shared().header().giver_pid.store(std::process::id(), Ordering::Relaxed);
+    let group = stop_left_alone(pid, PATIENCE)?;
     let mut period = Period::begin(pid);
     take_over(&arena, &payload, &visits, group)?;
     let mut harvest = Harvest::new(&arena, options.process_limit, false);
