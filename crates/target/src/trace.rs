@@ -335,7 +335,10 @@ impl Tracee {
     }
 
     /// Executes one instruction, which leads elsewhere.
-    fn step(self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn step(self) -> io::Result<()> {
         let begin = self.registers()?.rip;
         // SAFETY: passes no memory.
         check(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.tid, 0, 0) })?;

@@ -6,6 +6,8 @@
 mod give_back;
 mod meanwhile;
 mod take_over;
+#[cfg(test)]
+mod tests;
 mod visit;
 
 use crate::arena::Arena;
