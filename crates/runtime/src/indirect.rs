@@ -196,13 +196,7 @@ pub fn check_by_loop(by_loop: bool) {
 
 /// Emits the check that an indirect branch goes to `target`, and before it what follows if it fails: on to `next`. Where
 /// the check begins, and how it is switched off. `rcx` and `rdx` are still borrowed after it.
-pub fn emit_check(
-    code: &mut Code,
-    target: u64,
-    table: u32,
-    index: u32,
-    next: Option<u64>,
-) -> (u64, Switch) {
+pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) -> (u64, Switch) {
     const LOOP: u8 = 0xe2;
     const JUMP: u8 = 0xeb;
     let failed = code.bytes.len();

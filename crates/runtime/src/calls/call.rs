@@ -36,6 +36,8 @@ pub struct Jump<'a> {
     pub instructions: u16,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
+    /// Whether no flag is read before it is written where it leads.
+    pub is_free: bool,
 }
 
 /// A call. There may be very many.

@@ -63,7 +63,8 @@ pub fn onward(process: &mut Process, from: u32, to: u32) -> Result<Option<Sequen
     let ahead = ahead(process, from)?;
     let [from, to] = [from, to].map(|block| process.blocks[block as usize]);
     let [from_code, to_code] = [&from, &to].map(|block| (block.address, block.code()));
-    let jump = Jump { from: from_code, to: to_code, instructions: from.instructions, ahead };
+    let is_free = !to.live.intersects(FlagSet::ALL);
+    let jump = Jump { from: from_code, to: to_code, instructions: from.instructions, ahead, is_free };
     let Process { calls, space, shared, record, .. } = &mut *process;
     Ok(calls.as_mut().and_then(|calls| calls.onward(space, jump, || shared.take_counter(record))))
 }

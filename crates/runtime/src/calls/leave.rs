@@ -42,6 +42,22 @@ fn take_from_older() -> Vec<Step> {
     steps
 }
 
+/// The same where no flag is read, and with the frame's address in `rdx`.
+fn take_from_older_if_free(steps: &mut Vec<Step>) {
+    let rest = [
+        Step::FollowHalf(Rdx, Rdx, at!(older)),
+        Step::SaveCounterHalf(Rcx, Rdx),
+        Step::Load(Rcx, spill_slot(COST_SLOT)),
+        Step::SubtractFromCounter(Rdx, Rcx),
+    ];
+    steps.extend([
+        Step::Save(spill_slot(COST_SLOT), Rcx),
+        Step::FollowHalf(Rcx, Rdx, at!(function)),
+        Step::SkipIfZero(length(&rest)),
+    ]);
+    steps.extend(rest);
+}
+
 /// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
 /// are borrowed already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +87,8 @@ pub struct Tail {
     pub callee: Function,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
+    /// Whether no flag is read before it is written.
+    pub is_free: bool,
     /// Whether `rcx` and `rdx` are borrowed already.
     pub borrowed: bool,
 }
@@ -169,20 +187,7 @@ impl Leave {
                 Step::SubtractFromCounter(Rdx, Rcx),
                 Step::SaveHalf(COUNTERS + function, Rdx),
             ]),
-            Function::Unknown => {
-                let rest = [
-                    Step::FollowHalf(Rdx, Rdx, at!(older)),
-                    Step::SaveCounterHalf(Rcx, Rdx),
-                    Step::Load(Rcx, spill_slot(COST_SLOT)),
-                    Step::SubtractFromCounter(Rdx, Rcx),
-                ];
-                steps.extend([
-                    Step::Save(spill_slot(COST_SLOT), Rcx),
-                    Step::FollowHalf(Rcx, Rdx, at!(function)),
-                    Step::SkipIfZero(length(&rest)),
-                ]);
-                steps.extend(rest);
-            }
+            Function::Unknown => take_from_older_if_free(steps),
         }
         steps.push(Step::Pop);
     }
@@ -205,23 +210,44 @@ impl Leave {
 }
 
 impl Tail {
-    /// What it does.
+    /// What it does: what the activation cost so far is charged as the present function's.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = room();
         if !self.borrowed {
             steps.extend(BORROW);
         }
-        steps.extend([Step::Save(spill_slot(RAX_SLOT), Rax), Step::Load(Rdx, gs!(frame_top))]);
-        // What the activation cost so far is charged as the present function's.
-        steps.extend(now(Rcx, self.ahead));
-        steps.extend([
-            Step::Follow(Rax, Rdx, at!(clock)),
-            Step::Put(Rdx, at!(clock), Rcx),
-            Step::Not(Rax),
-            Step::Sum(Rcx, Rcx, Rax, 1),
-        ]);
-        steps.extend(ADD_TO_COST);
-        steps.extend(take_from_older());
+        if self.is_free {
+            steps.push(Step::Load(Rdx, gs!(frame_top)));
+            steps.extend(now(Rcx, self.ahead));
+            steps.extend([
+                Step::Subtract(Rcx, Rdx, at!(clock)),
+                Step::AddAt(Rdx, at!(clock), Rcx),
+                Step::FollowHalf(Rdx, Rdx, at!(cost)),
+                Step::AddToCounter(Rdx, Rcx),
+                Step::Load(Rdx, gs!(frame_top)),
+            ]);
+            take_from_older_if_free(&mut steps);
+            self.begin(&mut steps);
+        } else {
+            steps.extend([Step::Save(spill_slot(RAX_SLOT), Rax), Step::Load(Rdx, gs!(frame_top))]);
+            steps.extend(now(Rcx, self.ahead));
+            steps.extend([
+                Step::Follow(Rax, Rdx, at!(clock)),
+                Step::Put(Rdx, at!(clock), Rcx),
+                Step::Not(Rax),
+                Step::Sum(Rcx, Rcx, Rax, 1),
+            ]);
+            steps.extend(ADD_TO_COST);
+            steps.extend(take_from_older());
+            self.begin(&mut steps);
+            steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
+        }
+        steps.extend(GIVE_BACK);
+        steps
+    }
+
+    /// From here on the activation is one of the function that is jumped to.
+    fn begin(&self, steps: &mut Vec<Step>) {
         steps.push(Step::Load(Rdx, gs!(frame_top)));
         match self.callee {
             Function::Recurring(function) => steps.extend([
@@ -231,8 +257,5 @@ impl Tail {
             ]),
             Function::Once | Function::Unknown => steps.push(Step::PutNumber(Rdx, at!(function), 0)),
         }
-        steps.push(Step::Load(Rax, spill_slot(RAX_SLOT)));
-        steps.extend(GIVE_BACK);
-        steps
     }
 }

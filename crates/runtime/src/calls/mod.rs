@@ -273,7 +273,7 @@ impl Calls {
         jump: Jump,
         mut take: impl FnMut() -> u32,
     ) -> Option<Sequence> {
-        let Jump { from: (from, code), to: (to, goal), instructions, ahead } = jump;
+        let Jump { from: (from, code), to: (to, goal), instructions, ahead, is_free } = jump;
         let end = from + code.len() as u64 - 1;
         let is_stub = self.starts.is_stub(space, from, code);
         // Nearly all lead from a function to itself.
@@ -309,7 +309,7 @@ impl Calls {
             (Function::Once, Function::Recurring(function)) if is_stub => {
                 Some(Sequence::Pass(Pass { function, instructions, borrowed: false }))
             }
-            _ => Some(Sequence::Tail(Tail { callee: entered, ahead, borrowed: false })),
+            _ => Some(Sequence::Tail(Tail { callee: entered, ahead, is_free, borrowed: false })),
         };
         match (jumps, self.node(space, callee)) {
             (Some(from), _) if sequence.is_some() => self.held.except(from),

@@ -62,6 +62,8 @@ pub enum Step {
     Subtract(Borrowed, Borrowed, u8),
     /// `sub register, gs:[offset]`; changes flags.
     Less(Borrowed, u32),
+    /// `add [base+distance], register`; changes flags.
+    AddAt(Borrowed, u8, Borrowed),
     /// `add gs:[offset], register`; changes flags.
     AddTo(u32, Borrowed),
     /// `sub gs:[offset], register`; changes flags.
@@ -129,6 +131,7 @@ impl Step {
             }
             Step::Subtract(register, base, distance) => word(SUBTRACT, register, Memory::at(base, distance)),
             Step::Less(register, offset) => word(SUBTRACT, register, Memory::thread(offset)),
+            Step::AddAt(base, distance, register) => word(ADD_TO, register, Memory::at(base, distance)),
             Step::AddTo(offset, register) => word(ADD_TO, register, Memory::thread(offset)),
             Step::SubtractFrom(offset, register) => word(SUBTRACT_FROM, register, Memory::thread(offset)),
             Step::AddToCounter(counter, register) => word(ADD_TO, register, Memory::counter(counter)),
@@ -268,6 +271,10 @@ impl Step {
                 Step::Less(register, offset) => {
                     let difference = value(registers, register).wrapping_sub(*word(offset as usize));
                     *held(registers, register) = difference;
+                }
+                Step::AddAt(base, distance, register) => {
+                    let place = (value(registers, base) + u64::from(distance)) as *mut u64;
+                    *place = (*place).wrapping_add(value(registers, register));
                 }
                 Step::AddTo(offset, register) => {
                     let place = word(offset as usize);
