@@ -197,14 +197,25 @@ pub fn check_by_loop(by_loop: bool) {
 /// Emits the check that an indirect branch goes to `target`, and before it what follows if it fails: on to `next`. Where
 /// the check begins, and how it is switched off. `rcx` and `rdx` are still borrowed after it.
 pub fn emit_check(code: &mut Code, target: u64, table: u32, index: u32, next: Option<u64>) -> (u64, Switch) {
+    let next = next.unwrap_or_else(|| entry::miss_routine(table));
+    emit_check_by(BY_LOOP.load(Ordering::Relaxed), code, target, index, next)
+}
+
+/// The same, by `loop` or not.
+pub(crate) fn emit_check_by(
+    by_loop: bool,
+    code: &mut Code,
+    target: u64,
+    index: u32,
+    next: u64,
+) -> (u64, Switch) {
     const LOOP: u8 = 0xe2;
     const JUMP: u8 = 0xeb;
     let failed = code.bytes.len();
     code.raw(&[0xb9]); // mov ecx, index: as the table's jump left it
     code.raw(&index.to_le_bytes());
-    code.jump_far(next.unwrap_or_else(|| entry::miss_routine(table)));
+    code.jump_far(next);
     let begin = code.bytes.len();
-    let by_loop = BY_LOOP.load(Ordering::Relaxed);
     // `loop` takes one off before it looks whether there is anything left.
     let sum = u64::from(by_loop).wrapping_sub(target);
     if target <= i32::MAX as u64 {
@@ -264,6 +275,40 @@ mod tests {
             let mut code = Code::at(0);
             assert!(load_target(&mut code, branch, &instruction));
             assert_eq!(code.bytes, load);
+        }
+    }
+
+    /// Either way in which a check may end, in code that is executed: the one that this processor would not get, too.
+    #[test]
+    fn a_check_lets_its_target_through_and_no_other_and_none_when_it_is_off() {
+        const PLACE: u64 = 0x7123_4560_0000;
+        const INDEX: u32 = 0x1234;
+        map_at(PLACE, 4096, true).unwrap();
+        for (by_loop, target) in [false, true].into_iter().flat_map(|by_loop| {
+            [1, 0x40_1000, i32::MAX as u64, 1 << 31, 0x7000_0000_1000].map(|target| (by_loop, target))
+        }) {
+            // What a check that failed leads to says at which entry.
+            let mut code = Code::at(PLACE);
+            code.raw(&[0x89, 0xc8, 0xc3]); // mov eax, ecx; ret
+            let (begin, switch) = emit_check_by(by_loop, &mut code, target, INDEX, PLACE);
+            code.raw(&[0x48, 0xc7, 0xc0, 0xff, 0xff, 0xff, 0xff, 0xc3]); // mov rax, -1; ret
+            let enter = code.here();
+            code.raw(&[0x48, 0x89, 0xfa]); // mov rdx, rdi
+            code.jump_far(begin);
+            crate::cache::write(PLACE, &code.bytes);
+            // SAFETY: the code that was just put there, which changes `rax`, `rcx` and `rdx` alone.
+            let goes_to = unsafe { core::mem::transmute::<u64, extern "C" fn(u64) -> u64>(enter) };
+            let others = [target - 1, target + 1, target ^ 1 << 32, !target];
+            for is_on in [true, false, true] {
+                let byte = if is_on { switch.on } else { switch.off };
+                crate::cache::write(begin + u64::from(switch.at), &[byte]);
+                assert_eq!(
+                    goes_to(target),
+                    if is_on { u64::MAX } else { INDEX.into() },
+                    "{by_loop} {target:#x}"
+                );
+                assert!(others.iter().all(|&other| goes_to(other) == INDEX.into()), "{by_loop} {target:#x}");
+            }
         }
     }
 }

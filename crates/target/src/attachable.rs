@@ -3,7 +3,7 @@
 use crate::family;
 use crate::keeper;
 use crate::machine;
-use crate::status::Status;
+use crate::status::{Status, field};
 use crate::subject::Subject;
 use std::fs;
 use std::io;
@@ -148,11 +148,6 @@ fn tracers(pid: i32) -> impl Iterator<Item = i32> {
         let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
         field(&String::from_utf8_lossy(&status), "TracerPid").parse().ok().filter(|&tracer| tracer != 0)
     })
-}
-
-/// What a status says of something; nothing if it does not.
-fn field<'a>(status: &'a str, name: &str) -> &'a str {
-    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
 }
 
 fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Tracing a thread that already runs, from just before it calls `execve` until the new program stands
 //! at its first instruction.
 
+use crate::status::field;
 use crate::trace::Tracee;
 use std::io;
 use std::mem::MaybeUninit;
@@ -130,9 +131,7 @@ pub(crate) fn process_of(tid: i32) -> io::Result<i32> {
     // The name in it may be of any bytes.
     let status = std::fs::read(format!("/proc/{tid}/status"))?;
     let status = String::from_utf8_lossy(&status);
-    let line = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
-    let unreadable = || io::Error::other("no process number in its status");
-    line.and_then(|v| v.trim().parse().ok()).ok_or_else(unreadable)
+    field(&status, "Tgid").parse().map_err(|_| io::Error::other("no process number in its status"))
 }
 
 /// The signal and event that a traced thread stopped with, if it did since last asked.

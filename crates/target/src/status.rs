@@ -35,6 +35,11 @@ pub struct ProgramImage {
     environment: u64,
 }
 
+/// What `/proc/PID/status` says of something, by its name; nothing if it does not.
+pub(crate) fn field<'a>(status: &'a str, name: &str) -> &'a str {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
+}
+
 impl Status {
     /// The process `pid` as a whole; `None` if it is gone or hidden.
     pub fn of_process(pid: i32) -> Option<Status> {

@@ -259,3 +259,57 @@ impl Tail {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::sequence::Sequence;
+    use alloc::boxed::Box;
+    use timewise_abi::thread::{Frame, Registers, ThreadArea};
+
+    /// Counters, by their distance from counter 0.
+    const COST: u32 = 8;
+    const OLDER: u32 = 16;
+    const FUNCTION: u32 = 24;
+    const CALLEE: u32 = 32;
+
+    /// A thread's area, with counters 1 to 4.
+    #[repr(C, align(64))]
+    struct Memory {
+        area: [u64; COUNTERS as usize / 8 + 1],
+        counters: [u64; 4],
+    }
+
+    /// What a jump to another function leaves: its frame, and those counters.
+    fn jump(is_free: bool, function: u32, callee: Function) -> (Frame, [u64; 4]) {
+        let counters = [10, 5000, 0, OLDER.into()];
+        let mut memory = Box::new(Memory { area: [0; COUNTERS as usize / 8 + 1], counters });
+        let mut frame = Frame { slot: 1, clock: 700, cost: COST, function, older: OLDER, interrupted: 0 };
+        let area = (&raw mut *memory).cast::<ThreadArea>();
+        let mut registers = Registers { rax: 11, rcx: 12, rdx: 13, ..Registers::default() };
+        let tail = Sequence::Tail(Tail { callee, ahead: 34, is_free, borrowed: false });
+        // SAFETY: the memory is as large as an area with its counters, and nobody else's.
+        let left = unsafe {
+            (*area).clock = 1000;
+            (*area).frame_top = &raw mut frame as u64;
+            tail.finish(0, &mut registers, area)
+        };
+        assert_eq!((left, registers.rax, registers.rcx, registers.rdx), (None, 11, 12, 13));
+        (frame, memory.counters)
+    }
+
+    /// Of 334 instructions that the activation cost so far: they are its call's, and not an older one's of its function.
+    #[test]
+    fn a_jump_to_another_function_notes_the_same_with_and_without_flags() {
+        let older = u64::from(OLDER);
+        for is_free in [false, true] {
+            let frame =
+                |function, older| Frame { slot: 1, clock: 1034, cost: COST, function, older, interrupted: 0 };
+            assert_eq!(
+                jump(is_free, FUNCTION, Function::Recurring(CALLEE)),
+                (frame(CALLEE, OLDER), [344, 5000 - 334, older, older])
+            );
+            assert_eq!(jump(is_free, 0, Function::Once), (frame(0, OLDER), [344, 5000, 0, older]));
+        }
+    }
+}

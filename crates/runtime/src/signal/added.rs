@@ -279,10 +279,15 @@ mod tests {
     #[test]
     fn the_end_of_an_indirect_branch_s_check_is_found() {
         let targets = [(0x40_1000, 0x1000_0000), (0x7000_0000_1000, 0x7000_0000_0000)];
-        for ((target, address), by_loop) in targets.into_iter().flat_map(|t| [(t, false), (t, true)]) {
-            crate::indirect::check_by_loop(by_loop);
+        let ways = [false, true].map(|by_loop| [(by_loop, false), (by_loop, true)]);
+        let each = |target| ways.as_flattened().iter().map(move |&way| (target, way));
+        for ((target, address), (by_loop, is_off)) in targets.into_iter().flat_map(each) {
             let mut code = Code::at(address);
-            let _ = crate::indirect::emit_check(&mut code, target, 0, 5, None);
+            let next = crate::entry::miss_routine(0);
+            let (begin, switch) = crate::indirect::emit_check_by(by_loop, &mut code, target, 5, next);
+            if is_off {
+                code.bytes[(begin - address) as usize + usize::from(switch.at)] = switch.off;
+            }
             let at = code.bytes.len();
             code.load(Borrowed::Rdx, gs!(frame_top));
             let read = |code: &Code| found(&code.bytes[..LONGEST.min(code.bytes.len())]);
