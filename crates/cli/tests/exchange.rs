@@ -172,6 +172,16 @@ fn a_recording_of_perf_joins_with_counts() {
         ),
         "holds no counts",
     );
+    assert_refused(
+        &place.shell("timewise run -o both.tw -- sh busy 2> /dev/null; timewise import --counts both.tw"),
+        "holds samples of its own",
+    );
+    assert_refused(
+        &place.shell(
+            "timewise count -o other.tw -- cat busy > /dev/null 2>&1; timewise import --counts other.tw",
+        ),
+        "holds counts of /usr/bin/cat, and the recording is of /usr/bin/dash",
+    );
     let streamed = place.shell(
         "perf record -q -B -e cpu-clock:u -g -o - sh busy | timewise import - -o streamed.tw && \
          timewise export streamed.tw --to folded",
