@@ -1,6 +1,6 @@
 //! Counting a program's execution from its first instruction to its end.
 
-use crate::arena::Arena;
+use crate::arena::{self, Arena};
 use crate::follow::{Uncounted, follow, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
@@ -8,6 +8,7 @@ use crate::paths::{Instrumentation, PathCounts};
 use crate::streams::{self, Beat, Chunk, Places, Recording, Stream, Vectors, Windows};
 use crate::translation::{Ticks, Translation};
 use crate::warnings;
+use std::collections::BTreeSet;
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,7 @@ use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
+use timewise_target::run::outlived_by;
 use timewise_target::subject::Subject;
 
 /// Why a program could not be counted.
@@ -191,8 +193,11 @@ fn run(
     });
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
-    let Conclusion { profile, failure, imbalance, places, paths, shared_bytes, translated_in } =
+    let Conclusion { mut profile, failure, imbalance, places, paths, shared_bytes, translated_in } =
         conclude(&arena, (harvest, intervals()), &uncounted, run);
+    let others: BTreeSet<i32> = profile.processes.iter().map(|process| process.pid as i32).collect();
+    let left = others.into_iter().filter(|&pid| pid != child && arena::is_mapped_in(pid)).count();
+    profile.runs[0].warnings.extend(outlived_by(left));
     let (blocks, taken) = translated_in;
     let translation = Translation { blocks, elapsed: ticks.duration(taken) };
     Ok((Counted { ended, profile, failure, imbalance, places, shared_bytes, paths, translation }, is_whole))

@@ -61,6 +61,11 @@ fn counts_of_processes_that_outlive_the_program_balance() {
         unsafe { libc::kill(process.pid as i32, libc::SIGKILL) };
     }
     assert_eq!(still_run.len(), 6);
+    let warnings = &counted.profile.runs[0].warnings;
+    assert!(
+        warnings.iter().any(|warning| warning.starts_with("6 of the program's processes still ran")),
+        "{warnings:?}"
+    );
     assert_eq!(counted.imbalance, 0, "{:?}", counted.profile.runs[0].warnings);
     assert_eq!(counted.profile.imbalances(), []);
 }

@@ -5,6 +5,7 @@ use crate::refusal::Refusal;
 use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
 use timewise_profile::{CallStackMethod, Run};
+use timewise_target::run::outlived_by;
 
 /// The share of samples in code written at run time that is worth a word.
 const NOTABLE_SHARE: f64 = 0.01;
@@ -128,10 +129,6 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_process
             String::from_utf8_lossy(path)
         ));
     }
-    if processes_left > 0 {
-        warnings.push(format!(
-            "{processes_left} of the program's processes still ran when it ended; what they did later is not here"
-        ));
-    }
+    warnings.extend(outlived_by(processes_left));
     warnings
 }

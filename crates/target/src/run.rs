@@ -42,6 +42,15 @@ fn ticks(pid: i32) -> Option<(u64, u64)> {
     Some((status.cpu_ticks - status.kernel_ticks, status.kernel_ticks))
 }
 
+/// What must be said of so many processes of a program that still run when that has ended; nothing of none.
+pub fn outlived_by(processes: usize) -> Option<String> {
+    (processes > 0).then(|| {
+        format!(
+            "{processes} of the program's processes still ran when it ended; what they did later is not here"
+        )
+    })
+}
+
 /// The row of a run of a program that was observed for a period, likewise.
 pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
     // SAFETY: passes no memory.
