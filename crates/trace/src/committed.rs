@@ -13,8 +13,9 @@ pub struct Committed {
 impl Committed {
     /// The instructions that commit in this record and did not in an earlier one.
     #[inline]
-    pub fn of<'r>(&mut self, record: &'r Record) -> impl Iterator<Item = &'r Entry> {
-        record.commits().iter().filter(|entry| {
+    pub fn of<'r>(&mut self, record: &'r Record) -> impl Iterator<Item = Entry> + use<'_, 'r> {
+        let shown = record.commits().iter().flat_map(|entry| [Some(*entry), entry.nop()]).flatten();
+        shown.filter(|entry| {
             let sequence = record.sequence(entry);
             let is_new = sequence >= self.next;
             self.next = self.next.max(sequence + 1);
@@ -26,7 +27,7 @@ impl Committed {
 #[cfg(test)]
 mod tests {
     use super::Committed;
-    use crate::{Entry, Record};
+    use crate::{Entry, Flags, Record};
 
     #[test]
     fn a_split_instruction_counts_once() {
@@ -39,5 +40,13 @@ mod tests {
         let mut committed = Committed::default();
         assert_eq!(committed.of(&first).map(|entry| entry.instruction).collect::<Vec<_>>(), [4, 9]);
         assert_eq!(committed.of(&second).count(), 0);
+    }
+
+    #[test]
+    fn a_nop_that_shares_an_entry_counts() {
+        let mut record = Record { repeat: 1, in_flight: 2, valid: 1, committing: 1, ..Record::default() };
+        record.entries[0] = Entry { instruction: 4, flags: Flags::WITH_NOP, ..Entry::default() };
+        let mut committed = Committed::default();
+        assert_eq!(committed.of(&record).map(|entry| entry.instruction).collect::<Vec<_>>(), [4, 5]);
     }
 }

@@ -7,7 +7,7 @@ use crate::{Record, Worker};
 const HEADER: &str = "cycle,repeat,oldest,in_flight,waiting,valid,committing,entries";
 
 /// Writes comma-separated values. The last column has the entries, each as `instruction@age`, its flags
-/// (`x` exception, `f` flush, `m` mispredicted) and, in brackets, its events; blanks stand between entries.
+/// (`x` exception, `f` flush, `m` mispredicted, `n` with a `nop`) and, in brackets, its events; blanks stand between entries.
 pub struct Csv<W> {
     out: W,
     state: io::Result<()>,
@@ -33,7 +33,7 @@ impl<W: Write> Csv<W> {
         let mut separator = "";
         for entry in record.heads() {
             write!(self.out, "{separator}{}@{}", entry.instruction, entry.age)?;
-            for (bit, letter) in ["x", "f", "m"].into_iter().enumerate() {
+            for (bit, letter) in ["x", "f", "m", "n"].into_iter().enumerate() {
                 if entry.flags.bits() >> bit & 1 == 1 {
                     write!(self.out, "{letter}")?;
                 }

@@ -9,7 +9,8 @@
 //! The core is fed with the instructions that a program executed, so none of them is on a wrong path:
 //! the sequence numbers of the instructions in the ROB are consecutive, those between [`Record::oldest`]
 //! and [`Record::dispatch`] are in the ROB, those up to [`Record::fetch`] are fetched and wait for
-//! dispatch.
+//! dispatch. A `nop` that is fused with the instruction before it has a number, and shares that one's entry
+//! ([`Flags::WITH_NOP`]).
 
 use crate::Psv;
 
@@ -63,8 +64,8 @@ pub struct Entry {
     pub age: u8,
 }
 
-/// What an entry does to the pipeline as it leaves the ROB. At most one is set; it may be set before the
-/// entry leaves, once it is known, except for an exception.
+/// What an entry does to the pipeline as it leaves the ROB, of which at most one is set, and may be set before
+/// the entry leaves, once it is known, except for an exception; and whether a `nop` shares the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(transparent)]
 pub struct Flags(u8);
@@ -80,10 +81,18 @@ impl Flags {
     pub const FLUSH: Self = Self(2);
     /// It is a branch that was mispredicted: fetch went on at the right place when it was executed.
     pub const MISPREDICTED: Self = Self(4);
+    /// The entry stands for two instructions: also for the next one, a `nop` that is fused with it, whose number
+    /// in the table is the next, too.
+    pub const WITH_NOP: Self = Self(8);
 
-    /// Whether any is set: whether a ROB that is empty after this entry was flushed, not drained.
+    /// Whether it does anything: whether a ROB that is empty after this entry was flushed, not drained.
     pub const fn any(self) -> bool {
-        self.0 != 0
+        self.0 & !Self::WITH_NOP.0 != 0
+    }
+
+    /// Those that are set in either.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Whether `other` is set.
@@ -98,7 +107,19 @@ impl Flags {
 
     /// The flags of such a number; bits without meaning are dropped.
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & 7)
+        Self(bits & 15)
+    }
+}
+
+impl Entry {
+    /// The `nop` that shares the entry.
+    #[inline]
+    pub fn nop(&self) -> Option<Self> {
+        self.flags.contains(Flags::WITH_NOP).then(|| Self {
+            instruction: self.instruction.wrapping_add(1),
+            age: self.age.wrapping_add(1),
+            ..Self::default()
+        })
     }
 }
 
@@ -178,7 +199,10 @@ impl Record {
     /// Whether the record holds what its documentation promises; if not, which promise is broken.
     pub fn check(&self) -> Result<(), &'static str> {
         let oldest_leaves = self.committing > 0 || self.exception().is_some();
-        let ages = self.heads().windows(2).all(|pair| pair[1].age.wrapping_sub(pair[0].age) <= 1);
+        let ages = self.heads().windows(2).all(|pair| {
+            let last = pair[0].nop().unwrap_or(pair[0]).age;
+            pair[1].age == pair[0].age || pair[1].age == last.wrapping_add(1)
+        });
         let promises = [
             (usize::from(self.valid) <= WIDTH, "more entries than a record has room for"),
             (self.committing <= self.valid, "more entries commit than there are"),
@@ -249,6 +273,17 @@ mod tests {
         let record = stalled(10);
         assert_eq!((record.dispatch(), record.fetch()), (10, 12));
         assert_eq!(record.sequence(&Entry { age: 2, ..Entry::default() }), 9);
+    }
+
+    #[test]
+    fn a_nop_may_share_an_entry() {
+        let mut record = Record { valid: 2, committing: 2, ..stalled(1) };
+        record.entries[1] = Entry { instruction: 6, age: 2, ..Entry::default() };
+        assert!(record.check().is_err());
+        record.entries[0].flags = Flags::WITH_NOP;
+        assert_eq!(record.check(), Ok(()));
+        assert_eq!(record.entries[0].nop(), Some(Entry { instruction: 5, age: 1, ..Entry::default() }));
+        assert!(record.entries[1].nop().is_none() && !record.entries[0].flags.any());
     }
 
     #[test]

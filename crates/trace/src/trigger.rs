@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{Record, Worker};
+use crate::{Entry, Record, Worker};
 
 /// A moment of a run.
 #[derive(Debug, Clone)]
@@ -29,7 +29,11 @@ impl Numbers {
 
     fn commit_in(&self, record: &Record) -> bool {
         let numbers = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        record.commits().iter().any(|entry| numbers.contains(&entry.instruction))
+        let is_watched = |entry: &Entry| numbers.contains(&entry.instruction);
+        record
+            .commits()
+            .iter()
+            .any(|entry| is_watched(entry) || entry.nop().is_some_and(|nop| is_watched(&nop)))
     }
 }
 
