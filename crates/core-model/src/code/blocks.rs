@@ -7,7 +7,7 @@ use crate::processor::{Processor, ProcessorError, Rename};
 use std::collections::HashMap;
 use timewise_isa::form::FPU_STACK;
 use timewise_isa::memory::accesses;
-use timewise_isa::{Class, Control, Form, MAX_LENGTH, Registers, boundaries, form};
+use timewise_isa::{Class, Control, Form, MAX_LENGTH, Order, Registers, boundaries, form};
 use timewise_trace::Numbers;
 
 /// Which instruction of which block a static instruction is.
@@ -101,7 +101,7 @@ impl Code {
     pub fn add(&mut self, image: u64, block: u32, code: &[u8], address: u64) -> u32 {
         let first = self.statics.len() as u32;
         let mut at = 0;
-        let mut may_fuse = false;
+        let (mut may_fuse, mut room) = (false, 0);
         for (position, (length, control)) in boundaries(code, address).enumerate() {
             let bytes = &code[at..(at + MAX_LENGTH).min(code.len())];
             let place = address + at as u64;
@@ -110,6 +110,11 @@ impl Code {
             if may_fuse && new.branch == Branch::Conditional {
                 self.fuse(&mut new);
             }
+            new.is_fused_nop = form.class == Class::Nop && length <= room;
+            if new.is_fused_nop {
+                new.entries = 0;
+            }
+            room = self.room_for_nop(&new);
             may_fuse = self.rename.fuses_branches && form.fuses;
             let number = self.statics.len() as u32;
             self.addresses.insert(place, number);
@@ -131,6 +136,16 @@ impl Code {
             before.first_uop = branch.first_uop;
             (branch.uops, branch.latency) = (0, 0);
         }
+    }
+
+    /// Bytes that a `nop` behind an instruction may have to be fused with it.
+    fn room_for_nop(&self, before: &Static) -> u8 {
+        let is_plain = before.entries == 1
+            && before.branch == Branch::None
+            && before.order == Order::Free
+            && before.repeats.is_none()
+            && !before.is_vector;
+        self.rename.fuses_nops.filter(|_| is_plain).map_or(0, |most| most.saturating_sub(before.length))
     }
 
     fn instruction(
@@ -167,6 +182,7 @@ impl Code {
             address,
             length,
             entries: (recipe.entries + memory).max(1),
+            is_fused_nop: false,
             branch: branch(control),
             target: target(control),
             order: form.order,
@@ -276,8 +292,22 @@ mod tests {
         let bytes = [0x31, 0xc0, 0x48, 0x89, 0xc1, 0x90, 0x48, 0x01, 0xc8];
         let code = code("zen-4", &bytes);
         let of = |number| (code.get(number).entries, code.get(number).uops);
-        assert_eq!([0, 1, 2, 3].map(of), [(1, 0), (1, 0), (1, 0), (1, 1)]);
+        // The nop is fused with the copy.
+        assert_eq!([0, 1, 2, 3].map(of), [(1, 0), (1, 0), (0, 0), (1, 1)]);
         assert_eq!(code.get(1).reads[0], 0);
+    }
+
+    #[test]
+    fn nops_are_fused_with_what_is_before_them() {
+        // mov ecx,ebx; nop; nop; nop; vaddps xmm2,xmm1,xmm0; nop; nop of 9 bytes; nop of 8; jmp
+        let mut bytes = vec![0x89, 0xd9, 0x90, 0x90, 0x90, 0xc5, 0xf0, 0x58, 0xd0, 0x90];
+        bytes.extend([0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xeb, 0]);
+        let fused = |name| {
+            let code = code(name, &bytes);
+            (0..code.len() as u32).filter(|number| code.get(*number).is_fused_nop).collect::<Vec<_>>()
+        };
+        assert_eq!(fused("zen-4"), [1, 3, 6]);
+        assert!(fused("zen-5").is_empty());
     }
 
     #[test]

@@ -35,8 +35,10 @@ pub struct Static {
     pub address: u64,
     /// Its bytes.
     pub length: u8,
-    /// Entries of the reorder buffer that it takes; 0 for a branch that is fused with the instruction before it.
+    /// Entries of the reorder buffer that it takes; 0 for what is fused with the instruction before it.
     pub entries: u8,
+    /// Whether it is a `nop` that is fused with the instruction before it.
+    pub is_fused_nop: bool,
     /// What sort of branch it is.
     pub branch: Branch,
     /// Where it goes if it is a direct branch that is taken.

@@ -1,5 +1,6 @@
 //! Fetch: when each instruction comes out of the instruction cache or the cache of decoded ones.
 
+use crate::code::Static;
 use crate::memory::{Cache, Found, Hierarchy, LINE, Side, Translations, Why};
 use crate::processor::Processor;
 use crate::resources::InOrder;
@@ -195,14 +196,10 @@ impl Fetcher {
         self.entry.of_cycle = 0;
     }
 
-    /// Fetches an instruction that takes so many entries.
+    /// Fetches an instruction.
     #[inline]
-    pub fn fetch(
-        &mut self,
-        (address, length, entries): (u64, u8, u8),
-        caches: &mut Hierarchy,
-        pages: &mut Translations,
-    ) -> Fetched {
+    pub fn fetch(&mut self, it: &Static, caches: &mut Hierarchy, pages: &mut Translations) -> Fetched {
+        let &Static { address, length, entries, .. } = it;
         let mut events = Psv::BASE;
         let window = address >> 5;
         if window != self.window {
@@ -223,7 +220,10 @@ impl Fetcher {
             }
         }
         let rate = self.rates[self.from as usize];
-        let cost = if self.from == From::Decoders { u32::from(entries).min(1) } else { entries.into() };
+        let cost = match self.from {
+            From::Decoders => u32::from(entries > 0 || it.is_fused_nop),
+            From::OpCache => entries.into(),
+        };
         // An instruction that lies in two packets is there with the second.
         let packet = (address + u64::from(length.max(1)) - 1) / rate.bytes;
         let packets = self.packets + u32::from(packet != self.packet);

@@ -206,10 +206,9 @@ impl<O: Observer> Core<O> {
         }
         self.fetch_rewritten(it);
         loop {
-            let fetched =
-                self.fetcher.fetch((it.address, it.length, it.entries), &mut self.caches, &mut self.pages);
+            let fetched = self.fetcher.fetch(it, &mut self.caches, &mut self.pages);
             self.totals.missed_instructions += u64::from(fetched.events.contains(Psv::DR_L1));
-            if !self.go(code, it, number, accesses, fetched) {
+            if self.joins(it, number, fetched) || !self.go(code, it, number, accesses, fetched) {
                 break;
             }
         }
@@ -251,6 +250,22 @@ impl<O: Observer> Core<O> {
         }
         self.after(it, number, accesses, slot.left, done);
         false
+    }
+
+    /// Lets a fused `nop` share the entry of the instruction before it; false if it has to go by itself, because that one
+    /// was not executed here, or has left.
+    fn joins(&mut self, it: &Static, number: u32, fetched: Fetched) -> bool {
+        let before = (self.sequence.wrapping_sub(1), number.wrapping_sub(1));
+        let Some(slot) = self.retire.latest_of(before.0, before.1).filter(|_| it.is_fused_nop) else {
+            return false;
+        };
+        slot.flags = slot.flags.union(Flags::WITH_NOP);
+        slot.events |= fetched.events;
+        let (complete, committed) = (slot.left, slot.left);
+        let next = it.address + u64::from(it.length);
+        self.pending =
+            Some(Pending { branch: it.branch, address: it.address, next, target: 0, complete, committed });
+        true
     }
 
     /// When the first and the last entry of an instruction are dispatched.

@@ -32,6 +32,13 @@ pub struct Slot {
     pub raises: bool,
 }
 
+impl Slot {
+    /// The sequence number behind what it stands for.
+    fn end(&self) -> u64 {
+        self.sequence + 1 + u64::from(self.flags.contains(Flags::WITH_NOP))
+    }
+}
+
 /// Entries on their way, and the cycle up to which records were made.
 #[derive(Debug)]
 pub struct Retire {
@@ -75,6 +82,13 @@ impl Retire {
         self.ring.len() - (self.tail - self.head) as usize
     }
 
+    /// The latest entry, if it is of this instruction and still there.
+    pub fn latest_of(&mut self, sequence: u64, instruction: u32) -> Option<&mut Slot> {
+        let is_there = self.tail > self.head;
+        Some(self.latest())
+            .filter(|slot| is_there && (slot.sequence, slot.instruction) == (sequence, instruction))
+    }
+
     /// The latest entry.
     pub fn latest(&mut self) -> &mut Slot {
         let mask = self.ring.len() - 1;
@@ -113,7 +127,8 @@ impl Retire {
         let (repeat, leaving) = self.record(end, record);
         self.cycle += u64::from(repeat);
         for _ in 0..leaving {
-            self.next = self.slot(self.head).sequence + u64::from(!self.slot(self.head).raises);
+            let slot = self.slot(self.head);
+            self.next = if slot.raises { slot.sequence } else { slot.end() };
             self.head += 1;
         }
     }
@@ -125,12 +140,12 @@ impl Retire {
         let oldest = if self.head < self.tail { self.slot(self.head).sequence } else { self.next };
         let (mut in_flight, mut waiting) = (0, 0);
         if self.head < self.dispatched {
-            let youngest = self.slot(self.dispatched - 1).sequence;
-            in_flight = (youngest + 1 - oldest).min(u64::from(u16::MAX)) as u16;
+            let end = self.slot(self.dispatched - 1).end();
+            in_flight = (end - oldest).min(u64::from(u16::MAX)) as u16;
         }
         if self.dispatched < self.fetched {
-            let youngest = self.slot(self.fetched - 1).sequence;
-            waiting = (youngest + 1).saturating_sub(oldest + u64::from(in_flight)) as u16;
+            let end = self.slot(self.fetched - 1).end();
+            waiting = end.saturating_sub(oldest + u64::from(in_flight)) as u16;
         }
         record.entries = [Entry::default(); WIDTH];
         let (mut valid, mut committing, mut raised, mut may_leave) = (0, 0, false, true);

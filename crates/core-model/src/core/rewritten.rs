@@ -50,15 +50,16 @@ impl<O: Observer> Core<O> {
         let way = self.fetcher.depth() + self.processor.rename.to_issue + self.processor.commit.delay;
         let cleared = |stores: u64| {
             let times = together.map_or(1, |together| stores.div_ceil(together));
-            times * clear + (times - 1) * way
+            let again = self.processor.stores.code_clear_again.filter(|_| stores > 1).unwrap_or(0);
+            times * clear + (times - 1) * way + again
         };
         let Some(again) = stale.map(|stale| stale.drained + cleared(stale.stores)).max() else { return };
         self.rewritten.0.clear();
         self.totals.rewritten += 1;
         self.fetcher.redirect(again);
         let slot = self.retire.latest();
-        if slot.flags == Flags::NONE {
-            slot.flags = Flags::FLUSH;
+        if !slot.flags.any() {
+            slot.flags = slot.flags.union(Flags::FLUSH);
         }
     }
 }

@@ -129,6 +129,10 @@ pub struct Rename {
     pub removes_increments: bool,
     /// Whether a comparison and a conditional branch behind it are one.
     pub fuses_branches: bool,
+    /// Bytes up to which an instruction and a `nop` behind it are one entry, if they ever are: instructions of one entry
+    /// that are no branches and have nothing to do with vectors, other `nop`s among them.
+    #[serde(default)]
+    pub fuses_nops: Option<u8>,
     /// Whether a load or store and what is computed with it share an entry.
     pub fuses_memory: bool,
     /// Entries of an instruction that loads, computes and stores, if they do.
@@ -245,6 +249,7 @@ impl Rename {
             update_entries in 1..=8,
             to_issue in CYCLES,
         );
+        within("fuses_nops", self.fuses_nops.unwrap_or(2), 2..=30)?;
         within("vector_width", self.vector_width.unwrap_or(1), WIDTH)
     }
 }

@@ -67,6 +67,10 @@ pub struct Stores {
     /// then find fetched code, too. Without it, all in flight do.
     #[serde(default)]
     pub code_clear_stores: Option<u64>,
+    /// Cycles more if there are several stores to a line: a later one finds code again that was fetched behind an earlier
+    /// one.
+    #[serde(default)]
+    pub code_clear_again: Option<u64>,
 }
 
 fn alone() -> u32 {
@@ -220,6 +224,7 @@ impl Stores {
     pub(super) fn check(&self) -> Result<(), String> {
         fields!(self, queue in QUEUE, drained in WIDTH, joined in WIDTH);
         within("code_clear_stores", self.code_clear_stores.unwrap_or(1), 1..=4096)?;
+        within("code_clear_again", self.code_clear_again.unwrap_or(0), CYCLES)?;
         within("code_clear", self.code_clear.unwrap_or(0), CYCLES)
     }
 }
