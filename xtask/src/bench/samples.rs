@@ -114,10 +114,14 @@ fn politely<const N: usize>(command: [&str; N]) -> Vec<String> {
     ["nice", "-n", "10"].into_iter().chain(command).map(String::from).collect()
 }
 
-/// Cycles per instruction of the first thread, as the example says.
+/// Cycles per instruction of the first thread, as the example says, which tells of those first that end first.
 fn told(errors: &str) -> Option<f64> {
-    let line = errors.lines().find(|line| line.starts_with("stream 0:"))?;
-    let (_, behind) = line.split_once("CPI ")?;
+    let threads = errors.lines().filter_map(|line| {
+        let (tid, said) = line.strip_prefix("thread ")?.split_once(':')?;
+        Some((tid.parse::<u32>().ok()?, said))
+    });
+    let (_, said) = threads.min_by_key(|(tid, _)| *tid)?;
+    let (_, behind) = said.split_once("CPI ")?;
     behind.split(';').next()?.trim().parse().ok()
 }
 
@@ -128,9 +132,9 @@ mod tests {
     #[test]
     fn what_the_example_says_is_read() {
         let errors =
-            "noise\nstream 0: 5 instructions, CPI 0.447; computing 20.0 %\nstream 1: 2, CPI 3.0; x\n";
+            "noise\nthread 71: 2, CPI 3.0; x\nthread 70: 5 instructions, CPI 0.447; computing 20.0 %\n";
         assert_eq!(told(errors), Some(0.447));
-        assert_eq!(told("stream 1: CPI 2;"), None);
+        assert_eq!(told("thread: CPI 2;"), None);
     }
 
     #[test]
