@@ -41,7 +41,7 @@ pub struct Options {
     into: Destination,
 }
 
-/// The table's name in a Markdown file.
+/// The table's name in a Markdown file, which that of the core follows.
 const TABLE: &str = "cpi";
 
 /// Instructions of a window.
@@ -62,13 +62,14 @@ const LIMIT_SECONDS: u32 = 1800;
 /// # Errors
 /// If a workload cannot be counted or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    options.into.check(TABLE)?;
     let windows = Windows { count: options.windows, length: WINDOW, warming: options.warming };
     let bench = Bench {
         sampler: Sampler::build(root, &options.core, windows)?,
         work: suite::work_folder(root)?,
         options,
     };
+    let table = format!("{TABLE} {}", bench.sampler.core());
+    options.into.check(&table)?;
     let workloads = suite::select_single_threaded(root, &options.names)?;
     let sampled: Vec<Sampled> =
         workloads.iter().map(|workload| bench.sample(workload)).collect::<Result<_>>()?;
@@ -102,7 +103,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         100.0 * errors.iter().sum::<f64>() / errors.len().max(1) as f64
     );
     println!("{caption}");
-    options.into.put(TABLE, &caption, &rows)
+    options.into.put(&table, &caption, &rows)
 }
 
 struct Bench<'a> {
