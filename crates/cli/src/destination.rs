@@ -2,9 +2,10 @@
 
 use anyhow::{Context, bail};
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use timewise_profile::store::replace::{self, Replacement};
 
 /// Fails if `output` is the profile `file` that it is made of, which would be lost.
 ///
@@ -51,12 +52,65 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the file, through a link that stands there.
+/// Writes the file, through a link that stands there. A former one is whole until the new one is, also where there
+/// will be none.
 ///
 /// # Errors
 /// What writing met with, such as a full disk.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
-    fs::write(path, bytes).with_context(|| refusal(path))
+    let bytes = bytes.as_ref();
+    let written = match begin(path) {
+        Ok(Some(replacement)) => put(replacement, bytes).or_else(|error| match error.kind() {
+            // Another file system's, mounted on its name.
+            ErrorKind::ResourceBusy => fs::write(path, bytes),
+            _ => Err(error),
+        }),
+        Ok(None) => fs::write(path, bytes),
+        Err(error) => Err(error),
+    };
+    written.with_context(|| refusal(path))
+}
+
+/// A file to take the place of `path`; none where that has to be written to as it is.
+fn begin(path: &Path) -> io::Result<Option<Replacement>> {
+    match fs::metadata(path) {
+        // Pipes and devices take what they are given; what is open elsewhere, as a shell's output, is read from there.
+        Ok(former) if !former.is_file() || is_descriptor(path) => return Ok(None),
+        // A folder may allow to replace what must not be written to.
+        Ok(_) => drop(OpenOptions::new().write(true).open(path)?),
+        Err(error) if error.kind() == ErrorKind::NotFound => (),
+        Err(error) => return Err(error),
+    }
+    match Replacement::begin(path) {
+        Ok(replacement) => Ok(Some(replacement).filter(Replacement::keeps_owner)),
+        // The folder is not ours to write in, or there is no longer name: its file may be all the same.
+        Err(error) => match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::InvalidFilename => {
+                Ok(None)
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn put(replacement: Replacement, bytes: &[u8]) -> io::Result<()> {
+    fs::write(replacement.temporary(), bytes)?;
+    replacement.finish()
+}
+
+/// Whether a path leads through what a process has open, as `/dev/stdout` does.
+fn is_descriptor(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    loop {
+        let folder = replace::parent(&path);
+        if fs::canonicalize(folder).is_ok_and(|folder| folder.starts_with("/proc")) {
+            return true;
+        }
+        match fs::read_link(&path) {
+            Ok(next) => path = folder.join(next),
+            Err(_) => return false,
+        }
+    }
 }
 
 /// What is said of a file that cannot be written.

@@ -51,6 +51,64 @@ fn what_cannot_be_exported_is_said_in_a_line() {
     assert_eq!(place.shell("cksum < profile.tw").stdout, before);
 }
 
+/// What stands where an export goes keeps its permissions, its owner and its links, and what is no file is written to.
+#[test]
+fn an_export_takes_the_place_of_what_was_there() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    let table = place.shell("timewise export --to csv").stdout;
+    place.shell(
+        "umask 022; echo former > file; chmod 640 file; ln -s file link; ln -s none/new dangling; mkdir none",
+    );
+    let written = place.shell("timewise export --to csv -o link; timewise export --to csv -o dangling");
+    assert_eq!((written.status, &written.stderr[..]), (Some(0), ""));
+    assert_eq!((place.read("file"), place.read("none/new")), (table.clone(), table.clone()));
+    let about = place.shell("stat -c %a file; readlink link; ls none; ls -A | wc -l").stdout;
+    assert_eq!(about, "640\nfile\nnew\n5\n");
+    for through in [
+        "-o /dev/stdout > out",
+        "-o /dev/fd/1 | cat > out",
+        "-o /dev/stdout | cat > out",
+        "-o >(cat > out; touch done); until [ -e done ]; do sleep 0.01; done",
+        "-o pipe & cat pipe > out",
+    ] {
+        let through = place.shell(&format!(
+            "rm -f out done; mkfifo -m 600 pipe; timewise export --to csv {through}; rm pipe"
+        ));
+        assert_eq!((&through.stderr[..], place.read("out") == table), ("", true));
+    }
+    // The file that a shell holds open is the one that gets it.
+    let held = place.shell("exec 3<> held; timewise export --to csv -o /dev/fd/3; cat <&3");
+    assert_eq!(held.stdout, table);
+}
+
+/// As for a user who may write to a file but not beside it.
+#[test]
+fn a_file_in_a_folder_of_another_is_written_to() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true && chmod 755 . && chmod 644 profile.tw").status, Some(0));
+    let table = place.shell("timewise export --to csv").stdout;
+    let anyone = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    if place.shell(&format!("cp '{timewise}' tw && {anyone} ./tw --version")).status != Some(0) {
+        eprintln!("not checked: no right to become another user");
+        return;
+    }
+    let export = |file: &str| place.shell(&format!("{anyone} ./tw export --to csv -o {file}"));
+    place.shell(
+        "echo former > open; chmod 666 open; mkdir shared; chmod 777 shared; cp -p open shared; \
+         echo former > shared/closed; chmod 644 shared/closed",
+    );
+    for file in ["open", "shared/open"] {
+        let outcome = export(file);
+        assert_eq!((outcome.status, place.read(file) == table), (Some(0), true), "{}", outcome.stderr);
+        assert_eq!(place.shell(&format!("stat -c %a:%u {file}")).stdout, "666:0\n");
+    }
+    assert_refused(&export("shared/closed"), "shared/closed");
+    assert_eq!(place.read("shared/closed"), "former\n");
+    assert_refused(&export("new"), "new");
+}
+
 /// As where all of the program's time passes in libraries: no optimiser makes anything of an empty file.
 #[test]
 fn a_program_without_branches_of_its_own_is_not_exported_to_optimisers() {

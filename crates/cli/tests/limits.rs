@@ -42,6 +42,20 @@ fn a_limit_on_files_keeps_the_former_profile() {
     assert!(!place.has("profile.tw.old"));
 }
 
+#[test]
+fn a_limit_on_files_keeps_what_was_exported_or_reported_before() {
+    let place = Place::new();
+    assert_eq!(place.shell("timewise count -- true").status, Some(0));
+    for write in ["export --to csv", "report --format html"] {
+        place.write("file", "former");
+        let outcome = place.shell(&format!("ulimit -f 10; timewise {write} -o file"));
+        assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+        assert_eq!((&place.read("file")[..], place.has("new")), ("former", false), "{write}");
+        place.shell(&format!("ulimit -f 10; timewise {write} -o new"));
+        assert_eq!(place.shell("ls").stdout, "file\nprofile.tw\n");
+    }
+}
+
 /// That a file that is too large ends a program, or does not, is the program's affair.
 #[test]
 fn programs_meet_with_the_limit_on_files_as_without_us() {

@@ -1,6 +1,7 @@
 //! When saving fails, the error says why and the former file is whole.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use timewise_profile::store::save::SaveCause;
@@ -22,6 +23,19 @@ fn large_after_small(directory: &Path) -> SaveCause {
     assert_eq!(Profile::load(&path).unwrap(), profile(3));
     assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "a temporary file was left behind");
     error.cause
+}
+
+/// Nobody else may read what was kept to its owner, whatever new files are open to.
+#[test]
+fn permissions_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.tw");
+    profile(3).save(&path).unwrap();
+    for mode in [0o600, 0o666] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        profile(4).save(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+    }
 }
 
 /// A file system of 1 MiB, gone when dropped.

@@ -1,6 +1,6 @@
 //! The `.tw` file: one SQLite database, described for its readers in `docs/profile-format.md`.
 //!
-//! [`save`] and [`load`] are the two ways in; `schema` says what the tables are, and `runs`, `code`,
+//! [`save`] and [`load`] are the two ways in; [`replace`] puts other files in their place, too; `schema` says what the tables are, and `runs`, `code`,
 //! `samples` and `counts` each write and read a few of them.
 
 mod branches;
@@ -11,7 +11,7 @@ mod intervals;
 pub mod load;
 mod paths;
 mod reader;
-mod replace;
+pub mod replace;
 mod runs;
 mod samples;
 pub mod save;

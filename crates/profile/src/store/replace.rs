@@ -1,25 +1,40 @@
-//! Putting a finished file in the place of a former one, which stays as `FILE.old`.
+//! Putting a finished file in the place of a former one, which is whole until then.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// A file under a temporary name beside its place, removed again unless it is put there.
 pub struct Replacement {
     place: PathBuf,
     temporary: PathBuf,
+    former: Option<Metadata>,
+    keeps_owner: bool,
 }
 
 impl Replacement {
     /// Makes an empty file beside `place`, in the same directory so that it can be renamed into it.
+    ///
+    /// # Errors
+    /// What the directory has against it.
     pub fn begin(place: &Path) -> io::Result<Self> {
         let place = behind_links(place);
         let temporary = with_suffix(&place, &format!(".new-{}", std::process::id()));
         // Left over from a process of the same id that was killed.
         let _ = fs::remove_file(&temporary);
-        File::create_new(&temporary)?;
-        Ok(Self { place, temporary })
+        let former = fs::metadata(&place).ok();
+        // Until it has the former one's permissions, nobody else may read what that may have kept to its owner.
+        let mode = if former.is_some() { 0o600 } else { 0o666 };
+        let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
+        let keeps_owner = former.as_ref().is_none_or(|former| give(&file, former).is_ok());
+        Ok(Self { place, temporary, former, keeps_owner })
+    }
+
+    /// Whether the file belongs to whom the former one does: to the user who runs us otherwise.
+    pub fn keeps_owner(&self) -> bool {
+        self.keeps_owner
     }
 
     /// The path to write to.
@@ -27,13 +42,37 @@ impl Replacement {
         &self.temporary
     }
 
-    /// Puts the file in its place. When this returns, also after an error, the place holds either the
-    /// new file or the former one, whole, and so it does at every moment in between.
+    /// Puts the file in its place, with the permissions of a former one. When this returns, also after an error,
+    /// the place holds either the new file or the former one, whole, and so it does at every moment in between.
+    ///
+    /// # Errors
+    /// What the system has against it.
     pub fn finish(self) -> io::Result<()> {
-        File::open(&self.temporary)?.sync_all()?;
-        if self.place.exists() {
+        self.complete()?;
+        self.put_in_place()
+    }
+
+    /// Likewise, and the former file stays as `FILE.old`.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn finish_beside_former(self) -> io::Result<()> {
+        self.complete()?;
+        if self.former.is_some() {
             self.keep_former()?;
         }
+        self.put_in_place()
+    }
+
+    fn complete(&self) -> io::Result<()> {
+        let file = File::open(&self.temporary)?;
+        if let Some(former) = &self.former {
+            file.set_permissions(former.permissions())?;
+        }
+        file.sync_all()
+    }
+
+    fn put_in_place(&self) -> io::Result<()> {
         fs::rename(&self.temporary, &self.place)?;
         // The names are on the disk once the directory is; some file systems cannot sync one.
         if let Ok(directory) = File::open(parent(&self.place)) {
@@ -68,6 +107,15 @@ impl Drop for Replacement {
     fn drop(&mut self) {
         // After `finish` the name is gone already.
         let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Has the file belong to whom another does.
+fn give(file: &File, other: &Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    match (own.uid(), own.gid()) == (other.uid(), other.gid()) {
+        true => Ok(()),
+        false => fchown(file, Some(other.uid()), Some(other.gid())),
     }
 }
 

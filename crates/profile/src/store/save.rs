@@ -86,7 +86,7 @@ impl Profile {
         let replacement = begin(path)?;
         self.write(replacement.temporary())
             .map_err(|error| from_database(error, replacement.temporary(), directory))?;
-        replacement.finish().map_err(|error| from_system(error, directory))
+        replacement.finish_beside_former().map_err(|error| from_system(error, directory))
     }
 
     /// Writes the profile into the empty file `path`.
