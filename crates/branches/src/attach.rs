@@ -121,8 +121,7 @@ pub fn trace(
     } else if rings.is_restricted() {
         run.warnings.push("the tracer stays in the program's memory, switched off".to_string());
     }
-    let (profile, statistics) = collector.finish(run);
-    Ok(Traced { profile, statistics })
+    Ok(collector.finish(run))
 }
 
 /// Stops a process where its libraries have been loaded: before, it cannot be told where it sets handlers.

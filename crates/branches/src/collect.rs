@@ -6,8 +6,8 @@ use crate::costs::Costs;
 use crate::forked::has_tracer;
 use crate::mappings::News;
 use crate::modules::Modules;
+use crate::record::Traced;
 use crate::rings::Rings;
-use crate::statistics::Statistics;
 use crate::unmask::Unmask;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -169,8 +169,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What was collected: a profile with one run, which is `run`, and what it took.
-    pub fn finish(mut self, run: Run) -> (Profile, Statistics) {
+    /// What was collected, in a profile with one run, which is `run`.
+    pub fn finish(mut self, run: Run) -> Traced {
         self.drain();
         self.aggregate.settle(&self.modules);
         let mut statistics = self.rings.statistics();
@@ -194,6 +194,7 @@ impl<'a> Collector<'a> {
             exit: run.exit,
             count_uncertainty: 0,
         };
+        let made = self.modules.made();
         let profile = Profile {
             runs: vec![Run { warnings, ..run }],
             processes: vec![process],
@@ -201,7 +202,7 @@ impl<'a> Collector<'a> {
             taken_branches: self.aggregate.into_rows(ProcessId(0)),
             ..Profile::default()
         };
-        (profile, statistics)
+        Traced { profile, statistics, made }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::attach::trace;
 use crate::record::{Options, TraceError, Traced};
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -37,6 +37,8 @@ pub struct Followed {
     pub traced: Vec<Traced>,
     /// Why others were not.
     pub refused: Vec<String>,
+    /// Processes that were seen besides the one that is followed.
+    pub seen: BTreeSet<i32>,
     /// CPU time of those of them that were other processes, as it was seen last, in clock ticks.
     pub cpu_ticks: u64,
     /// A fault of ours on the way, for whoever takes over the rest.
@@ -100,6 +102,7 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
             }
         }
     }
+    followed.seen = known.keys().copied().filter(|&pid| pid != root).collect();
     known.into_iter().for_each(|(pid, known)| followed.take(pid, Some(known)));
     followed
 }

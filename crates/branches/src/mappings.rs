@@ -1,5 +1,7 @@
-//! What the kernel tells of a process's mappings as they are made: none is too short-lived, and each has its time.
+//! What the kernel tells of a process's mappings and of the processes that it makes, as that happens: none is too
+//! short-lived, and each mapping has its time.
 
+use std::collections::BTreeSet;
 use std::io;
 use timewise_target::family;
 use timewise_target::machine;
@@ -31,6 +33,8 @@ pub struct Mappings {
     events: Vec<Event>,
     rings: Vec<Ring>,
     bytes: Vec<u8>,
+    /// Processes that it made itself, by id.
+    pub made: BTreeSet<i32>,
     /// Whether anything was mapped that is not told of.
     pub is_incomplete: bool,
 }
@@ -41,8 +45,13 @@ impl Mappings {
     /// # Errors
     /// The kernel's.
     pub fn of(pid: i32) -> io::Result<Mappings> {
-        let mut mappings =
-            Mappings { events: Vec::new(), rings: Vec::new(), bytes: Vec::new(), is_incomplete: false };
+        let mut mappings = Mappings {
+            events: Vec::new(),
+            rings: Vec::new(),
+            bytes: Vec::new(),
+            made: BTreeSet::new(),
+            is_incomplete: false,
+        };
         let threads = family::threads(pid);
         for processor in machine::online_processors() {
             let mut first: Option<usize> = None;
@@ -78,14 +87,14 @@ impl Mappings {
             if self.bytes.is_empty() {
                 break;
             }
-            self.is_incomplete |= !read_all(&self.bytes, &mut news);
+            self.is_incomplete |= !read_all(&self.bytes, &mut news, &mut self.made);
         }
         news.sort_by_key(|one: &News| one.time_ns);
         news
     }
 }
 
-/// An event that never fires and tells of executable mappings.
+/// An event that never fires and tells of executable mappings and new processes.
 fn attributes() -> sys::perf_event_attr {
     let mut attributes = sys::perf_event_attr::default();
     attributes.type_ = sys::PERF_TYPE_SOFTWARE;
@@ -101,20 +110,28 @@ fn attributes() -> sys::perf_event_attr {
     attributes.set_remove_on_exec(1);
     attributes.set_mmap(1);
     attributes.set_mmap2(1);
+    attributes.set_task(1);
     attributes
 }
 
 /// Reads whole records: false if some were lost.
-fn read_all(bytes: &[u8], news: &mut Vec<News>) -> bool {
+fn read_all(bytes: &[u8], news: &mut Vec<News>, made: &mut BTreeSet<i32>) -> bool {
     let mut is_complete = true;
     for RawRecord { kind, misc, body } in records(bytes) {
         match kind {
             sys::PERF_RECORD_MMAP2 => news.extend(read(misc, body)),
+            sys::PERF_RECORD_FORK => made.extend(read_fork(Fields(body))),
             sys::PERF_RECORD_LOST => is_complete = false,
             _ => {}
         }
     }
     is_complete
+}
+
+/// The process that was made, if it is more than a thread.
+fn read_fork(mut fields: Fields) -> Option<i32> {
+    let (made, maker) = (fields.u32()?, fields.u32()?);
+    (made != maker).then_some(made as i32)
 }
 
 /// A mapping, and the time that the kernel appends.
@@ -142,12 +159,15 @@ mod tests {
     }
 
     #[test]
-    fn mappings_are_read_and_losses_noticed() {
+    fn mappings_and_new_processes_are_read_and_losses_noticed() {
         let name = u64::from_ne_bytes(*b"/lib/a\0\0");
         let words = [1 | 1 << 32, 0x1000, 0x2000, 0x3000, 8 | 1 << 32, 42, 0, 5, name, 99];
         let mut bytes = record(sys::PERF_RECORD_MMAP2, &words);
-        let mut news = Vec::new();
-        assert!(read_all(&bytes, &mut news));
+        bytes.extend(record(sys::PERF_RECORD_FORK, &[8 | 7 << 32, 8 | 7 << 32, 99, 99]));
+        bytes.extend(record(sys::PERF_RECORD_FORK, &[7 | 7 << 32, 9 | 7 << 32, 99, 99]));
+        let (mut news, mut made) = (Vec::new(), BTreeSet::new());
+        assert!(read_all(&bytes, &mut news, &mut made));
+        assert_eq!(made, BTreeSet::from([8]));
         let mapped = Mapped {
             start: 0x1000,
             end: 0x3000,
@@ -158,10 +178,10 @@ mod tests {
         };
         assert_eq!(news, [News { time_ns: 99, mapped }]);
         for cut in 1..bytes.len() {
-            read_all(&bytes[..cut], &mut Vec::new());
+            read_all(&bytes[..cut], &mut Vec::new(), &mut BTreeSet::new());
         }
         bytes.extend(record(sys::PERF_RECORD_LOST, &[0, 3, 100]));
-        assert!(!read_all(&bytes, &mut news));
+        assert!(!read_all(&bytes, &mut news, &mut made));
         assert_eq!(news.len(), 2);
     }
 

@@ -1,7 +1,7 @@
 //! What a process has mapped, and had mapped.
 
 use crate::mappings::{Mappings, News};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -66,6 +66,11 @@ impl Modules {
     /// What was mapped lately and is not applied yet, in order.
     pub fn news(&mut self) -> Vec<News> {
         self.mappings.as_mut().map(Mappings::news).unwrap_or_default()
+    }
+
+    /// Processes that the process made itself, by id; none where the kernel does not tell.
+    pub fn made(&mut self) -> BTreeSet<i32> {
+        self.mappings.as_mut().map(|mappings| std::mem::take(&mut mappings.made)).unwrap_or_default()
     }
 
     /// What is mapped now and was not told of, when the process is looked at.

@@ -1,4 +1,7 @@
-//! What the processes that a traced one made did untraced.
+//! What the processes that a traced one made did untraced, and which of them outlive it.
+
+use std::collections::BTreeSet;
+use timewise_target::status::Status;
 
 /// CPU time that is worth a word, in clock ticks of 10 ms.
 const WORTH_TELLING: u64 = 5;
@@ -21,6 +24,12 @@ pub fn untraced(ticks: u64) -> Option<String> {
              second is not followed"
         )
     })
+}
+
+/// How many of these processes still run.
+pub fn still_running(pids: &BTreeSet<i32>) -> usize {
+    let runs = |pid: &&i32| Status::of_process(**pid).is_some_and(|status| !status.is_at_its_end());
+    pids.iter().filter(runs).count()
 }
 
 /// By proc(5): the sum of fields 16 and 17.

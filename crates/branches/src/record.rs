@@ -9,6 +9,7 @@ use crate::pick_up;
 use crate::rings::Rings;
 use crate::signal_sets::{Set, has_trap};
 use crate::statistics::Statistics;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 use timewise_abi::tracing::TRAP_PERF;
@@ -17,7 +18,7 @@ use timewise_profile::{Profile, RunId, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::launch::{LaunchError, Stopped};
 use timewise_target::perf::Event;
-use timewise_target::run;
+use timewise_target::run::{self, outlived_by};
 use timewise_target::subject::{self, Subject};
 use timewise_target::trace::Tracee;
 
@@ -85,6 +86,8 @@ pub struct Traced {
     pub profile: Profile,
     /// What it came to, and what it took.
     pub statistics: Statistics,
+    /// Processes that it made, by id, those that have ended included.
+    pub(crate) made: BTreeSet<i32>,
 }
 
 impl Traced {
@@ -94,6 +97,7 @@ impl Traced {
             std::panic::resume_unwind(fault);
         }
         followed.traced.into_iter().for_each(|other| self.join(other));
+        self.made.extend(followed.seen);
         self.profile.runs[0].warnings.extend(followed.refused);
     }
 
@@ -111,6 +115,7 @@ impl Traced {
             }
         }
         self.statistics += other.statistics;
+        self.made.extend(other.made);
     }
 
     /// Says what a reader must know of all that was traced, and so if that is nothing.
@@ -156,11 +161,11 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let offspring_ticks = offspring::cpu_ticks(pid);
     let followed = followers.end();
     let ended = running.wait().map_err(system("wait for the program"))?;
-    let (profile, statistics) = collector.finish(run::row(RunKind::Branches, subject, &ended));
-    let mut traced = Traced { profile, statistics };
+    let mut traced = collector.finish(run::row(RunKind::Branches, subject, &ended));
     let untraced = offspring::untraced(offspring_ticks.saturating_sub(followed.cpu_ticks));
     traced.follow(followed);
-    traced.profile.runs[0].warnings.extend(untraced);
+    let left = offspring::still_running(&traced.made);
+    traced.profile.runs[0].warnings.extend(untraced.into_iter().chain(outlived_by(left)));
     traced.tell_doubts();
     Ok(traced)
 }

@@ -75,6 +75,40 @@ fn workers_of_a_process_that_runs_are_traced_if_that_is_asked_for() {
     assert!(profile.processes.iter().all(|process| process.executable.ends_with(b"/workers")));
 }
 
+/// As `count` and `sample` do; also of those that are too young to be followed, and of those that ended none.
+#[test]
+fn processes_that_outlive_the_program_are_told_of() {
+    let place = Place::new();
+    let fork = "for (int i = 0; i < 3; i++) if (!fork()) { while (i) pause(); return 0; }";
+    place.write("leave.c", format!("#include <unistd.h>\nint main(void) {{ {fork} return 0; }}"));
+    assert_eq!(place.shell("cc leave.c -o leave").status, Some(0));
+    let outlived = [
+        ("sh -c 'sleep 60 & exit'", "1 of"),
+        ("sh -c '(sleep 60; :) & sleep 1'", "2 of"),
+        ("sh -c '(sleep 60; :) & sleep 60 & sleep 1'", "3 of"),
+        ("./leave", "2 of"),
+    ];
+    for (program, told) in outlived {
+        // In a group of its own, which ends with what it leaves behind.
+        let outcome = place.shell(&format!(
+            "setsid '{}' branches -- {program} > out & wait $!; status=$?; pkill -KILL -s $!; exit $status",
+            env!("CARGO_BIN_EXE_timewise")
+        ));
+        if refused(&outcome) {
+            return;
+        }
+        let told = format!("{told} the program's processes still ran when it ended");
+        assert_eq!(
+            (outcome.status, outcome.stderr.contains(&told)),
+            (Some(0), true),
+            "{program}: {}",
+            outcome.stderr
+        );
+    }
+    let outcome = place.shell("timewise branches -- sh -c 'sleep 0.1 & wait'");
+    assert!(!outcome.stderr.contains("still ran"), "{}", outcome.stderr);
+}
+
 /// Killed while it traces what it attached to, or launched (which nobody waits for then): the program runs on, is not
 /// counted with a tracer in it, and is attached to again as if nothing had been.
 #[test]
