@@ -128,6 +128,40 @@ fn too_few_descriptors() {
     }
 }
 
+/// As in some containers.
+#[test]
+fn a_machine_where_proc_is_read_only() {
+    let place = Place::new();
+    if place.shell("unshare --mount mount -o remount,bind,ro /proc").status != Some(0) {
+        eprintln!("not checked: no right to mount");
+        return;
+    }
+    let own = |before: &str, arguments: &str| {
+        let timewise = env!("CARGO_BIN_EXE_timewise");
+        place.shell(&format!(
+            "unshare --mount sh -c 'mount -o remount,bind,ro /proc && {before} exec \"$0\" {arguments}' '{timewise}'"
+        ))
+    };
+    let counted = own("", "count -- true");
+    assert_eq!((counted.status, place.has("profile.tw")), (Some(0), true), "{}", counted.stderr);
+    for before in ["", "mount -t tmpfs none /dev &&"] {
+        assert!(own(before, "doctor").stdout.contains("exact counting        yes"), "{before}");
+    }
+}
+
+/// The doctor tries what counting does, and tells what stands in its way.
+#[test]
+fn a_machine_that_lacks_what_counting_needs() {
+    let place = Place::new();
+    let found = place.shell("ulimit -f 10; timewise doctor --json").stdout;
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let counting = &found["abilities"][0];
+    assert_eq!((&counting["name"], &counting["available"]), (&"exact counting".into(), &false.into()));
+    let cause = counting["cause"].as_str().unwrap();
+    assert!(cause.ends_with("; allow larger files: ulimit -f unlimited"), "{cause}");
+    assert_eq!(place.shell("ulimit -f 10; timewise count -- true").stderr, format!("timewise: {cause}\n"));
+}
+
 /// As in a bare `chroot`.
 #[test]
 fn a_machine_without_proc() {

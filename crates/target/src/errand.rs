@@ -44,7 +44,10 @@ impl Errand {
     pub fn begin(tracee: Tracee, mappings: &[Mapped], undo: &Undo) -> io::Result<Errand> {
         tracee.mark_call_stops()?;
         let pid = tracee.tid();
-        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+        let memory = format!("/proc/{pid}/mem");
+        // Where /proc is mounted read-only, as in some containers, what `ptrace` writes is enough.
+        let writable = OpenOptions::new().read(true).write(true).open(&memory);
+        let memory = writable.or_else(|_| File::open(memory))?;
         let (before, signal_mask) = (tracee.registers()?, tracee.signal_mask()?);
         let descriptors = lowest_free(pid, undo.descriptors);
         let code = |place| way_back(place, (&before, signal_mask), undo, &descriptors);

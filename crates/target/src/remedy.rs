@@ -4,9 +4,14 @@ use std::io;
 
 /// What to do about `cause`: which limit to raise, or who knows more.
 pub fn remedy(cause: &io::Error) -> &'static str {
+    raised_limit(cause).unwrap_or("timewise doctor says what this machine allows")
+}
+
+/// Which limit to raise, if `cause` is one.
+pub fn raised_limit(cause: &io::Error) -> Option<&'static str> {
     match cause.raw_os_error() {
-        Some(libc::EMFILE) => "allow more of them: ulimit -n 1024",
-        Some(libc::EFBIG) => "allow larger files: ulimit -f unlimited",
-        _ => "timewise doctor says what this machine allows",
+        Some(libc::EMFILE) => Some("allow more of them: ulimit -n 1024"),
+        Some(libc::EFBIG) => Some("allow larger files: ulimit -f unlimited"),
+        _ => None,
     }
 }

@@ -3,14 +3,16 @@
 use super::Ability;
 use std::fs;
 use std::io;
+use timewise_engine::{CountError, Options};
 use timewise_sampler::doctor::Facts;
 use timewise_target::launch::{Launch, LaunchError};
+use timewise_target::remedy::raised_limit;
 use timewise_target::untraceable::Untraceable;
 
 /// All of them, in the order in which they are shown.
 pub fn all(facts: &Facts) -> Vec<Ability> {
     vec![
-        launching(),
+        counting(),
         sampling(facts),
         stopping(facts),
         hardware_cycles(facts),
@@ -31,20 +33,36 @@ fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Abi
     Ability { name, detail: false, available: false, note: String::new(), cause: cause.into(), enable }
 }
 
-/// Counting needs a program stopped under `ptrace` before its first instruction; so does sampling,
-/// not to miss its beginning.
-fn launching() -> Ability {
+/// Counts a program, our own, which is there: counting puts code into it, which may be refused where starting it under
+/// `ptrace` is not.
+fn counting() -> Ability {
     let name = "exact counting";
-    let own = match std::env::current_exe() {
-        Ok(own) => own,
+    let launch = match silent() {
+        Ok(launch) => launch,
         Err(error) => return no(name, error.to_string(), None),
     };
-    match Launch::new(own).stopped() {
+    match timewise_engine::count(launch, &Options::default()) {
         Ok(_) => yes(name, "programs stop for us before their first instruction (ptrace)"),
-        Err(LaunchError::Untraceable { why, .. }) => no(name, why.why, Some(why.enable)),
-        Err(LaunchError::System { what, cause, .. }) => no(name, format!("{what}: {cause}"), None),
+        Err(CountError::Launch(LaunchError::Untraceable { why, .. })) => no(name, why.why, Some(why.enable)),
+        // What is advised otherwise is to ask us.
+        Err(
+            CountError::Launch(LaunchError::System { what, cause, .. }) | CountError::System { what, cause },
+        ) => {
+            let raise = raised_limit(&cause).map_or(String::new(), |limit| format!("; {limit}"));
+            no(name, format!("cannot {what}: {cause}{raise}"), None)
+        }
         Err(error) => no(name, error.to_string(), None),
     }
+}
+
+/// Our own program, which says next to nothing, and that to nobody: `/dev/null` may be out of reach.
+fn silent() -> io::Result<Launch> {
+    let mut launch = Launch::new(std::env::current_exe()?);
+    launch.arguments = vec!["--version".into()];
+    let (_, nowhere) = io::pipe()?;
+    launch.stdout = nowhere.try_clone()?.into();
+    launch.stderr = nowhere.into();
+    Ok(launch)
 }
 
 fn sampling(facts: &Facts) -> Ability {
