@@ -4,6 +4,7 @@
 use crate::arguments::{Counting, DEFAULT_FILE, Output, Program, Sampling};
 use crate::attached::{Profiled, Subject};
 use crate::screen::{self, Colour};
+use crate::talk::say;
 use crate::twice::{Input, Outputs, Written};
 use crate::{count, in_turns, prepare, progress, recording, signals, standstill};
 use anyhow::Context;
@@ -11,7 +12,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, Run};
-use timewise_report::summary::summary;
+use timewise_report::summary;
 use timewise_target::launch::Launch;
 
 /// Sample and count a program, and say where its cycles go and why
@@ -73,12 +74,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (in_turns::profile(pid, time, &sampling, &counting)?, Exit::Code(0))
         }
     };
+    let mut next = None;
     recording::keep(profile, &arguments.output, |profile| {
         let style = screen::style(&std::io::stderr(), arguments.color);
         let path = arguments.output.path.to_string_lossy();
         let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
-        summary(&Analysis::new(profile, None), elsewhere, style)
+        let analysis = Analysis::new(profile, None);
+        next = summary::next(&analysis, elsewhere);
+        summary::summary(&analysis, style)
     })?;
+    next.into_iter().for_each(say);
     Ok(exit)
 }
 

@@ -82,7 +82,8 @@ fn ask(profile: &Profile, former: &Analysis) {
         let request = Request { sort: Sort::Total, ..by.into() };
         listing::report(&analysis, request, None, Style::default());
     }
-    summary::summary(&analysis, None, Style::default());
+    summary::summary(&analysis, Style::default());
+    summary::next(&analysis, None);
     html::page(&analysis, &|_, _| SourceText::Unknown).unwrap();
     if let Ok(routine) = annotate::find(&analysis, "work") {
         annotate::text(&analysis, routine, &|_, _| SourceText::Unknown, Style::default());

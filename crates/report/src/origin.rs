@@ -177,7 +177,8 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         let calls = if lost == 1 { "1 call".into() } else { format!("{} calls", count(lost)) };
         facts.push(format!("cost of {calls} unknown"));
     }
-    if quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
+    // How long turns take is for us to say.
+    if quality.counting_runs == 1 && quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
         facts
             .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
     }

@@ -33,8 +33,12 @@ const ENOUGH_JOINED: f64 = 0.5;
 /// Below this many cycles an instruction is not slow.
 const SLOW_CYCLES: f64 = 8.0;
 
-/// The whole screen. `file` is where the profile was saved, if not where all commands look for it.
-pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String {
+/// What stands in the tables, and what in the lines above them, of a program that was profiled in turns.
+const OF_A_TURN: &str = "times and instructions above are those of all turns; calls, executions and waiting below those \
+                         of an average turn";
+
+/// The whole screen.
+pub fn summary(analysis: &Analysis, style: Style) -> String {
     let figures = Figures::new(analysis);
     let mut out = runs(analysis, style);
     out += &origin::warnings(analysis, style);
@@ -55,13 +59,15 @@ pub fn summary(analysis: &Analysis, file: Option<&str>, style: Style) -> String 
     out += &hints::text(analysis, HINTS, style);
     out.push('\n');
     out += &figures.explanation(few, style);
-    let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
-    let hottest = rows::functions(analysis, Sort::Own).next();
-    if let Some(hottest) = hottest.map(|row| row.of).filter(is_counted) {
-        let file = file.map_or(String::new(), |file| quoted(file) + " ");
-        out += &format!("Next: timewise annotate {file}{}\n", quoted(&hottest.function));
-    }
     out
+}
+
+/// What to ask the profile next, once it is saved: as `file`, if not where all commands look for it.
+pub fn next(analysis: &Analysis, file: Option<&str>) -> Option<String> {
+    let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
+    let hottest = rows::functions(analysis, Sort::Own).next().map(|row| row.of).filter(is_counted)?;
+    let file = file.map_or(String::new(), |file| quoted(file) + " ");
+    Some(format!("Next: timewise annotate {file}{}", quoted(&hottest.function)))
 }
 
 /// What ran, for how long, and how well it was measured.
@@ -69,7 +75,11 @@ fn runs(analysis: &Analysis, style: Style) -> String {
     let measured =
         [Some(native_run(analysis, style)), counting_run(analysis), cost_of_an_instruction(analysis)];
     let mut out: String = measured.iter().flatten().map(|line| style.wrap(Tone::Plain, line)).collect();
-    let origins = [origin::clock_in_words(analysis), origin::call_stacks_in_words(analysis)];
+    let origins = [
+        origin::clock_in_words(analysis),
+        origin::call_stacks_in_words(analysis),
+        (analysis.quality.counting_runs > 1).then(|| OF_A_TURN.into()),
+    ];
     out.extend(origins.iter().flatten().map(|line| style.wrap(Tone::Faint, line)));
     out
 }
@@ -80,14 +90,16 @@ fn native_run(analysis: &Analysis, style: Style) -> String {
         return format!("{}: not sampled", command(analysis.profile, style));
     }
     let busy = quality.user_ns + quality.kernel_ns;
+    // What is known of an average run, as of all.
+    let seconds = |ns: f64| seconds(ns * quality.sampling_runs as f64);
     let (user, kernel) = (seconds(quality.user_ns), seconds(quality.kernel_ns));
+    let elapsed = seconds(quality.elapsed_ns);
+    let turns = in_turns(quality.sampling_runs);
     let times = match quality.elapsed_ns - busy {
-        waiting if waiting >= 0.0 => format!(
-            "{} s = {user} user + {kernel} kernel + {} waiting",
-            seconds(quality.elapsed_ns),
-            seconds(waiting)
-        ),
-        _ => format!("{} s elapsed, CPU {user} s user + {kernel} s kernel", seconds(quality.elapsed_ns)),
+        waiting if waiting >= 0.0 => {
+            format!("{elapsed} s{turns} = {user} user + {kernel} kernel + {} waiting", seconds(waiting))
+        }
+        _ => format!("{elapsed} s elapsed{turns}, CPU {user} s user + {kernel} s kernel"),
     };
     let threads = match (quality.processes, quality.threads) {
         (_, 1) => "1 thread".into(),
@@ -107,11 +119,18 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
     if quality.counting_runs == 0 {
         return None;
     }
-    let mut facts = format!("counting run {} s", seconds(quality.counting_elapsed_ns));
-    if quality.sampling_runs > 0 && quality.elapsed_ns > 0.0 {
+    let runs = quality.counting_runs;
+    let mut facts = match runs {
+        1 => format!("counting run {} s", seconds(quality.counting_elapsed_ns)),
+        _ => {
+            format!("counted for {} s{}", seconds(quality.counting_elapsed_ns * runs as f64), in_turns(runs))
+        }
+    };
+    // How long turns take is for us to say.
+    if runs == 1 && quality.sampling_runs > 0 && quality.elapsed_ns > 0.0 {
         facts += &format!(" ({:.2}x)", quality.counting_elapsed_ns / quality.elapsed_ns);
     }
-    let instructions = count(analysis.whole().instructions);
+    let instructions = count(analysis.whole().instructions.saturating_mul(runs as u64));
     facts += &format!(", {instructions} instructions {}", origin::counted(analysis));
     if quality.samples > 0 {
         facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
@@ -123,6 +142,11 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
         None => "",
     };
     Some(facts)
+}
+
+/// That times are those of several runs together.
+fn in_turns(runs: usize) -> String {
+    if runs > 1 { format!(" in {runs} turns") } else { String::new() }
 }
 
 fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {

@@ -15,7 +15,7 @@ fn program(facts: &str) -> Profile {
 }
 
 fn screen(profile: &Profile) -> String {
-    summary::summary(&Analysis::new(profile, None), None, Style::default())
+    summary::summary(&Analysis::new(profile, None), Style::default())
 }
 
 fn rows(profile: &Profile, by: By) -> Vec<serde_json::Value> {

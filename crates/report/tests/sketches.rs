@@ -63,7 +63,7 @@ fn what_has_no_line_is_told_where_lines_are_listed() {
 fn summary_of_figure_1() {
     let profile = figure_1();
     check(
-        &summary::summary(&Analysis::new(&profile, None), None, style()),
+        &summary::summary(&Analysis::new(&profile, None), style()),
         expect![[r#"
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 1,554 samples, 0 lost · 1 thread
             counting run 1.00 s (1.00x), 1.54 G instructions exact · samples on counted code 100.0 % · outputs identical
@@ -88,9 +88,29 @@ fn summary_of_figure_1() {
             fig1.c:24 in main: mov rsi,[rbx+rsi]: a slow load, 906 (827–990) cycles each, 1.00 M times: 66.6 % (62.6–70.8)
               of the time; what needs its value waits
 
-            Next: timewise annotate main
         "#]],
     );
+    let next = |file| summary::next(&Analysis::new(&profile, None), file);
+    assert_eq!(next(None).unwrap(), "Next: timewise annotate main");
+    assert_eq!(next(Some("a b.tw")).unwrap(), "Next: timewise annotate 'a b.tw' main");
+}
+
+/// As of a program that ran already.
+#[test]
+fn the_summary_of_turns_tells_of_all_of_them() {
+    let mut profile = figure_1();
+    profile.append(figure_1());
+    let shown = summary::summary(&Analysis::new(&profile, None), Style { width: 200, colour: false });
+    let head: Vec<_> = shown.lines().take(5).collect();
+    let says = [
+        (0, "2.00 s in 2 turns = 1.80 user + 0.10 kernel + 0.10 waiting · 3,108 samples"),
+        (1, "counted for 2.00 s in 2 turns, 3.09 G instructions exact · samples"),
+        (4, "times and instructions above are those of all turns"),
+    ];
+    for (line, says) in says {
+        assert!(head[line].contains(says), "{shown}");
+    }
+    assert!(!listing::report(&Analysis::new(&profile, None), By::Loop, None, style()).contains("x the time"));
 }
 
 #[test]
@@ -251,7 +271,7 @@ fn samples_without_counts_show_shares_only() {
     })
     .unwrap();
     check(
-        &summary::summary(&Analysis::new(&profile, None), None, style()),
+        &summary::summary(&Analysis::new(&profile, None), style()),
         expect![[r#"
             sketch: 1.00 s = 0.90 user + 0.05 kernel + 0.05 waiting · 100 samples, 0 lost · 1 thread
             clock: cpu-clock:u, time; cycles estimated at 3.50 GHz (3.40 to 3.60 seen) · charged to the instruction before
@@ -320,7 +340,7 @@ fn waiting_is_shown_where_it_is_notable() {
     )
     .unwrap();
     let analysis = Analysis::new(&profile, None);
-    let shown = summary::summary(&analysis, None, style());
+    let shown = summary::summary(&analysis, style());
     let title = "Waiting: 300 ms of all threads together, measured at every switch of a thread";
     assert!(shown.contains(title), "{shown}");
     check(

@@ -35,6 +35,8 @@ function warnings() {
     : element('div', { class: 'warnings', role: 'note' }, warnings.map((warning) => element('p', {}, warning)));
 }
 
+const ofATurn = (runs) => runs > 1 ? `, in an average one of ${runs} turns` : '';
+
 function tiles() {
   const measured = summary.measurement;
   const tile = (label, value, note, ...more) => element('div', { class: 'tile' },
@@ -46,7 +48,7 @@ function tiles() {
     const parts = [['user', measured.user_ns], ['kernel', measured.kernel_ns], ['waiting', waiting]];
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0) || 1;
     made.push(tile('Elapsed', duration(measured.elapsed_ns),
-      parts.map(([name, ns]) => `${(ns / 1e9).toFixed(2)} s ${name}`).join(' · '),
+      parts.map(([name, ns]) => `${(ns / 1e9).toFixed(2)} s ${name}`).join(' · ') + ofATurn(measured.sampling_runs),
       element('div', { class: 'stack', 'aria-hidden': 'true' }, parts.map(([name, ns]) =>
         element('span', { class: name, '--share': ns / whole })))));
   }
@@ -58,7 +60,7 @@ function tiles() {
       isTime ? `${range} · estimated from time` : range));
   }
   if (isCounted) {
-    made.push(tile('Instructions', count(summary.instructions), `counted, ${summary.counted}`));
+    made.push(tile('Instructions', count(summary.instructions), `counted, ${summary.counted}${ofATurn(measured.counting_runs)}`));
   }
   if (measured.sampling_runs > 0) {
     made.push(tile('Samples', grouped(measured.samples), `${grouped(measured.lost_samples)} lost` +
