@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "BRANCHES", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(2..=i64::from(timewise_branches::LONGEST_TRACE)))]
     length: u32,
-    /// Pairs of runs that are compared
+    /// Pairs of runs that are compared: at least 6, as fewer prove nothing
     #[arg(long, value_name = "PAIRS", default_value = "15",
           value_parser = clap::value_parser!(u32).range(FEWEST_PAIRS as i64..))]
     pairs: u32,
@@ -95,7 +95,7 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     if profile.taken_branches.is_empty() && profile.edge_counts.is_empty() {
         let why = profile.runs[0].warnings.join("; ");
-        bail!("no branches were seen, so there is nothing to optimise by: {why}");
+        bail!("there is nothing to optimise by: {why}");
     }
     // Whatever it executes besides is not what is optimised.
     let module = export::traced::first_executable(&profile);

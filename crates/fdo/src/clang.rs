@@ -45,7 +45,11 @@ pub fn build(command: &str, output: &Path, profile: Option<&Path>) -> Result<(),
     let _ = std::fs::remove_file(output);
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env("OUTPUT", output).env("FDO_FLAGS", flags).env("PATH", path_to("clang"));
-    run(&mut shell)?;
+    // What the shell ran is of interest, and not that it was a shell.
+    run(&mut shell).map_err(|error| match error {
+        FdoError::Failed { why, .. } => FdoError::Failed { tool: format!("the build '{command}'"), why },
+        other => other,
+    })?;
     match std::fs::metadata(output) {
         Ok(_) => Ok(()),
         Err(cause) => {
@@ -81,6 +85,14 @@ mod tests {
             assert_eq!(matches!(told, Err(FdoError::Unchanged)), is_told, "{command}: {told:?}");
         }
         assert!(matches!(build(":", &made, None), Err(FdoError::System { .. })));
+    }
+
+    #[test]
+    fn a_build_that_fails_is_named_with_its_last_words() {
+        let output = tempfile::tempdir().unwrap();
+        let said = |command: &str| build(command, &output.path().join("made"), None).unwrap_err().to_string();
+        assert_eq!(said("exit 3"), "the build 'exit 3' failed: exit status: 3: it did not say why");
+        assert!(said("echo a; echo b; echo c >&2; exit 3").ends_with(" failed: exit status: 3: b; c"));
     }
 
     #[test]

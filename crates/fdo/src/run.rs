@@ -16,6 +16,9 @@ pub fn run(command: &mut Command) -> Result<String, FdoError> {
         return Ok(text.into_owned());
     }
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(2)..].join("; ");
+    let last = match &lines[lines.len().saturating_sub(2)..] {
+        [] => "it did not say why".into(),
+        last => last.join("; "),
+    };
     Err(failed(format!("{}: {last}", output.status)))
 }
