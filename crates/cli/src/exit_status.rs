@@ -1,6 +1,7 @@
 //! Exit statuses. Where a program runs, its own is ours; our own failures then are those of
 //! `timeout` and `env`.
 
+use crate::screen;
 use crate::talk::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
@@ -31,9 +32,16 @@ const RUNNING: [&str; 6] = ["run", "sample", "count", "branches", "simulate", "p
 /// Says what was asked about the command, or in one line what is wrong with how it was used.
 pub fn misused(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Whoever closed our output does not want to know.
-        let _ = error.print();
-        return if error.use_stderr() { of_misuse() } else { ExitCode::SUCCESS };
+        let printed = error.print();
+        return match screen::judge(printed) {
+            // Whoever closed our standard error does not want to know.
+            _ if error.use_stderr() => of_misuse(),
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(format_args!("{error:#}"));
+                of_misuse()
+            }
+        };
     }
     match negative(error) {
         Some(number) => complain(format_args!(

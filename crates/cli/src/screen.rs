@@ -1,10 +1,11 @@
 //! What the reader sees through: width and colours of the terminal, and a pipe that may be closed.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use rustix::termios;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use timewise_report::Style;
+use timewise_target::inherited::Inherited;
 
 /// When to use colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -65,7 +66,20 @@ pub fn show(text: &str) -> anyhow::Result<()> {
 /// What writing met with, such as a full disk.
 pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    judge(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// Whether what was written to standard output arrived, or nobody wanted it.
+///
+/// # Errors
+/// What writing met with.
+pub fn judge(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Ok(()) if Inherited::at_start().lacked_output() => {
+            bail!(
+                "cannot write to standard output: it is closed; leave it open, or name a file where there is --output"
+            )
+        }
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => {
             result.map_err(|error| anyhow!("cannot write to standard output: {error}; send it elsewhere"))

@@ -283,7 +283,7 @@ fn outputs_that_take_nothing() {
     let place = Place::new();
     let outcome = place.shell("timewise count -- true 2> /dev/full");
     assert_eq!((outcome.status, place.has("profile.tw")), (Some(0), true));
-    for command in ["report", "annotate main", "report --format json", "doctor"] {
+    for command in ["report", "annotate main", "report --format json", "doctor", "--help", "report --help"] {
         let command = command.replace("main", &place.profile().functions[0].name);
         let full = place.shell(&format!("timewise {command} > /dev/full"));
         assert_eq!(full.status, Some(2), "{}", full.stderr);
@@ -295,7 +295,31 @@ fn outputs_that_take_nothing() {
         assert_eq!(full.stderr.lines().count(), 1, "{}", full.stderr);
         let closed = place.shell(&format!("timewise {command} | true; exit ${{PIPESTATUS[0]}}"));
         assert_eq!((closed.status, closed.stderr.as_str()), (Some(0), ""));
+        let none = place.shell(&format!("'{}' {command} >&-", env!("CARGO_BIN_EXE_timewise")));
+        assert_eq!((none.status, none.stderr.lines().count()), (Some(2), 1), "{}", none.stderr);
+        assert!(none.stderr.starts_with("timewise: cannot write to standard output: it is closed"));
     }
+    assert_eq!(place.shell("timewise run --help > /dev/full").status, Some(125));
+    assert_eq!(place.shell("timewise report -o file >&-").status, Some(0));
+}
+
+/// What to do next with a profile is said of one that there is.
+#[test]
+fn what_could_not_be_saved_is_not_recommended() {
+    let place = Place::new();
+    let run = |before: &str| {
+        place.shell(&format!(
+            "mkdir -p sub; timewise run -F 20000 -o sub/profile.tw -- sh -c '{before}; i=0
+             while [ $i -lt 100000 ]; do i=$((i+1)); done'"
+        ))
+    };
+    let saved = run(":");
+    let last: Vec<_> = saved.stderr.lines().rev().take(2).collect();
+    assert!(last[0].starts_with("Next: timewise annotate sub/profile.tw "), "{}", saved.stderr);
+    assert_eq!(last[1], "saved as sub/profile.tw");
+    let lost = run("rm -r sub");
+    assert_eq!(lost.status, Some(125));
+    assert!(lost.stderr.contains("Hottest functions") && !lost.stderr.contains("Next:"), "{}", lost.stderr);
 }
 
 #[test]
@@ -313,6 +337,11 @@ fn how_to_optimise_is_to_be_said() {
     let outcome = Place::new().shell("timewise fdo -o faster -- true");
     assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
     assert!(["--bolt", "--clang"].iter().all(|way| outcome.stderr.contains(way)), "{}", outcome.stderr);
+    let fewest = format!("at least {}", timewise_fdo::compare::FEWEST_PAIRS);
+    assert!(Place::new().shell("timewise fdo --help").stdout.contains(&fewest));
+    let untraced = Place::new().shell("timewise fdo --bolt -F 1 -o faster -- true");
+    // One trace is possible, though hardly likely.
+    assert!(untraced.stderr.matches("no branches were seen").count() <= 1, "{}", untraced.stderr);
 }
 
 #[test]

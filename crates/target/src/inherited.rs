@@ -31,6 +31,11 @@ impl Inherited {
         *INHERITED.get_or_init(Inherited::here)
     }
 
+    /// Whether standard output was closed, so that what is written to it now is lost.
+    pub fn lacked_output(&self) -> bool {
+        self.closed[1]
+    }
+
     fn here() -> Inherited {
         // SAFETY: the results are plain numbers, for which all zeroes are fine; the calls write to them only.
         unsafe {

@@ -10,7 +10,7 @@ pub mod errand;
 pub mod family;
 pub mod group;
 pub mod halt;
-mod inherited;
+pub mod inherited;
 pub mod keeper;
 pub mod launch;
 pub mod machine;
