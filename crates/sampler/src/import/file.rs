@@ -170,14 +170,12 @@ const EVENT: ImportError = ImportError::Damaged("an event is described wrongly")
 
 /// Reads what both forms begin with, and gives the size of the header.
 fn read_header(source: &mut impl Read) -> Result<u64, ImportError> {
-    let mut header = [0; STREAM_HEADER as usize];
-    if let Err(error) = source.read_exact(&mut header) {
-        return Err(match error.kind() {
-            io::ErrorKind::UnexpectedEof => ImportError::NotPerf,
-            _ => error.into(),
-        });
+    let mut header = Vec::new();
+    source.take(STREAM_HEADER).read_to_end(&mut header)?;
+    if header.is_empty() {
+        return Err(ImportError::Empty);
     }
-    let (magic, size) = header.split_at(MAGIC.len());
+    let (magic, size) = header.split_at_checked(MAGIC.len()).ok_or(ImportError::NotPerf)?;
     if magic == MAGIC_REVERSED {
         return Err(ImportError::OtherByteOrder);
     }

@@ -39,8 +39,11 @@ pub enum ImportError {
     /// A directory, in which `perf record --threads` leaves several files.
     #[error("a directory; record without --threads")]
     Directory,
+    /// There is nothing in it.
+    #[error("empty; record again, and look at what perf record says: perf record -g PROGRAM")]
+    Empty,
     /// It begins with something else.
-    #[error("not a file of perf record")]
+    #[error("not a file of perf record; make one: perf record -g PROGRAM")]
     NotPerf,
     /// It comes from a machine of the other byte order.
     #[error("recorded on a machine of another byte order; only x86-64 is understood")]
