@@ -178,7 +178,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         profile.runs[0].warnings.extend(changed);
         whole
     });
-    say(speed(&done));
+    if done.totals().0 > 0 {
+        say(speed(&done));
+    }
     whole.as_ref().unwrap_or(&profile).save(&output.path)?;
     let told = tell(&profile, &done, arguments.color, json.as_deref());
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));

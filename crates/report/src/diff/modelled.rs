@@ -158,7 +158,7 @@ pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
     };
     let whole = comparison.modelled_whole()?.base.cycles().as_cycles();
     let mut text = format!(
-        "{title} {}, {} {}",
+        "{title} {} of all cycles in BASE, of them {} {}",
         signed(spot.change.cycles(), whole),
         category.name(),
         signed(spot.change.of(category), whole)
