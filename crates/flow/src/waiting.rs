@@ -10,7 +10,7 @@ pub struct WaitingStack {
     /// The instruction after the system call, then the calls that led there, innermost first.
     pub frames: Vec<Place>,
     /// Threads that waited so.
-    pub threads: usize,
+    pub threads: BTreeSet<ThreadId>,
     /// How often; `None` if that was not counted, and how long is an estimate.
     pub times: Option<f64>,
     /// Nanoseconds, all times and threads together.
@@ -26,7 +26,7 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     }
     let stack = |((place, stack), sum): (_, Sum)| WaitingStack {
         frames: Option::into_iter(place).chain(calls(profile, stack)).collect(),
-        threads: sum.threads.len(),
+        threads: sum.threads,
         times: sum.times.map(|times| times as f64 / runs),
         duration_ns: sum.duration_ns / runs,
     };
@@ -117,7 +117,7 @@ mod tests {
             ..Profile::default()
         };
         let found = stacks(&profile);
-        let short: Vec<_> = found.iter().map(|s| (s.threads, s.times, s.duration_ns)).collect();
+        let short: Vec<_> = found.iter().map(|s| (s.threads.len(), s.times, s.duration_ns)).collect();
         assert_eq!(short, [(1, None, 500.0), (2, Some(7.0), 400.0)]);
         assert_eq!(found[1].frames, [at(0, 9), at(0, 49), at(1, 99)]);
         let culprit = culprit(&profile, &found[1].frames).unwrap();

@@ -293,7 +293,7 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
     columns.extend(["threads", "times", "each"].map(Column::number));
     columns.push(Column::name("waiting in < called by"));
     let mut table = Table::new(columns);
-    let rows = rows::waits(analysis);
+    let rows = rows::titled_waits(analysis);
     let quality = &analysis.quality;
     let waited: f64 = rows.iter().map(|row| row.duration_ns).sum();
     let whole = (waited + quality.user_ns + quality.kernel_ns).max(1.0);
@@ -301,7 +301,7 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
         let times = row.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
         let each = row.times.filter(|&times| times > 0.0).map(|times| duration(row.duration_ns / times));
         let mut cells = vec![duration(row.duration_ns), percent(row.duration_ns / whole)];
-        cells.extend([row.threads.to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
+        cells.extend([row.threads.len().to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())

@@ -22,7 +22,7 @@ pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 pub use path::{PathRow, UntoldRow, paths, titles, untold};
 pub use total::{TotalCpi, Totalled};
-pub use waiting::{WaitingRow, waits};
+pub use waiting::{WaitingRow, titled_waits, waits};
 
 use crate::labels;
 use serde::Serializer;

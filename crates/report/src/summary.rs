@@ -7,7 +7,7 @@ use crate::listing::{self, instructions_a_call, loop_name, ratio};
 use crate::number::{count, duration, figure, grouped, percent, samples};
 use crate::origin;
 use crate::request::Sort;
-use crate::rows::{self, Costed, InstructionRow};
+use crate::rows::{self, Costed, InstructionRow, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
@@ -26,6 +26,15 @@ const WORTH_SHOWING: f64 = 0.005;
 
 /// Waiting that is a smaller share of the threads' time is not worth a table.
 const WORTH_WAITING: f64 = 0.05;
+
+/// Loops of fewer rounds, on average, are code that hardly ever runs again: they are listed as `--by loop`.
+const FEWEST_ROUNDS: f64 = 1.005;
+
+/// With so many samples a function of half of them has an interval of 37 to 66.
+const FEW_SAMPLES: u64 = 100;
+
+/// At this frequency a run of a tenth of a second has a thousand samples.
+const OFTEN_HZ: u32 = 10_000;
 
 /// With less than this share of the time on counted code, time per counted instruction means nothing.
 const ENOUGH_JOINED: f64 = 0.5;
@@ -59,7 +68,19 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
     out += &hints::text(analysis, HINTS, style);
     out.push('\n');
     out += &figures.explanation(few, style);
-    out
+    out + &more_samples(analysis).map_or(String::new(), |how| style.wrap(Tone::Faint, &how))
+}
+
+/// How there would be more samples, if there are few.
+fn more_samples(analysis: &Analysis) -> Option<String> {
+    // Why there are none at all is told otherwise.
+    let is_few = (1..FEW_SAMPLES).contains(&analysis.quality.samples);
+    let clock = analysis.quality.clock.as_ref().filter(|_| is_few)?;
+    let often = match clock.frequency_hz < OFTEN_HZ {
+        true => format!(", and so has -F {OFTEN_HZ}"),
+        false => String::new(),
+    };
+    Some(format!("few samples: a longer run has more{often}"))
 }
 
 /// What to ask the profile next, once it is saved: as `file`, if not where all commands look for it.
@@ -216,7 +237,8 @@ fn loops(analysis: &Analysis, figures: Figures) -> Table {
     columns.extend([Column::number("entered"), Column::number("rounds each")]);
     columns.extend(figures.each_columns("a round"));
     let mut table = Table::new(columns);
-    for row in rows::loops(analysis, Sort::Own).take(ROWS) {
+    let goes_round = |of: &LoopRow| of.iterations as f64 >= FEWEST_ROUNDS * of.invocations as f64;
+    for row in rows::loops(analysis, Sort::Own).filter(|row| goes_round(&row.of)).take(ROWS) {
         if figures.is_sampled() && figures.share(&row.of.own) < WORTH_SHOWING {
             break;
         }

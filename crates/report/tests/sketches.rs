@@ -114,6 +114,30 @@ fn the_summary_of_turns_tells_of_all_of_them() {
 }
 
 #[test]
+fn code_that_hardly_ever_runs_again_is_no_hot_loop() {
+    let source = FIGURE_1
+        .replace("inner at 0x1012 runs 256000000", "inner at 0x1012 runs 1001000")
+        .replace("inner -> inner branch 255000000", "inner -> inner branch 1000");
+    let profile = sketch(&source).unwrap();
+    let analysis = Analysis::new(&profile, None);
+    let shown = summary::summary(&analysis, style());
+    assert!(shown.contains("fig1.c:23-26 in main") && !shown.contains("fig1.c:26 in main"), "{shown}");
+    let all = listing::report(&analysis, By::Loop, None, style());
+    assert!(all.lines().any(|line| line.contains(" 1.00 ") && line.contains("fig1.c:26 ")), "{all}");
+}
+
+#[test]
+fn few_samples_are_told_with_how_to_get_more() {
+    let shown = |source: &str| summary::summary(&Analysis::new(&sketch(source).unwrap(), None), style());
+    assert!(!shown(FIGURE_1).contains("few samples"));
+    let few = FIGURE_1.replace("0x100a 1035", "0x100a 35").replace("0x1018 516", "0x1018 16");
+    let last = |source: &str| shown(source).lines().last().unwrap().to_string();
+    assert_eq!(last(&few), "few samples: a longer run has more, and so has -F 10000");
+    let none: String = few.lines().filter(|line| !line.contains("sample ")).collect::<Vec<_>>().join("\n");
+    assert!(!shown(&none).contains("few samples"));
+}
+
+#[test]
 fn loops_of_figure_1() {
     let profile = figure_1();
     check(
@@ -335,8 +359,10 @@ fn waiting_is_shown_where_it_is_notable() {
          line 0x1000 work.c 12
          line 0x1100 work.c 33
          line 0x1140 work.c 0
-         wait 0x2010 4 300000000 0x1020 0x1110
-         wait 0x1108 1 20000",
+         wait 0x2010 3 200000000 0x1020 0x1110
+         wait 0x2014 1 100000000 0x1024 0x1110
+         wait 0x1108 1 15000
+         wait 0x1108 1 5000 0x1130",
     )
     .unwrap();
     let analysis = Analysis::new(&profile, None);
@@ -351,7 +377,10 @@ fn waiting_is_shown_where_it_is_notable() {
 
                  time   share  threads  times     each  waiting in < called by
                300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
-              20.0 µs   0.0 %        1      1  20.0 µs  main work.c:33
+              20.0 µs   0.0 %        1      2  10.0 µs  main work.c:33
         "#]],
     );
+    let rows = timewise_report::csv::report(&analysis, By::Waiting).unwrap();
+    let stacks: Vec<_> = rows.lines().skip(1).map(|row| row.rsplit(',').next().unwrap()).collect();
+    assert_eq!(stacks, ["lock;worker;main", "main", "main;main"]);
 }

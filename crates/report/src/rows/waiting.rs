@@ -2,11 +2,12 @@
 
 use super::{compact, compact_option};
 use crate::labels;
-use serde::Serialize;
-use std::collections::BTreeMap;
+use serde::{Serialize, Serializer};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use timewise_flow::Analysis;
 use timewise_flow::waiting::{self, WaitingStack};
-use timewise_profile::{CodeVersion, Function, ModuleId, Offset, Place, Profile};
+use timewise_profile::{CodeVersion, Function, ModuleId, Offset, Place, Profile, ThreadId};
 
 /// A call stack that threads waited with.
 #[derive(Clone, Debug, Serialize)]
@@ -22,7 +23,8 @@ pub struct WaitingRow {
     /// Its line.
     pub line: Option<u32>,
     /// Threads that waited so.
-    pub threads: usize,
+    #[serde(serialize_with = "number")]
+    pub threads: BTreeSet<ThreadId>,
     /// How often they did; null if they were only looked at from time to time.
     #[serde(serialize_with = "compact_option")]
     pub times: Option<f64>,
@@ -43,13 +45,47 @@ impl WaitingRow {
         };
         format!("{}{caller}{line}", self.function)
     }
+
+    /// Takes over what waited otherwise, but looks alike.
+    fn join(&mut self, other: WaitingRow) {
+        self.threads.extend(other.threads);
+        self.times = self.times.zip(other.times).map(|(one, more)| one + more);
+        self.duration_ns += other.duration_ns;
+    }
 }
 
-/// All stacks that threads waited with, longest first.
+/// All stacks that threads waited with, as far as functions and the line of the call tell them apart; longest first.
 pub fn waits(analysis: &Analysis) -> Vec<WaitingRow> {
     let profile = analysis.profile;
     let names = Names::of(profile);
-    waiting::stacks(profile).into_iter().map(|stack| row(profile, &names, stack)).collect()
+    let rows = waiting::stacks(profile).into_iter().map(|stack| row(profile, &names, stack));
+    merged(rows, |row| (row.module.clone(), row.title(), row.file.clone(), row.stack.clone()))
+}
+
+/// Those of which only the innermost end is told apart, as tables show it.
+pub fn titled_waits(analysis: &Analysis) -> Vec<WaitingRow> {
+    merged(waits(analysis), WaitingRow::title)
+}
+
+/// One row for all that look alike.
+fn merged<K: Ord>(
+    rows: impl IntoIterator<Item = WaitingRow>,
+    look: impl Fn(&WaitingRow) -> K,
+) -> Vec<WaitingRow> {
+    let mut merged: BTreeMap<K, WaitingRow> = BTreeMap::new();
+    for row in rows {
+        match merged.entry(look(&row)) {
+            Entry::Occupied(mut alike) => alike.get_mut().join(row),
+            Entry::Vacant(new) => drop(new.insert(row)),
+        }
+    }
+    let mut rows: Vec<WaitingRow> = merged.into_values().collect();
+    rows.sort_by(|a, b| b.duration_ns.total_cmp(&a.duration_ns));
+    rows
+}
+
+fn number<S: Serializer>(threads: &BTreeSet<ThreadId>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(threads.len() as u64)
 }
 
 fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {

@@ -14,8 +14,8 @@ function overview() {
       functions.name.length ? element('section', { class: 'card' }, heading('Hottest functions', '#functions', `All ${grouped(functions.name.length)}`), hottest(
         topRows(functions.name.length), functionLink, nameOf, (row) => strings[functions.place[row]], shareOfFunction,
         (row) => cpiText(functions.own, row, functions.instructions[row]))) : null,
-      loops.name.length ? element('section', { class: 'card' }, heading('Hottest loops', '#loops', `All ${grouped(loops.name.length)}`), hottest(
-        topRows(loops.name.length), loopLink, (row) => strings[loops.name[row]], (row) => nameOf(loops.function[row]), loopShare,
+      goingRound().length ? element('section', { class: 'card' }, heading('Hottest loops', '#loops', `All ${grouped(loops.name.length)}`), hottest(
+        goingRound().slice(0, TOP), loopLink, (row) => strings[loops.name[row]], (row) => nameOf(loops.function[row]), loopShare,
         (row) => cpiText(loops.own, row, loops.instructions[row]))) : null),
     hintList(),
     costliest(),
@@ -23,7 +23,11 @@ function overview() {
   return { element: view, filter: null };
 }
 
-const topRows = (number) => Array.from({ length: Math.min(8, number) }, (_, row) => row);
+const TOP = 8;
+const topRows = (number) => Array.from({ length: Math.min(TOP, number) }, (_, row) => row);
+
+// As on the screen of `timewise run`: code that hardly ever runs again is no loop to look at.
+const goingRound = () => loops.name.map((_, row) => row).filter((row) => loops.iterations[row] >= 1.005 * loops.invocations[row]);
 
 function heading(title, to, more) {
   return element('header', { class: 'card-head' }, element('h2', {}, title), element('a', { href: to }, `${more} →`));
