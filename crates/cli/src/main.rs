@@ -35,6 +35,7 @@ mod symbolise;
 mod talk;
 mod ticker;
 mod twice;
+mod unnamed;
 mod verify;
 mod written;
 

@@ -1,6 +1,7 @@
 //! Fills in a profile's functions, source files and lines from the files of its modules, so that it can
 //! be read anywhere, also when those files are gone.
 
+use crate::unnamed;
 use crate::written::{self, Written};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -17,7 +18,7 @@ use timewise_profile::{
 const BLOCKS_COMPARED: usize = 100;
 
 /// Replaces functions, files and lines by those of all code that was sampled or executed. Gives a line
-/// for each module whose file tells nothing.
+/// for each module whose file tells nothing, and for code that the program could have named.
 pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut names = Names::default();
@@ -49,6 +50,7 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
     profile.lines = names.lines;
     profile.inlined_calls = names.inlined_calls;
     profile.files = names.files;
+    warnings.extend(unnamed::how_to_name(profile));
     warnings
 }
 
