@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -61,6 +61,9 @@ pub const BENCHES: u64 = 0x2600_0000_0000;
 
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
+
+/// CPU time between two signals of the event that threads inherit, nanoseconds; more for a process's only thread.
+pub const TICK_NS: u64 = 10_000_000;
 
 /// Breakpoints of a thread that watch system calls which concern the tracer: the processor has four, and traces need
 /// one.
@@ -150,6 +153,8 @@ pub struct TraceHeader {
     pub confirm: u32,
     /// 1 if programs may read the base of `fs`; host, once.
     pub reads_bases: u32,
+    /// Which extensions of the instruction set the machine has, as a number of `timewise_isa::Extensions`; host, once.
+    pub extensions: u64,
     /// The process whose tracer it is, as the host numbers it: one that was forked from it has it mapped, too; host, once.
     pub pid: u32,
     /// Process id of the host; host, once.
@@ -163,6 +168,16 @@ pub struct TraceHeader {
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
+}
+
+impl TraceHeader {
+    /// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the
+    /// next sample is put off in time; others must wait for the end of one.
+    pub fn samples_go_on(&self) -> bool {
+        const SELDOM_NS: u64 = 400_000;
+        const SHORT: u32 = 64;
+        self.period_ns >= SELDOM_NS && self.length <= SHORT
+    }
 }
 
 /// Start of what is kept for a thread; its stack and its ring follow, at [`STACK_END`] and [`RING`].
@@ -200,8 +215,8 @@ pub struct TraceSlot {
     pub start: u64,
     /// When, in ticks of the processor; tracer.
     pub ticks: u64,
-    /// Signals that came while a trace was under way, before it could be ended; tracer.
-    pub passed: u32,
+    /// CPU time that has passed at least since a trace went on, or a sample came, nanoseconds; tracer.
+    pub passed_ns: u64,
     /// How often its events were opened; tracer.
     pub openings: u32,
     /// Samples in a row for which the ring had no room; tracer.

@@ -100,7 +100,7 @@ pub fn trace(
     rings.guard(&guarded);
     let mut collector = Collector::new(&rings, pid, family::is_own_child(pid));
     let mut period = Period::begin(pid);
-    let events = match put_in(&rings, &payload, &group, &guarded) {
+    let (guards, pick_ups) = match put_in(&rings, &payload, &group, &guarded) {
         Ok(events) => events,
         Err(error) => {
             drop(group);
@@ -109,7 +109,8 @@ pub fn trace(
             return Err(error);
         }
     };
-    collector.keep_events(events);
+    collector.keep_events(guards);
+    collector.keep_pick_ups(pick_ups);
     drop(group);
     let followed = collector.follow(|pause| Ok(is_over(pause)));
     period.end(pid);
@@ -150,13 +151,14 @@ fn is_loading(group: &Group) -> io::Result<bool> {
     Ok(loader.is_some_and(|loader| (loader.start..loader.end).contains(&at)))
 }
 
-/// Puts the tracer into a program whose threads stand, and opens the events by which they are picked up.
+/// Puts the tracer into a program whose threads stand, and opens events: those that watch its system calls, and those by
+/// which threads are picked up.
 fn put_in(
     rings: &Rings,
     payload: &Payload,
     group: &Group,
     guarded: &[Place],
-) -> Result<Vec<Event>, TraceError> {
+) -> Result<(Vec<Event>, Vec<Event>), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     let tracees = group.tracees();
     let first = *tracees.first().ok_or(AttachError::Gone(group.pid()))?;
@@ -164,16 +166,16 @@ fn put_in(
     let injected = inject(rings, payload, first);
     first.set_registers(&before).map_err(system("set registers"))?;
     injected?;
-    let mut events = Vec::new();
+    let (mut guards, mut pick_ups) = (Vec::new(), Vec::new());
     for tracee in &tracees {
         for &place in guarded {
-            events.push(guard::open(tracee.tid(), place).map_err(TraceError::Events)?);
+            guards.push(guard::open(tracee.tid(), place).map_err(TraceError::Events)?);
         }
         let pick_up = pick_up::open(tracee.tid()).map_err(TraceError::Events)?;
         pick_up.enable().map_err(TraceError::Events)?;
-        events.push(pick_up);
+        pick_ups.push(pick_up);
     }
-    Ok(events)
+    Ok((guards, pick_ups))
 }
 
 /// Takes the tracer out of a program that runs, if it is still in it, and closes the events that we opened for it.

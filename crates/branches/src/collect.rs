@@ -6,6 +6,7 @@ use crate::costs::Costs;
 use crate::forked::has_tracer;
 use crate::mappings::News;
 use crate::modules::Modules;
+use crate::pick_up;
 use crate::record::Traced;
 use crate::rings::Rings;
 use crate::unmask::Unmask;
@@ -48,6 +49,8 @@ pub struct Collector<'a> {
     senseless: u64,
     image: ProgramImage,
     events: Vec<Event>,
+    /// The event by which threads are picked up, while it comes seldom.
+    slow: Option<Event>,
 }
 
 impl<'a> Collector<'a> {
@@ -64,6 +67,7 @@ impl<'a> Collector<'a> {
             senseless: 0,
             image: image(pid),
             events: Vec::new(),
+            slow: None,
         };
         collector.clock.read();
         collector.look_at_threads();
@@ -75,9 +79,19 @@ impl<'a> Collector<'a> {
         self.events = events;
     }
 
+    /// Keeps likewise the events by which new threads are picked up, one of each thread that there is. That of the only
+    /// one comes seldom until there are more, if samples do what it does otherwise: find out that a trace has got stuck.
+    pub fn keep_pick_ups(&mut self, mut pick_ups: Vec<Event>) {
+        if pick_ups.len() == 1 && self.rings.header().samples_go_on() {
+            self.slow = pick_ups.pop_if(|event| pick_up::slow_down(event).is_ok());
+        }
+        self.events.extend(pick_ups);
+    }
+
     /// Closes these events.
     pub fn close_events(&mut self) {
         self.events.clear();
+        self.slow = None;
     }
 
     /// Collects until `is_over`, which waits no longer than it is told, or until the process executes another program,
@@ -137,10 +151,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Once there are threads, what one reads may be what another wrote meanwhile.
-    fn look_at_threads(&self) {
-        let threads = self.modules.threads();
-        if threads.is_some_and(|threads| threads > 1) {
+    fn look_at_threads(&mut self) {
+        if self.modules.threads().is_some_and(|threads| threads > 1) {
             self.rings.header().alone.store(0, Ordering::Relaxed);
+            if let Some(event) = self.slow.take() {
+                pick_up::speed_up(&event, self.pid, &mut self.events);
+                self.events.push(event);
+            }
         }
     }
 

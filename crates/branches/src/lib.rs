@@ -10,6 +10,7 @@ mod attach;
 mod clock;
 mod collect;
 mod costs;
+mod extensions;
 mod followers;
 mod forked;
 mod former;

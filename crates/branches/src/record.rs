@@ -194,9 +194,8 @@ fn load(
     let guarded = guard::places(pid).map_err(system("read the program's memory"))?;
     rings.guard(&guarded);
     let guards = guarded.into_iter().map(|place| guard::open(pid, place).map_err(TraceError::Events));
-    let mut events = guards.collect::<Result<Vec<Event>, _>>()?;
-    events.push(pick_up);
-    collector.keep_events(events);
+    collector.keep_events(guards.collect::<Result<Vec<Event>, _>>()?);
+    collector.keep_pick_ups(vec![pick_up]);
     Ok(())
 }
 

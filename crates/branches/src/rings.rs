@@ -1,6 +1,7 @@
 //! The memory shared with the program, from the host's side: its threads' slots, and what stands in their
 //! rings.
 
+use crate::extensions;
 use crate::guard::Place;
 use crate::record::{Options, TraceError};
 use crate::statistics::Statistics;
@@ -54,6 +55,7 @@ impl Rings {
         header.descriptors = lowest_descriptor();
         header.confirm = options.confirm;
         header.reads_bases = u32::from(programs_read_bases());
+        header.extensions = extensions::here().bits();
         header.alone.store(1, Ordering::Relaxed);
         header.active.store(1, Ordering::Relaxed);
         Ok(Rings { file, image_offset, slots })

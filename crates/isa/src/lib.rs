@@ -7,6 +7,7 @@
 
 pub mod decode;
 pub mod evaluate;
+pub mod extensions;
 pub mod flags;
 pub mod form;
 pub mod lone;
@@ -23,6 +24,7 @@ pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, evaluate};
+pub use extensions::{Extension, Extensions};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};
 pub use lone::{Lone, LoneMemory, lone};

@@ -3,7 +3,7 @@
 
 use crate::bench::routine::Routine;
 use timewise_isa::lone::LARGEST_OPERAND;
-use timewise_isa::{ARITHMETIC, Lone, Memory, State};
+use timewise_isa::{ARITHMETIC, Decoded, Extensions, Lone, Memory, State, lone};
 
 mod routine;
 
@@ -27,32 +27,47 @@ struct Data {
     /// Where the instruction stands.
     instruction: u64,
     padding: [u64; 43],
+    /// All of them, as the processor saves them.
     vectors: [u8; VECTORS_BYTES],
-    padding_2: [u64; 48],
     operand: [u8; LARGEST_OPERAND],
+    /// Those of SSE and AVX, and how their instructions round: to load and store these one by one takes a quarter of the
+    /// time.
+    narrow: [[u8; 32]; 16],
+    mxcsr: u32,
 }
+
+const _: () = assert!(size_of::<Data>() == 4096 && core::mem::offset_of!(Data, vectors) % 64 == 0);
 
 /// Pages of a thread's own, executable and writable: routines, data, and instructions.
 pub struct Bench {
     page: *mut u8,
     vectors: Option<*const u8>,
-    has_vectors: bool,
-    /// Whether registers of AVX-512 hold anything: instructions of AVX clear their upper parts.
-    is_wide: bool,
+    held: Held,
+    extensions: Extensions,
+}
+
+/// Which of the program's registers of vectors the data has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    /// Those of SSE and AVX, where instructions of AVX change no other: they clear what AVX-512 has above them. What only
+    /// that has besides, which the C library's functions leave filled, stays as it is.
+    Narrow,
+    All,
 }
 
 impl Bench {
     /// The bench at `page`; `vectors` is where the kernel keeps the program's registers of vectors in the frame of
-    /// this signal.
+    /// this signal; `extensions` are those of the machine.
     ///
     /// # Safety
     /// [`BENCH_BYTES`](timewise_abi::tracing::BENCH_BYTES) are mapped there, executable and writable, zeros at first and
     /// used by nothing else.
     /// `vectors` is the kernel's.
-    pub unsafe fn new(page: *mut u8, vectors: Option<*const u8>) -> Bench {
-        let mut bench = Bench { page, vectors, has_vectors: false, is_wide: false };
+    pub unsafe fn new(page: *mut u8, vectors: Option<*const u8>, extensions: Extensions) -> Bench {
+        let mut bench = Bench { page, vectors, held: Held::Nothing, extensions };
         if bench.data().is_ready == 0 {
-            for routine in [Routine::GENERAL, Routine::VECTORS, Routine::ALL_VECTORS] {
+            for routine in [Routine::GENERAL, Routine::NARROW, Routine::ALL_VECTORS] {
                 // SAFETY: the page is as promised, and routines do not overlap.
                 unsafe { routine.write(page) };
             }
@@ -66,16 +81,21 @@ impl Bench {
         unsafe { &mut *self.page.add(DATA).cast::<Data>() }
     }
 
+    /// An instruction ready to be executed here, if it can be: without an extension that it needs it would fault.
+    pub fn lone(&self, decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
+        lone(decoded, bytes, state).filter(|_| self.extensions.suffice_for(decoded))
+    }
+
     /// Executes an instruction: false, with `state` as it was, if its operand cannot be read or written, or if the
     /// registers that it needs are not known.
     pub fn execute(&mut self, lone: &Lone, state: &mut State, memory: &mut impl Memory) -> bool {
-        if lone.vectors && !self.has_vectors && !self.load_vectors() {
+        if lone.vectors && !self.hold_vectors(lone.wide) {
             return false;
         }
-        let routine = match (lone.vectors, lone.wide || self.is_wide) {
+        let routine = match (lone.vectors, self.held) {
             (false, _) => Routine::GENERAL,
-            (true, false) => Routine::VECTORS,
-            (true, true) => Routine::ALL_VECTORS,
+            (true, Held::Narrow) => Routine::NARROW,
+            (true, _) => Routine::ALL_VECTORS,
         };
         let mut before = [0; LARGEST_OPERAND];
         let size = lone.memory.map_or(0, |memory| usize::from(memory.size));
@@ -96,7 +116,6 @@ impl Bench {
         {
             return false;
         }
-        self.is_wide |= lone.wide;
         let data = self.data();
         state.general = data.general;
         state.flags = state.flags & !ARITHMETIC | data.flags & ARITHMETIC;
@@ -104,33 +123,115 @@ impl Bench {
         true
     }
 
-    /// Takes the program's registers over from the frame. Nothing may fault for what they hold.
-    fn load_vectors(&mut self) -> bool {
-        const MAGIC: u32 = 0x4650_5853;
-        const MAGIC_AT: usize = 464;
-        const SIZE_AT: usize = 480;
-        let Some(frame) = self.vectors else { return false };
-        // SAFETY: the kernel's frame has at least 512 bytes, and as many as it says if it has the magic number.
-        let available = unsafe {
-            let magic = frame.add(MAGIC_AT).cast::<u32>().read();
-            if magic != MAGIC {
-                return false;
-            }
-            (frame.add(SIZE_AT).cast::<u32>().read() as usize).min(VECTORS_BYTES)
-        };
-        let vectors = &mut self.data().vectors;
-        // SAFETY: as above; both have so many bytes.
-        unsafe { core::ptr::copy_nonoverlapping(frame, vectors.as_mut_ptr(), available) };
-        hide_exceptions(vectors);
-        self.is_wide = vectors[COMPONENTS_AT] & AVX_512 != 0;
-        self.has_vectors = true;
+    /// Takes the program's registers over from the frame, as far as was not done before: those of SSE and AVX, or all
+    /// of them if others are used as well (`wide`), or have been. Nothing may fault for what they hold.
+    fn hold_vectors(&mut self, wide: bool) -> bool {
+        if self.held == Held::All || self.held == Held::Narrow && !wide {
+            return true;
+        }
+        let Some(frame) = self.vectors.and_then(Frame::at) else { return false };
+        if self.held == Held::Nothing && !wide && frame.is_narrow() {
+            self.held = Held::Narrow;
+            let data = self.data();
+            (data.narrow, data.mxcsr) = (frame.narrow(), frame.mxcsr() | MASKED);
+            return true;
+        }
+        let changed = self.held == Held::Narrow;
+        self.held = Held::All;
+        let data = self.data();
+        frame.copy_to(&mut data.vectors);
+        hide_exceptions(&mut data.vectors);
+        if changed {
+            put_narrow(&data.narrow, data.mxcsr, &mut data.vectors);
+        }
         true
     }
 }
 
-/// Where the state of vectors says which components hold anything, and those of AVX-512 in it.
+/// Where the kernel's frame has the registers of vectors.
+#[derive(Clone, Copy)]
+struct Frame(*const u8);
+
+impl Frame {
+    /// What stands in the frame, if it says how far it reaches.
+    fn at(vectors: *const u8) -> Option<Frame> {
+        const MAGIC: u32 = 0x4650_5853;
+        const MAGIC_AT: usize = 464;
+        let frame = Frame(vectors);
+        (frame.read::<4>(MAGIC_AT) == MAGIC.to_le_bytes()).then_some(frame)
+    }
+
+    /// So many bytes from a place on, below 512 or within what the frame says that it has.
+    fn read<const N: usize>(self, at: usize) -> [u8; N] {
+        // SAFETY: the kernel's frame has at least 512 bytes, and as many as it says.
+        unsafe { self.0.add(at).cast::<[u8; N]>().read_unaligned() }
+    }
+
+    /// Bytes that it has.
+    fn size(self) -> usize {
+        const SIZE_AT: usize = 480;
+        u32::from_le_bytes(self.read(SIZE_AT)) as usize
+    }
+
+    /// Whether it has registers of AVX, and holds nothing above them.
+    fn is_narrow(self) -> bool {
+        const FEATURES_AT: usize = 472;
+        let [features, ..] = self.read::<8>(FEATURES_AT);
+        features & AVX != 0 && self.size() >= UPPER_AT + 16 * 16 && self.components() & ABOVE_AVX == 0
+    }
+
+    /// Which components hold anything.
+    fn components(self) -> u8 {
+        let [components] = self.read(COMPONENTS_AT);
+        components
+    }
+
+    fn mxcsr(self) -> u32 {
+        u32::from_le_bytes(self.read(MXCSR_AT))
+    }
+
+    /// The registers of SSE and AVX.
+    fn narrow(self) -> [[u8; 32]; 16] {
+        let half =
+            |holds: u8, at: usize| if self.components() & holds != 0 { self.read(at) } else { [0; 16] };
+        core::array::from_fn(|number| {
+            let mut register = [0; 32];
+            register[..16].copy_from_slice(&half(SSE, LOWER_AT + 16 * number));
+            register[16..].copy_from_slice(&half(AVX, UPPER_AT + 16 * number));
+            register
+        })
+    }
+
+    fn copy_to(self, vectors: &mut [u8; VECTORS_BYTES]) {
+        // SAFETY: both have so many bytes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(self.0, vectors.as_mut_ptr(), self.size().min(VECTORS_BYTES))
+        };
+    }
+}
+
+/// Puts the registers of SSE and AVX among all others.
+fn put_narrow(narrow: &[[u8; 32]; 16], mxcsr: u32, vectors: &mut [u8; VECTORS_BYTES]) {
+    for (number, register) in narrow.iter().enumerate() {
+        vectors[LOWER_AT + 16 * number..][..16].copy_from_slice(&register[..16]);
+        vectors[UPPER_AT + 16 * number..][..16].copy_from_slice(&register[16..]);
+    }
+    vectors[MXCSR_AT..][..4].copy_from_slice(&mxcsr.to_le_bytes());
+    vectors[COMPONENTS_AT] |= SSE | AVX;
+}
+
+/// Where the state of vectors has the register that masks exceptions, and its bits that do; and where the halves of the
+/// registers of AVX are, the lower of which are those of SSE.
+const MXCSR_AT: usize = 24;
+const MASKED: u32 = 0x1f80;
+const LOWER_AT: usize = 160;
+const UPPER_AT: usize = 576;
+
+/// Where it says which components hold anything, and what these are.
 const COMPONENTS_AT: usize = 512;
-const AVX_512: u8 = 0xe0;
+const SSE: u8 = 0x02;
+const AVX: u8 = 0x04;
+const ABOVE_AVX: u8 = 0x40;
 
 /// Masks all exceptions of floating-point units, and takes back those that are pending.
 fn hide_exceptions(vectors: &mut [u8; VECTORS_BYTES]) {
@@ -138,7 +239,7 @@ fn hide_exceptions(vectors: &mut [u8; VECTORS_BYTES]) {
     vectors[0] |= ALL_MASKED;
     vectors[2] &= 0x7f;
     vectors[3] &= 0x7f;
-    // Bits 7 to 12 of the register at 24.
-    vectors[24] |= 0x80;
-    vectors[25] |= 0x1f;
+    for (byte, masked) in vectors[MXCSR_AT..].iter_mut().zip(MASKED.to_le_bytes()) {
+        *byte |= masked;
+    }
 }

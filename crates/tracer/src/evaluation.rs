@@ -6,10 +6,10 @@ use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
 use crate::shelf::{Kept, Shelf};
 use crate::visits::{Visit, Visits};
-use timewise_abi::tracing::{Effort, End, RECENT, Reach, WORK_BYTES};
-use timewise_isa::{Control, State, evaluate, lone};
+use timewise_abi::tracing::{Effort, End, RECENT, Reach};
+use timewise_isa::{Control, State, evaluate};
 
-/// What evaluation works with, in a thread's slot; all zeros is a valid start.
+/// What evaluation works with, kept from signal to signal; all zeros is a valid start.
 #[repr(C)]
 pub struct Work {
     lines: Lines,
@@ -17,8 +17,6 @@ pub struct Work {
     been: Been,
     visits: Visits,
 }
-
-const _: () = assert!(size_of::<Work>() <= WORK_BYTES as usize, "there is room in a slot");
 
 /// What it takes to ask the kernel for a line of memory, to execute an instruction on the bench, and one with
 /// vectors there, in instructions evaluated.
@@ -96,7 +94,7 @@ impl<S> Evaluation<'_, S> {
 
 impl<S: Source> Steps for Evaluation<'_, S> {
     fn step(&mut self, at: u64, state: &mut State) -> Step {
-        let before = self.shadow.fetched;
+        let before = self.shadow.asked;
         if core::mem::take(&mut self.shadow.has_code_changed) {
             self.shelf.doubt();
         }
@@ -114,19 +112,15 @@ impl<S: Source> Steps for Evaluation<'_, S> {
         let mut effort = 1;
         let way = match evaluate(decoded, state, &mut self.shadow) {
             Some(way) => Some(way),
-            None if decoded.control() == Control::Next => {
-                match (&mut self.bench, lone(decoded, bytes, state)) {
-                    (Some(bench), Some(lone)) => {
-                        effort += if lone.vectors { VECTORS_EFFORT } else { BENCH_EFFORT };
-                        let is_done = bench.execute(&lone, state, &mut self.shadow);
-                        is_done.then(|| timewise_isa::Way { address: decoded.next(), taken: false })
-                    }
-                    _ => None,
-                }
-            }
+            None if decoded.control() == Control::Next => self.bench.as_mut().and_then(|bench| {
+                let lone = bench.lone(decoded, bytes, state)?;
+                effort += if lone.vectors { VECTORS_EFFORT } else { BENCH_EFFORT };
+                let is_done = bench.execute(&lone, state, &mut self.shadow);
+                is_done.then(|| timewise_isa::Way { address: decoded.next(), taken: false })
+            }),
             None => None,
         };
-        effort += FETCH_EFFORT * (self.shadow.fetched - before);
+        effort += FETCH_EFFORT * (self.shadow.asked - before);
         match way {
             Some(way) => {
                 self.been.mark(at);

@@ -10,16 +10,15 @@ use crate::trace::Trace;
 use crate::visits::{MOST_VISITS, Visit};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::{ALL_REGISTERS, End, TRAP_PERF, TraceHeader, TraceSlot, signal_data};
+use timewise_abi::tracing::{ALL_REGISTERS, End, TICK_NS, TRAP_PERF, TraceHeader, TraceSlot, signal_data};
 use timewise_isa::State;
 use timewise_runtime::sys::Errno;
 
 /// The signal of all our events.
 pub const SIGTRAP: u32 = 5;
 
-/// Ticks of the inherited event, one in ten milliseconds of CPU time, that a breakpoint is waited for, or that
-/// samples may stay away, before something is done about it.
-const PATIENCE: u32 = 2;
+/// CPU time that a breakpoint is waited for, or that samples may stay away, before something is done about it.
+const PATIENCE_NS: u64 = 2 * TICK_NS;
 
 /// Instructions that are evaluated beyond the end of a trace for each visit that is saved by finding where the thread has
 /// not been: they take as long as that does, or a fraction on a guest.
@@ -123,35 +122,41 @@ fn close(slot: &mut TraceSlot) {
             events::end(descriptor);
         }
     }
-    (slot.sampling, slot.breakpoint, slot.armed, slot.tracing, slot.passed) = (0, 0, 0, 0, 0);
+    (slot.sampling, slot.breakpoint, slot.armed, slot.tracing, slot.passed_ns) = (0, 0, 0, 0, 0);
 }
 
 /// The event that every thread inherits: it picks up new ones, and looks after those that have got stuck.
 fn tick(header: &TraceHeader, slot: &mut TraceSlot) {
-    slot.passed += 1;
-    if slot.tracing == 1 && slot.passed > PATIENCE {
-        // The breakpoint is not on the thread's way: a handler did not return, or jumped elsewhere.
-        finish(header, slot, End::NotReached);
-    } else if slot.openings == 0 || slot.tracing == 0 && is_overdue(header, slot) && slot.openings < OPENINGS
-    {
+    slot.passed_ns += TICK_NS;
+    if slot.tracing == 1 {
+        end_if_stuck(header, slot);
+    } else if slot.openings == 0 || is_overdue(header, slot) && slot.openings < OPENINGS {
         open(header, slot);
+    }
+}
+
+/// Ends a trace whose breakpoint is not on the thread's way: a handler did not return, or jumped elsewhere.
+fn end_if_stuck(header: &TraceHeader, slot: &mut TraceSlot) {
+    if slot.passed_ns > PATIENCE_NS {
+        finish(header, slot, End::NotReached);
     }
 }
 
 /// Whether the samples of a thread stay away: the program closed the event, or the slot was that of a thread
 /// which has ended and had the same number.
 fn is_overdue(header: &TraceHeader, slot: &TraceSlot) -> bool {
-    const TICK_NS: u64 = 10_000_000;
-    u64::from(slot.passed.saturating_sub(PATIENCE)) * TICK_NS > 4 * header.period_ns
+    slot.passed_ns.saturating_sub(PATIENCE_NS) > 4 * header.period_ns
 }
 
 /// A trace starts here.
 fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     if slot.tracing == 1 {
-        return;
+        // Samples come twice as often as on average at most.
+        slot.passed_ns += header.period_ns / 2;
+        return end_if_stuck(header, slot);
     }
-    slot.passed = 0;
-    if !samples_go_on(header) {
+    slot.passed_ns = 0;
+    if !header.samples_go_on() {
         // Not by itself after one: of two signals that wait, the kernel keeps one, and this may be the one that it drops.
         events::switch_off(slot.sampling);
     }
@@ -174,7 +179,7 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
         return;
     }
     slot.hits.fetch_add(1, Ordering::Relaxed);
-    slot.passed = 0;
+    slot.passed_ns = 0;
     if flags & ASYNCHRONOUS != 0 || context.registers.rip != slot.armed {
         return finish(header, slot, End::Elsewhere);
     }
@@ -203,10 +208,9 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let is_confirmed = !alone || is_drawn(slot, header.confirm);
     let stands_at = slot.armed;
     let mut trace = Trace::of(slot, header.length);
-    let stack = alone.then_some(context.registers.rsp);
     let most = if is_confirmed { MOST_VISITS } else { 0 };
     let visited = Visited { most, first: stands_at != context.registers.rip };
-    let mut evaluation = trace.evaluation(context.vectors, stack, visited);
+    let mut evaluation = trace.evaluation(context.vectors, alone, visited);
     let (mut landmark, most) = (None, patience(header.length));
     let next =
         look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
@@ -308,7 +312,7 @@ fn stop_at(header: &TraceHeader, slot: &mut TraceSlot, address: u64) {
 fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     Trace::of(slot, header.length).publish(end);
     slot.tracing = 0;
-    slot.passed = 0;
+    slot.passed_ns = 0;
     if slot.armed != 0 {
         // If the program closed it, it is off.
         let _ = events::set_breakpoint(slot.breakpoint, slot.armed, slot.period, false);
@@ -324,17 +328,9 @@ fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
     let _ = events::sample_after(slot.sampling, wait);
-    if !samples_go_on(header) {
+    if !header.samples_go_on() {
         let _ = events::switch_on(slot.sampling);
     }
-}
-
-/// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the next
-/// sample is put off in time; others must wait for the end of one.
-fn samples_go_on(header: &TraceHeader) -> bool {
-    const SELDOM_NS: u64 = 400_000;
-    const SHORT: u32 = 64;
-    header.period_ns >= SELDOM_NS && header.length <= SHORT
 }
 
 /// Xorshift (Marsaglia): good enough to be out of step.

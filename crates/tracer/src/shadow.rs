@@ -1,6 +1,6 @@
 //! The program's memory as evaluated code sees it: read through the kernel, with what it writes kept aside.
 
-use core::ops::Range;
+use crate::been::beside;
 use timewise_isa::Memory;
 
 /// Bytes of a line.
@@ -30,19 +30,12 @@ const NOWHERE: u64 = 4;
 /// Parts of a trace after which a line counts as not used lately.
 const LONG_AGO: u8 = 2;
 
-/// What a line is read for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum As {
-    /// To be executed.
-    Code,
-    /// To be computed with.
-    Data,
-}
-
 /// Where lines come from.
 pub trait Source {
+    /// Fills a line with what is at `address`, a multiple of its size, if that is cheap: false if it is not, or not there.
+    fn line(&mut self, address: u64, line: &mut [u8; LINE]) -> bool;
     /// Fills lines with what is at `address`, a multiple of their size: false if not all of it can be read.
-    fn fetch(&mut self, address: u64, kind: As, lines: &mut [[u8; LINE]; GROUP]) -> bool;
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool;
 }
 
 /// What is known of a place for a line.
@@ -53,6 +46,8 @@ struct Head {
     address: u64,
     /// Lines with another stamp are of an earlier signal.
     stamp: u32,
+    /// Where its bytes are.
+    line: u16,
     /// In which part of the trace it was used last, as data.
     used: u8,
 }
@@ -61,9 +56,13 @@ struct Head {
 #[repr(C)]
 pub struct Lines {
     stamp: u32,
+    /// How many hold bytes: those of one signal lie side by side, so that few pages are touched, and the same ones again.
+    held: u32,
     heads: [Head; LINES],
     bytes: [[u8; LINE]; LINES],
 }
+
+const _: () = assert!(LINES <= 1 << u16::BITS, "a head can say where its line's bytes are");
 
 impl Lines {
     /// Forgets all that was read and written.
@@ -71,9 +70,16 @@ impl Lines {
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
             // Those of long ago have stamps that come again.
-            self.heads.fill(Head { address: 0, stamp: 0, used: 0 });
+            self.heads.fill(Head { address: 0, stamp: 0, line: 0, used: 0 });
             self.stamp = 1;
         }
+        self.held = 0;
+    }
+
+    /// The bytes of the line at a place.
+    #[inline]
+    fn at(&mut self, place: usize) -> &mut [u8; LINE] {
+        &mut self.bytes[usize::from(self.heads[place].line)]
     }
 }
 
@@ -85,6 +91,8 @@ pub struct Shadow<'a, S> {
     pub source: S,
     /// How often lines were fetched.
     pub fetched: u32,
+    /// How often not at little cost.
+    pub asked: u32,
     /// Which part of the trace it is: one as long as lines are taken to stay in a processor's nearest cache.
     pub part: u8,
     /// Lines of data that were used and not lately, from the trace's second part on.
@@ -104,6 +112,7 @@ impl<'a, S> Shadow<'a, S> {
             lines,
             source,
             fetched: 0,
+            asked: 0,
             part: 0,
             missed: 0,
             has_written: false,
@@ -116,28 +125,28 @@ impl<'a, S> Shadow<'a, S> {
 impl<S: Source> Shadow<'_, S> {
     /// The line of code that holds an address.
     fn code_line(&mut self, address: u64) -> Option<&[u8; LINE]> {
-        let place = self.place(address & !(LINE as u64 - 1), As::Code)?;
+        let place = self.place(address & !(LINE as u64 - 1))?;
         self.lines.heads[place].address |= CODE;
-        Some(&self.lines.bytes[place])
+        Some(self.lines.at(place))
     }
 
     /// The line of data that holds an address.
     #[inline]
     fn line(&mut self, address: u64) -> Option<&mut [u8; LINE]> {
         let start = address & !(LINE as u64 - 1);
-        let place = self.place(start, As::Data)?;
+        let place = self.place(start)?;
         self.note_use(place, start);
-        Some(&mut self.lines.bytes[place])
+        Some(self.lines.at(place))
     }
 
     /// Where the line is that begins at an address.
     #[inline]
-    fn place(&mut self, start: u64, kind: As) -> Option<usize> {
+    fn place(&mut self, start: u64) -> Option<usize> {
         let mut unwritten = None;
         for (probe, place) in places(start).enumerate() {
             let Head { address, stamp, .. } = self.lines.heads[place];
             if stamp != self.lines.stamp {
-                return self.fetch(place, start, kind);
+                return self.fetch(place, start);
             }
             if address & !MARKS == start {
                 return Some(place);
@@ -148,26 +157,24 @@ impl<S: Source> Shadow<'_, S> {
         }
         // What was only read can be read again.
         self.is_full = unwritten.is_none();
-        self.fetch(unwritten?, start, kind)
+        self.fetch(unwritten?, start)
     }
 
-    /// Fetches a line to a place, and those beside it to places that nothing lies at.
+    /// Fetches a line to a place; where that is not cheap, those beside it as well, to places that nothing lies at.
     #[cold]
     #[inline(never)]
-    fn fetch(&mut self, place: usize, start: u64, kind: As) -> Option<usize> {
+    fn fetch(&mut self, place: usize, start: u64) -> Option<usize> {
         self.fetched += 1;
-        let first = start & !((LINE * GROUP) as u64 - 1);
-        if place & !(GROUP - 1) == first_place(first) {
-            let together = place & !(GROUP - 1)..(place | (GROUP - 1)) + 1;
-            let stamp = self.lines.stamp;
-            if self.lines.heads[together.clone()].iter().all(|head| head.stamp != stamp) {
-                return self.fetch_together(together, first, kind).then_some(place);
-            }
+        let mut line = [0; LINE];
+        if self.source.line(start, &mut line) {
+            self.put(place, start, &line);
+            return Some(place);
         }
+        self.asked += 1;
+        let first = start & !((LINE * GROUP) as u64 - 1);
         let mut group = [[0; LINE]; GROUP];
-        let is_there = self.source.fetch(first, kind, &mut group);
         // A place that is used stays so: others were put behind it.
-        if !is_there {
+        if !self.source.fetch(first, &mut group) {
             if self.lines.heads[place].stamp == self.lines.stamp {
                 self.put(place, NOWHERE, &[0; LINE]);
             }
@@ -181,23 +188,6 @@ impl<S: Source> Shadow<'_, S> {
             }
         }
         Some(place)
-    }
-
-    /// Fetches lines from `first` on to places where nothing lies, one behind another.
-    fn fetch_together(&mut self, places: Range<usize>, first: u64, kind: As) -> bool {
-        let Some((lines, [])) = self.lines.bytes[places.clone()].as_chunks_mut::<GROUP>().0.split_first_mut()
-        else {
-            return false;
-        };
-        if !self.source.fetch(first, kind, lines) {
-            return false;
-        }
-        let used = self.part.wrapping_sub(LONG_AGO);
-        let stamp = self.lines.stamp;
-        for (address, head) in (first..).step_by(LINE).zip(&mut self.lines.heads[places]) {
-            *head = Head { address, stamp, used };
-        }
-        true
     }
 
     /// A place for a line at which nothing lies, unless the line is there.
@@ -215,11 +205,14 @@ impl<S: Source> Shadow<'_, S> {
     }
 
     fn put(&mut self, place: usize, address: u64, line: &[u8; LINE]) {
-        let stamp = self.lines.stamp;
-        let head = &mut self.lines.heads[place];
-        self.has_code_changed |= head.stamp == stamp && head.address & CODE != 0;
-        *head = Head { address, stamp, used: self.part.wrapping_sub(LONG_AGO) };
-        self.lines.bytes[place] = *line;
+        let Lines { stamp, ref mut held, ref mut heads, .. } = *self.lines;
+        let head = &mut heads[place];
+        let is_new = head.stamp != stamp;
+        self.has_code_changed |= !is_new && head.address & CODE != 0;
+        let number = if is_new { *held as u16 } else { head.line };
+        *held += u32::from(is_new);
+        *head = Head { address, stamp, line: number, used: self.part.wrapping_sub(LONG_AGO) };
+        *self.lines.at(place) = *line;
     }
 
     /// The line is used that begins at an address and lies at a place.
@@ -258,7 +251,7 @@ impl<S: Source> Shadow<'_, S> {
         let last = address.wrapping_add(length.max(1) as u64 - 1) & !(LINE as u64 - 1);
         let mut start = address & !(LINE as u64 - 1);
         loop {
-            let Some(place) = self.place(start, As::Data) else { return false };
+            let Some(place) = self.place(start) else { return false };
             self.note_write(place);
             if start == last {
                 return true;
@@ -322,10 +315,10 @@ impl<S: Source> Memory for Shadow<'_, S> {
         let (length, within) = (bytes.len(), address as usize % LINE);
         if within + length <= LINE {
             let start = address & !(LINE as u64 - 1);
-            let Some(place) = self.place(start, As::Data) else { return false };
+            let Some(place) = self.place(start) else { return false };
             self.note_write(place);
             self.note_use(place, start);
-            self.lines.bytes[place][within..within + length].copy_from_slice(bytes);
+            self.lines.at(place)[within..within + length].copy_from_slice(bytes);
             return true;
         }
         self.keep(address, length)
@@ -343,8 +336,8 @@ fn places(start: u64) -> impl Iterator<Item = usize> {
 /// The first place of the lines that are fetched together with one.
 #[inline]
 fn first_place(start: u64) -> usize {
-    let mixed = (start / (LINE * GROUP) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    mixed as usize % (LINES / GROUP) * GROUP
+    const BITS: u32 = (LINES / GROUP).ilog2();
+    beside(start / (LINE * GROUP) as u64, BITS) * GROUP
 }
 
 #[cfg(test)]
@@ -359,7 +352,11 @@ mod tests {
     struct Ramp(u64);
 
     impl Source for Ramp {
-        fn fetch(&mut self, address: u64, _: As, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+        fn line(&mut self, _: u64, _: &mut [u8; LINE]) -> bool {
+            false
+        }
+
+        fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
             for (at, byte) in (address..).zip(lines.as_flattened_mut()) {
                 *byte = (at >> 8) as u8 ^ at as u8;
             }

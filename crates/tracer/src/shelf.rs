@@ -1,5 +1,6 @@
 //! Decoded instructions, kept from signal to signal: decoding costs more than executing.
 
+use crate::been::beside;
 use core::mem::MaybeUninit;
 use timewise_isa::Decoded;
 
@@ -62,8 +63,8 @@ impl Shelf {
         address: u64,
         read: impl FnOnce(&mut [u8; 16]) -> Option<usize>,
     ) -> Option<Kept<'_>> {
-        let block = (address / BLOCK as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BLOCKS_BITS);
-        let number = &mut self.index[block as usize][address as usize % BLOCK];
+        let block = beside(address / BLOCK as u64, BLOCKS_BITS);
+        let number = &mut self.index[block][address as usize % BLOCK];
         let is_known = self.entries[usize::from(*number)].address == address && address != 0;
         if !is_known || self.entries[usize::from(*number)].stamp != self.stamp {
             let mut bytes = [0; 16];

@@ -67,7 +67,7 @@ pub fn find() -> *mut TraceSlot {
 /// What a thread that has ended left in its slot is none of the next one's, but for the ring and what was counted; its
 /// descriptors are closed when the next one opens its own.
 fn forget_former(slot: &mut TraceSlot) {
-    (slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed) = (0, 0, 0, 0, 0);
+    (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (0, 0, 0, 0, 0);
 }
 
 /// The bench of a thread's slot.
@@ -136,11 +136,11 @@ mod tests {
     fn a_slot_that_is_handed_on_is_ready_for_a_thread_that_was_never_opened() {
         // SAFETY: all zeros is a value of it.
         let mut slot = unsafe { Box::<TraceSlot>::new_zeroed().assume_init() };
-        (slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
+        (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
         (slot.sampling, slot.breakpoint) = (600, 601);
         forget_former(&mut slot);
         // Openings: the first tick of one that has none opens its events.
-        assert_eq!((slot.openings, slot.passed, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
+        assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
         assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
     }
 

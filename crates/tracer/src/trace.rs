@@ -4,39 +4,71 @@ use crate::ahead::Branches;
 use crate::bench::Bench;
 use crate::evaluation::{Evaluation, Visited, Work};
 use crate::handler::time_stamp;
-use crate::shadow::{As, GROUP, LINE, Source};
-use crate::slot::bench_page;
+use crate::shadow::{GROUP, LINE, Source};
+use crate::slot::{bench_page, header};
 use core::sync::atomic::{AtomicU64, Ordering};
 use timewise_abi::tracing::{
-    Effort, End, HEAD_WORDS, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, head_word,
+    Effort, End, HEAD_WORDS, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, WORK_BYTES, head_word,
 };
+use timewise_isa::Extensions;
 use timewise_runtime::sys::{Errno, call, memory, number};
 
 /// Memory of the calling process, read so that what is not there is an answer rather than a fault: by the kernel for one
-/// of its threads, or, if that is the only one, without its help where it has just found a page there.
-pub struct OwnMemory {
+/// of its threads, or, if that is the only one, without its help in pages that it has just found.
+pub struct OwnMemory<'a> {
     /// The calling thread: by a first thread that has ended, the kernel finds no memory.
     tid: u32,
-    /// The page that the stack pointer is in, where nobody else changes what is mapped.
-    stack: Option<u64>,
+    /// Where pages are kept that are memory, if the process has no other thread: nobody else changes what is mapped while
+    /// it evaluates.
+    known: Option<&'a mut Pages>,
+    /// Pages that were found during this signal.
+    found: [u64; FOUND],
 }
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-impl OwnMemory {
-    /// For a thread; `alone` is where its stack pointer is, if the process has no other.
-    pub fn of(tid: u32, alone: Option<u64>) -> OwnMemory {
-        OwnMemory { tid, stack: alone.map(|stack| stack / PAGE) }
+/// Pages that are remembered during a signal: more than most short traces come by.
+const FOUND: usize = 32;
+
+/// The address of no page.
+const NOWHERE: u64 = 1;
+
+/// Addresses of pages that are memory, or are not there any more, each in a place that follows from it; all zeros is none.
+#[repr(C)]
+pub struct Pages([u64; 1024]);
+
+impl OwnMemory<'_> {
+    /// For a thread, with pages that are known if it is the only one.
+    pub fn of(tid: u32, known: Option<&mut Pages>) -> OwnMemory<'_> {
+        OwnMemory { tid, known, found: [NOWHERE; FOUND] }
     }
 
-    /// Whether this can be read without the kernel's help, which takes several times as long: if nobody else is there to
-    /// take it away, and if reading it does nothing, as it may do to devices. There remains another process that cuts
-    /// short a file in this very moment: of code that would have been executed, or of a stack.
-    fn is_plain(&self, address: u64, kind: As) -> bool {
-        let is_harmless = |stack: u64| kind == As::Code || address / PAGE == stack;
-        self.stack.is_some_and(is_harmless) && is_readable(address)
+    /// Whether a line can be read without the kernel's help, which takes several times as long: if it is memory, as the
+    /// kernel says, which does not say so of devices, where reading may do something; if it is still there; and if
+    /// nobody is there to take it away. There remains another process that cuts short a file in this very moment.
+    fn is_plain(&mut self, address: u64) -> bool {
+        let page = address & !(PAGE - 1);
+        let Some(Pages(known)) = &mut self.known else { return false };
+        let found = &mut self.found[(page / PAGE) as usize % FOUND];
+        if *found != page {
+            let known = &mut known[(page / PAGE) as usize % known.len()];
+            // To ask whether it is memory takes twice as long as whether it is there.
+            if *known == page && page != 0 && is_readable(page) {
+                *found = page;
+            } else if is_memory(page) {
+                (*known, *found) = (page, page);
+            }
+        }
+        *found == page
     }
+}
+
+/// Whether there is a page of memory that can be read, which is there then.
+fn is_memory(page: u64) -> bool {
+    const POPULATE_READ: u64 = 22;
+    // SAFETY: does what reading a byte of it would, if it is memory.
+    unsafe { call(number::MADVISE, [page, PAGE, POPULATE_READ, 0, 0, 0]) }.is_ok()
 }
 
 /// Whether the kernel can read at an address.
@@ -47,15 +79,19 @@ fn is_readable(address: u64) -> bool {
     unsafe { call(number::RT_SIGPROCMASK, [NO_CHANGE, address, 0, 8, 0, 0]) == Err(INVALID) }
 }
 
-impl Source for OwnMemory {
-    fn fetch(&mut self, address: u64, kind: As, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+impl Source for OwnMemory<'_> {
+    fn line(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
+        let is_plain = self.is_plain(address);
+        if is_plain {
+            // SAFETY: within a page of memory, which stays while this thread is here; a line crosses no border of pages.
+            *line = unsafe { (address as *const [u8; LINE]).read_volatile() };
+        }
+        is_plain
+    }
+
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
         const FAULT: Errno = Errno(14);
         let bytes = lines.as_flattened_mut();
-        if self.is_plain(address, kind) {
-            // SAFETY: within a page that can be read, which stays while this thread is here; the bytes are the tracer's.
-            unsafe { core::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len()) };
-            return true;
-        }
         let (local, remote) =
             ([bytes.as_mut_ptr() as u64, bytes.len() as u64], [address, bytes.len() as u64]);
         let arguments = [self.tid.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0];
@@ -68,6 +104,15 @@ impl Source for OwnMemory {
         }
     }
 }
+
+/// What evaluation works with, in a thread's slot; all zeros is a valid start.
+#[repr(C)]
+struct Room {
+    work: Work,
+    pages: Pages,
+}
+
+const _: () = assert!(size_of::<Room>() <= WORK_BYTES as usize, "there is room in a slot");
 
 /// The trace of one thread: it stands in the ring beyond what the host may read, until it is published.
 pub struct Trace<'a> {
@@ -117,22 +162,24 @@ impl<'a> Trace<'a> {
     }
 
     /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers,
-    /// `alone` its stack pointer if the process has no other thread.
+    /// `alone` says whether the process has no other thread.
     pub fn evaluation(
         &self,
         vectors: *const u8,
-        alone: Option<u64>,
+        alone: bool,
         visited: Visited,
-    ) -> Evaluation<'static, OwnMemory> {
-        let memory = OwnMemory::of(self.slot.tid.load(Ordering::Relaxed), alone);
+    ) -> Evaluation<'static, OwnMemory<'static>> {
+        let tid = self.slot.tid.load(Ordering::Relaxed);
         let slot: *const TraceSlot = self.slot;
         let vectors = (!vectors.is_null()).then_some(vectors);
         // SAFETY: behind the slot's head there is room for it within the slot, and the bench's pages are mapped by
         // the host; both are this thread's alone, and used during one signal at a time.
         unsafe {
-            let work = slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Work>();
-            let bench = Bench::new(bench_page(self.slot), vectors);
-            Evaluation::new(&mut *work, memory, Some(bench), visited)
+            let Room { work, pages } = &mut *slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Room>();
+            let extensions = Extensions::from_bits(header().extensions);
+            let bench = Bench::new(bench_page(self.slot), vectors, extensions);
+            let memory = OwnMemory::of(tid, alone.then_some(pages));
+            Evaluation::new(work, memory, Some(bench), visited)
         }
     }
 

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_process_with_a_part_of_the_core_does_not_count() {
-        let said = ["21.0\t0.271\n", "14.8\t0.384\n", "20.9\t0.272\n"];
+        let said = ["21.0\t0.271\n", "14.8\t0.384\n", "20.9\t0.2712\n"];
         let timed = said.map(|line| super::cycles_and_addition(line).unwrap());
         assert_eq!(super::lowest(&timed), 20.9);
         assert!(super::cycles_and_addition("21.0").is_none());

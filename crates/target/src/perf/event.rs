@@ -61,6 +61,17 @@ impl Event {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Sets after how much it fires, in the thread that it was opened for and in those that inherit it from now on: copies
+    /// that others have inherited stay as they are.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_period(&self, period: u64) -> io::Result<()> {
+        // SAFETY: this request reads the number that the address is of.
+        let result = unsafe { ioctls::PERIOD(self.fd.as_raw_fd(), &raw const period as u64) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
     /// Has its records arrive in another event's ring, of the same processor.
     ///
     /// # Errors

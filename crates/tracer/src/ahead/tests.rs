@@ -4,7 +4,7 @@ extern crate alloc;
 
 use super::*;
 use crate::evaluation::{Evaluation, Visited, Work};
-use crate::shadow::{As, GROUP, LINE, Source};
+use crate::shadow::{GROUP, LINE, Source};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -12,7 +12,11 @@ use alloc::vec::Vec;
 struct Piece(&'static [u8]);
 
 impl Source for Piece {
-    fn fetch(&mut self, address: u64, _: As, lines: &mut [[u8; LINE]; GROUP]) -> bool {
+    fn line(&mut self, _: u64, _: &mut [u8; LINE]) -> bool {
+        false
+    }
+
+    fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool {
         let bytes = lines.as_flattened_mut();
         bytes.fill(0);
         if (0x1000..0x1100).contains(&address) {

@@ -16,40 +16,60 @@ const ROOMS: usize = 2 * DATA;
 const ROOM_COUNT: u64 = (BENCH_BYTES - ROOMS as u64) / ROOM as u64;
 
 /// A routine: where in the first page it begins and where it goes on behind the instruction, and which of the program's
-/// registers of vectors it takes over, if any.
+/// registers of vectors it takes over.
 #[derive(Clone, Copy)]
 pub struct Routine {
     start: usize,
-    components: Option<u8>,
+    vectors: Vectors,
 }
 
-/// The component that the floating-point unit is.
-const X87: u8 = 1;
+/// Registers of vectors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vectors {
+    None,
+    /// Those of SSE and AVX.
+    Narrow,
+    All,
+}
+
+/// The components that hold registers of vectors: those of x87, SSE, AVX and AVX-512.
+const COMPONENTS: u8 = 0xe7;
 
 /// Bytes of a half of a routine, before and behind the instruction.
-const HALF: usize = 256;
+const HALF: usize = 384;
 
 impl Routine {
     /// For instructions on general registers.
-    pub const GENERAL: Routine = Routine { start: 0, components: None };
+    pub const GENERAL: Routine = Routine { start: 0, vectors: Vectors::None };
     /// For those of SSE and AVX.
-    pub const VECTORS: Routine = Routine { start: 2 * HALF, components: Some(0x06) };
+    pub const NARROW: Routine = Routine { start: 2 * HALF, vectors: Vectors::Narrow };
     /// For all others: x87, SSE, AVX and AVX-512.
-    pub const ALL_VECTORS: Routine = Routine { start: 4 * HALF, components: Some(0xe7) };
+    pub const ALL_VECTORS: Routine = Routine { start: 4 * HALF, vectors: Vectors::All };
 
     /// Writes the routine into a page, with the data behind it.
     ///
     /// # Safety
     /// The page is writable.
     pub unsafe fn write(self, page: *mut u8) {
+        const LOAD_MXCSR: [u8; 3] = [0x0f, 0xae, 0x15];
+        const STORE_MXCSR: [u8; 3] = [0x0f, 0xae, 0x1d];
         let mut code = Code { page, at: self.start, end: self.start + HALF };
         // push rbx, rbp, r12 to r15
         code.bytes(&[0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57]);
         code.with(&[0x48, 0x89, 0x25], offset_of!(Data, own_stack)); // mov [own_stack], rsp
-        if let Some(components) = self.components {
-            code.with(&[0x0f, 0xae, 0x1d], offset_of!(Data, own_mxcsr)); // stmxcsr
-            code.components(components);
-            code.with(&[0x48, 0x0f, 0xae, 0x2d], offset_of!(Data, vectors)); // xrstor64
+        if self.vectors != Vectors::None {
+            code.with(&STORE_MXCSR, offset_of!(Data, own_mxcsr));
+        }
+        match self.vectors {
+            Vectors::None => {}
+            Vectors::Narrow => {
+                code.with(&LOAD_MXCSR, offset_of!(Data, mxcsr));
+                code.narrow(0x10);
+            }
+            Vectors::All => {
+                code.components();
+                code.with(&[0x48, 0x0f, 0xae, 0x2d], offset_of!(Data, vectors)); // xrstor64
+            }
         }
         code.with(&[0xff, 0x35], offset_of!(Data, flags)); // push, popfq
         code.bytes(&[0x9d]);
@@ -60,13 +80,21 @@ impl Routine {
         code.with(&[0x48, 0x8b, 0x25], offset_of!(Data, own_stack)); // mov rsp, [own_stack]
         code.bytes(&[0x9c]);
         code.with(&[0x8f, 0x05], offset_of!(Data, flags)); // pushfq, pop
-        if let Some(components) = self.components {
-            code.components(components);
-            code.with(&[0x48, 0x0f, 0xae, 0x25], offset_of!(Data, vectors)); // xsave64
-            if components & X87 != 0 {
+        match self.vectors {
+            Vectors::None => {}
+            Vectors::Narrow => {
+                code.narrow(0x11);
+                code.with(&STORE_MXCSR, offset_of!(Data, mxcsr));
+                code.bytes(&[0xc5, 0xf8, 0x77]); // vzeroupper
+            }
+            Vectors::All => {
+                code.components();
+                code.with(&[0x48, 0x0f, 0xae, 0x25], offset_of!(Data, vectors)); // xsave64
                 code.bytes(&[0xdb, 0xe3]); // fninit
             }
-            code.with(&[0x0f, 0xae, 0x15], offset_of!(Data, own_mxcsr)); // ldmxcsr
+        }
+        if self.vectors != Vectors::None {
+            code.with(&LOAD_MXCSR, offset_of!(Data, own_mxcsr));
         }
         // cld; pop r15 to r12, rbp, rbx; ret
         code.bytes(&[0xfc, 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
@@ -141,8 +169,16 @@ impl Code {
     }
 
     /// `mov eax, components; xor edx, edx`.
-    fn components(&mut self, components: u8) {
-        self.bytes(&[0xb8, components, 0, 0, 0, 0x31, 0xd2]);
+    fn components(&mut self) {
+        self.bytes(&[0xb8, COMPONENTS, 0, 0, 0, 0x31, 0xd2]);
+    }
+
+    /// Loads (0x10) or stores (0x11) the registers of AVX: `vmovups`.
+    fn narrow(&mut self, opcode: u8) {
+        for number in 0..16 {
+            let (prefix, low) = (if number < 8 { 0xfc } else { 0x7c }, number as u8 & 7);
+            self.with(&[0xc5, prefix, opcode, low << 3 | 5], offset_of!(Data, narrow) + 32 * number);
+        }
     }
 
     /// Loads (0x8b) or stores (0x89) all general registers, the stack pointer last.
