@@ -105,9 +105,11 @@ fn describe(clock: &Clock) -> String {
         ghz(clock.core_hz_low),
         ghz(clock.core_hz_high)
     );
+    let scope = clock.scope.map_or(String::new(), |scope| format!(" {}", scope.in_words()));
+    let event = format!("{} at {} Hz{scope}", clock.event, clock.frequency_hz);
     if clock.counts_cycles {
-        format!("{} at {} Hz, hardware cycles; {core}", clock.event, clock.frequency_hz)
+        format!("{event}, hardware cycles; {core}")
     } else {
-        format!("{} at {} Hz, time; cycles are estimated: {core}", clock.event, clock.frequency_hz)
+        format!("{event}, time; cycles are estimated: {core}")
     }
 }

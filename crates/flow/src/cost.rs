@@ -123,6 +123,7 @@ mod tests {
             counts_cycles,
             precise_level: 0,
             frequency_hz: 4000,
+            scope: None,
             core_hz: 3e9,
             core_hz_low: 2.7e9,
             core_hz_high: 3.3e9,

@@ -223,6 +223,7 @@ pub fn clock(profile: &Profile) -> Option<Clock> {
         clock.core_hz_low = clock.core_hz_low.min(other.core_hz_low);
         clock.core_hz_high = clock.core_hz_high.max(other.core_hz_high);
         clock.counts_cycles &= other.counts_cycles;
+        clock.scope = clock.scope.filter(|_| clock.scope == other.scope);
         clock.precise_level = clock.precise_level.min(other.precise_level);
     }
     Some(clock)

@@ -157,6 +157,7 @@ impl Builder {
                     counts_cycles: false,
                     precise_level: 0,
                     frequency_hz: 4000,
+                    scope: None,
                     core_hz: hz.parse().ok()?,
                     core_hz_low: low.parse().ok()?,
                     core_hz_high: high.parse().ok()?,

@@ -77,6 +77,7 @@ fn a_core_frequency_that_is_not_a_number_survives() {
         counts_cycles: false,
         precise_level: 0,
         frequency_hz: 4000,
+        scope: None,
         core_hz: f64::NAN,
         core_hz_low: 1.0,
         core_hz_high: 2.0,

@@ -5,7 +5,7 @@ use crate::rows::{compact, compact_option};
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
-use timewise_profile::{CallStackMethod, Exactness};
+use timewise_profile::{CallStackMethod, ClockScope, Exactness};
 
 /// The clock of the samples, in JSON.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +18,8 @@ pub struct ClockFacts {
     pub precise_level: u8,
     /// Requested samples per second of CPU time and thread.
     pub frequency_hz: u32,
+    /// What it runs along with: "processors", "threads" or "looks"; null if unknown.
+    pub scope: Option<&'static str>,
     /// Core frequency by which time is turned into cycles.
     #[serde(serialize_with = "compact")]
     pub core_hz: f64,
@@ -91,6 +93,11 @@ pub fn clock(analysis: &Analysis) -> Option<ClockFacts> {
         counts_cycles: clock.counts_cycles,
         precise_level: clock.precise_level,
         frequency_hz: clock.frequency_hz,
+        scope: clock.scope.map(|scope| match scope {
+            ClockScope::Processors => "processors",
+            ClockScope::Threads => "threads",
+            ClockScope::Looks => "looks",
+        }),
         core_hz: clock.core_hz,
         core_hz_low: clock.core_hz_low,
         core_hz_high: clock.core_hz_high,
@@ -208,7 +215,8 @@ pub fn clock_in_words(analysis: &Analysis) -> Option<String> {
         Policy::Sampled => "charged where it fell",
         Policy::Predecessor => "charged to the instruction before",
     };
-    let event = &clock.event;
+    let scope = clock.scope.map_or(String::new(), |scope| format!(" {}", scope.in_words()));
+    let event = clock.event.clone() + &scope;
     Some(if clock.counts_cycles {
         format!("clock: {event}, hardware cycles · {charged}")
     } else {

@@ -5,7 +5,7 @@ use crate::core_clock::{self, CoreFrequency};
 use crate::cost;
 use crate::options::{Options, Scope};
 use crate::refusal::{Needs, Refusal};
-use crate::source::{Source, choose};
+use crate::source::{MOST_PROCESSORS_WATCHED, Source, choose};
 use crate::stops;
 use std::hint::black_box;
 use std::io;
@@ -63,13 +63,21 @@ pub fn examine() -> Facts {
         stop_cost,
         no_hardware_cycles,
         no_kernel_samples: refused(Options { kernel: true, scope: Scope::Threads, ..default.clone() }),
-        no_whole_processors: refused(Options { scope: Scope::Processors, ..default.clone() }),
+        no_whole_processors: refused(Options { scope: Scope::Processors, ..default.clone() })
+            .or_else(|| too_many(machine::online_processors().len())),
         source,
         max_rate_hz: machine::perf_event_max_sample_rate(),
         paranoid: machine::perf_event_paranoid(),
         breakpoints: breakpoints(),
         core: core_clock::measure(),
     }
+}
+
+/// Why so many processors are not watched, if so.
+fn too_many(processors: usize) -> Option<String> {
+    (processors > MOST_PROCESSORS_WATCHED).then(|| {
+        format!("{processors} processors: of more than {MOST_PROCESSORS_WATCHED} the idle ones would be woken too often")
+    })
 }
 
 /// No x86-64 processor has more.

@@ -17,7 +17,7 @@ use crate::warnings;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use timewise_profile::{Clock, Profile, Run, RunKind};
+use timewise_profile::{Clock, ClockScope, Profile, Run, RunKind};
 use timewise_target::attachable;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::{Ended, Running, Stopped};
@@ -97,7 +97,7 @@ fn conclude(
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost.max(followed.lost_samples);
     let left = if begun == Begun::Yes { 0 } else { collector.alive() };
-    run.warnings = warnings::of(&run, &collector, left, followed.whole_processors);
+    run.warnings = warnings::of(&run, &collector, left);
     run.warnings.extend(followed.precision);
     run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;
@@ -143,7 +143,6 @@ struct Followed {
     ended_ns: u64,
     clock: Clock,
     lost_samples: u64,
-    whole_processors: bool,
     /// How the samples were had, where that is not the usual way.
     precision: Option<String>,
     /// Why waiting threads were only looked at, where every switch could have been seen.
@@ -225,9 +224,8 @@ impl Way {
                 let followed = Followed {
                     ended_ns,
                     looks: None,
-                    clock: clock("ptrace".into(), stops.frequency_hz, false, 0),
+                    clock: clock("ptrace".into(), stops.frequency_hz, ClockScope::Looks),
                     lost_samples: 0,
-                    whole_processors: false,
                     precision: Some(format!("sampled with ptrace{why}: {}", stops.precision)),
                 };
                 Ok((followed, ended))
@@ -249,21 +247,25 @@ impl Way {
         Ok(Followed {
             ended_ns: monotonic_ns(),
             looks,
-            clock: clock(source.event, frequency_hz, source.counts_cycles, source.precise_level),
+            clock: Clock {
+                counts_cycles: source.counts_cycles,
+                precise_level: source.precise_level,
+                ..clock(source.event.clone(), frequency_hz, source.scope())
+            },
             lost_samples: channels.lost_samples(),
-            whole_processors: source.whole_processors,
             precision: None,
         })
     }
 }
 
-/// A clock whose core frequency is not known yet.
-fn clock(event: String, frequency_hz: u32, counts_cycles: bool, precise_level: u8) -> Clock {
+/// A clock that counts time, and whose core frequency is not known yet.
+fn clock(event: String, frequency_hz: u32, scope: ClockScope) -> Clock {
     Clock {
         event,
-        counts_cycles,
-        precise_level,
+        counts_cycles: false,
+        precise_level: 0,
         frequency_hz,
+        scope: Some(scope),
         core_hz: 0.0,
         core_hz_low: 0.0,
         core_hz_high: 0.0,

@@ -7,13 +7,14 @@ use crate::options::{CallGraph, Options, Scope};
 use crate::period;
 use crate::refusal::{Needs, Refusal};
 use std::io;
+use timewise_profile::ClockScope;
 use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Watched};
 
 /// Above this many processors the automatic choice is to watch threads: a clock on each processor
 /// would wake idle ones thousands of times a second, which costs the busy ones their turbo.
-const MOST_PROCESSORS_WATCHED: usize = 16;
+pub(crate) const MOST_PROCESSORS_WATCHED: usize = 16;
 
 /// An event that this machine can sample with.
 #[derive(Clone, Debug)]
@@ -177,6 +178,11 @@ impl Source {
             }
             other => other.map(drop),
         }
+    }
+
+    /// What its clock runs along with.
+    pub(crate) fn scope(&self) -> ClockScope {
+        if self.whole_processors { ClockScope::Processors } else { ClockScope::Threads }
     }
 
     pub(crate) fn watched(&self, thread: Option<i32>) -> Watched {

@@ -4,7 +4,7 @@ use crate::collector::Collector;
 use crate::refusal::Refusal;
 use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
-use timewise_profile::{CallStackMethod, Run};
+use timewise_profile::{CallStackMethod, ClockScope, Run};
 use timewise_target::run::outlived_by;
 
 /// The share of samples in code written at run time that is worth a word.
@@ -47,9 +47,8 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
     warnings
 }
 
-/// All that went less than perfectly; `processes_left` descendants outlived the program. If
-/// `whole_processors` were watched, some of the lost samples may be those of other programs.
-pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_processors: bool) -> Vec<String> {
+/// All that went less than perfectly; `processes_left` descendants outlived the program.
+pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     let frequency_hz = run.clock.as_ref().map_or(0, |clock| clock.frequency_hz);
     let taken = collector.samples.taken();
@@ -61,10 +60,12 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, whole_process
         ));
     }
     if run.lost_samples > 0 {
+        let scope = run.clock.as_ref().and_then(|clock| clock.scope);
         let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;
         warnings.push(format!(
             "{}{} samples ({share:.1} %) were lost because the buffer was full; lower --frequency",
-            if whole_processors { "at most " } else { "" },
+            // Some may be those of other programs.
+            if scope == Some(ClockScope::Processors) { "at most " } else { "" },
             run.lost_samples
         ));
     }

@@ -122,12 +122,37 @@ pub struct Clock {
     pub precise_level: u8,
     /// Requested samples per second of CPU time and thread.
     pub frequency_hz: u32,
+    /// What it runs along with; `None` where that is not known, as of recordings that others made.
+    pub scope: Option<ClockScope>,
     /// Core frequency during the run, from calibration or from cycles over time.
     pub core_hz: f64,
     /// Lowest core frequency seen.
     pub core_hz_low: f64,
     /// Highest core frequency seen.
     pub core_hz_high: f64,
+}
+
+/// What the clock of the samples runs along with. It decides whether short threads are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClockScope {
+    /// With each processor, whoever runs there: threads of any length are seen in their due proportion.
+    Processors,
+    /// With each thread, from its beginning: one that is shorter than a period is never seen.
+    Threads,
+    /// With the time of day, at which threads are looked for: one that begins and ends between two looks is
+    /// never seen.
+    Looks,
+}
+
+impl ClockScope {
+    /// Where its samples are taken, as what follows the name of an event.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            ClockScope::Processors => "on whole processors",
+            ClockScope::Threads => "in each thread",
+            ClockScope::Looks => "by looking for threads",
+        }
+    }
 }
 
 /// How the callers of samples were found, and of how many samples.

@@ -4,7 +4,8 @@ use super::load::LoadCause;
 use super::reader::Reader;
 use super::table::{Bytes, Columns, Table, exit_columns, name_of};
 use crate::model::{
-    CallStackMethod, CallStacks, Clock, Machine, Process, ProcessId, Profile, Run, RunId, RunKind, Thread,
+    CallStackMethod, CallStacks, Clock, ClockScope, Machine, Process, ProcessId, Profile, Run, RunId,
+    RunKind, Thread,
 };
 use rusqlite::{Connection, Result, params};
 
@@ -46,6 +47,7 @@ pub const CLOCKS: Table = Table {
         "counts_cycles",
         "precise_level",
         "frequency_hz",
+        "scope",
         "core_frequency_hz",
         "core_frequency_low_hz",
         "core_frequency_high_hz",
@@ -78,6 +80,9 @@ const RUN_KINDS: [(RunKind, &str); 4] = [
     (RunKind::Branches, "branches"),
     (RunKind::Simulation, "simulation"),
 ];
+
+const SCOPES: [(ClockScope, &str); 3] =
+    [(ClockScope::Processors, "processors"), (ClockScope::Threads, "threads"), (ClockScope::Looks, "looks")];
 
 const METHODS: [(CallStackMethod, &str); 3] = [
     (CallStackMethod::FramePointers, "frame pointers"),
@@ -161,6 +166,7 @@ fn write_run(database: &Connection, id: u32, run: &Run) -> Result<()> {
             clock.counts_cycles,
             clock.precise_level,
             clock.frequency_hz,
+            clock.scope.map(|scope| name_of(&SCOPES, scope)),
             clock.core_hz,
             clock.core_hz_low,
             clock.core_hz_high,
@@ -245,6 +251,7 @@ fn clock(columns: &mut Columns) -> Result<Clock> {
         counts_cycles: columns.take()?,
         precise_level: columns.take()?,
         frequency_hz: columns.take()?,
+        scope: columns.take_optional_named(&SCOPES)?,
         core_hz: hertz(columns.take()?),
         core_hz_low: hertz(columns.take()?),
         core_hz_high: hertz(columns.take()?),

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Result, params};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");

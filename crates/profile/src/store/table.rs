@@ -55,6 +55,16 @@ impl<'a> Columns<'a> {
     /// The next column, a name out of `names`.
     pub fn take_named<T: Copy>(&mut self, names: &[(T, &str)]) -> Result<T> {
         let name: String = self.take()?;
+        self.named(names, &name)
+    }
+
+    /// The next column, likewise, or NULL.
+    pub fn take_optional_named<T: Copy>(&mut self, names: &[(T, &str)]) -> Result<Option<T>> {
+        let name: Option<String> = self.take()?;
+        name.map(|name| self.named(names, &name)).transpose()
+    }
+
+    fn named<T: Copy>(&self, names: &[(T, &str)], name: &str) -> Result<T> {
         match names.iter().find(|(_, known)| *known == name) {
             Some((value, _)) => Ok(*value),
             None => Err(self.bad(format!("unknown name '{name}'"))),

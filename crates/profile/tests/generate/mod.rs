@@ -293,10 +293,24 @@ fn run() -> impl Strategy<Value = Run> {
 
 fn clock() -> impl Strategy<Value = Clock> {
     let hertz = || prop_oneof![0.0..1e10f64, Just(f64::INFINITY)];
-    let all = (any::<String>(), any::<bool>(), any::<u8>(), any::<u32>(), hertz(), hertz(), hertz());
-    all.prop_map(|(event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high)| {
-        Clock { event, counts_cycles, precise_level, frequency_hz, core_hz, core_hz_low, core_hz_high }
-    })
+    let scope =
+        proptest::option::of(select(vec![ClockScope::Processors, ClockScope::Threads, ClockScope::Looks]));
+    let frequencies = (any::<u32>(), hertz(), hertz(), hertz());
+    (any::<String>(), any::<bool>(), any::<u8>(), scope, frequencies).prop_map(
+        |(event, counts_cycles, precise_level, scope, frequencies)| {
+            let (frequency_hz, core_hz, core_hz_low, core_hz_high) = frequencies;
+            Clock {
+                event,
+                counts_cycles,
+                precise_level,
+                frequency_hz,
+                scope,
+                core_hz,
+                core_hz_low,
+                core_hz_high,
+            }
+        },
+    )
 }
 
 fn call_stacks() -> impl Strategy<Value = CallStacks> {

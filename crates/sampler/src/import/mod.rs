@@ -141,6 +141,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
         counts_cycles: clock.counts_cycles,
         precise_level: clock.precise_level,
         frequency_hz: clock.frequency_hz(core.mean_hz),
+        scope: None,
         core_hz: core.mean_hz,
         core_hz_low: core.low_hz,
         core_hz_high: core.high_hz,
@@ -149,7 +150,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
     run.elapsed_ns = collector.elapsed_ns();
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost;
-    run.warnings = warnings::of(&run, &collector, 0, false);
+    run.warnings = warnings::of(&run, &collector, 0);
     run.warnings.extend(whence);
     if let Some(others) = clock.others() {
         run.warnings.push(format!("samples of other events were left out: {others}"));

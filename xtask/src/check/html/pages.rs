@@ -120,6 +120,7 @@ fn many_functions() -> Profile {
         counts_cycles: false,
         precise_level: 0,
         frequency_hz: 4000,
+        scope: None,
         core_hz: 3e9,
         core_hz_low: 3e9,
         core_hz_high: 3e9,
