@@ -43,8 +43,6 @@ pub fn choose(options: &Options, thread: Option<i32>) -> Result<(Source, Vec<Ref
             Scope::Threads => &[false],
             Scope::Processors => &[true],
             Scope::Automatic if machine::online_processors().len() > MOST_PROCESSORS_WATCHED => &[false],
-            // The stacks of all that runs besides would be copied in vain.
-            Scope::Automatic if candidate.layout().user_stack && machine::is_busy() => &[false],
             Scope::Automatic => &[true, false],
         };
         let mut why = None;

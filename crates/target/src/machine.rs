@@ -64,13 +64,6 @@ fn accounted(stat: &str) -> Option<Vec<u32>> {
     Some(numbers.collect()).filter(|numbers: &Vec<u32>| !numbers.is_empty())
 }
 
-/// Whether more threads want to run at this moment than there are processors.
-pub fn is_busy() -> bool {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let runnable = text.split(' ').nth(3).and_then(|field| field.split('/').next()?.parse().ok());
-    runnable.is_some_and(|runnable: usize| runnable > online_processors().len())
-}
-
 /// Lets the calling thread run on this processor only.
 ///
 /// # Errors

@@ -5,5 +5,6 @@ mod callers;
 mod imported;
 mod program;
 mod recordings;
+mod short;
 mod waits;
 mod witness;

@@ -66,11 +66,16 @@ pub fn recorded_of(program: &Path, mode: &str, millions: u32, options: &Options)
         return None;
     }
     let _alone = alone();
+    Some(recorded_now(program, mode, millions, options))
+}
+
+/// The same for a caller that is [`alone`] and knows what it may.
+pub fn recorded_now(program: &Path, mode: &str, millions: u32, options: &Options) -> Profile {
     let mut launch = Launch::new(program);
     launch.arguments = vec![mode.into(), millions.to_string().into()];
     let profile = record(launch.stopped().unwrap(), options).unwrap();
     profile.check().unwrap();
-    Some(profile)
+    profile
 }
 
 /// First offset and length of a function of the program.
