@@ -3,7 +3,7 @@
 mod command;
 
 use command::Place;
-use timewise_profile::Profile;
+use timewise_profile::{Clock, ClockScope, Profile};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -72,6 +72,33 @@ fn programs_that_read_json_get_all_of_it() {
     let looked_at = |check: &&serde_json::Value| check["checked"].as_u64().unwrap() > 0;
     // Nothing was sampled.
     assert_eq!(checks.iter().filter(looked_at).count(), checks.len() - 1);
+}
+
+#[test]
+fn time_that_was_not_sampled_is_told_and_no_contradiction() {
+    let place = counted();
+    let unsampled = |profile: &mut Profile| {
+        profile.runs[0].user_ns = 10_000_000_000;
+        profile.runs[0].clock = Some(Clock {
+            event: "cpu-clock:u".into(),
+            counts_cycles: false,
+            precise_level: 0,
+            frequency_hz: 250,
+            scope: Some(ClockScope::Threads),
+            core_hz: 3e9,
+            core_hz_low: 3e9,
+            core_hz_high: 3e9,
+        });
+    };
+    let told = "the samples stand for 0.00 s, the system accounted 10.00 s";
+    let (status, said) = verdict(&place, unsampled);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains(told), "{said}");
+    let said = place.shell("timewise verify --format json damaged.tw").stdout;
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let sentences = json["time_disagreements"].as_array().unwrap();
+    assert!(sentences.len() == 1 && sentences[0].as_str().unwrap().starts_with(told), "{said}");
+    assert_eq!(json["consistent"], true);
 }
 
 #[test]

@@ -6,12 +6,14 @@
 //! [`Profile::save`] and [`Profile::load`] are in [`store`], and [`Profile::append`] joins two.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod append;
 pub mod check;
 mod conservation;
 pub mod model;
 pub mod store;
 
+pub use accounts::Disagreement;
 pub use check::Inconsistency;
 pub use conservation::{Exactness, Imbalance};
 pub use model::*;

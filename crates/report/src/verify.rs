@@ -7,7 +7,7 @@ use crate::table::{Column, Table};
 use serde::Serialize;
 use timewise_flow::Analysis;
 use timewise_flow::verify::{Finding, Kind, Verdict};
-use timewise_profile::{Exactness, ModuleId, Profile};
+use timewise_profile::{Exactness, ModuleId, Profile, RunId};
 
 /// Name and version of the JSON's schema. The number changes when a field changes its meaning or goes; new
 /// fields do not change it.
@@ -100,7 +100,15 @@ fn notes(profile: &Profile, unread: &[Unread]) -> Vec<String> {
             notes.push("the profile says that its counts are not complete".into());
         }
     }
+    notes.extend(disagreements(profile));
     notes
+}
+
+/// Runs whose samples stand for another time than the program used, in words. Samples are no exact counts: it is no
+/// contradiction.
+fn disagreements(profile: &Profile) -> Vec<String> {
+    let runs = (0..profile.runs.len() as u32).map(RunId);
+    runs.filter_map(|run| profile.disagreement(run)).map(|found| found.to_string()).collect()
 }
 
 fn summary(analysis: &Analysis, verdict: &Verdict) -> String {
@@ -123,6 +131,7 @@ struct Document {
     uncertainty_executions: u32,
     checks: Vec<CheckFields>,
     not_compared: Vec<UnreadFields>,
+    time_disagreements: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -182,6 +191,7 @@ pub fn json(analysis: &Analysis, verdict: &Verdict, unread: &[Unread]) -> Result
                 why: one.why.clone(),
             })
             .collect(),
+        time_disagreements: disagreements(profile),
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }

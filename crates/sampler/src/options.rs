@@ -108,7 +108,8 @@ pub enum Scope {
     /// Processors where that is permitted and the machine is small, else threads.
     Automatic,
     /// The program's threads, each of which inherits the event. Needs no privilege. The first
-    /// sample of a thread comes after a whole period, so threads shorter than that stay unseen.
+    /// sample of a thread comes after a whole period, so threads shorter than that stay unseen; a
+    /// warning says so where they are many.
     Threads,
     /// Every thread on every processor; those of other programs are dropped at once. Needs
     /// `CAP_PERFMON`, and sees short threads in their due proportion.

@@ -102,7 +102,7 @@ fn conclude(
     run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;
     processes[0].exit = run.exit;
-    Profile {
+    warnings::with_that_of_time(Profile {
         runs: vec![run],
         processes,
         threads: collector.threads,
@@ -111,7 +111,7 @@ fn conclude(
         samples: collector.samples.into_vec(),
         waits: collector.waits.into_vec(),
         ..Profile::default()
-    }
+    })
 }
 
 /// Whether the program runs already.

@@ -4,7 +4,7 @@ use crate::collector::Collector;
 use crate::refusal::Refusal;
 use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
-use timewise_profile::{CallStackMethod, ClockScope, Run};
+use timewise_profile::{CallStackMethod, ClockScope, Profile, Run, RunId};
 use timewise_target::run::outlived_by;
 
 /// The share of samples in code written at run time that is worth a word.
@@ -47,18 +47,30 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
     warnings
 }
 
-/// All that went less than perfectly; `processes_left` descendants outlived the program.
+/// The profile of one run, with a warning before all others if its samples stand for another time than the program
+/// used.
+pub fn with_that_of_time(mut profile: Profile) -> Profile {
+    let warning = match profile.disagreement(RunId(0)) {
+        Some(disagreement) => Some(disagreement.to_string()),
+        None => profile.samples.is_empty().then(|| of_too_little(&profile.runs[0])),
+    };
+    profile.runs[0].warnings.splice(0..0, warning);
+    profile
+}
+
+fn of_too_little(run: &Run) -> String {
+    format!(
+        "no samples: the program used {:.1} ms of CPU time; at {} Hz that is too little; repeat its work, or raise \
+         --frequency",
+        (run.user_ns + run.kernel_ns) as f64 / 1e6,
+        run.clock.as_ref().map_or(0, |clock| clock.frequency_hz)
+    )
+}
+
+/// All else that went less than perfectly; `processes_left` descendants outlived the program.
 pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String> {
     let mut warnings = Vec::new();
-    let frequency_hz = run.clock.as_ref().map_or(0, |clock| clock.frequency_hz);
     let taken = collector.samples.taken();
-    if taken == 0 {
-        warnings.push(format!(
-            "no samples: the program used {:.1} ms of CPU time; at {frequency_hz} Hz that is too little; repeat its \
-             work, or raise --frequency",
-            (run.user_ns + run.kernel_ns) as f64 / 1e6
-        ));
-    }
     if run.lost_samples > 0 {
         let scope = run.clock.as_ref().and_then(|clock| clock.scope);
         let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;

@@ -167,7 +167,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
     }
     let executable = processes.first().map(|process| &process.executable[..]).unwrap_or_default();
     run.command = file.command(executable);
-    Profile {
+    warnings::with_that_of_time(Profile {
         runs: vec![run],
         processes,
         threads,
@@ -175,7 +175,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
         stacks: stacks.into_vec(),
         samples,
         ..Profile::default()
-    }
+    })
 }
 
 /// The core's frequency, of which `perf` writes nothing, and what must be said of it.

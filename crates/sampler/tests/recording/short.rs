@@ -67,4 +67,21 @@ fn short_children_have_their_time_on_a_busy_machine() {
     let time_in = |f| seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, f)));
     let heavy_share = time_in(&heavy) / (time_in(&heavy) + time_in(&light));
     assert!((0.6..0.9).contains(&heavy_share), "{heavy_share} of the time in the heavy function");
+    assert!(!run.warnings.iter().any(|warning| warning.contains("samples stand for")), "{:?}", run.warnings);
+}
+
+/// Where only threads can be watched, the profile says that their time is not in it, if it is not.
+#[test]
+fn short_children_are_not_lost_in_silence() {
+    let options = Options { scope: Scope::Threads, ..options(1000) };
+    if let Err(why) = choose(&options, None) {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let (profile, scope) = children(&options);
+    assert_eq!(scope, ClockScope::Threads);
+    let run = &profile.runs[0];
+    let share = seconds(&profile, |_| true) / (run.user_ns as f64 / 1e9);
+    let told = run.warnings.iter().any(|warning| warning.contains("seen only after its first 1.00 ms"));
+    assert!(share > 0.5 || told, "{share}, {:?}", run.warnings);
 }
