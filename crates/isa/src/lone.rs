@@ -37,10 +37,10 @@ pub struct LoneMemory {
     pub distance_at: u8,
 }
 
-/// Makes an instruction ready to be executed on its own in `state`; `bytes` are what it was decoded from. `None` of
+/// Makes an instruction ready to be executed on its own in `state`. `None` of
 /// all that may do anything else, may fault other than by its operand, or depends on flags or on the base of a
 /// segment that are not known.
-pub fn lone(decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
+pub fn lone(decoded: &Decoded, state: &State) -> Option<Lone> {
     let instruction = &decoded.instruction;
     let kind = kind(instruction)?;
     let stack = |operand| instruction.op_register(operand).full_register() == Register::RSP;
@@ -55,7 +55,7 @@ pub fn lone(decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
     if flags(read) & state.undefined_flags != 0 {
         return None;
     }
-    let bytes = bytes.get(..instruction.len())?;
+    let bytes = decoded.bytes();
     let mut lone = Lone {
         bytes: [0; MAX_LENGTH],
         length: 0,

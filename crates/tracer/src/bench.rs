@@ -82,8 +82,8 @@ impl Bench {
     }
 
     /// An instruction ready to be executed here, if it can be: without an extension that it needs it would fault.
-    pub fn lone(&self, decoded: &Decoded, bytes: &[u8], state: &State) -> Option<Lone> {
-        lone(decoded, bytes, state).filter(|_| self.extensions.suffice_for(decoded))
+    pub fn lone(&self, decoded: &Decoded, state: &State) -> Option<Lone> {
+        lone(decoded, state).filter(|_| self.extensions.suffice_for(decoded))
     }
 
     /// Executes an instruction: false, with `state` as it was, if its operand cannot be read or written, or if the

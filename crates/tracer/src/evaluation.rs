@@ -4,7 +4,7 @@ use crate::ahead::{Step, Steps};
 use crate::been::Been;
 use crate::bench::Bench;
 use crate::shadow::{Lines, Shadow, Source};
-use crate::shelf::{Kept, Shelf};
+use crate::shelf::Shelf;
 use crate::visits::{Visit, Visits};
 use timewise_abi::tracing::{Effort, End, RECENT, Reach};
 use timewise_isa::{Control, State, evaluate};
@@ -105,7 +105,7 @@ impl<S: Source> Steps for Evaluation<'_, S> {
             is_trap = bytes[0] == TRAP || bytes.starts_with(&CPUID);
             (!is_trap).then_some(length)
         });
-        let Some(Kept { decoded, bytes }) = kept else {
+        let Some(decoded) = kept else {
             return if is_trap { Step::Ended(End::NotFollowed) } else { self.ended() };
         };
         self.shadow.has_written = false;
@@ -113,7 +113,7 @@ impl<S: Source> Steps for Evaluation<'_, S> {
         let way = match evaluate(decoded, state, &mut self.shadow) {
             Some(way) => Some(way),
             None if decoded.control() == Control::Next => self.bench.as_mut().and_then(|bench| {
-                let lone = bench.lone(decoded, bytes, state)?;
+                let lone = bench.lone(decoded, state)?;
                 effort += if lone.vectors { VECTORS_EFFORT } else { BENCH_EFFORT };
                 let is_done = bench.execute(&lone, state, &mut self.shadow);
                 is_done.then(|| timewise_isa::Way { address: decoded.next(), taken: false })
@@ -129,7 +129,9 @@ impl<S: Source> Steps for Evaluation<'_, S> {
                 Step::Went { way, control: decoded.control(), effort }
             }
             None if self.shadow.is_full || self.been.at(at) => self.ended(),
-            None => Step::Stuck { decoded: *decoded, stack_change: timewise_isa::stack_change(bytes) },
+            None => {
+                Step::Stuck { decoded: *decoded, stack_change: timewise_isa::stack_change(decoded.bytes()) }
+            }
         }
     }
 

@@ -14,13 +14,22 @@ const BLOCK: usize = 32;
 /// Lines of the index, as a power of 2.
 const BLOCKS_BITS: u32 = 11;
 
-#[repr(C)]
+/// A line of the processor's caches.
+#[repr(C, align(64))]
 struct Entry {
-    address: u64,
-    bytes: [u8; 16],
+    /// Nothing yet if the stamp is 0.
+    decoded: MaybeUninit<Decoded>,
     /// The instruction stands there now if this is the shelf's own.
     stamp: u32,
-    decoded: MaybeUninit<Decoded>,
+}
+
+const _: () = assert!(size_of::<Entry>() == 64);
+
+impl Entry {
+    fn get(&self) -> Option<&Decoded> {
+        // SAFETY: it was written before the stamp was.
+        (self.stamp != 0).then(|| unsafe { self.decoded.assume_init_ref() })
+    }
 }
 
 /// Decoded instructions by address; all zeros is one without any.
@@ -33,14 +42,6 @@ pub struct Shelf {
     stamp: u32,
     /// The oldest entry.
     oldest: u32,
-}
-
-/// A decoded instruction, and its bytes.
-pub struct Kept<'a> {
-    /// The instruction.
-    pub decoded: &'a Decoded,
-    /// Its bytes, and what follows.
-    pub bytes: &'a [u8; 16],
 }
 
 impl Shelf {
@@ -62,28 +63,26 @@ impl Shelf {
         &mut self,
         address: u64,
         read: impl FnOnce(&mut [u8; 16]) -> Option<usize>,
-    ) -> Option<Kept<'_>> {
+    ) -> Option<&Decoded> {
         let block = beside(address / BLOCK as u64, BLOCKS_BITS);
         let number = &mut self.index[block][address as usize % BLOCK];
-        let is_known = self.entries[usize::from(*number)].address == address && address != 0;
-        if !is_known || self.entries[usize::from(*number)].stamp != self.stamp {
+        let known = self.entries[usize::from(*number)].get().filter(|known| known.address() == address);
+        if known.is_none() || self.entries[usize::from(*number)].stamp != self.stamp {
             let mut bytes = [0; 16];
             let length = read(&mut bytes)?;
-            if !is_known {
+            let stays = known.is_some_and(|known| bytes[..length].starts_with(known.bytes()));
+            if known.is_none() {
                 *number = self.oldest as u16;
                 self.oldest = (self.oldest + 1) % ENTRIES as u32;
             }
             let entry = &mut self.entries[usize::from(*number)];
-            if !is_known || entry.bytes != bytes || length < bytes.len() {
-                entry.address = 0;
+            if !stays {
+                entry.stamp = 0;
                 entry.decoded.write(Decoded::new(&bytes[..length], address)?);
-                (entry.address, entry.bytes) = (address, bytes);
             }
             entry.stamp = self.stamp;
         }
-        let entry = &self.entries[usize::from(*number)];
-        // SAFETY: written above, or when the address was noted.
-        Some(Kept { decoded: unsafe { entry.decoded.assume_init_ref() }, bytes: &entry.bytes })
+        self.entries[usize::from(*number)].get()
     }
 }
 

@@ -19,11 +19,12 @@ use self::state::{CARRY, DIRECTION, ZERO, extended, mask, part};
 use crate::decode::{Control, MAX_LENGTH, condition_number, control};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-/// A decoded instruction: decoding is most of the work, so it is worth keeping.
+/// A decoded instruction: decoding is most of the work, so it is worth keeping, in little room.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded {
     pub(crate) instruction: Instruction,
-    control: Control,
+    bytes: [u8; MAX_LENGTH],
+    leads_on: bool,
 }
 
 /// Where control goes.
@@ -40,12 +41,26 @@ impl Decoded {
     pub fn new(bytes: &[u8], address: u64) -> Option<Decoded> {
         let bytes = &bytes[..bytes.len().min(MAX_LENGTH)];
         let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
-        (!instruction.is_invalid()).then(|| Decoded { instruction, control: control(&instruction) })
+        (!instruction.is_invalid()).then(|| {
+            let mut own = [0; MAX_LENGTH];
+            own[..instruction.len()].copy_from_slice(&bytes[..instruction.len()]);
+            Decoded { instruction, bytes: own, leads_on: control(&instruction) == Control::Next }
+        })
     }
 
     /// Where control goes after it.
     pub fn control(&self) -> Control {
-        self.control
+        if self.leads_on { Control::Next } else { control(&self.instruction) }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length()]
+    }
+
+    /// Where it stands.
+    pub fn address(&self) -> u64 {
+        self.instruction.ip()
     }
 
     /// Its length in bytes.
@@ -62,7 +77,7 @@ impl Decoded {
 /// Executes an instruction. `None`, with `state` as it was, if this does not know how, if a flag or a segment's
 /// base is not known that it depends on, or if memory cannot be read or written.
 pub fn evaluate(decoded: &Decoded, state: &mut State, memory: &mut impl Memory) -> Option<Way> {
-    if decoded.control != Control::Next {
+    if !decoded.leads_on {
         return transfer::transfer(decoded, state, memory);
     }
     straight(&decoded.instruction, state, memory)?;

@@ -32,7 +32,7 @@ pub(super) fn transfer(decoded: &Decoded, state: &mut State, memory: &mut impl M
     let by = |condition: bool, target| {
         Some(Way { address: if condition { target } else { next }, taken: condition })
     };
-    match decoded.control {
+    match decoded.control() {
         Control::Jump { target } => to(target),
         Control::Branch { target, condition } => by(holds(condition, state)?, target),
         Control::CountBranch { target } => by(counts_on(instruction, state)?, target),

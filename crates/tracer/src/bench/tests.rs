@@ -127,7 +127,7 @@ fn random_instructions_do_what_the_processor_does() {
         state.segment_bases = [Some(number(&mut seed)), None];
         let memory = Everywhere::new(seed);
         let Some(decoded) = Decoded::new(&bytes, 0x1000) else { continue };
-        let Some(alone) = bench.lone(&decoded, &bytes, &state).filter(|lone| !lone.vectors) else { continue };
+        let Some(alone) = bench.lone(&decoded, &state).filter(|lone| !lone.vectors) else { continue };
         let (mut evaluated, mut changed) = (state, memory.clone());
         let Some(way) = evaluate(&decoded, &mut evaluated, &mut changed) else { continue };
         let (mut executed, mut really_changed) = (state, memory.clone());
@@ -154,7 +154,7 @@ fn an_instruction_does_the_same_each_time() {
         let [low, high] = [round % 1000, (round % 1000) >> 8].map(|part| part as u8);
         for bytes in [[0x05, low, high, 0, 0], [0x48, 0x2b, 0x19, 0, 0]] {
             let decoded = Decoded::new(&bytes, 0x1000).unwrap();
-            let alone = lone(&decoded, &bytes, &state).unwrap();
+            let alone = lone(&decoded, &state).unwrap();
             let mut evaluated = state;
             evaluate(&decoded, &mut evaluated, &mut memory.clone()).unwrap();
             assert!(bench.execute(&alone, &mut state, &mut memory.clone()));
@@ -228,7 +228,7 @@ fn vectors_stay_from_one_instruction_to_the_next() {
         let mut run = |bytes: &[u8], state: &mut State, memory: &mut Everywhere| {
             let decoded = Decoded::new(bytes, 0x1000).unwrap();
             assert_eq!(decoded.length(), bytes.len());
-            let alone = lone(&decoded, bytes, state).unwrap();
+            let alone = lone(&decoded, state).unwrap();
             assert!(alone.vectors && bench.execute(&alone, state, memory));
         };
         run(&[0x66, 0x48, 0x0f, 0x6e, 0xc8], &mut state, &mut memory); // movq xmm1, rax
@@ -274,7 +274,7 @@ fn registers_one_by_one_are_those_that_the_processor_saves() {
         let mut state = State { flags: 0x202, ..State::default() };
         state.general = core::array::from_fn(|_| number(&mut seed));
         let Some(decoded) = Decoded::new(&bytes, 0x1000) else { continue };
-        let alone = narrow.lone(&decoded, &bytes, &state);
+        let alone = narrow.lone(&decoded, &state);
         let Some(alone) = alone.filter(|lone| lone.vectors && !lone.wide) else { continue };
         // Every so often what the registers hold now.
         let stores = [0xc5, 0xfc, 0x11, 0x04 | (compared as u8 & 7) << 3, 0x25, 0, 0x90, 0, 0];
@@ -292,7 +292,7 @@ fn registers_one_by_one_are_those_that_the_processor_saves() {
     // vmovups [0x9000], ymm0 to ymm7
     fn store(bytes: &[u8; 9]) -> Lone {
         let decoded = Decoded::new(bytes, 0x1000).unwrap();
-        let alone = lone(&decoded, bytes, &State::default()).unwrap();
+        let alone = lone(&decoded, &State::default()).unwrap();
         assert_eq!(alone.memory.map(|memory| (memory.address, memory.size)), Some((ADDRESS, 32)));
         alone
     }
@@ -305,9 +305,9 @@ fn what_the_machine_does_not_have_is_refused() {
     let mut bench = unsafe { Bench::new(bench(0x1234_b000_0000, None).page, None, without) };
     let popcnt = [0xf3, 0x48, 0x0f, 0xb8, 0xc1]; // popcnt rax, rcx
     let decoded = Decoded::new(&popcnt, 0x1000).unwrap();
-    assert_eq!(bench.lone(&decoded, &popcnt, &State::default()), None);
+    assert_eq!(bench.lone(&decoded, &State::default()), None);
     bench.extensions = Extensions::of([Extension::Popcnt]);
-    assert!(bench.lone(&decoded, &popcnt, &State::default()).is_some());
+    assert!(bench.lone(&decoded, &State::default()).is_some());
 }
 
 #[test]
@@ -331,6 +331,6 @@ fn what_may_do_anything_else_is_refused() {
     ];
     for bytes in refused {
         let decoded = Decoded::new(bytes, 0x1000).unwrap();
-        assert_eq!(lone(&decoded, bytes, &state), None, "{bytes:x?}");
+        assert_eq!(lone(&decoded, &state), None, "{bytes:x?}");
     }
 }
