@@ -3,7 +3,7 @@
 //! The file is mapped whole into the host and into the program, at [`TraceHeader::base`]. A thread writes
 //! what it found into the ring of its own slot, and the host takes it from there; neither waits for the other.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
@@ -62,7 +62,7 @@ pub const BENCHES: u64 = 0x2600_0000_0000;
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
 
-/// CPU time between two signals of the event that threads inherit, nanoseconds; more for a process's only thread.
+/// CPU time between two signals of the event that threads inherit, nanoseconds, where there are several.
 pub const TICK_NS: u64 = 10_000_000;
 
 /// Breakpoints of a thread that watch system calls which concern the tracer: the processor has four, and traces need
@@ -141,6 +141,8 @@ pub struct TraceHeader {
     pub period_ns: u64,
     /// The lowest number for the descriptors that threads open; host, once.
     pub descriptors: u32,
+    /// CPU time between two signals of the event that threads inherit, nanoseconds; host.
+    pub tick_ns: AtomicU64,
     /// 0 once nothing more is to be traced; host.
     pub active: AtomicU32,
     /// Threads that found no free slot, each time that they looked; tracer.
@@ -165,12 +167,27 @@ pub struct TraceHeader {
     pub restriction: AtomicU32,
     /// Where the system calls stand that are watched, 0 for nowhere more; host, while the program stands.
     pub guarded: [AtomicU64; GUARDS],
+    /// Which slots threads use or used, a bit each; tracer.
+    pub used: [AtomicU64; SLOTS / 64],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
 }
 
 impl TraceHeader {
+    /// Notes that a thread uses the slot at a position.
+    pub fn note_used(&self, position: usize) {
+        self.used[position / 64].fetch_or(1 << (position % 64), Ordering::Release);
+    }
+
+    /// The slots that threads use or used, by position. To look at each of them would take longer than all else.
+    pub fn used(&self) -> impl Iterator<Item = usize> {
+        self.used.iter().enumerate().flat_map(|(word, bits)| {
+            let bits = bits.load(Ordering::Acquire);
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * word + bit)
+        })
+    }
+
     /// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the
     /// next sample is put off in time; others must wait for the end of one.
     pub fn samples_go_on(&self) -> bool {

@@ -21,10 +21,6 @@ use timewise_target::family;
 use timewise_target::perf::Event;
 use timewise_target::status::{ProgramImage, Status};
 
-/// How often rings are emptied. At the highest rate that breakpoints allow, a ring is full after a quarter of a
-/// second.
-const COLLECTION: Duration = Duration::from_millis(5);
-
 /// How often a process is asked what it has mapped and what its threads block, after its first moments, in which it
 /// loads its libraries.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -83,7 +79,13 @@ impl<'a> Collector<'a> {
     /// one comes seldom until there are more, if samples do what it does otherwise: find out that a trace has got stuck.
     pub fn keep_pick_ups(&mut self, mut pick_ups: Vec<Event>) {
         if pick_ups.len() == 1 && self.rings.header().samples_go_on() {
-            self.slow = pick_ups.pop_if(|event| pick_up::slow_down(event).is_ok());
+            self.slow = pick_ups.pop_if(|event| match pick_up::slow_down(event) {
+                Ok(tick_ns) => {
+                    self.rings.header().tick_ns.store(tick_ns, Ordering::Relaxed);
+                    true
+                }
+                Err(_) => false,
+            });
         }
         self.events.extend(pick_ups);
     }
@@ -121,7 +123,7 @@ impl<'a> Collector<'a> {
                 }
                 looked = Instant::now();
             }
-            pause = (pause * 2).min(COLLECTION);
+            pause = (pause * 2).min(self.rings.collection());
         }
     }
 
@@ -155,7 +157,8 @@ impl<'a> Collector<'a> {
         if self.modules.threads().is_some_and(|threads| threads > 1) {
             self.rings.header().alone.store(0, Ordering::Relaxed);
             if let Some(event) = self.slow.take() {
-                pick_up::speed_up(&event, self.pid, &mut self.events);
+                let tick_ns = pick_up::speed_up(&event, self.pid, &mut self.events);
+                self.rings.header().tick_ns.store(tick_ns, Ordering::Relaxed);
                 self.events.push(event);
             }
         }

@@ -5,18 +5,23 @@ use crate::attach::trace;
 use crate::record::{Options, TraceError, Traced};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use timewise_target::attachable::AttachError;
 use timewise_target::family;
 use timewise_target::keeper;
 use timewise_target::status::{ProgramImage, Status};
 
-/// How often is looked for new processes and programs. One that is seen twice is traced: whatever ends sooner would
-/// give next to nothing.
-const LOOKS: Duration = Duration::from_millis(10);
+/// How often is looked for new processes and programs: at most, and at least; in between every second sample. One that is
+/// seen twice is traced: whatever ends sooner would give next to nothing.
+const LOOKS: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_millis(50);
+
+/// How often, where the system has no process or thread that is new: only another program may be executed then. To look
+/// costs a processor that the program may share.
+const REST: Duration = Duration::from_millis(50);
 
 /// Programs that are traced at once.
 const MOST: usize = 64;
@@ -82,8 +87,16 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
     let mut followed = Followed { root, ..Followed::default() };
     let mut known = BTreeMap::new();
     known.insert(root, Known { image, stage: Stage::Left });
+    let looks = Duration::from_nanos(2 * options.period_ns).clamp(*LOOKS.start(), *LOOKS.end());
+    let (mut latest, mut looked) = (None, Instant::now());
     while !over.load(Ordering::Relaxed) {
-        thread::sleep(LOOKS);
+        thread::sleep(looks);
+        let id = family::latest_id();
+        let is_awaited = known.values().any(|known| matches!(known.stage, Stage::Seen));
+        if id.is_some() && id == latest && !is_awaited && looked.elapsed() < REST {
+            continue;
+        }
+        (latest, looked) = (id, Instant::now());
         for pid in family::descendants(root).into_iter().filter(|&pid| !keeper::is_ours(pid)) {
             // One that is about to end seems to execute nothing.
             let Some(status) = Status::of_process(pid).filter(|status| !status.is_at_its_end()) else {

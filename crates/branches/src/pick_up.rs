@@ -24,20 +24,22 @@ pub fn open(tid: i32) -> io::Result<Event> {
     Event::open(&attributes, Watched::Thread(tid), None)
 }
 
-/// Lets the event come seldom: the thread that it was opened for has no other beside it.
+/// Lets the event come seldom: the thread that it was opened for has no other beside it. CPU time between two of its
+/// signals, nanoseconds.
 ///
 /// # Errors
 /// The kernel's.
-pub fn slow_down(event: &Event) -> io::Result<()> {
-    event.set_period(ALONE_NS)
+pub fn slow_down(event: &Event) -> io::Result<u64> {
+    event.set_period(ALONE_NS).map(|()| ALONE_NS)
 }
 
 /// Lets an event that came seldom come often again, as process `pid` has other threads now; those that it made meanwhile
-/// get events of their own, which are added to `events`.
-pub fn speed_up(event: &Event, pid: i32, events: &mut Vec<Event>) {
+/// get events of their own, which are added to `events`. CPU time between two of its signals, nanoseconds.
+pub fn speed_up(event: &Event, pid: i32, events: &mut Vec<Event>) -> u64 {
     // What fails here does so because the thread, or the whole process, has ended.
     let _ = event.set_period(TICK_NS);
     let made = family::threads(pid).into_iter().filter(|&tid| tid != pid);
     let opened = made.filter_map(|tid| open(tid).ok()).filter(|event| event.enable().is_ok());
     events.extend(opened);
+    TICK_NS
 }

@@ -8,10 +8,11 @@ use crate::statistics::Statistics;
 use crate::trace::Trace;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use timewise_abi::GRANULE;
 use timewise_abi::tracing::{
-    Effort, HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot,
-    VERSION, branches_of, restriction,
+    Effort, HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TICK_NS, TraceHeader,
+    TraceSlot, VERSION, branches_of, restriction,
 };
 use timewise_injection::{Payload, SharedFile};
 
@@ -50,6 +51,7 @@ impl Rings {
         header.base = BASE;
         header.slots = slots;
         header.period_ns = options.period_ns;
+        header.tick_ns.store(TICK_NS, Ordering::Relaxed);
         header.pid = pid as u32;
         header.host_pid = std::process::id();
         header.descriptors = lowest_descriptor();
@@ -127,12 +129,19 @@ impl Rings {
         unsafe { self.file.mapping().add(at as usize).cast() }
     }
 
-    /// The slots that threads use or used, by the number of the thread.
+    /// The slots that threads use or used.
     fn used(&self) -> impl Iterator<Item = *const TraceSlot> {
-        (0..SLOTS).map(|position| self.slot(position)).filter(|slot| {
-            // SAFETY: within the file; the field is atomic.
-            unsafe { (**slot).tid.load(Ordering::Acquire) != 0 }
-        })
+        self.header().used().map(|position| self.slot(position))
+    }
+
+    /// How often they are to be emptied, so that a busy thread fills a small part of its own meanwhile.
+    pub fn collection(&self) -> Duration {
+        const OFTEN: Duration = Duration::from_millis(5);
+        const SELDOM: Duration = Duration::from_millis(40);
+        let header = self.header();
+        let words = HEAD_WORDS + 2 * u64::from(header.length);
+        let full_after = Duration::from_nanos(header.period_ns.saturating_mul(RING_WORDS as u64 / words));
+        (full_after / 16).clamp(OFTEN, SELDOM)
     }
 
     /// Takes all finished traces out. A program may write here too: a ring that makes no sense is skipped, and

@@ -24,6 +24,10 @@ const PATIENCE_NS: u64 = 2 * TICK_NS;
 /// not been: they take as long as that does, or a fraction on a guest.
 const OF_A_VISIT: u32 = 64;
 
+/// From which period on samples come seldom, and how many then come after the same time, on average.
+const RARE_NS: u64 = 5_000_000;
+const SAME: u32 = 8;
+
 /// How often a thread's events are opened anew, if the program closes them.
 const OPENINGS: u32 = 16;
 
@@ -109,7 +113,7 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
         Ok([sampling, breakpoint]) => {
             // Descriptors are never 0 here, so that a fresh slot has none.
             (slot.sampling, slot.breakpoint, slot.period) = (sampling, breakpoint, 1);
-            resume_sampling(header, slot);
+            sample_later(header, slot);
             let _ = events::switch_on(slot.sampling);
         }
         Err(error) => header.refusal.store(error.0 as u32, Ordering::Relaxed),
@@ -127,7 +131,7 @@ fn close(slot: &mut TraceSlot) {
 
 /// The event that every thread inherits: it picks up new ones, and looks after those that have got stuck.
 fn tick(header: &TraceHeader, slot: &mut TraceSlot) {
-    slot.passed_ns += TICK_NS;
+    slot.passed_ns += header.tick_ns.load(Ordering::Relaxed);
     if slot.tracing == 1 {
         end_if_stuck(header, slot);
     } else if slot.openings == 0 || is_overdue(header, slot) && slot.openings < OPENINGS {
@@ -322,15 +326,24 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     resume_sampling(header, slot);
 }
 
-/// The next sample comes after half to one and a half times the period, at random, so that nothing periodic in
-/// the program meets it always at the same place. If the event is gone, `tick` notices.
+/// Samples go on once a trace has ended. Where they come seldom, to say when costs a tenth of a trace, so several come
+/// after the same time. If the event is gone, `tick` notices.
 fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
+    let goes_on = header.samples_go_on();
+    if !goes_on || header.period_ns < RARE_NS || is_drawn(slot, SAME) {
+        sample_later(header, slot);
+    }
+    if !goes_on {
+        let _ = events::switch_on(slot.sampling);
+    }
+}
+
+/// The next sample comes after half to one and a half times the period, at random, so that nothing periodic in
+/// the program meets it always at the same place.
+fn sample_later(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
     let _ = events::sample_after(slot.sampling, wait);
-    if !header.samples_go_on() {
-        let _ = events::switch_on(slot.sampling);
-    }
 }
 
 /// Xorshift (Marsaglia): good enough to be out of step.

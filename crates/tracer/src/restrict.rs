@@ -51,7 +51,7 @@ pub fn announce(header: &TraceHeader) {
     let is_first = state.compare_exchange(NONE, ANNOUNCED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if is_first {
         wait_until(&header.inside, |inside| inside <= 1);
-        for slot in slot::all(header) {
+        for slot in slot::used(header) {
             // SAFETY: within the slots; threads do not change these any more.
             let (owner, events) =
                 unsafe { ((*slot).tid.load(Ordering::Acquire), [(*slot).sampling, (*slot).breakpoint]) };

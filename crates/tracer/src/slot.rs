@@ -28,9 +28,9 @@ fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
     (header.base + header.slots + SLOT_BYTES * position as u64) as *mut TraceSlot
 }
 
-/// All slots.
-pub fn all(header: &TraceHeader) -> impl Iterator<Item = *mut TraceSlot> {
-    (0..SLOTS).map(|position| slot_at(header, position))
+/// The slots that threads use or used.
+pub fn used(header: &TraceHeader) -> impl Iterator<Item = *mut TraceSlot> {
+    header.used().map(|position| slot_at(header, position))
 }
 
 /// The thread's slot, taking a free one or that of a thread that has ended; null if there is none.
@@ -39,9 +39,9 @@ pub fn find() -> *mut TraceSlot {
     // SAFETY: asks for a number.
     let tid = unsafe { call(number::GETTID, [0; 6]) }.unwrap_or_default() as u32;
     let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
-    let positions = || (0..SLOTS).map(|step| slot_at(header, (first + step) % SLOTS));
+    let positions = || (0..SLOTS).map(|step| (first + step) % SLOTS);
     // Slots are never given back, so the thread's own lies before the first free one.
-    for slot in positions() {
+    for slot in positions().map(|position| slot_at(header, position)) {
         // SAFETY: within the slots; the field is atomic.
         match unsafe { (*slot).tid.load(Ordering::Acquire) } {
             owner if owner == tid => return slot,
@@ -49,7 +49,8 @@ pub fn find() -> *mut TraceSlot {
             _ => {}
         }
     }
-    for slot in positions() {
+    for position in positions() {
+        let slot = slot_at(header, position);
         // SAFETY: as above.
         let owner = unsafe { &(*slot).tid };
         let seen = owner.load(Ordering::Acquire);
@@ -57,6 +58,7 @@ pub fn find() -> *mut TraceSlot {
         if free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             // SAFETY: from here on it is this thread's alone, but for the atomic fields.
             forget_former(unsafe { &mut *slot });
+            header.note_used(position);
             return slot;
         }
     }
