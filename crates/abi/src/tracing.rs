@@ -234,6 +234,8 @@ pub struct TraceSlot {
     pub ticks: u64,
     /// CPU time that has passed at least since a trace went on, or a sample came, nanoseconds; tracer.
     pub passed_ns: u64,
+    /// 1 if a tick has come since then: the next one says how long it is since that; tracer.
+    pub ticked: u32,
     /// How often its events were opened; tracer.
     pub openings: u32,
     /// Samples in a row for which the ring had no room; tracer.

@@ -79,13 +79,8 @@ impl<'a> Collector<'a> {
     /// one comes seldom until there are more, if samples do what it does otherwise: find out that a trace has got stuck.
     pub fn keep_pick_ups(&mut self, mut pick_ups: Vec<Event>) {
         if pick_ups.len() == 1 && self.rings.header().samples_go_on() {
-            self.slow = pick_ups.pop_if(|event| match pick_up::slow_down(event) {
-                Ok(tick_ns) => {
-                    self.rings.header().tick_ns.store(tick_ns, Ordering::Relaxed);
-                    true
-                }
-                Err(_) => false,
-            });
+            let tick_ns = &self.rings.header().tick_ns;
+            self.slow = pick_ups.pop_if(|event| pick_up::slow_down(event, tick_ns).is_ok());
         }
         self.events.extend(pick_ups);
     }
@@ -157,8 +152,7 @@ impl<'a> Collector<'a> {
         if self.modules.threads().is_some_and(|threads| threads > 1) {
             self.rings.header().alone.store(0, Ordering::Relaxed);
             if let Some(event) = self.slow.take() {
-                let tick_ns = pick_up::speed_up(&event, self.pid, &mut self.events);
-                self.rings.header().tick_ns.store(tick_ns, Ordering::Relaxed);
+                pick_up::speed_up(&event, self.pid, &self.rings.header().tick_ns, &mut self.events);
                 self.events.push(event);
             }
         }

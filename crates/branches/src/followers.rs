@@ -97,11 +97,13 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
             continue;
         }
         (latest, looked) = (id, Instant::now());
+        let mut present = BTreeSet::new();
         for pid in family::descendants(root).into_iter().filter(|&pid| !keeper::is_ours(pid)) {
             // One that is about to end seems to execute nothing.
             let Some(status) = Status::of_process(pid).filter(|status| !status.is_at_its_end()) else {
                 continue;
             };
+            present.insert(pid);
             let traced = known.values().filter(|known| matches!(known.stage, Stage::Traced(..))).count();
             let is_new = known.get(&pid).is_none_or(|known| known.image != status.image);
             if is_new {
@@ -114,6 +116,11 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
                 known.stage = begin(pid, options, Arc::clone(over));
             }
         }
+        // One that has ended is waited for no more.
+        let gone = known
+            .iter_mut()
+            .filter(|(pid, known)| matches!(known.stage, Stage::Seen) && !present.contains(pid));
+        gone.for_each(|(_, known)| known.stage = Stage::Left);
     }
     followed.seen = known.keys().copied().filter(|&pid| pid != root).collect();
     known.into_iter().for_each(|(pid, known)| followed.take(pid, Some(known)));

@@ -52,8 +52,8 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the file, through a link that stands there. A former one is whole until the new one is, also where there
-/// will be none.
+/// Writes the file, through a link that stands there. Where a former one can be replaced, it is whole until the new one
+/// is, also where there will be none.
 ///
 /// # Errors
 /// What writing met with, such as a full disk.
@@ -74,8 +74,9 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
 /// A file to take the place of `path`; none where that has to be written to as it is.
 fn begin(path: &Path) -> io::Result<Option<Replacement>> {
     match fs::metadata(path) {
-        // Pipes and devices take what they are given; what is open elsewhere, as a shell's output, is read from there.
-        Ok(former) if !former.is_file() || is_descriptor(path) => return Ok(None),
+        // Pipes and devices take what they are given; what is open elsewhere, as a shell's output, or has another name is
+        // read from there.
+        Ok(former) if !former.is_file() || former.nlink() > 1 || is_descriptor(path) => return Ok(None),
         // A folder may allow to replace what must not be written to.
         Ok(_) => drop(OpenOptions::new().write(true).open(path)?),
         Err(error) if error.kind() == ErrorKind::NotFound => (),

@@ -126,12 +126,16 @@ fn close(slot: &mut TraceSlot) {
             events::end(descriptor);
         }
     }
-    (slot.sampling, slot.breakpoint, slot.armed, slot.tracing, slot.passed_ns) = (0, 0, 0, 0, 0);
+    (slot.sampling, slot.breakpoint, slot.armed, slot.tracing) = (0, 0, 0, 0);
+    (slot.passed_ns, slot.ticked) = (0, 0);
 }
 
 /// The event that every thread inherits: it picks up new ones, and looks after those that have got stuck.
 fn tick(header: &TraceHeader, slot: &mut TraceSlot) {
-    slot.passed_ns += header.tick_ns.load(Ordering::Relaxed);
+    // It says how long it is since the one before, not since anything else happened.
+    if core::mem::replace(&mut slot.ticked, 1) == 1 {
+        slot.passed_ns += header.tick_ns.load(Ordering::Relaxed);
+    }
     if slot.tracing == 1 {
         end_if_stuck(header, slot);
     } else if slot.openings == 0 || is_overdue(header, slot) && slot.openings < OPENINGS {
@@ -159,7 +163,7 @@ fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         slot.passed_ns += header.period_ns / 2;
         return end_if_stuck(header, slot);
     }
-    slot.passed_ns = 0;
+    (slot.passed_ns, slot.ticked) = (0, 0);
     if !header.samples_go_on() {
         // Not by itself after one: of two signals that wait, the kernel keeps one, and this may be the one that it drops.
         events::switch_off(slot.sampling);
@@ -183,7 +187,7 @@ fn breakpoint(header: &TraceHeader, slot: &mut TraceSlot, context: &Context, fla
         return;
     }
     slot.hits.fetch_add(1, Ordering::Relaxed);
-    slot.passed_ns = 0;
+    (slot.passed_ns, slot.ticked) = (0, 0);
     if flags & ASYNCHRONOUS != 0 || context.registers.rip != slot.armed {
         return finish(header, slot, End::Elsewhere);
     }
@@ -316,7 +320,7 @@ fn stop_at(header: &TraceHeader, slot: &mut TraceSlot, address: u64) {
 fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
     Trace::of(slot, header.length).publish(end);
     slot.tracing = 0;
-    slot.passed_ns = 0;
+    (slot.passed_ns, slot.ticked) = (0, 0);
     if slot.armed != 0 {
         // If the program closed it, it is off.
         let _ = events::set_breakpoint(slot.breakpoint, slot.armed, slot.period, false);

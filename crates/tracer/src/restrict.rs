@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::tracing::{TraceHeader, restriction};
 use timewise_runtime::sys::call;
 
-/// How long is waited for the host, which looks every few milliseconds, and for other threads, in milliseconds: if
+/// How long is waited for the host, which looks every forty milliseconds at least, and for other threads, in milliseconds: if
 /// nobody answers, the host was killed, and its events are gone.
 const PATIENCE_MS: u32 = 10_000;
 

@@ -1,4 +1,4 @@
-//! The program's memory as evaluated code sees it: read through the kernel, with what it writes kept aside.
+//! The program's memory as evaluated code sees it: read from where its source has it, with what it writes kept aside.
 
 use crate::been::beside;
 use timewise_isa::Memory;

@@ -70,6 +70,7 @@ pub fn find() -> *mut TraceSlot {
 /// descriptors are closed when the next one opens its own.
 fn forget_former(slot: &mut TraceSlot) {
     (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (0, 0, 0, 0, 0);
+    slot.ticked = 0;
 }
 
 /// The bench of a thread's slot.
@@ -90,20 +91,21 @@ pub fn fs_base() -> u64 {
 /// Whether the process has one thread, and had one since the host first looked: nobody else changes its memory, or what
 /// is mapped, while that is in the handler.
 pub fn is_alone(header: &TraceHeader) -> bool {
-    // The host looks every few milliseconds only, and a thread may have been made since.
-    if header.alone.load(Ordering::Relaxed) == 1 && has_other_threads() {
+    // The host looks now and then only, and a thread may have been made since.
+    if header.alone.load(Ordering::Relaxed) == 1 && shares_memory() {
         header.alone.store(0, Ordering::Relaxed);
     }
     header.alone.load(Ordering::Relaxed) == 1
 }
 
-/// Whether the calling thread has others beside it; not if the kernel does not say.
-fn has_other_threads() -> bool {
+/// Whether another thread has the calling one's memory as well, of this process or of another that was made with it in
+/// common; not if the kernel does not say.
+fn shares_memory() -> bool {
     const UNSHARE: u64 = 272;
-    const THREADS: u64 = 0x1_0000;
+    const THREADS_AND_MEMORY: u64 = 0x1_0000 | 0x100;
     const INVALID: Errno = Errno(22);
     // SAFETY: changes nothing: the only thread has nothing to be parted from, and one of several cannot be.
-    unsafe { call(UNSHARE, [THREADS, 0, 0, 0, 0, 0]) == Err(INVALID) }
+    unsafe { call(UNSHARE, [THREADS_AND_MEMORY, 0, 0, 0, 0, 0]) == Err(INVALID) }
 }
 
 /// Whether a thread of this process has ended.

@@ -34,7 +34,8 @@ const FOUND: usize = 32;
 /// The address of no page.
 const NOWHERE: u64 = 1;
 
-/// Addresses of pages that are memory, or are not there any more, each in a place that follows from it; all zeros is none.
+/// Addresses of pages that the kernel has called memory, each in a place that follows from it; all zeros is none. A page
+/// of a device that was mapped in the place of one since is not told from it.
 #[repr(C)]
 pub struct Pages([u64; 1024]);
 

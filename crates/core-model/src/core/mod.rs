@@ -208,7 +208,11 @@ impl<O: Observer> Core<O> {
         loop {
             let fetched = self.fetcher.fetch(it, &mut self.caches, &mut self.pages);
             self.totals.missed_instructions += u64::from(fetched.events.contains(Psv::DR_L1));
-            if self.joins(it, number, fetched) || !self.go(code, it, number, accesses, fetched) {
+            if self.joins(it, number, fetched) {
+                break;
+            }
+            let by_itself = it.is_fused_nop.then(|| Static { entries: 1, ..it.clone() });
+            if !self.go(code, by_itself.as_ref().unwrap_or(it), number, accesses, fetched) {
                 break;
             }
         }
@@ -253,14 +257,15 @@ impl<O: Observer> Core<O> {
     }
 
     /// Lets a fused `nop` share the entry of the instruction before it; false if it has to go by itself, because that one
-    /// was not executed here, or has left.
+    /// was not executed here, or has left, or because it is fetched later than that, for a reason of its own.
     fn joins(&mut self, it: &Static, number: u32, fetched: Fetched) -> bool {
         let before = (self.sequence.wrapping_sub(1), number.wrapping_sub(1));
-        let Some(slot) = self.retire.latest_of(before.0, before.1).filter(|_| it.is_fused_nop) else {
+        let Some(slot) =
+            self.retire.latest_of(before.0, before.1).filter(|_| it.is_fused_nop && fetched.events.is_base())
+        else {
             return false;
         };
         slot.flags = slot.flags.union(Flags::WITH_NOP);
-        slot.events |= fetched.events;
         let (complete, committed) = (slot.left, slot.left);
         let next = it.address + u64::from(it.length);
         self.pending =

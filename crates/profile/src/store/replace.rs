@@ -58,8 +58,10 @@ impl Replacement {
     /// Likewise.
     pub fn finish_beside_former(self) -> io::Result<()> {
         self.complete()?;
-        if self.former.is_some() {
-            self.keep_former()?;
+        // It may have come, or gone, meanwhile.
+        match self.keep_former() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            kept => kept?,
         }
         self.put_in_place()
     }
@@ -113,10 +115,13 @@ impl Drop for Replacement {
 /// Has the file belong to whom another does.
 fn give(file: &File, other: &Metadata) -> io::Result<()> {
     let own = file.metadata()?;
-    match (own.uid(), own.gid()) == (other.uid(), other.gid()) {
-        true => Ok(()),
-        false => fchown(file, Some(other.uid()), Some(other.gid())),
+    if (own.uid(), own.gid()) == (other.uid(), other.gid()) {
+        return Ok(());
     }
+    // Its group at least, which may have been given more than others were.
+    fchown(file, Some(other.uid()), Some(other.gid())).inspect_err(|_| {
+        let _ = fchown(file, None, Some(other.gid()));
+    })
 }
 
 /// What a link points to is replaced and not the link, also where nothing is yet.

@@ -276,8 +276,9 @@ fn registers_one_by_one_are_those_that_the_processor_saves() {
         let Some(decoded) = Decoded::new(&bytes, 0x1000) else { continue };
         let alone = narrow.lone(&decoded, &state);
         let Some(alone) = alone.filter(|lone| lone.vectors && !lone.wide) else { continue };
-        // Every so often what the registers hold now.
-        let stores = [0xc5, 0xfc, 0x11, 0x04 | (compared as u8 & 7) << 3, 0x25, 0, 0x90, 0, 0];
+        // And what one of the registers holds now.
+        let (prefix, low) = (if compared & 8 == 0 { 0xfc } else { 0x7c }, compared as u8 & 7);
+        let stores = [0xc5, prefix, 0x11, 0x04 | low << 3, 0x25, 0, 0x90, 0, 0];
         for (bytes, alone) in [(&bytes[..decoded.length()], alone), (&stores[..], store(&stores))] {
             let (mut by_one, mut by_all) = (state, state);
             let (mut one_wrote, mut all_wrote) = (Everywhere::new(seed), Everywhere::new(seed));
@@ -289,7 +290,7 @@ fn registers_one_by_one_are_those_that_the_processor_saves() {
         compared += 1;
     }
     assert!(narrow.held == Held::Narrow && all.held == Held::All && tried < 100 * compared, "{tried}");
-    // vmovups [0x9000], ymm0 to ymm7
+    // vmovups [0x9000], ymm0 to ymm15
     fn store(bytes: &[u8; 9]) -> Lone {
         let decoded = Decoded::new(bytes, 0x1000).unwrap();
         let alone = lone(&decoded, &State::default()).unwrap();
