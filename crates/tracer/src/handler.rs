@@ -383,3 +383,27 @@ fn general(r: &Registers) -> [u64; 16] {
     let [r8, r9, r10, r11, r12, r13, r14, r15] = r.r8_to_r15;
     [r.rax, r.rcx, r.rdx, r.rbx, r.rsp, r.rbp, r.rsi, r.rdi, r8, r9, r10, r11, r12, r13, r14, r15]
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+
+    use super::*;
+    use alloc::boxed::Box;
+
+    #[test]
+    fn a_trace_is_given_up_by_the_time_between_two_ticks() {
+        // SAFETY: all zeros is a value of both.
+        let (header, mut slot) = unsafe {
+            (Box::<TraceHeader>::new_zeroed().assume_init(), Box::<TraceSlot>::new_zeroed().assume_init())
+        };
+        header.tick_ns.store(10 * TICK_NS, Ordering::Relaxed);
+        (slot.openings, slot.tracing) = (1, 1);
+        let not_reached = |slot: &TraceSlot| slot.ends[End::NotReached as usize].load(Ordering::Relaxed);
+        // It may have begun just before the first.
+        tick(&header, &mut slot);
+        assert_eq!((slot.tracing, not_reached(&slot)), (1, 0));
+        tick(&header, &mut slot);
+        assert_eq!((slot.tracing, not_reached(&slot)), (0, 1));
+    }
+}

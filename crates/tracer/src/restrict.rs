@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::tracing::{TraceHeader, restriction};
 use timewise_runtime::sys::call;
 
-/// How long is waited for the host, which looks every forty milliseconds at least, and for other threads, in milliseconds: if
-/// nobody answers, the host was killed, and its events are gone.
+/// How long is waited for the host, which looks every forty milliseconds at least, and for other threads, in
+/// milliseconds: if nobody answers, the host was killed, and its events are gone.
 const PATIENCE_MS: u32 = 10_000;
 
 /// A thread comes into the handler: false if it must make no system call there.
