@@ -51,7 +51,7 @@ fn commits(line: &str) -> Vec<(u64, u32)> {
 fn lines_of(bytes: &[u8]) -> Vec<String> {
     const EVENTS: [&str; 9] =
         ["DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC"];
-    let mut rest = bytes.strip_prefix(b"twtrace1").unwrap();
+    let mut rest = bytes.strip_prefix(b"twtrace2").unwrap();
     let (mut end, mut last_oldest) = (0_u64, 0_u64);
     let mut lines = Vec::new();
     while !rest.is_empty() {

@@ -37,9 +37,8 @@ pub struct LoneMemory {
     pub distance_at: u8,
 }
 
-/// Makes an instruction ready to be executed on its own in `state`. `None` of
-/// all that may do anything else, may fault other than by its operand, or depends on flags or on the base of a
-/// segment that are not known.
+/// Makes an instruction ready to be executed on its own in `state`. `None` of all that may do anything else, may
+/// fault other than by its operand, or depends on flags or on the base of a segment that are not known.
 pub fn lone(decoded: &Decoded, state: &State) -> Option<Lone> {
     let instruction = &decoded.instruction;
     let kind = kind(instruction)?;

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use crate::record::WIDTH;
 use crate::{Entry, Flags, Psv, Record, Worker};
 
-const MAGIC: [u8; 8] = *b"twtrace1";
+const MAGIC: [u8; 8] = *b"twtrace2";
 
 /// Writes records.
 pub struct Writer<W> {
@@ -212,7 +212,7 @@ mod tests {
             }
         }
         assert!(Reader::new(&b"twtrace9"[..]).is_err());
-        let mut reader = Reader::new(&b"twtrace1\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..]).unwrap();
+        let mut reader = Reader::new(&b"twtrace2\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..]).unwrap();
         assert!(reader.record().is_err());
     }
 }

@@ -30,7 +30,7 @@ struct Data {
     /// All of them, as the processor saves them.
     vectors: [u8; VECTORS_BYTES],
     operand: [u8; LARGEST_OPERAND],
-    /// Those of SSE and AVX, and how their instructions round: to load and store these one by one takes a quarter of the
+    /// Those of SSE and AVX, and how their instructions round: to load and store these one by one takes a fifth of the
     /// time.
     narrow: [[u8; 32]; 16],
     mxcsr: u32,
