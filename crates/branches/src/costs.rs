@@ -24,6 +24,7 @@ pub struct Costs {
 
 const ZEN_5: Costs = Costs { instruction: 1.0 / 8.0, taken: 0.5, store: 0.25, surprise: 23.0, line: 14.0 };
 const ZEN_4: Costs = Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 20.0, line: 14.0 };
+const ZEN_1: Costs = Costs { instruction: 1.0 / 5.0, taken: 2.0, store: 0.5, surprise: 17.0, line: 12.0 };
 const GOLDEN_COVE: Costs =
     Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 25.0, line: 16.0 };
 
@@ -38,6 +39,7 @@ impl Costs {
     fn of(design: Option<&str>) -> Costs {
         match design {
             Some("AMD Zen 5") => ZEN_5,
+            Some("AMD Zen") => ZEN_1,
             Some(
                 "Intel Alder Lake"
                 | "Intel Raptor Lake"
@@ -57,6 +59,7 @@ mod tests {
     #[test]
     fn every_design_has_costs() {
         assert_eq!(Costs::of(Some("AMD Zen 5")), ZEN_5);
+        assert_eq!(Costs::of(Some("AMD Zen")), ZEN_1);
         assert_eq!(Costs::of(Some("Intel Emerald Rapids")), GOLDEN_COVE);
         assert_eq!(Costs::of(Some("of tomorrow")), ZEN_4);
         assert_eq!(Costs::of(None), ZEN_4);
