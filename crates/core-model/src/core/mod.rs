@@ -178,7 +178,10 @@ impl<O: Observer> Core<O> {
             load_queue: InOrder::new(processor.loads.queue as usize),
             store_queue: InOrder::new(processor.stores.queue as usize),
             queues: processor.backend.queues.iter().map(|queue| OutOfOrder::new(queue.entries)).collect(),
-            distribution: processor.backend.distributes.then(|| Distribution::new(processor.backend.queues.len())),
+            distribution: processor
+                .backend
+                .distributes
+                .then(|| Distribution::new(processor.backend.queues.len())),
             given: Vec::new(),
             ports: Ports::new(256),
             registers: Registers::default(),
@@ -328,7 +331,8 @@ impl<O: Observer> Core<O> {
             }
         }
         let entries = u32::from(it.entries.min(1));
-        let begins = Dispatched { cycle, entries, instructions: entries, vectors: u32::from(it.allocates[1]) };
+        let begins =
+            Dispatched { cycle, entries, instructions: entries, vectors: u32::from(it.allocates[1]) };
         let first = self.take_dispatch(begins);
         let first = self.distribute(code, it, begins, first);
         let mut last = first;

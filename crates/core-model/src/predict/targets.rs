@@ -93,7 +93,10 @@ mod tests {
         record.nearest_targets = Some(2);
         let mut targets = Targets::new(&record);
         [0, 100, 200].into_iter().for_each(|address| targets.learn(address));
-        assert_eq!([200, 100, 0].map(|address| targets.find(address)), [Known::Nearest, Known::Nearest, Known::First]);
+        assert_eq!(
+            [200, 100, 0].map(|address| targets.find(address)),
+            [Known::Nearest, Known::Nearest, Known::First]
+        );
     }
 
     #[test]

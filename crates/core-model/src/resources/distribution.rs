@@ -24,7 +24,8 @@ impl Distribution {
         let fewest = schedulers.clone().map(got).min().unwrap_or(0);
         let candidates = schedulers.clone().filter(|scheduler| got(*scheduler) == fewest).count().max(1);
         let chosen = self.chance() as usize % candidates;
-        let mut places = schedulers.clone().enumerate().filter(|(_, scheduler)| self.got[*scheduler] == fewest);
+        let mut places =
+            schedulers.clone().enumerate().filter(|(_, scheduler)| self.got[*scheduler] == fewest);
         let (place, scheduler) = places.nth(chosen).expect("a µop has a scheduler to go to");
         self.got[scheduler] += 1;
         place
