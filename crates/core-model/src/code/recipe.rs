@@ -97,7 +97,7 @@ impl Ports {
         let queues: Vec<u32> = queues.iter().map(of_queue).collect();
         let shares = sets.into_iter().map(|set| {
             let parts: Vec<u32> = queues.iter().map(|queue| set & queue).filter(|part| *part != 0).collect();
-            let shares = parts.iter().map(|part| Ok(self.add(*part).map(|set| self.uop_of(set, 1))?));
+            let shares = parts.iter().map(|part| self.add(*part).map(|set| self.uop_of(set, 1)));
             if parts.len() > 1 { shares.collect() } else { Ok(Vec::new()) }
         });
         shares.collect()
