@@ -48,6 +48,51 @@ fn nops_are_limited_by_dispatch() {
     near(cycles("zen-4", &[NOP_8], &mut |_| 0), 1.0 / 6.0);
     near(cycles("zen-5", &[NOP_8], &mut |_| 0), 1.0 / 8.0);
     near(cycles("raptor-cove", &[NOP], &mut |_| 0), 1.0 / 6.0);
+    near(cycles("zen-1", &[NOP], &mut |_| 0), 1.0 / 5.0);
+    // Six entries of five instructions, one of which has both halves of a wide vector: vandps ymm2,ymm1,ymm0
+    near(cycles("zen-1", &[&[0xc5, 0xf4, 0x54, 0xd0], NOP, NOP, NOP, NOP], &mut |_| 0), 1.0);
+}
+
+/// On Zen a comparison is fused with a branch, and a subtraction is not.
+#[test]
+fn what_is_not_fused_takes_an_entry() {
+    // cmp ebx,0; sub ebx,0; je to the next instruction
+    let [compared, subtracted, branch]: [&[u8]; 3] =
+        [&[0x83, 0xfb, 0x00], &[0x83, 0xeb, 0x00], &[0x74, 0x00]];
+    let eight = [NOP; 8];
+    for (first, expected) in [(compared, 9.0 / 5.0), (subtracted, 10.0 / 5.0)] {
+        let body: Vec<&[u8]> = [first, branch].into_iter().chain(eight).collect();
+        near(cycles("zen-1", &body, &mut |_| 0), expected);
+    }
+}
+
+/// Two loads of sixteen bytes a cycle, and a store to one piece of as many.
+#[test]
+fn wide_vectors_are_accessed_by_halves() {
+    // vmovups xmm0 and ymm0,[rdi]; vmovups [rdi],xmm0 and ymm0; mov [rdi],rax
+    let loads: [&[u8]; 2] = [&[0xc5, 0xf8, 0x10, 0x07], &[0xc5, 0xfc, 0x10, 0x07]];
+    let stores: [&[u8]; 3] = [&[0xc5, 0xf8, 0x11, 0x07], &[0xc5, 0xfc, 0x11, 0x07], &[0x48, 0x89, 0x07]];
+    near(cycles("zen-1", &[loads[0]], &mut |_| 0), 1.0 / 2.0);
+    near(cycles("zen-1", &[loads[1]], &mut |_| 0), 1.0);
+    near(cycles("zen-4", &[loads[1]], &mut |_| 0), 1.0 / 2.0);
+    for (store, address, expected) in
+        [(stores[0], 0, 1.0), (stores[1], 0, 2.0), (stores[2], 8, 1.0), (stores[2], 12, 2.0)]
+    {
+        near(cycles("zen-1", &[store], &mut |_| address), expected);
+    }
+}
+
+/// Of jumps 64 bytes from one another the first level of the branch target buffer has 32, and each costs a cycle.
+#[test]
+fn jumps_at_large_distances_share_few_places() {
+    // nop of 15 bytes; jmp to the next instruction
+    let nop: &[u8] =
+        &[0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
+    let line: [&[u8]; 6] = [nop, nop, nop, nop, NOP_2, &[0xeb, 0x00]];
+    let processor = Processor::named("zen-1").unwrap();
+    for (jumps, expected) in [(32, 2.0), (96, 5.0)] {
+        near(Loop { body: &line, unroll: jumps }.cycles(&processor, &mut |_| 0), expected);
+    }
 }
 
 #[test]
@@ -93,6 +138,22 @@ fn more_of_a_line_of_decoded_code_takes_two_cycles() {
     for (nops, expected) in [(16, 4.0), (32, 7.0), (48, 8.0), (64, 11.0), (80, 14.0), (96, 15.0)] {
         takes(NOP_4, nops, expected);
     }
+}
+
+/// Schedulers that get µops at dispatch, by chance, do not always have one for each port.
+#[test]
+fn additions_that_are_distributed_wait_for_one_another() {
+    // add eax,ebx; add ecx,ebx; add edx,ebx; add esi,ebx
+    let adds: [&[u8]; 4] = [&[0x01, 0xd8], &[0x01, 0xd9], &[0x01, 0xda], &[0x01, 0xde]];
+    let mut processor = Processor::named("zen-1").unwrap();
+    let chains = Loop { body: &adds, unroll: 25 };
+    let distributed = chains.cycles(&processor, &mut |_| 0);
+    assert!((1.1..1.35).contains(&distributed), "{distributed} cycles");
+    processor.backend.distributes = false;
+    for queue in &mut processor.backend.queues {
+        queue.entries = 56;
+    }
+    near(chains.cycles(&processor, &mut |_| 0), 1.0);
 }
 
 #[test]

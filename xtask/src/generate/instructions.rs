@@ -20,8 +20,8 @@ struct Model {
 }
 
 /// For loads 2, 3 and 11; for stores' addresses 7 and 8, data 4 and 9. Of Zen 4, units whose pressure repeats
-/// that of the address ports are left out.
-const MODELS: [Model; 2] = [
+/// that of the address ports are left out. Of Zen 1, the multiplier is, which one port alone leads to.
+const MODELS: [Model; 3] = [
     Model {
         name: "sapphirerapids",
         prefix: "SPRPort",
@@ -36,6 +36,12 @@ const MODELS: [Model; 2] = [
             "FP45.0", "FP45.1",
         ],
         groups: &[0b111, 0b1111_1000, 0b1111_0000_0000, 0b11_0000_0000_0000],
+    },
+    Model {
+        name: "znver1",
+        prefix: "Zn",
+        ports: &["AGU0", "AGU1", "ALU0", "ALU1", "ALU2", "ALU3", "Divider", "FPU0", "FPU1", "FPU2", "FPU3"],
+        groups: &[0b11, 0b11_1100, 0b100_0000, 0b111_1000_0000],
     },
 ];
 

@@ -28,6 +28,8 @@ pub struct Origin {
 pub struct Code {
     recipes: Recipes,
     rename: Rename,
+    /// Bytes of a vector in an entry.
+    vector_bytes: u8,
     statics: Vec<Static>,
     uops: Vec<Uop>,
     origins: Vec<Origin>,
@@ -46,6 +48,7 @@ impl Code {
         Ok(Code {
             recipes: Recipes::new(processor).map_err(ProcessorError::Senseless)?,
             rename: processor.rename.clone(),
+            vector_bytes: processor.backend.vector_bytes.unwrap_or(u8::MAX),
             statics: Vec::new(),
             uops: Vec::new(),
             origins: Vec::new(),
@@ -62,6 +65,12 @@ impl Code {
     /// The µops that access memory.
     pub fn memory_uops(&self) -> MemoryUops {
         self.recipes.memory
+    }
+
+    /// What a µop may become when it is given to a scheduler; nothing if there is no choice.
+    #[inline]
+    pub fn shares(&self, uop: Uop) -> &[Uop] {
+        self.recipes.shares(uop)
     }
 
     /// An instruction by number.
@@ -115,7 +124,9 @@ impl Code {
                 new.entries = 0;
             }
             room = self.room_for_nop(&new);
-            may_fuse = self.rename.fuses_branches && form.fuses;
+            let is_comparison = !new.allocates[0];
+            may_fuse =
+                self.rename.fuses_branches && form.fuses && (is_comparison || self.rename.fuses_computations);
             let number = self.statics.len() as u32;
             self.addresses.insert(place, number);
             let watched = self.watched.iter().filter(|(address, _)| *address == place);
@@ -181,7 +192,7 @@ impl Code {
         Static {
             address,
             length,
-            entries: (recipe.entries + memory).max(1),
+            entries: (recipe.entries + memory).max(form.vector_bytes.div_ceil(self.vector_bytes)).max(1),
             is_fused_nop: false,
             branch: branch(control),
             target: target(control),

@@ -80,6 +80,30 @@ impl Ports {
     }
 }
 
+impl Ports {
+    /// For each set, the µops that go to its ports of one scheduler, if there are several.
+    ///
+    /// # Errors
+    /// If there are too many sets.
+    fn shares(&mut self) -> Result<Vec<Vec<Uop>>, String> {
+        let sets = self.sets.clone();
+        let of_queue = |queue: &u8| {
+            let ports = self.queues.iter().enumerate().filter(|(_, own)| *own == queue);
+            ports.fold(0, |set, (port, _)| set | 1 << port)
+        };
+        let mut queues = self.queues.clone();
+        queues.sort_unstable();
+        queues.dedup();
+        let queues: Vec<u32> = queues.iter().map(of_queue).collect();
+        let shares = sets.into_iter().map(|set| {
+            let parts: Vec<u32> = queues.iter().map(|queue| set & queue).filter(|part| *part != 0).collect();
+            let shares = parts.iter().map(|part| self.add(*part).map(|set| self.uop_of(set, 1)));
+            if parts.len() > 1 { shares.collect() } else { Ok(Vec::new()) }
+        });
+        shares.collect()
+    }
+}
+
 /// The µops that access memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryUops {
@@ -133,6 +157,9 @@ pub struct Recipes {
     counts_memory: bool,
     load_latency: u16,
     complex_lea: Option<Recipe>,
+    scaled_lea: Option<Recipe>,
+    /// For each set of ports whose µops may go to several schedulers, those that go to one of them.
+    shares: Vec<Vec<Uop>>,
     kinds: HashMap<Kind, Recipe>,
     /// By the beginning of the encoding's name.
     named: Vec<(String, Recipe)>,
@@ -156,8 +183,10 @@ impl Recipes {
         let kinds: HashMap<Kind, Recipe> = kinds
             .map(|(kind, timing)| Ok((*kind, of(&format!("backend.kinds.{kind:?}"), timing)?)))
             .collect::<Result<_, String>>()?;
-        let complex_lea = backend.complex_lea.as_ref();
-        let complex_lea = complex_lea.map(|timing| of("backend.complex_lea", timing)).transpose()?;
+        let [complex_lea, scaled_lea] =
+            [("backend.complex_lea", &backend.complex_lea), ("backend.scaled_lea", &backend.scaled_lea)]
+                .map(|(name, timing)| timing.as_ref().map(|timing| of(name, timing)).transpose());
+        let (complex_lea, scaled_lea) = (complex_lea?, scaled_lea?);
         let named = backend.instructions.iter();
         let mut named: Vec<(String, Recipe)> = named
             .map(|(name, timing)| {
@@ -170,6 +199,7 @@ impl Recipes {
         if model.is_none() && !kinds.contains_key(&Kind::Integer) {
             return Err("backend has neither a model nor kinds.integer".into());
         }
+        let shares = if backend.distributes { ports.shares()? } else { Vec::new() };
         Ok(Recipes {
             memory,
             ports,
@@ -178,9 +208,17 @@ impl Recipes {
             counts_memory: backend.model_counts_memory,
             load_latency: processor.memory.data.latency as u16,
             complex_lea,
+            scaled_lea,
+            shares,
             kinds,
             named,
         })
+    }
+
+    /// What a µop may become when it is given to a scheduler; nothing if there is no choice.
+    #[inline]
+    pub fn shares(&self, uop: Uop) -> &[Uop] {
+        self.shares.get(usize::from(uop.set)).map_or(&[], Vec::as_slice)
     }
 
     /// What an instruction takes; without the µops that only load or store.
@@ -189,7 +227,12 @@ impl Recipes {
         if form.class == Class::Nop || moves {
             return Recipe::default();
         }
-        if let Some(recipe) = self.complex_lea.as_ref().filter(|_| form.is_lea && form.has_three_parts) {
+        let lea = match (form.is_lea, form.has_three_parts, form.is_scaled) {
+            (true, true, _) => self.complex_lea.as_ref(),
+            (true, false, true) => self.scaled_lea.as_ref(),
+            _ => None,
+        };
+        if let Some(recipe) = lea {
             return recipe.clone();
         }
         let name = general_name(form.encoding).unwrap_or_default();

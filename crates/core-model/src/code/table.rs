@@ -96,7 +96,7 @@ mod tests {
             assert_eq!((fused.latency, fused.uses[0].0.count_ones()), (4, 2), "{name}");
         }
         let unknown = Model::new("pentium").unwrap_err();
-        assert_eq!(unknown, "model is pentium: give one of sapphirerapids, znver4");
+        assert_eq!(unknown, "model is pentium: give one of sapphirerapids, znver4, znver1");
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl<O: Observer> Core<O> {
             let ready = operands.max(begin);
             result = 0;
             for (position, &uop) in uops.iter().enumerate() {
+                let uop = self.given.get(position).copied().unwrap_or(uop);
                 let issued = self.issue(uop, ready);
                 let latency = if position == 0 { u64::from(it.latency) } else { 1 };
                 result = result.max(issued + latency);

@@ -97,6 +97,7 @@ pub struct Fetcher {
     op_cache: Option<Cache>,
     switch: u64,
     taken_bubble: u64,
+    bubbles_ahead: bool,
     /// The cycle, what was fetched in it, from how many packets, and the latest of them.
     cycle: u64,
     instructions: u32,
@@ -136,6 +137,7 @@ impl Fetcher {
             op_cache: ops.as_ref().map(|ops| Cache::new(ops.windows / ops.ways, ops.ways)),
             switch: ops.as_ref().map_or(0, |ops| ops.switch),
             taken_bubble: fetch.taken_bubble,
+            bubbles_ahead: fetch.bubbles_ahead,
             cycle: 0,
             instructions: 0,
             packets: 0,
@@ -155,6 +157,10 @@ impl Fetcher {
     /// Fetch goes on elsewhere, behind a branch that was foreseen, after so many lost cycles.
     pub fn take_branch(&mut self, lost: u64) {
         let lost = lost + self.taken_bubble;
+        if self.bubbles_ahead {
+            self.predicted += lost;
+            return self.begin(self.predicted.max(self.cycle) + 1);
+        }
         if lost == 0 && !self.goes_on && self.packets < self.rates[self.from as usize].packets {
             // What it leads to comes in the same cycle, as a packet of its own.
             (self.packet, self.is_new_block) = (NO_PACKET, true);
@@ -165,7 +171,7 @@ impl Fetcher {
 
     /// Likewise, behind a branch that nobody knew of: prediction, which ran on behind it, begins anew.
     pub fn find_branch(&mut self, lost: u64) {
-        self.take_branch(lost);
+        self.begin(self.cycle + 1 + lost + self.taken_bubble);
         self.predicted = self.cycle;
     }
 
@@ -202,7 +208,8 @@ impl Fetcher {
         let &Static { address, length, entries, .. } = it;
         let mut events = Psv::BASE;
         let window = address >> 5;
-        if window != self.window {
+        // A loop within a window is in the cache of decoded instructions from its second time on.
+        if window != self.window || self.is_new_block && self.from == From::Decoders {
             self.window = window;
             self.enter_window(window);
         }

@@ -60,6 +60,9 @@ impl<O: Observer> Core<O> {
         if access.address % 64 + access.size.min(64) > 64 {
             self.issue(uop, issued + 1);
         }
+        for _ in 1..self.turns(it, access) {
+            self.issue(uop, issued);
+        }
         let mut events = Psv::BASE;
         let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
         if page.missed {
@@ -105,6 +108,22 @@ impl<O: Observer> Core<O> {
     /// Cycles that an instruction's address takes.
     pub(super) fn address_cycles(&self, it: &Static) -> u64 {
         if it.has_complex_address { self.processor.loads.complex_extra } else { 0 }
+    }
+
+    /// Turns that an access to a vector takes.
+    #[inline]
+    fn turns(&self, it: &Static, access: &Access) -> u64 {
+        let bytes = self.processor.backend.vector_bytes.filter(|_| it.is_vector);
+        bytes.map_or(1, |bytes| access.size.clamp(1, 64).div_ceil(bytes.into()))
+    }
+
+    /// Cycles in which a store goes into this line.
+    #[inline]
+    fn pieces(&self, access: &Access, line: Line) -> u64 {
+        let Some(bytes) = self.processor.backend.vector_bytes.map(u64::from) else { return 1 };
+        let first = access.address.max(line << LINE);
+        let last = access.address.saturating_add(access.size.max(1) - 1).min(line << LINE | 63);
+        last / bytes - first / bytes + 1
     }
 
     /// Recognises a load at rename as one of what was stored, and gives when. What follows waits if that is later.
@@ -191,7 +210,13 @@ impl<O: Observer> Core<O> {
                 self.totals.missed_tlb += 1;
             }
             let uop = if it.is_vector { self.memory_uops.vector_data } else { self.memory_uops.data };
-            let moved = self.issue(uop, data.max(begin)) + 1;
+            let mut moved = self.issue(uop, data.max(begin));
+            for _ in 1..self.turns(it, access) {
+                self.issue(self.memory_uops.address, address);
+                moved = moved.max(self.issue(uop, data.max(begin)));
+            }
+            let is_moved_at_once = self.processor.stores.updates_at_once && access.reads && it.uops > 0;
+            let moved = moved + u64::from(!is_moved_at_once);
             let addressed = page.ready + 1;
             self.pending_stores.push((addressed, moved));
             stored.ready = stored.ready.max(addressed).max(moved);
@@ -213,10 +238,14 @@ impl<O: Observer> Core<O> {
             let (addressed, data) =
                 self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
             let mut drained = 0;
-            for line in lines(access) {
+            let (first, last) = lines(access).into_inner();
+            for line in first..=last {
                 let found = self.caches.access(line, committed + 1, Why::Store(number));
                 let there = if found.missed_first { found.ready } else { 0 };
                 drained = self.take_drain(there.max(committed + 1), line);
+                for _ in 1..self.pieces(access, line) {
+                    drained = self.take_drain(drained, line);
+                }
                 self.rewrite(line, drained);
             }
             self.store_queue.take(drained + 1);

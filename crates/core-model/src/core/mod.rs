@@ -15,11 +15,11 @@ mod strings;
 mod warm;
 mod wrong_path;
 
-use crate::code::{Code, MemoryUops, NO_REGISTER, Static};
+use crate::code::{Code, MemoryUops, NO_REGISTER, Static, Uop};
 use crate::memory::{Forwarding, Hierarchy, LINE, Line, Translations};
 use crate::predict::{Branch, Executed, Outcome, Predictor};
 use crate::processor::{INTEGERS, Processor, VECTORS};
-use crate::resources::{InOrder, OutOfOrder, Ports};
+use crate::resources::{Distribution, InOrder, OutOfOrder, Ports};
 use execute::Registers;
 use fetch::{Fetched, Fetcher};
 use loads::Drained;
@@ -90,7 +90,8 @@ struct Dispatched {
     cycle: u64,
     /// Entries that were dispatched in it.
     entries: u32,
-    /// Instructions among them that write vector registers.
+    /// Instructions that these begin, and those among them that write vector registers.
+    instructions: u32,
     vectors: u32,
 }
 
@@ -121,6 +122,10 @@ pub struct Core<O> {
     load_queue: InOrder,
     store_queue: InOrder,
     queues: Vec<OutOfOrder>,
+    /// Which of the schedulers gets a µop that several could take, if one does at dispatch.
+    distribution: Option<Distribution>,
+    /// The µops of the instruction at hand as they were given to schedulers.
+    given: Vec<Uop>,
 
     ports: Ports,
     registers: Registers,
@@ -173,6 +178,11 @@ impl<O: Observer> Core<O> {
             load_queue: InOrder::new(processor.loads.queue as usize),
             store_queue: InOrder::new(processor.stores.queue as usize),
             queues: processor.backend.queues.iter().map(|queue| OutOfOrder::new(queue.entries)).collect(),
+            distribution: processor
+                .backend
+                .distributes
+                .then(|| Distribution::new(processor.backend.queues.len())),
+            given: Vec::new(),
             ports: Ports::new(256),
             registers: Registers::default(),
             latest_complete: 0,
@@ -287,8 +297,10 @@ impl<O: Observer> Core<O> {
         if it.order != timewise_isa::Order::Free && self.drains(it.order) {
             cycle = cycle.max(self.committed.0 + 1);
         }
-        for uop in code.uops(it) {
-            cycle = cycle.max(self.queues[usize::from(uop.queue)].free_at());
+        if self.distribution.is_none() {
+            for uop in code.uops(it) {
+                cycle = cycle.max(self.queues[usize::from(uop.queue)].free_at());
+            }
         }
         if it.allocates[0] {
             cycle = cycle.max(self.integers.free_at());
@@ -318,32 +330,68 @@ impl<O: Observer> Core<O> {
                 }
             }
         }
-        let first = self.take_dispatch(cycle, u32::from(it.entries.min(1)), u32::from(it.allocates[1]));
+        let entries = u32::from(it.entries.min(1));
+        let begins =
+            Dispatched { cycle, entries, instructions: entries, vectors: u32::from(it.allocates[1]) };
+        let first = self.take_dispatch(begins);
+        let first = self.distribute(code, it, begins, first);
         let mut last = first;
         if it.entries > 0 {
             self.fetcher.dispatched(first);
         }
+        // Entries of vectors that are parts of wider ones are as whole ones.
+        let vectors = if self.processor.backend.vector_bytes.is_some() { begins.vectors } else { 0 };
         for _ in 1..it.entries {
-            last = self.take_dispatch(last, 1, 0);
+            last = self.take_dispatch(Dispatched { cycle: last, entries: 1, instructions: 0, vectors });
             self.fetcher.dispatched(last);
         }
         (first, last)
     }
 
-    /// When what takes so many entries, and writes so many vector registers, is dispatched that could be from this cycle
-    /// on.
+    /// When what takes so much is dispatched that could be from its cycle on.
     #[inline]
-    fn take_dispatch(&mut self, cycle: u64, entries: u32, vectors: u32) -> u64 {
+    fn take_dispatch(&mut self, more: Dispatched) -> u64 {
         let (rename, latest) = (&self.processor.rename, &mut self.dispatched);
-        let most_vectors = rename.vector_width.unwrap_or(u32::MAX);
-        let is_full = latest.entries + entries > rename.width || latest.vectors + vectors > most_vectors;
-        if cycle > latest.cycle || is_full {
-            *latest = Dispatched { cycle: cycle.max(latest.cycle + 1), entries, vectors };
+        let is_over = |most: Option<u32>, sum| most.is_some_and(|most| sum > most);
+        let is_full = latest.entries + more.entries > rename.width
+            || is_over(rename.instructions, latest.instructions + more.instructions)
+            || is_over(rename.vector_width, latest.vectors + more.vectors);
+        if more.cycle > latest.cycle || is_full {
+            *latest = Dispatched { cycle: more.cycle.max(latest.cycle + 1), ..more };
         } else {
-            latest.entries += entries;
-            latest.vectors += vectors;
+            latest.entries += more.entries;
+            latest.instructions += more.instructions;
+            latest.vectors += more.vectors;
         }
         latest.cycle
+    }
+
+    /// Gives the µops of an instruction that would be dispatched in this cycle to schedulers, and gives the cycle in which
+    /// these have room for them.
+    #[inline]
+    fn distribute(&mut self, code: &Code, it: &Static, begins: Dispatched, mut cycle: u64) -> u64 {
+        let Some(distribution) = &mut self.distribution else { return cycle };
+        self.given.clear();
+        let mut free = cycle;
+        for &uop in code.uops(it) {
+            let shares = code.shares(uop);
+            let uop = match shares {
+                [] => uop,
+                _ => {
+                    let queues = shares.iter().map(|share| usize::from(share.queue));
+                    Uop { busy: uop.busy, ..shares[distribution.give(queues, cycle)] }
+                }
+            };
+            free = free.max(self.queues[usize::from(uop.queue)].free_at());
+            self.given.push(uop);
+        }
+        if free > cycle {
+            cycle = self.take_dispatch(Dispatched { cycle: free, ..begins });
+            if let Some(distribution) = &mut self.distribution {
+                self.given.iter().for_each(|uop| distribution.wait(uop.queue.into(), cycle));
+            }
+        }
+        cycle
     }
 
     /// When an entry whose result is there at `complete` commits.

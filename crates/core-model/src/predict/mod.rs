@@ -70,6 +70,7 @@ pub struct Predictor {
     returns: Returns,
     indirect: Indirect,
     history: History,
+    first_bubble: u64,
     second_bubble: u64,
     decode_bubble: u64,
     return_bubble: u64,
@@ -85,6 +86,7 @@ impl Predictor {
             returns: Returns::new(record.returns),
             indirect: Indirect::new(record.indirect, &mut history),
             history,
+            first_bubble: record.first_bubble,
             second_bubble: record.second_bubble,
             decode_bubble: record.decode_bubble,
             return_bubble: record.return_bubble,
@@ -126,7 +128,8 @@ impl Predictor {
             return Outcome::Straight;
         }
         let lost = match self.targets.find(address) {
-            Known::First => 0,
+            Known::Nearest => 0,
+            Known::First => self.first_bubble,
             Known::Second => self.second_bubble,
             Known::Not => return Outcome::Found(self.decode_bubble),
         };

@@ -32,8 +32,21 @@ pub struct Backend {
     /// What `lea` with base, index and displacement takes.
     #[serde(default)]
     pub complex_lea: Option<Timing>,
+    /// What any other `lea` with a multiplied index takes.
+    #[serde(default)]
+    pub scaled_lea: Option<Timing>,
+    /// Bytes of a vector that the core computes, loads and stores at once, if not all of any: an instruction with wider
+    /// ones takes at least as many entries, each as wide, and as many turns of the ports of loads and stores; a store goes
+    /// into the cache in as many cycles as there are aligned pieces of so many bytes that it has a part of.
+    #[serde(default)]
+    pub vector_bytes: Option<u8>,
     /// Schedulers. A port of none of them belongs to the first.
     pub queues: Vec<Queue>,
+    /// Whether a µop that computes and could go to ports of several schedulers is given to one of them when it is
+    /// dispatched: to one of those that got the fewest µops in that cycle, by chance. Otherwise it waits in that of the
+    /// first of its ports for any of them.
+    #[serde(default)]
+    pub distributes: bool,
     /// Instructions that are ordered with their neighbours.
     pub orders: Orders,
     /// String instructions that repeat.
@@ -193,11 +206,13 @@ impl Backend {
         for queue in &self.queues {
             part("queues", within("entries", queue.entries, 1..=4096))?;
         }
+        within("vector_bytes", self.vector_bytes.unwrap_or(16), 16..=64)?;
         let kinds = self.kinds.iter().map(|(kind, timing)| (format!("kinds.{kind:?}"), timing));
         let instructions = self.instructions.iter();
         let instructions = instructions.map(|(name, timing)| (format!("instructions.\"{name}\""), timing));
-        let lea = self.complex_lea.iter().map(|timing| ("complex_lea".to_string(), timing));
-        kinds.chain(instructions).chain(lea).try_for_each(|(name, timing)| part(&name, timing.check()))?;
+        let leas = [("complex_lea", &self.complex_lea), ("scaled_lea", &self.scaled_lea)];
+        let leas = leas.into_iter().filter_map(|(name, timing)| Some((name.to_string(), timing.as_ref()?)));
+        kinds.chain(instructions).chain(leas).try_for_each(|(name, timing)| part(&name, timing.check()))?;
         part("orders", self.orders.check())?;
         part("strings", self.strings.check())
     }

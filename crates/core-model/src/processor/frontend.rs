@@ -19,6 +19,10 @@ pub struct Fetch {
     pub taken_bubble: u64,
     /// Blocks of instructions by which prediction, which asks for their lines, runs ahead of fetch.
     pub blocks_ahead: u32,
+    /// Whether it is prediction that loses the cycles behind taken branches: fetch then waits only where prediction is not
+    /// ahead of it.
+    #[serde(default)]
+    pub bubbles_ahead: bool,
 }
 
 /// A cache of decoded instructions.
@@ -57,10 +61,20 @@ pub struct OpCache {
 pub struct BranchPredictor {
     /// Direction.
     pub tage: Tage,
+    /// Taken branches that are known without a lost cycle, if those of the first level cost some: the latest ones.
+    #[serde(default)]
+    pub nearest_targets: Option<usize>,
+    /// Cycles without fetch behind a taken branch that the first level of the branch target buffer knows, and not these.
+    #[serde(default)]
+    pub first_bubble: u64,
     /// Entries of the first level of the branch target buffer.
     pub targets: usize,
     /// Ways of either level.
     pub target_ways: usize,
+    /// Bytes of code whose branches share a set of ways, so that branches at larger distances share few sets; without it,
+    /// branches are spread over all of them.
+    #[serde(default)]
+    pub target_bytes: Option<u64>,
     /// Entries of its second level; 0 for none.
     pub second_targets: usize,
     /// Cycles without fetch behind a taken branch that only the second level knows.
@@ -109,7 +123,10 @@ pub struct Tage {
 pub struct Rename {
     /// Entries that are dispatched into the reorder buffer in a cycle.
     pub width: u32,
-    /// Of these, instructions that write vector registers; as many as all unless it is told.
+    /// Instructions of which these are, if fewer: further entries of one count no more.
+    #[serde(default)]
+    pub instructions: Option<u32>,
+    /// Of the entries, instructions that write vector registers; as many as all unless it is told.
     #[serde(default)]
     pub vector_width: Option<u32>,
     /// Entries of the reorder buffer.
@@ -129,6 +146,9 @@ pub struct Rename {
     pub removes_increments: bool,
     /// Whether a comparison and a conditional branch behind it are one.
     pub fuses_branches: bool,
+    /// Whether additions, subtractions and `and` are fused with branches as comparisons are.
+    #[serde(default = "yes")]
+    pub fuses_computations: bool,
     /// Bytes up to which an instruction and a `nop` behind it are one entry, if they ever are: instructions of one entry
     /// that are no branches and have nothing to do with vectors, other `nop`s among them.
     #[serde(default)]
@@ -202,6 +222,7 @@ impl BranchPredictor {
             targets in 1..=1 << 20,
             target_ways in WAYS,
             second_targets in 0..=1 << 20,
+            first_bubble in CYCLES,
             second_bubble in CYCLES,
             decode_bubble in CYCLES,
             returns in 1..=4096,
@@ -211,6 +232,11 @@ impl BranchPredictor {
             wrong_path in 0..=4096,
             outstanding in 0..=4096,
         );
+        within("nearest_targets", self.nearest_targets.unwrap_or(1), WAYS)?;
+        let bytes = self.target_bytes.unwrap_or(1);
+        if !bytes.is_power_of_two() {
+            return Err(format!("target_bytes is {bytes}: give a power of two"));
+        }
         in_ways("targets", self.targets, self.target_ways)?;
         in_ways("second_targets", self.second_targets, self.target_ways)?;
         match self.indirect.is_power_of_two() {
@@ -250,6 +276,7 @@ impl Rename {
             to_issue in CYCLES,
         );
         within("fuses_nops", self.fuses_nops.unwrap_or(2), 2..=30)?;
+        within("instructions", self.instructions.unwrap_or(1), WIDTH)?;
         within("vector_width", self.vector_width.unwrap_or(1), WIDTH)
     }
 }

@@ -62,16 +62,18 @@ pub enum ProcessorError {
     Senseless(String),
 }
 
-const RECORDS: [(&str, &str); 5] = [
+const RECORDS: [(&str, &str); 6] = [
     ("boom-4w-tea", include_str!("../../processors/boom-4w-tea.toml")),
     ("boom-4w-tip", include_str!("../../processors/boom-4w-tip.toml")),
     ("raptor-cove", include_str!("../../processors/raptor-cove.toml")),
+    ("zen-1", include_str!("../../processors/zen-1.toml")),
     ("zen-4", include_str!("../../processors/zen-4.toml")),
     ("zen-5", include_str!("../../processors/zen-5.toml")),
 ];
 
 /// Which of them is of a design of processors. Cores of a design that differ, as Alder Lake's do, are its large ones.
-const DESIGNS: [(&str, &str); 6] = [
+const DESIGNS: [(&str, &str); 7] = [
+    ("AMD Zen", "zen-1"),
     ("AMD Zen 4", "zen-4"),
     ("AMD Zen 5", "zen-5"),
     ("Intel Alder Lake", "raptor-cove"),
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn designs_have_records() {
         assert!(DESIGNS.iter().all(|(_, name)| names().any(|known| known == *name)));
-        assert_eq!((name_of_design("AMD Zen 5"), name_of_design("AMD Zen 2")), (Some("zen-5"), None));
+        assert_eq!((name_of_design("AMD Zen"), name_of_design("AMD Zen 2")), (Some("zen-1"), None));
     }
 
     #[test]
@@ -186,7 +188,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         let unknown = Processor::named("pentium").unwrap_err().to_string();
         assert!(unknown.contains("pentium") && unknown.contains("zen-4"), "{unknown}");
-        let text = RECORDS[3].1;
+        let text = RECORDS[4].1;
         let wide = text.replacen("[commit]\nwidth = 8", "[commit]\nwidth = 64", 1);
         assert_ne!(wide, text);
         assert!(Processor::parse(&wide).unwrap_err().to_string().contains("commit.width"));

@@ -52,6 +52,9 @@ pub struct Stores {
     /// Ports that take data of vector registers, if others.
     #[serde(default)]
     pub vector_data_ports: Vec<String>,
+    /// Whether what an instruction itself computes is stored without a cycle for its way to the store queue.
+    #[serde(default)]
+    pub updates_at_once: bool,
     /// Stores in flight, until they are in the cache.
     pub queue: u32,
     /// Lines that stores go to in a cycle, in order.

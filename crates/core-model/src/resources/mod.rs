@@ -4,10 +4,12 @@
 //! every cycle, as it has in a scheduler that prefers the oldest. A younger one may still get an earlier cycle,
 //! if it is ready earlier.
 
+mod distribution;
 mod entries;
 mod links;
 mod ports;
 
+pub use distribution::Distribution;
 pub use entries::{InOrder, OutOfOrder, Spans};
 pub use links::Link;
 pub use ports::Ports;
