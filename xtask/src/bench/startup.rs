@@ -24,12 +24,9 @@ pub struct Options {
     /// Fail if `true` takes so much longer under count
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 30.0)]
     most_milliseconds: f64,
-    /// Fail if a workload takes so many times its native CPU time under `count --no-calls`
+    /// Fail if a workload takes so many times its native CPU time
     #[arg(long, default_value_t = 3.0)]
     most_times: f64,
-    /// The same with the costs of calls: as much as any workload may take (`bench overhead`)
-    #[arg(long, default_value_t = 4.0)]
-    most_times_with_calls: f64,
 }
 
 /// Seconds after which a workload is killed.
@@ -94,7 +91,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             plain / native,
             calls / native
         );
-        if plain / native > options.most_times || calls / native > options.most_times_with_calls {
+        if plain.max(calls) / native > options.most_times {
             above.push(workload.name);
         }
     }
