@@ -11,6 +11,7 @@
 //! processor's caches, not on the length of the run; with page faults, also on the pages that are touched.
 #![forbid(unsafe_code)]
 
+mod chance;
 mod code;
 mod core;
 mod memory;

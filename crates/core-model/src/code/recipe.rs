@@ -78,9 +78,7 @@ impl Ports {
         let set = self.add(ports)?;
         Ok(self.uop_of(set, 1))
     }
-}
 
-impl Ports {
     /// For each set, the µops that go to its ports of one scheduler, if there are several.
     ///
     /// # Errors

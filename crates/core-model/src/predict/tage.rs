@@ -7,6 +7,7 @@
 //! allocated entry is believed.
 
 use super::history::History;
+use crate::chance::Chance;
 use crate::processor::Tage;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,7 @@ pub struct Direction {
     alternate: u8,
     seen: u32,
     /// Picks between tables when entries are allocated.
-    random: u32,
+    chance: Chance,
 }
 
 /// What the tables know of a branch.
@@ -94,7 +95,13 @@ impl Direction {
             }
         });
         let tables = tables.collect();
-        Direction { base: vec![2; 1 << record.base_bits], tables, alternate: 8, seen: 0, random: 1 }
+        Direction {
+            base: vec![2; 1 << record.base_bits],
+            tables,
+            alternate: 8,
+            seen: 0,
+            chance: Chance::new(),
+        }
     }
 
     /// Predicts a branch.
@@ -159,11 +166,8 @@ impl Direction {
 
     /// Gives the branch an entry in a longer table.
     fn allocate(&mut self, from: usize, places: &[(usize, u16); Tage::MOST], taken: bool) {
-        // Xorshift: skipping a table now and then keeps branches from chasing each other.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 17;
-        self.random ^= self.random << 5;
-        let skip = usize::from(self.random & 3 == 0 && from + 1 < self.tables.len());
+        // Skipping a table now and then keeps branches from chasing each other.
+        let skip = usize::from(self.chance.next() & 3 == 0 && from + 1 < self.tables.len());
         let mut allocated = 0;
         for (table, &(at, tag)) in self.tables.iter_mut().zip(places).skip(from + skip) {
             let entry = &mut table.entries[at];

@@ -1,18 +1,19 @@
 //! Which scheduler a µop is given to that several could take.
 
+use crate::chance::Chance;
+
 /// How many µops each scheduler got in the latest cycle of dispatch.
 #[derive(Debug)]
 pub struct Distribution {
     cycle: u64,
     got: Vec<u32>,
-    /// Of the numbers by which chance decides.
-    state: u32,
+    chance: Chance,
 }
 
 impl Distribution {
     /// Over so many schedulers.
     pub fn new(schedulers: usize) -> Distribution {
-        Distribution { cycle: 0, got: vec![0; schedulers], state: 1 }
+        Distribution { cycle: 0, got: vec![0; schedulers], chance: Chance::new() }
     }
 
     /// Gives a µop that is dispatched in this cycle to one of `schedulers` of those that got the fewest in it, and tells
@@ -23,7 +24,7 @@ impl Distribution {
         let got = |scheduler: usize| self.got[scheduler];
         let fewest = schedulers.clone().map(got).min().unwrap_or(0);
         let candidates = schedulers.clone().filter(|scheduler| got(*scheduler) == fewest).count().max(1);
-        let chosen = self.chance() as usize % candidates;
+        let chosen = (self.chance.next() >> 8) as usize % candidates;
         let mut places =
             schedulers.clone().enumerate().filter(|(_, scheduler)| self.got[*scheduler] == fewest);
         let (place, scheduler) = places.nth(chosen).expect("a µop has a scheduler to go to");
@@ -42,13 +43,6 @@ impl Distribution {
             self.cycle = cycle;
             self.got.fill(0);
         }
-    }
-
-    fn chance(&mut self) -> u32 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 17;
-        self.state ^= self.state << 5;
-        self.state >> 8
     }
 }
 
