@@ -251,9 +251,10 @@ impl Region {
         self.hot
     }
 
-    /// Puts hot code at [`Region::hot`].
-    pub fn place(&mut self, bytes: &[u8], kind: Kind) {
-        self.pieces.push(((self.hot - self.start) as u32, kind));
+    /// Puts hot code at [`Region::hot`], which consists of pieces from positions in it on.
+    pub fn place(&mut self, bytes: &[u8], pieces: impl IntoIterator<Item = (usize, Kind)>) {
+        let start = (self.hot - self.start) as u32;
+        self.pieces.extend(pieces.into_iter().map(|(at, kind)| (start + at as u32, kind)));
         write(self.hot, bytes);
         self.hot = (self.hot + bytes.len() as u64).next_multiple_of(16);
     }

@@ -7,7 +7,7 @@ use crate::entry::{HIGH, reason};
 use crate::forest::Vertex;
 use crate::indirect;
 use crate::kinds::{self, Mode, window};
-use crate::link;
+use crate::link::{self, Led, Way};
 use crate::paths;
 use crate::placing::{self, Passage};
 use crate::retire;
@@ -104,21 +104,26 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Op
     address
 }
 
-/// The block at `address`, translated if need be. `None` if there is no instruction.
-fn block_at(process: &mut Process, address: u64) -> Result<Option<u32>, Failure> {
+/// The block at `address`, translated if need be, if something leads there with that right before it. `None` if there is
+/// no instruction.
+fn block_at(
+    process: &mut Process,
+    address: u64,
+    way: Option<Way>,
+) -> Result<Option<(u32, Option<Led>)>, Failure> {
     if let Some(block) = process.known_block(address) {
-        return Ok(Some(block));
+        return Ok(Some((block, None)));
     }
     if let Some(block) = retire::revive(process, address) {
-        return Ok(Some(block));
+        return Ok(Some((block, None)));
     }
-    translate(process, address, MAX_INSTRUCTIONS)
+    translate(process, address, MAX_INSTRUCTIONS, way)
 }
 
 /// Control comes to `address` from outside: where it goes on.
 pub fn enter(process: &mut Process, area: &mut ThreadArea, address: u64) -> Result<Option<u64>, Failure> {
     process.mode = Mode::of(area);
-    let Some(to) = block_at(process, address)? else { return Ok(None) };
+    let Some((to, _)) = block_at(process, address, None)? else { return Ok(None) };
     external(process, area, NONE, 0, to)?;
     calls::relink(process, area, NONE);
     Ok(Some(process.blocks[to as usize].entry))
@@ -178,12 +183,12 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
     if kind == edge_kind::REPLACED {
         retire::changed(process, from);
     }
-    let found = block_at(process, target);
-    let Ok(Some(to)) = found else {
+    let found = block_at(process, target, Some(Way::Exit(number)));
+    let Ok(Some((to, led))) = found else {
         outside(process, area, (from, executed), target)?;
         return found.map(|_| None);
     };
-    let goal = link::exit(process, number, to)?;
+    let goal = link::exit(process, number, to, led)?;
     calls::relink(process, area, from);
     Ok(Some(goal))
 }
@@ -195,8 +200,8 @@ fn follow_indirect(
     target: u64,
 ) -> Result<Option<u64>, Failure> {
     let table = area.exit as u32;
-    let found = block_at(process, target);
-    let Ok(Some(to)) = found else {
+    let found = block_at(process, target, Some(Way::Indirect { table, index }));
+    let Ok(Some((to, led))) = found else {
         let from = process.sites[indirect::site_of(table, index, target) as usize].from;
         let executed = process.blocks[from as usize].instructions;
         if found.is_err() {
@@ -211,7 +216,7 @@ fn follow_indirect(
         kinds::cut(process, area, from, executed - 1, &registers);
         return Ok(Some(branch));
     };
-    let goal = link::indirect(process, table, index, target, to)?;
+    let goal = link::indirect(process, (table, index), target, to, led)?;
     let site = indirect::site_of(table, index, target);
     calls::relink(process, area, process.sites[site as usize].from);
     Ok(Some(goal))

@@ -4,32 +4,104 @@
 use crate::cache::{self, Kind};
 use crate::calls::call::Call;
 use crate::calls::sequence::Sequence;
-use crate::calls::{Step, Way, choose};
+use crate::calls::{self, Step, choose};
 use crate::emit::{Code, Toll};
 use crate::entry;
 use crate::forest::Vertex;
-use crate::indirect;
+use crate::indirect::{self, Switch};
 use crate::paths;
 use crate::placing;
 use crate::state::{Block, Edge, Exit, Process, Site, Target};
 use crate::unlink::{chain, enter_again};
+use alloc::vec::Vec;
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
 
 /// Bytes that the stub of an indirect branch's target may take.
 const STUB: u64 = 2048;
 
-/// Links an exit to block `to`: where a thread that stands at the exit goes on.
+/// What leads to code, by what asks for it.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// An exit, by number.
+    Exit(u32),
+    /// An indirect branch that met entry `index` of a table.
+    Indirect {
+        /// The table's number.
+        table: u32,
+        /// The entry.
+        index: u32,
+    },
+}
+
+/// A way that was written right before the block that it leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Led {
+    /// Of an exit: where it begins.
+    Exit(u64),
+    /// Of an indirect branch.
+    Indirect(Stub),
+}
+
+/// The stub of an indirect branch's target.
+#[derive(Clone, Copy, Debug)]
+pub struct Stub {
+    /// Where the check begins.
+    enter: u64,
+    switch: Switch,
+    /// Where a thread goes on that comes from the dispatcher.
+    found: u64,
+    edge: Edge,
+}
+
+/// Writes the way to block `to`, whose code comes next in a region and which nothing leads to yet: with what it is in
+/// the cache. None if it would be out of reach from there.
 ///
 /// # Errors
 /// A [`Failure`] that makes going on impossible.
-pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
+pub fn lead(
+    process: &mut Process,
+    (code, region): (&mut Code, usize),
+    way: Way,
+    to: u32,
+) -> Result<Option<(Led, Kind)>, Failure> {
+    let begin = code.here();
+    match way {
+        Way::Exit(number) => {
+            if process.cache.region_of(process.exits[number as usize].stub) != Some(region) {
+                return Ok(None);
+            }
+            let plan = plan(process, number, to)?;
+            let counter = plan.toll.counter;
+            put(process, code, plan, number, to);
+            Ok(Some((Led::Exit(begin), Kind::EdgeStub { counter, to })))
+        }
+        Way::Indirect { table, index } => {
+            let address = process.blocks[to as usize].address;
+            let site = indirect::site_of(table, index, address);
+            let edge = indirect_edge(process, site, to)?;
+            let stub = stub(process, (code, region), (table, index), (edge, to))?;
+            Ok(Some((Led::Indirect(stub), Kind::IndirectStub { site, to })))
+        }
+    }
+}
+
+/// Links an exit to block `to`: where a thread that stands at the exit goes on. The way may have been written before the
+/// block.
+///
+/// # Errors
+/// A [`Failure`] that makes going on impossible.
+pub fn exit(process: &mut Process, number: u32, to: u32, led: Option<Led>) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
     if exit.linked && exit.to == to {
         // Another thread was here first.
         return Ok(exit.goal);
     }
-    let goal = if exit.to == to { exit.goal } else { way(process, number, to)? };
+    let goal = match led {
+        Some(Led::Exit(led)) => led,
+        _ if exit.to == to => exit.goal,
+        _ => way(process, number, to)?,
+    };
     if exit.place().is_some_and(|place| !cache::link(place, goal)) {
         return Err(Failure::Internal);
     }
@@ -39,8 +111,15 @@ pub fn exit(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure>
     Ok(goal)
 }
 
-/// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
-fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
+/// What stands on the way from an exit to a block.
+struct Plan {
+    sequence: Option<Sequence>,
+    steps: Vec<paths::Step>,
+    toll: Toll,
+}
+
+/// Decides what stands on the way from an exit to a block that it never led to.
+fn plan(process: &mut Process, number: u32, to: u32) -> Result<Plan, Failure> {
     let exit = process.exits[number as usize];
     let was_linked = exit.goal != 0;
     let kept = process.calls.as_ref().filter(|_| was_linked).and_then(|calls| calls.kept(exit.stub, to));
@@ -58,43 +137,60 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
         _ => None,
     };
     if let Some(calls) = &mut process.calls
-        && calls.rely(Way::Exit(number))
+        && calls.rely(calls::Way::Exit(number))
     {
         calls.keep(exit.stub, to, noted);
     }
-    let Block { address, entry, live, .. } = process.blocks[to as usize];
-    let steps = paths::steps(process, exit.from, exit.kind, address);
+    let steps = paths::steps(process, exit.from, exit.kind, process.blocks[to as usize].address);
+    Ok(Plan { sequence, steps, toll })
+}
+
+/// Writes what stands on the way from an exit to a block.
+fn put(process: &mut Process, code: &mut Code, plan: Plan, number: u32, to: u32) {
+    if let Some((calls, sequence)) = process.calls.as_mut().zip(plan.sequence) {
+        calls.emit(code, sequence);
+    }
+    let (from, live) = (process.exits[number as usize].from, process.blocks[to as usize].live);
+    paths::put(process, code, plan.steps, from, live);
+    code.toll(plan.toll, live);
+}
+
+/// Makes the way from an exit to a block that it never led to: past a counter if the edge needs one.
+fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
+    let plan = plan(process, number, to)?;
+    let exit = process.exits[number as usize];
+    let entry = process.blocks[to as usize].entry;
     let reaches = |place: u64| i32::try_from(entry.wrapping_sub(place + 4) as i64).is_ok();
-    let is_plain = toll == Toll::NONE && sequence.is_none() && steps.is_empty();
+    let is_plain = plan.toll == Toll::NONE && plan.sequence.is_none() && plan.steps.is_empty();
     if is_plain && exit.place().is_none_or(reaches) {
         return Ok(entry);
     }
     let region = process.cache.region_for(exit.stub, STUB)?;
     let mut code = Code::at(process.cache.region(region).hot());
-    if let Some((calls, sequence)) = process.calls.as_mut().zip(sequence) {
-        calls.emit(&mut code, sequence);
-    }
-    paths::put(process, &mut code, steps, exit.from, live);
-    code.toll(toll, live);
+    let counter = plan.toll.counter;
+    put(process, &mut code, plan, number, to);
     code.jump_far(entry);
-    process.cache.region(region).place(&code.bytes, Kind::EdgeStub { counter: toll.counter, to });
+    process.cache.region(region).place(&code.bytes, [(0, Kind::EdgeStub { counter, to })]);
     Ok(code.address)
 }
 
 /// Puts block `to` into the table of the indirect branch that missed it: where the thread, whose
-/// registers are in place already, goes on.
+/// registers are in place already, goes on. The stub may have been written before the block.
 ///
 /// # Errors
 /// A [`Failure`] that makes going on impossible.
 pub fn indirect(
     process: &mut Process,
-    table: u32,
-    index: u32,
+    (table, index): (u32, u32),
     address: u64,
     to: u32,
+    led: Option<Led>,
 ) -> Result<u64, Failure> {
-    let site = indirect::site_of(table, index, address);
     let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
+    if let Some(Led::Indirect(stub)) = led {
+        return Ok(enter(process, (table, index), (stub, to), None));
+    }
+    let site = indirect::site_of(table, index, address);
     let withdrawn = process.withdrawn.remove(&(place, to));
     let is_of_it = |target: &Target| target.to == to && !target.outdated;
     let known = known_target(process, place, to);
@@ -107,40 +203,70 @@ pub fn indirect(
             process.targets[known as usize].edge
         }
         (None, Some(kept)) => kept,
-        (None, None) => {
-            let site = process.sites[site as usize];
-            let executed = process.blocks[site.from as usize].instructions;
-            edge(process, site.from, executed, to, site.kind)?
-        }
+        (None, None) => indirect_edge(process, site, to)?,
     };
+    let entry = process.blocks[to as usize].entry;
+    let region = process.cache.region_for(entry, STUB)?;
+    let mut code = Code::at(process.cache.region(region).hot());
+    let stub = stub(process, (&mut code, region), (table, index), (noted, to))?;
+    code.jump_far(entry);
+    process.cache.region(region).place(&code.bytes, [(0, Kind::IndirectStub { site, to })]);
+    Ok(enter(process, (table, index), (stub, to), known))
+}
+
+/// What is noted of the edge of an indirect branch to a block, which is recorded.
+fn indirect_edge(process: &mut Process, site: u32, to: u32) -> Result<Edge, Failure> {
+    let site = process.sites[site as usize];
+    let executed = process.blocks[site.from as usize].instructions;
+    edge(process, site.from, executed, to, site.kind)
+}
+
+/// Writes the stub of an indirect branch's target: the check, and what stands on the way to a block behind it.
+fn stub(
+    process: &mut Process,
+    (code, region): (&mut Code, usize),
+    (table, index): (u32, u32),
+    (edge, to): (Edge, u32),
+) -> Result<Stub, Failure> {
+    let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
     let block = process.blocks[to as usize];
+    let site = indirect::site_of(table, index, block.address);
     let after = process.heads.get(&place).copied().unwrap_or(NONE);
     let next = process.targets.get(after as usize).map(|target| target.code);
-    let region = process.cache.region_for(block.entry, STUB)?;
-    let mut code = Code::at(process.cache.region(region).hot());
-    let (enter, switch) = indirect::emit_check(&mut code, address, table, index, next);
-    let call = process.calls.as_ref().and_then(|calls| calls.call(noted.call));
-    let (found, unmatched) = arrive(process, (&mut code, region), site, to, call)?;
+    let (enter, switch) = indirect::emit_check(code, block.address, table, index, next);
+    let call = process.calls.as_ref().and_then(|calls| calls.call(edge.call));
+    let (found, unmatched) = arrive(process, (code, region), site, to, call)?;
     let past = code.here();
     let from = process.sites[site as usize];
-    let steps = paths::steps(process, from.from, from.kind, address);
-    paths::put(process, &mut code, steps, from.from, block.live);
-    code.toll(noted.toll, block.live);
-    code.jump_far(block.entry);
+    let steps = paths::steps(process, from.from, from.kind, block.address);
+    paths::put(process, code, steps, from.from, block.live);
+    code.toll(edge.toll, block.live);
     if let Some(exit) = unmatched {
         process.exits[exit as usize].goal = past;
     }
-    process.cache.region(region).place(&code.bytes, Kind::IndirectStub { site, to });
+    Ok(Stub { enter, switch, found, edge })
+}
+
+/// Enters a stub into a table, as target number `known` or a new one: where a thread goes on that missed it.
+fn enter(
+    process: &mut Process,
+    (table, index): (u32, u32),
+    (stub, to): (Stub, u32),
+    known: Option<u32>,
+) -> u64 {
+    let place = u64::from(entry::table_address(table)) + 8 * u64::from(index);
+    let Stub { enter, switch, found, edge } = stub;
+    let after = process.heads.get(&place).copied().unwrap_or(NONE);
     cache::set_entry(place, enter);
     let mut target = Target {
         place,
         to,
-        edge: noted,
+        edge,
         code: enter,
         switch,
         found_at: (found - enter) as u16,
         after,
-        next: block.targets,
+        next: process.blocks[to as usize].targets,
         live: true,
         outdated: false,
     };
@@ -154,9 +280,9 @@ pub fn indirect(
     }
     process.heads.insert(place, number);
     if let Some(calls) = &mut process.calls {
-        calls.rely(Way::Target(number));
+        calls.rely(calls::Way::Target(number));
     }
-    Ok(found)
+    found
 }
 
 /// The target by which an entry leads to a block, unless it is to be made anew. Many targets may share the entry and

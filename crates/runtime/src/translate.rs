@@ -14,6 +14,7 @@ use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
 use crate::kinds::{Adding, Mode, pace};
+use crate::link::{self, Led, Way};
 use crate::live;
 use crate::marks::Mark;
 use crate::placing::Passage;
@@ -39,18 +40,24 @@ const TOLL: u64 = 96;
 /// Bytes of the stub by which translated code leaves for the dispatcher.
 const EXIT_STUB: u64 = 20;
 
-/// Translates what starts at `address`. `None` if there is no instruction: executing there natively
-/// gives the program the fault that it is due.
+/// Translates what starts at `address`, if something leads there with that right before it. `None` if there is no
+/// instruction: executing there natively gives the program the fault that it is due.
 ///
 /// # Errors
 /// A [`Failure`] that makes going on impossible.
-pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Option<u32>, Failure> {
+pub fn translate(
+    process: &mut Process,
+    address: u64,
+    limit: usize,
+    way: Option<Way>,
+) -> Result<Option<(u32, Option<Led>)>, Failure> {
     let Some(mut unit) = unit::plan(process, address, limit) else {
         return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
     };
     let first = process.blocks.len() as u32;
     let count_blocks = process.kinds.counts_blocks(process.mode);
     unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
+    note_functions(process, &unit);
     let region = process.cache.region_for(address, ROOM)?;
     let hot = process.cache.region(region).hot();
     let marks = process.marks.end();
@@ -59,6 +66,8 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
         unit: &unit,
         region,
         first,
+        way,
+        led: None,
         code: Code::at(hot),
         fixups: Vec::new(),
         detours: Vec::new(),
@@ -72,14 +81,18 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     translation.detours();
     translation.failures();
     translation.fix();
-    let Translation { code: Code { bytes, .. }, loops, system_calls, free, .. } = translation;
+    let Translation { code: Code { bytes, .. }, led, loops, system_calls, free, .. } = translation;
     let number = process.fragments.len() as u32;
-    process.cache.region(region).place(&bytes, Kind::Unit(number));
+    let entry = process.blocks[first as usize].entry;
+    let pieces = led.map(|(_, kind)| (0, kind)).into_iter();
+    // What leads to it may be nothing but the way itself.
+    let pieces = pieces.filter(|_| entry > hot).chain([((entry - hot) as usize, Kind::Unit(number))]);
+    process.cache.region(region).place(&bytes, pieces);
     let special = Special { loops, system_calls, free: free.unwrap_or_default() };
     let fragment = Fragment {
         blocks: first..process.blocks.len() as u32,
         source: address..unit.last(unit.blocks.len() - 1).next(),
-        code: hot..hot + bytes.len() as u64,
+        code: entry..hot + bytes.len() as u64,
         marks,
         mapping: process.space.mapping(address),
         live: true,
@@ -88,8 +101,7 @@ pub fn translate(process: &mut Process, address: u64, limit: usize) -> Result<Op
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
-    note_functions(process, &unit);
-    Ok(Some(first))
+    Ok(Some((first, led.map(|(led, _)| led))))
 }
 
 /// Notes where a unit leads from one function to another within itself.
@@ -135,6 +147,10 @@ struct Translation<'a> {
     region: usize,
     /// Number of the unit's first block.
     first: u32,
+    /// What leads to it.
+    way: Option<Way>,
+    /// The end of that, if it was written before the unit.
+    led: Option<(Led, Kind)>,
     code: Code,
     /// Displacements that are to lead to a block of the unit.
     fixups: Vec<Fixup>,
@@ -208,6 +224,7 @@ impl Translation<'_> {
             exits: NONE,
             targets: NONE,
         });
+        self.lead()?;
         if is_call(unit.last(block))
             && let Some(calls) = &mut self.process.calls
         {
@@ -266,6 +283,14 @@ impl Translation<'_> {
             adding.leave(&mut self.code);
             adding.finish(&mut self.process.kinds);
         }
+        Ok(())
+    }
+
+    /// Writes what leads to the unit before its first block, so that a thread runs on into it.
+    fn lead(&mut self) -> Result<(), Failure> {
+        let Some(way) = self.way.take() else { return Ok(()) };
+        self.led = link::lead(self.process, (&mut self.code, self.region), way, self.first)?;
+        self.process.blocks[self.first as usize].entry = self.code.here();
         Ok(())
     }
 

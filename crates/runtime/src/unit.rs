@@ -1,5 +1,5 @@
-//! Deciding what to translate together: from one address, straight on past conditional branches and
-//! calls, split into blocks wherever a branch inside lands, with counters placed.
+//! Deciding what to translate together: from one address, straight on past conditional branches up to a call, a jump or
+//! a return, split into blocks wherever a branch inside lands, with counters placed.
 //!
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
@@ -183,16 +183,14 @@ fn decode_from(
                 }
             }
             Control::Next => {}
-            Control::Jump { .. }
-            | Control::IndirectJump
-            | Control::Return { .. }
-            | Control::Transaction { .. } => break,
-            _ => {
+            Control::Branch { .. } | Control::CountBranch { .. } | Control::SystemCall => {
                 blocks += 1;
                 if blocks > MAX_BLOCKS {
                     break;
                 }
             }
+            // What lies behind a call is translated when the call returns, behind what is done then (`link.rs`).
+            _ => break,
         }
     }
     (!instructions.is_empty()).then_some((instructions, bytes, may_change))

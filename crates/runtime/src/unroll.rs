@@ -214,7 +214,7 @@ mod tests {
         // 0: call 0; dec eax; jne 0
         let calling =
             plan(&mut Code(&[0xe8, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xc8, 0x75, 0xf7], None), 0, 96).unwrap();
-        assert_eq!(calling.blocks.len(), 2);
+        assert_eq!(calling.blocks.len(), 1);
         // 0: inc ecx; 2: dec eax; jne 2; dec edx; jne 0; ret
         const OUTER: &[u8] = &[0xff, 0xc1, 0xff, 0xc8, 0x75, 0xfc, 0xff, 0xca, 0x75, 0xf6, 0xc3];
         let nested = plan(&mut Code(OUTER, None), 0, 96).unwrap();

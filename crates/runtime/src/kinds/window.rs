@@ -196,7 +196,7 @@ fn short(process: &mut Process, address: u64, instructions: u32) -> Result<u32, 
             return Ok(known);
         }
     }
-    let block = translate(process, address, instructions as usize)?.ok_or(Failure::Internal)?;
+    let (block, _) = translate(process, address, instructions as usize, None)?.ok_or(Failure::Internal)?;
     process.kinds.short.insert(key, block);
     Ok(block)
 }
