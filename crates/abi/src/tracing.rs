@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -145,7 +145,9 @@ pub struct TraceHeader {
     pub tick_ns: AtomicU64,
     /// 0 once nothing more is to be traced; host.
     pub active: AtomicU32,
-    /// Threads that found no free slot, each time that they looked; tracer.
+    /// Where the tracer's own memory begins, and where it ends; 0 for none yet; tracer, once.
+    pub heap: [AtomicU64; 2],
+    /// Threads for which there was no free slot, each time that one was looked for; both.
     pub turned_away: AtomicU64,
     /// The system's error number when a thread could not open its events, 0 for none; tracer.
     pub refusal: AtomicU32,
@@ -186,6 +188,45 @@ impl TraceHeader {
             let bits = bits.load(Ordering::Acquire);
             (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * word + bit)
         })
+    }
+
+    /// The position of the slot of thread `tid`: its own, or else one that is free, or that of a thread that has ended,
+    /// which is its own from then on.
+    ///
+    /// # Safety
+    /// `slot` says where slots are, all of which are mapped. The thread itself asks, or stands outside of the tracer.
+    pub unsafe fn slot_of(
+        &self,
+        tid: u32,
+        slot: impl Fn(usize) -> *mut TraceSlot,
+        has_ended: impl Fn(u32) -> bool,
+    ) -> Option<usize> {
+        let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
+        let positions = || (0..SLOTS).map(|step| (first + step) % SLOTS);
+        // SAFETY: the slot is mapped; the field is atomic.
+        let owner = |position: usize| unsafe { &(*slot(position)).tid };
+        // Slots are never given back, so the thread's own lies before the first free one.
+        for position in positions() {
+            match owner(position).load(Ordering::Acquire) {
+                owner if owner == tid => return Some(position),
+                0 => break,
+                _ => {}
+            }
+        }
+        let take = |&position: &usize| {
+            let owner = owner(position);
+            let seen = owner.load(Ordering::Acquire);
+            let free = seen == 0 || has_ended(seen);
+            free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let Some(taken) = positions().find(take) else {
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        // SAFETY: from here on it is this thread's alone, but for the atomic fields.
+        unsafe { (*slot(taken)).forget_former() };
+        self.note_used(taken);
+        Some(taken)
     }
 
     /// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the
@@ -236,6 +277,9 @@ pub struct TraceSlot {
     pub passed_ns: u64,
     /// 1 if a tick has come since then: the next one says how long it is since that; tracer.
     pub ticked: u32,
+    /// The signal mask that the host gave it, with [`LET_THROUGH`], so that `SIGTRAP` comes through to it, which the
+    /// program has it block; 0 for none; both.
+    pub let_through: AtomicU64,
     /// How often its events were opened; tracer.
     pub openings: u32,
     /// Samples in a row for which the ring had no room; tracer.
@@ -252,6 +296,19 @@ pub struct TraceSlot {
     /// Why traces ended, by [`End`]; tracer.
     pub ends: [AtomicU64; ENDS],
 }
+
+impl TraceSlot {
+    /// What a thread that has ended left there is none of the next one's, but for the ring and what was counted; its
+    /// descriptors are closed when the next one opens its own.
+    fn forget_former(&mut self) {
+        (self.openings, self.passed_ns, self.ticked, self.unheard) = (0, 0, 0, 0);
+        (self.tracing, self.armed) = (0, 0);
+        self.let_through.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What tells a mask in [`TraceSlot::let_through`] from none: the bit of `SIGKILL`, which no mask has.
+pub const LET_THROUGH: u64 = 1 << 8;
 
 /// How far a trace comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -309,4 +366,43 @@ pub fn head_word(branches: u32, end: End) -> u64 {
 /// The number of branches and marks that a first word announces.
 pub fn branches_of(head: u64) -> u32 {
     head as u32
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::boxed::Box;
+
+    #[test]
+    fn threads_find_their_own_slots_and_take_those_of_ended_ones_ready_for_use() {
+        // SAFETY: all zeros is a value of both.
+        let (header, mut slots) = unsafe {
+            (
+                Box::<TraceHeader>::new_zeroed().assume_init(),
+                Box::<[TraceSlot; SLOTS]>::new_zeroed().assume_init(),
+            )
+        };
+        let slots = slots.as_mut_ptr();
+        // SAFETY: all slots are there, and no thread uses them.
+        let find = |tid, has_ended: &dyn Fn(u32) -> bool| unsafe {
+            header.slot_of(tid, |position| slots.add(position), has_ended)
+        };
+        let all: std::vec::Vec<_> = (1..=SLOTS as u32).map(|tid| find(tid, &|_| false).unwrap()).collect();
+        assert!((1..=SLOTS as u32).all(|tid| find(tid, &|_| false) == Some(all[tid as usize - 1])));
+        assert_eq!(header.used().count(), SLOTS);
+        assert_eq!((find(5000, &|_| false), header.turned_away.load(Ordering::Relaxed)), (None, 1));
+        let freed = all[6];
+        // SAFETY: as above.
+        let slot = unsafe { &mut *slots.add(freed) };
+        (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
+        (slot.sampling, slot.breakpoint) = (600, 601);
+        slot.let_through.store(LET_THROUGH, Ordering::Relaxed);
+        assert_eq!(find(5000, &|tid| tid == 7), Some(freed));
+        // Openings: the first tick of one that has none opens its events.
+        assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
+        assert_eq!(slot.let_through.load(Ordering::Relaxed), 0);
+        assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
+    }
 }

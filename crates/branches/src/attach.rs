@@ -10,6 +10,7 @@ use crate::outside::outside;
 use crate::pick_up;
 use crate::record::{Options, TraceError, Traced};
 use crate::rings::Rings;
+use crate::unmask;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -165,9 +166,12 @@ fn put_in(
     let before = first.registers().map_err(system("read registers"))?;
     let injected = inject(rings, payload, first);
     first.set_registers(&before).map_err(system("set registers"))?;
-    injected?;
+    injected.map_err(|error| where_it_fits(group.pid(), error))?;
     let (mut guards, mut pick_ups) = (Vec::new(), Vec::new());
+    let tids: Vec<i32> = tracees.iter().map(|tracee| tracee.tid()).collect();
     for tracee in &tracees {
+        // Before one of ours can wait for it: the program may ask for what waits.
+        unmask::let_through(rings, *tracee, &tids).map_err(system("set a signal mask of the program"))?;
         for &place in guarded {
             guards.push(guard::open(tracee.tid(), place).map_err(TraceError::Events)?);
         }
@@ -176,6 +180,16 @@ fn put_in(
         pick_ups.push(pick_up);
     }
     Ok((guards, pick_ups))
+}
+
+/// The error, told as what it means if something of the program's lies where the tracer is to be.
+fn where_it_fits(pid: i32, error: TraceError) -> TraceError {
+    match &error {
+        TraceError::System { cause, .. } if cause.raw_os_error() == Some(libc::EEXIST) => {
+            AttachError::Unfit { pid, why: "it has mapped addresses that tracing needs".into() }.into()
+        }
+        _ => error,
+    }
 }
 
 /// Takes the tracer out of a program that runs, if it is still in it, and closes the events that we opened for it.
@@ -208,7 +222,7 @@ fn leave(rings: &Rings, pid: i32, collector: &mut Collector) -> Result<(), Trace
     }
     let Some(&first) = group.tracees().first() else { return Ok(()) };
     let before = first.registers().map_err(system("read registers"))?;
-    let taken_out = take_out(first);
+    let taken_out = take_out(&group);
     first.set_registers(&before).map_err(system("set registers"))?;
     taken_out.map_err(system("take the tracer out of the program"))
 }

@@ -114,7 +114,7 @@ impl<'a> Collector<'a> {
             if due || hurry {
                 self.look_at_mappings();
                 if !self.rings.is_restricted() {
-                    self.unmask.look();
+                    self.unmask.look(self.rings);
                 }
                 looked = Instant::now();
             }

@@ -4,18 +4,18 @@ use crate::former;
 use crate::inject::{is_event, take_out};
 use crate::record::TraceError;
 use crate::rings::BASE;
+use crate::taken_up::{self, taken_up};
 use std::io;
 use std::mem::offset_of;
 use std::time::Duration;
-use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::TraceHeader;
 use timewise_target::attachable::AttachError;
+use timewise_target::family;
 use timewise_target::group::{self, Group};
-use timewise_target::{family, maps};
 
 /// Whether the tracer is in a process, or was when that was forked.
 pub fn has_tracer(pid: i32) -> bool {
-    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
+    taken_up(pid).is_ok_and(|ranges| !ranges.is_empty())
 }
 
 /// Takes out of a process, whose threads stand, the tracer of process `traced`, from which it was forked.
@@ -31,9 +31,10 @@ pub fn take_copy_out(group: &Group, traced: i32) -> Result<(), TraceError> {
     }
     let tracees = group.tracees();
     let first = *tracees.first().ok_or(AttachError::Gone(pid))?;
+    let ours = taken_up(pid).map_err(system("read what the program has mapped"))?;
     for tracee in &tracees {
         let registers = tracee.registers().map_err(system("read registers"))?;
-        if RESERVED_HIGH.contains(&registers.rip) || RESERVED_HIGH.contains(&registers.rsp) {
+        if taken_up::is_in(&ours, registers.rip) || taken_up::is_in(&ours, registers.rsp) {
             return Err(AttachError::Stuck(tracee.tid()).into());
         }
     }
@@ -42,7 +43,7 @@ pub fn take_copy_out(group: &Group, traced: i32) -> Result<(), TraceError> {
     let before = first.registers().map_err(system("read registers"))?;
     // Not switched off: they are events of the other process.
     let close = |descriptor| first.system_call(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]).map(drop);
-    let taken_out = events(pid, lowest).into_iter().try_for_each(close).and_then(|()| take_out(first));
+    let taken_out = events(pid, lowest).into_iter().try_for_each(close).and_then(|()| take_out(group));
     first.set_registers(&before).map_err(system("set registers"))?;
     taken_out.map_err(system("take a copy of the tracer out of the program"))
 }

@@ -49,7 +49,7 @@ fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
     outside(group, || ())?;
     let first = *group.tracees().first().ok_or(AttachError::Gone(pid))?;
     let before = first.registers().map_err(system("read registers"))?;
-    let taken_out = take_out_of(first);
+    let taken_out = take_out_of(group);
     first.set_registers(&before).map_err(system("set registers"))?;
     taken_out.map_err(system("take out what traced the program before"))
 }
@@ -86,7 +86,7 @@ impl Orphan {
 }
 
 /// The eight bytes at an address.
-fn word(memory: &File, address: u64) -> io::Result<u64> {
+pub fn word(memory: &File, address: u64) -> io::Result<u64> {
     let mut bytes = [0; size_of::<u64>()];
     memory.read_exact_at(&mut bytes, address)?;
     Ok(u64::from_ne_bytes(bytes))

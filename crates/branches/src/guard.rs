@@ -3,10 +3,10 @@
 //! filter would end it for the tracer's.
 
 use crate::inherited;
+use crate::taken_up::{self, taken_up};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use timewise_abi::RESERVED_HIGH;
 use timewise_abi::tracing::{GUARDS, signal_data};
 use timewise_isa::walk::boundaries;
 use timewise_isa::{Control, unused_registers};
@@ -88,7 +88,8 @@ pub fn places(pid: i32) -> io::Result<Vec<Place>> {
     let memory = std::fs::File::open(format!("/proc/{pid}/mem"))?;
     let loader = subject::loader_base(pid)?;
     let mut found = Vec::new();
-    let is_ours = |mapped: &maps::Mapped| RESERVED_HIGH.contains(&mapped.start);
+    let ours = taken_up(pid)?;
+    let is_ours = |mapped: &maps::Mapped| taken_up::is_in(&ours, mapped.start);
     for mapped in maps::executable(pid)?.iter().filter(|mapped| mapped.inode != 0 && !is_ours(mapped)) {
         let mut code = vec![0; (mapped.end - mapped.start) as usize];
         // A file may be shorter than what is mapped of it.

@@ -1,14 +1,17 @@
 //! Putting the tracer into a program that is stopped, and taking it out again.
 
+use crate::forked;
 use crate::record::TraceError;
 use crate::rings::{BASE, Rings, SCRATCH};
+use crate::taken_up::{self, ALL_BENCHES, taken_up};
+use crate::unmask;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use timewise_abi::RESERVED_HIGH;
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, ENTRY_BYTES, SLOTS, TraceHeader, entry};
+use timewise_abi::tracing::{ENTRY_BYTES, TraceHeader, entry};
 use timewise_injection::Payload;
+use timewise_target::group::Group;
 use timewise_target::trace::Tracee;
 
 /// Maps the tracer, sets the handler, and makes a thread of the program ready.
@@ -17,9 +20,14 @@ use timewise_target::trace::Tracee;
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset())
-        .map_err(system("map the tracer into the program"))?;
     map_benches(tracee).map_err(system("map memory into the program"))?;
+    if let Err(cause) = timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset()) {
+        if !forked::has_tracer(tracee.tid()) {
+            // Nothing else would tell that they are ours.
+            unmap(tracee, ALL_BENCHES).map_err(system("unmap memory of the program"))?;
+        }
+        return Err(system("map the tracer into the program")(cause));
+    }
     set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
     tracee
         .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
@@ -30,22 +38,30 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     }
 }
 
-/// Unmaps all of it, what the tracer itself mapped there included. No thread may be in it. `SIGTRAP` is handled as the
-/// program asked for last, of which the tracer knows unless nobody watched any more.
+/// Unmaps all of it, and nothing else: the program may have mapped what lies between. No thread may be in it. `SIGTRAP` is
+/// handled as the program asked for last, of which the tracer knows unless nobody watched any more, and blocked by the
+/// threads that it believes to block it. Changes registers of the first thread.
 ///
 /// # Errors
 /// The system's.
-pub fn take_out(tracee: Tracee) -> io::Result<()> {
+pub fn take_out(group: &Group) -> io::Result<()> {
+    let Some(&tracee) = group.tracees().first() else { return Ok(()) };
+    unmask::block_again(group)?;
     const SIZE: u64 = size_of::<u64>() as u64;
     let set = |new: u64, old: u64| {
         tracee.system_call(libc::SYS_rt_sigaction, [libc::SIGTRAP as u64, new, old, SIZE, 0, 0])
     };
+    let ours = taken_up(tracee.tid())?;
     set(0, BASE + SCRATCH)?;
-    if RESERVED_HIGH.contains(&tracee.peek(BASE + SCRATCH)?) {
+    if taken_up::is_in(&ours, tracee.peek(BASE + SCRATCH)?) {
         // What it asked for stands there as the kernel wants it.
         set(BASE + offset_of!(TraceHeader, action) as u64, 0)?;
     }
-    let Range { start, end } = RESERVED_HIGH;
+    ours.into_iter().try_for_each(|range| unmap(tracee, range))
+}
+
+fn unmap(tracee: Tracee, range: Range<u64>) -> io::Result<()> {
+    let Range { start, end } = range;
     tracee.system_call(libc::SYS_munmap, [start, end - start, 0, 0, 0, 0]).map(drop)
 }
 
@@ -70,10 +86,10 @@ pub fn is_event(pid: i32, descriptor: i32) -> bool {
 fn map_benches(tracee: Tracee) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let size = SLOTS as u64 * BENCH_BYTES;
-    let arguments = [BENCHES, size, protection as u64, flags as u64, u64::MAX, 0];
+    let Range { start, end } = ALL_BENCHES;
+    let arguments = [start, end - start, protection as u64, flags as u64, u64::MAX, 0];
     let got = tracee.system_call(libc::SYS_mmap, arguments)?;
-    if got == BENCHES { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
+    if got == start { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
 }
 
 fn entry(payload: &Payload, number: u64) -> u64 {

@@ -27,6 +27,7 @@ mod record;
 mod rings;
 mod signal_sets;
 mod statistics;
+mod taken_up;
 mod trace;
 mod unmask;
 

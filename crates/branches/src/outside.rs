@@ -2,9 +2,10 @@
 
 use crate::record::TraceError;
 use crate::signal_sets::{Set, has_trap};
+use crate::taken_up::{self, taken_up};
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
-use timewise_abi::RESERVED_HIGH;
 use timewise_target::attachable::AttachError;
 use timewise_target::group::{self, Group};
 
@@ -18,21 +19,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// If one does not come out.
 pub fn outside(group: &mut Group, mut answer: impl FnMut()) -> Result<(), TraceError> {
     let deadline = Instant::now() + PATIENCE;
+    let system = |what| move |cause| TraceError::System { what, cause };
     let mut moments = group::moments();
+    let ours = taken_up(group.pid()).map_err(system("read what the program has mapped"))?;
+    let mut unblocked = BTreeSet::new();
     loop {
         answer();
         let mut inside = Vec::new();
         for tracee in group.tracees() {
-            let is_inside = || -> io::Result<bool> {
+            let mut is_inside = || -> io::Result<bool> {
                 let registers = tracee.registers()?;
-                let is_ours = |address: u64| RESERVED_HIGH.contains(&address);
-                if is_ours(registers.rip) || is_ours(registers.rsp) {
+                if [registers.rip, registers.rsp].iter().any(|&address| taken_up::is_in(&ours, address)) {
                     return Ok(true);
                 }
-                let is_pending = has_trap(group.pid(), tracee.tid(), Set::Pending);
+                let is_pending =
+                    has_trap(group.pid(), tracee.tid(), Set::Pending) && !tracee.was_sent(libc::SIGTRAP)?;
                 // One that blocks it, and waits for something else, would never get it.
                 if is_pending && has_trap(group.pid(), tracee.tid(), Set::Blocked) {
                     tracee.unblock(libc::SIGTRAP)?;
+                    unblocked.insert(tracee.tid());
                 }
                 Ok(is_pending)
             };
@@ -41,6 +46,9 @@ pub fn outside(group: &mut Group, mut answer: impl FnMut()) -> Result<(), TraceE
             }
         }
         if inside.is_empty() && group.all_stand()? {
+            for tracee in group.tracees().into_iter().filter(|tracee| unblocked.contains(&tracee.tid())) {
+                tracee.block(libc::SIGTRAP).map_err(system("set a signal mask of the program"))?;
+            }
             return Ok(());
         }
         if Instant::now() > deadline {

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use timewise_abi::GRANULE;
 use timewise_abi::tracing::{
-    Effort, HEAD_WORDS, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TICK_NS, TraceHeader,
-    TraceSlot, VERSION, branches_of, restriction,
+    Effort, HEAD_WORDS, LET_THROUGH, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TICK_NS,
+    TraceHeader, TraceSlot, VERSION, branches_of, restriction,
 };
 use timewise_injection::{Payload, SharedFile};
 
@@ -127,6 +127,20 @@ impl Rings {
         let at = self.slots + SLOT_BYTES * position as u64;
         // SAFETY: within the file.
         unsafe { self.file.mapping().add(at as usize).cast() }
+    }
+
+    /// Notes the mask that thread `tid`, which stands outside of the tracer, is given so that `SIGTRAP` comes through to
+    /// it: false if there is no slot for it. `threads` are those of its process.
+    pub fn note_let_through(&self, tid: i32, mask: u64, threads: &[i32]) -> bool {
+        let slot = |position| self.slot(position).cast_mut();
+        let has_ended = |owner: u32| !threads.contains(&(owner as i32));
+        // SAFETY: the whole file is mapped, and the thread stands.
+        let Some(position) = (unsafe { self.header().slot_of(tid as u32, slot, has_ended) }) else {
+            return false;
+        };
+        // SAFETY: within the file; the field is atomic.
+        unsafe { (*self.slot(position)).let_through.store(mask | LET_THROUGH, Ordering::Relaxed) };
+        true
     }
 
     /// The slots that threads use or used.

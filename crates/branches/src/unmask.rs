@@ -1,17 +1,26 @@
 //! Threads that block `SIGTRAP` for long, as workers of libraries do that leave all signals to others: the tracer's
 //! own is let through to them, because none of theirs comes in its place.
 
+use crate::former::word;
+use crate::rings::{BASE, Rings};
 use crate::signal_sets::{Set, has_trap};
-use std::collections::BTreeSet;
+use crate::taken_up::{self, taken_up};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::time::{Duration, Instant};
-use timewise_abi::RESERVED_HIGH;
+use timewise_abi::tracing::{LET_THROUGH, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
 use timewise_target::family;
+use timewise_target::group::Group;
 use timewise_target::halt::{Found, Halt};
 use timewise_target::trace::Tracee;
 
 /// Threads that are looked at each time: a look costs some microseconds.
 const AT_ONCE: usize = 64;
+
+/// The signal in a mask.
+const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
 
 /// How long a thread is waited for, until it stands.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -34,14 +43,14 @@ impl Unmask {
     }
 
     /// Looks at the next of its threads. One that blocked the signal last time as well is let have it.
-    pub fn look(&mut self) {
+    pub fn look(&mut self, rings: &Rings) {
         let threads = family::threads(self.pid);
         let count = threads.len().min(AT_ONCE);
         for &tid in threads.iter().cycle().skip(self.next % threads.len().max(1)).take(count) {
             if !has_trap(self.pid, tid, Set::Blocked) {
                 self.blocking.remove(&tid);
             } else if !self.blocking.insert(tid) {
-                match self.unblock(tid) {
+                match self.halt(rings, tid, &threads) {
                     Ok(()) => {}
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(error) => self.refusal = Some(error),
@@ -52,24 +61,23 @@ impl Unmask {
         self.next = self.next.wrapping_add(count);
     }
 
-    fn unblock(&self, tid: i32) -> io::Result<()> {
+    fn halt(&self, rings: &Rings, tid: i32, threads: &[i32]) -> io::Result<()> {
+        let ours = taken_up(self.pid)?;
         let mut halt = Halt::ask(self.pid, tid, self.own_child)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match halt.poll() {
                 Found::Stopped(held) => {
+                    let own = |address: u64| taken_up::is_in(&ours, address);
                     // In the tracer's handler it is blocked for a reason.
-                    let own = |address: u64| RESERVED_HIGH.contains(&address);
-                    let unblocked = match own(held.registers().rip) || own(held.registers().rsp) {
-                        true => Ok(()),
-                        false => Tracee::new(tid).unblock(libc::SIGTRAP),
-                    };
+                    let is_inside = own(held.registers().rip) || own(held.registers().rsp);
+                    let done = if is_inside { Ok(()) } else { let_through(rings, Tracee::new(tid), threads) };
                     let mut left = held.release();
                     // It was killed where it stood: its end is to be taken note of.
                     while let Some(halt) = left {
                         left = if let Found::Pending(halt) = halt.poll() { Some(halt) } else { None };
                     }
-                    return unblocked;
+                    return done;
                 }
                 Found::Pending(pending) => halt = pending,
                 Found::Gone => return Ok(()),
@@ -85,4 +93,46 @@ impl Unmask {
         let why = self.refusal.as_ref()?;
         Some(format!("threads that block SIGTRAP gave no traces: the system refused to unblock it: {why}"))
     }
+}
+
+/// Lets the signal through to a thread that stands outside of the tracer, if it blocks it. `threads` are those of its
+/// process. What somebody sent waits for the program to ask for it.
+///
+/// # Errors
+/// The system's.
+pub fn let_through(rings: &Rings, tracee: Tracee, threads: &[i32]) -> io::Result<()> {
+    let mask = tracee.signal_mask()?;
+    if mask & TRAP == 0 || tracee.was_sent(libc::SIGTRAP)? {
+        return Ok(());
+    }
+    // Noted before, so that the tracer knows it whenever a signal comes.
+    if rings.note_let_through(tracee.tid(), mask & !TRAP, threads) {
+        tracee.set_signal_mask(mask & !TRAP)?;
+    }
+    Ok(())
+}
+
+/// Has threads block the signal again that got it all the same, if the program has left their masks as they are since: it
+/// believes that they block it. All threads stand.
+///
+/// # Errors
+/// The system's.
+pub fn block_again(group: &Group) -> io::Result<()> {
+    let memory = File::open(format!("/proc/{}/mem", group.pid()))?;
+    let slots = BASE + word(&memory, BASE + offset_of!(TraceHeader, slots) as u64)?;
+    let mut masks = HashMap::new();
+    for slot in (0..SLOTS as u64).map(|position| slots + SLOT_BYTES * position) {
+        let mask = word(&memory, slot + offset_of!(TraceSlot, let_through) as u64)?;
+        if mask != 0 {
+            masks.insert(word(&memory, slot + offset_of!(TraceSlot, tid) as u64)? as u32 as i32, mask);
+        }
+    }
+    for tracee in group.tracees() {
+        let Some(noted) = masks.get(&tracee.tid()) else { continue };
+        let mask = tracee.signal_mask()?;
+        if mask | LET_THROUGH == *noted {
+            tracee.set_signal_mask(mask | TRAP)?;
+        }
+    }
+    Ok(())
 }

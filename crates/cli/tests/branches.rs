@@ -163,6 +163,57 @@ fn threads_that_block_all_signals_are_traced() {
     assert!(seen_in(&place, "masked") > 100, "{}", outcome.stderr);
 }
 
+/// What a thread blocks and is sent waits until it is asked for, also while the tracer's own come through.
+#[test]
+fn a_program_that_blocks_the_tracers_signal_can_wait_for_its_own() {
+    let place = Place::new();
+    build(&place, "tests/programs/asks_for_trap.c", "asks");
+    let outcome = place.shell("timewise branches -F 1000 -- ./asks");
+    if refused(&outcome) {
+        return;
+    }
+    assert_eq!(outcome.status, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+    assert_eq!(outcome.stdout, "ready\ndone\n", "{}", outcome.stderr);
+    assert!(seen_in(&place, "asks") > 100, "{}", outcome.stderr);
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} ./asks forever & pid=$!; trap 'kill -KILL $pid' EXIT; worked 10
+         for i in 1 2; do observe branches -F 1000; worked 50; leave || exit 1; done
+         mask=0x$(sed -n 's/^SigBlk:.//p' /proc/$pid/status); [ $((mask >> 4 & 1)) = 1 ] || exit 2
+         worked 200 || exit 3"
+    ));
+    assert_eq!(outcome.status, Some(0), "{}{}", outcome.stdout, outcome.stderr);
+}
+
+/// Nobody owns high addresses: programs with large heaps map them, too.
+#[test]
+fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
+    let place = Place::new();
+    build(&place, "tests/programs/maps_at.c", "maps");
+    let launched = place.shell("timewise branches -F 1000 -- ./maps forks 250000000000 2f0000000000");
+    if refused(&launched) {
+        return;
+    }
+    assert_eq!(launched.status, Some(0), "{}{}", launched.stdout, launched.stderr);
+    let attached = |addresses: &str, observed: &str| {
+        let outcome = place.shell(&format!(
+            "{MEANWHILE} ./maps {addresses} > out & pid=$!; trap 'kill -KILL $pid' EXIT; until [ -s out ]; do sleep 0.01; done
+             {observed}; told=$?; grep -s memfd:timewise /proc/$pid/maps && exit 90
+             worked 5; disperse || exit 91; exit $told"
+        ));
+        (outcome.status, outcome.stderr)
+    };
+    for addresses in ["250000000000", "1fffffff0000 2f0000000000"] {
+        let (status, stderr) = attached(addresses, "observe branches -F 1000; worked 20; leave");
+        assert_eq!(status, Some(0), "{addresses}: {stderr}");
+    }
+    // The tracer's shared memory and its benches.
+    for addresses in ["200000000000", "200000001000", "260000000000", "260000fff000"] {
+        let (status, stderr) = attached(addresses, "timewise branches --pid $pid --for 1s");
+        assert_eq!(status, Some(126), "{addresses}: {stderr}");
+        assert!(stderr.contains("it has mapped addresses that tracing needs"), "{addresses}: {stderr}");
+    }
+}
+
 #[test]
 fn why_there_is_nothing_is_told() {
     let place = Place::new();

@@ -4,6 +4,7 @@
 use crate::sys::{call, number};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
+use core::ops::Range;
 
 /// Classes from 16 bytes (2^4) to 2^31.
 const CLASSES: usize = 32;
@@ -57,18 +58,25 @@ impl Heap {
 
     /// Takes what will ever be needed from the kernel, which is then asked no more. Under the process lock.
     pub fn keep_in_store(&self) {
-        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
-        let state = unsafe { &mut *self.0.get() };
         let mut size = STORE;
-        while size >= LEAST_STORE && !state.closed {
-            let store = state.map(size);
-            if !store.is_null() {
-                state.next = store;
-                state.end = store.wrapping_add(size);
-                state.closed = true;
-            }
+        while size >= LEAST_STORE && self.make_do_with(size).is_none() {
             size /= 4;
         }
+    }
+
+    /// Takes this much from the kernel, which is asked for nothing from then on: where it is, or nothing if that is
+    /// refused, or was done before. Under the process lock.
+    pub fn make_do_with(&self, size: usize) -> Option<Range<u64>> {
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &mut *self.0.get() };
+        let store = if state.closed { core::ptr::null_mut() } else { state.map(size) };
+        if store.is_null() {
+            return None;
+        }
+        state.next = store;
+        state.end = store.wrapping_add(size);
+        state.closed = true;
+        Some(store as u64..state.end as u64)
     }
 }
 

@@ -50,6 +50,17 @@ pub fn has_mapped(pid: i32, file: (u64, u64)) -> io::Result<bool> {
     Ok(all.any(|mapped| (mapped.device, mapped.inode) == file))
 }
 
+/// The ranges of addresses at which process `pid` has mapped a file, by its device and number, in order.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn ranges_of_file(pid: i32, file: (u64, u64)) -> io::Result<Vec<Range<u64>>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let all = text.split(|&byte| byte == b'\n').filter_map(parse);
+    let of_file = all.filter(|mapped| (mapped.device, mapped.inode) == file);
+    Ok(of_file.map(|mapped| mapped.start..mapped.end).collect())
+}
+
 /// All ranges of addresses that process `pid` has mapped, in order.
 ///
 /// # Errors

@@ -314,6 +314,40 @@ impl Tracee {
         self.set_signal_mask(self.signal_mask()? & !(1 << (signal - 1)))
     }
 
+    /// Has it block a signal.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn block(self, signal: i32) -> io::Result<()> {
+        self.set_signal_mask(self.signal_mask()? | 1 << (signal - 1))
+    }
+
+    /// Whether a signal waits for it, or for its process, that somebody sent, as by `kill`: the kernel's own have other
+    /// codes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn was_sent(self, signal: i32) -> io::Result<bool> {
+        /// Those of one kind that are looked at: others of the same number are not kept beside them.
+        const MOST: usize = 128;
+        const SHARED: u32 = libc::PTRACE_PEEKSIGINFO_SHARED;
+        for flags in [0, SHARED] {
+            let what = libc::ptrace_peeksiginfo_args { off: 0, flags, nr: MOST as i32 };
+            // SAFETY: all zeros is a valid value of it.
+            let mut waiting: [libc::siginfo_t; MOST] = unsafe { std::mem::zeroed() };
+            // SAFETY: the kernel reads the question, and fills at most as many as it asks for.
+            let got = unsafe {
+                libc::ptrace(libc::PTRACE_PEEKSIGINFO, self.tid, &raw const what, waiting.as_mut_ptr())
+            };
+            check(got.min(0))?;
+            let mut waiting = waiting.iter().take(got as usize);
+            if waiting.any(|info| info.si_signo == signal && info.si_code <= 0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The signals that it blocks, or will once the call that it waits in has ended.
     ///
     /// # Errors

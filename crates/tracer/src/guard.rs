@@ -1,12 +1,12 @@
 //! System calls of the program that concern the tracer. Above all its own handler of `SIGTRAP`, which it sets and asks
 //! for as if it were in force.
 
-use crate::handler::SIGTRAP;
+use crate::handler::{SIGTRAP, SignalInfo};
 use crate::restrict;
-use crate::slot::raise;
+use crate::slot::{queue_again, raise};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
-use timewise_abi::tracing::TraceHeader;
+use timewise_abi::tracing::{LET_THROUGH, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{call, memory, number};
 
 /// Bytes of the `syscall` instruction.
@@ -47,6 +47,24 @@ pub fn own_handler(header: &TraceHeader, code: i32, mask: u64) -> u64 {
     let own = if flags & NO_DEFER == 0 { 1 << (SIGTRAP - 1) } else { 0 };
     timewise_runtime::sys::signal::set_mask(mask | blocked | own);
     handler
+}
+
+/// Whether a thread that has the signal blocked, as far as the program knows, gets it all the same: it has the mask still
+/// that the host gave it.
+pub fn is_let_through(slot: &TraceSlot, mask: u64) -> bool {
+    slot.let_through.load(Ordering::Relaxed) == mask | LET_THROUGH
+}
+
+/// Does what the kernel would have done about a signal that none of our events sent, had the thread blocked it: it waits
+/// to be asked for, as by `sigwait`, and from here on the thread blocks it. What it ran into itself ends the program.
+pub fn as_blocked(slot: &TraceSlot, info: &SignalInfo, mask: &mut u64) {
+    if info.code > 0 {
+        set_default();
+        return raise(SIGTRAP);
+    }
+    slot.let_through.store(0, Ordering::Relaxed);
+    *mask |= 1 << (SIGTRAP - 1);
+    queue_again(info);
 }
 
 fn set_default() {

@@ -39,7 +39,8 @@ const LONGEST_SILENCE: u32 = 4096;
 pub struct SignalInfo {
     signal: i32,
     error: i32,
-    code: i32,
+    /// Above 0 if the thread ran into it itself; otherwise somebody sent it.
+    pub code: i32,
     padding: i32,
     address: u64,
     data: u64,
@@ -72,12 +73,16 @@ const MASK_WORD: usize = 37;
 pub unsafe extern "C" fn handle(info: *const SignalInfo, context: *mut Context, slot: *mut TraceSlot) -> u64 {
     // SAFETY: as promised; nobody else uses them while this handler runs.
     let (info, context) = unsafe { (&*info, &mut *context) };
-    let own = if info.code != TRAP_PERF {
-        guard::own_handler(header(), info.code, context.mask)
-    } else {
-        // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
-        handle_event(info, context, unsafe { slot.as_mut() });
+    // SAFETY: as promised; only this thread uses its slot but for the atomic fields.
+    let slot = unsafe { slot.as_mut() };
+    let own = if info.code == TRAP_PERF {
+        handle_event(info, context, slot);
         0
+    } else if let Some(slot) = slot.filter(|slot| guard::is_let_through(slot, context.mask)) {
+        guard::as_blocked(slot, info, &mut context.mask);
+        0
+    } else {
+        guard::own_handler(header(), info.code, context.mask)
     };
     restrict::leave(header());
     own

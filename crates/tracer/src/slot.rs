@@ -1,8 +1,9 @@
 //! Which slot of the shared memory is the calling thread's.
 
+use crate::handler::{SIGTRAP, SignalInfo};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{Errno, call, number};
 
 const TGKILL: u64 = 234;
@@ -38,39 +39,9 @@ pub fn find() -> *mut TraceSlot {
     let header = header();
     // SAFETY: asks for a number.
     let tid = unsafe { call(number::GETTID, [0; 6]) }.unwrap_or_default() as u32;
-    let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
-    let positions = || (0..SLOTS).map(|step| (first + step) % SLOTS);
-    // Slots are never given back, so the thread's own lies before the first free one.
-    for slot in positions().map(|position| slot_at(header, position)) {
-        // SAFETY: within the slots; the field is atomic.
-        match unsafe { (*slot).tid.load(Ordering::Acquire) } {
-            owner if owner == tid => return slot,
-            0 => break,
-            _ => {}
-        }
-    }
-    for position in positions() {
-        let slot = slot_at(header, position);
-        // SAFETY: as above.
-        let owner = unsafe { &(*slot).tid };
-        let seen = owner.load(Ordering::Acquire);
-        let free = seen == 0 || has_ended(seen);
-        if free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            // SAFETY: from here on it is this thread's alone, but for the atomic fields.
-            forget_former(unsafe { &mut *slot });
-            header.note_used(position);
-            return slot;
-        }
-    }
-    header.turned_away.fetch_add(1, Ordering::Relaxed);
-    core::ptr::null_mut()
-}
-
-/// What a thread that has ended left in its slot is none of the next one's, but for the ring and what was counted; its
-/// descriptors are closed when the next one opens its own.
-fn forget_former(slot: &mut TraceSlot) {
-    (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (0, 0, 0, 0, 0);
-    slot.ticked = 0;
+    // SAFETY: the slots are mapped as long as the process lives, and this is the thread itself.
+    let position = unsafe { header.slot_of(tid, |position| slot_at(header, position), has_ended) };
+    position.map_or(core::ptr::null_mut(), |position| slot_at(header, position))
 }
 
 /// The bench of a thread's slot.
@@ -118,6 +89,27 @@ fn has_ended(tid: u32) -> bool {
     }
 }
 
+/// Sends a signal that somebody sent once more, as it was: to the calling thread, or to the process. Where that has one
+/// thread only, both are the same, but for this: none of ours joins one that waits for the thread. It is not delivered
+/// before the handler that calls this has returned.
+pub fn queue_again(info: &SignalInfo) {
+    const RT_SIGQUEUEINFO: u64 = 129;
+    const RT_TGSIGQUEUEINFO: u64 = 297;
+    /// Sent to a thread, as by `tgkill`.
+    const TO_THREAD: i32 = -6;
+    let at = core::ptr::from_ref(info) as u64;
+    // SAFETY: the kernel reads what it wrote itself where the handler was called.
+    unsafe {
+        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
+        let thread = call(number::GETTID, [0; 6]).unwrap_or_default();
+        let _ = if info.code == TO_THREAD || is_alone(header()) {
+            call(RT_TGSIGQUEUEINFO, [process, thread, SIGTRAP.into(), at, 0, 0])
+        } else {
+            call(RT_SIGQUEUEINFO, [process, SIGTRAP.into(), at, 0, 0, 0])
+        };
+    }
+}
+
 /// Sends a signal to the calling thread.
 pub fn raise(signal: u32) {
     // SAFETY: what the signal brings about is what the caller wants.
@@ -135,18 +127,6 @@ mod tests {
 
     use super::*;
     use alloc::boxed::Box;
-
-    #[test]
-    fn a_slot_that_is_handed_on_is_ready_for_a_thread_that_was_never_opened() {
-        // SAFETY: all zeros is a value of it.
-        let mut slot = unsafe { Box::<TraceSlot>::new_zeroed().assume_init() };
-        (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
-        (slot.sampling, slot.breakpoint) = (600, 601);
-        forget_former(&mut slot);
-        // Openings: the first tick of one that has none opens its events.
-        assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
-        assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
-    }
 
     #[test]
     fn other_threads_are_seen_as_soon_as_there_are_some() {

@@ -1,0 +1,50 @@
+//! Which addresses of a process the tracer takes up. All others are the program's, those between them included.
+
+use crate::rings::BASE;
+use std::io;
+use std::mem::offset_of;
+use std::ops::Range;
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOTS, TraceHeader};
+use timewise_injection::Occupant;
+use timewise_target::{maps, memory};
+
+/// Where single instructions are executed.
+pub const ALL_BENCHES: Range<u64> = BENCHES..BENCHES + SLOTS as u64 * BENCH_BYTES;
+
+/// What of the memory of process `pid` is the tracer's: its own, or that of the process that it was forked from. What
+/// begins at [`BASE`] comes last; nothing if no tracer is there.
+///
+/// # Errors
+/// The system's, if the process is gone or hidden.
+pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
+    let (Some(Occupant::Tracing { .. }), Some(file)) = (Occupant::of(pid)?, maps::file_at(pid, BASE)?) else {
+        return Ok(Vec::new());
+    };
+    let bound = |number: usize| -> io::Result<u64> {
+        let mut bytes = [0; size_of::<u64>()];
+        let at = BASE + (offset_of!(TraceHeader, heap) + number * bytes.len()) as u64;
+        let whole = memory::read(pid, at, &mut bytes) == bytes.len();
+        if whole { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    };
+    // The benches are mapped before the file, or not at all.
+    let mut ranges = vec![ALL_BENCHES, bound(0)?..bound(1)?];
+    ranges.retain(|range| !range.is_empty());
+    ranges.extend(maps::ranges_of_file(pid, file)?.into_iter().rev());
+    Ok(ranges)
+}
+
+/// Whether an address lies in what is taken up.
+pub fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_process_without_a_tracer_is_ours() {
+        assert_eq!(taken_up(std::process::id() as i32).unwrap(), []);
+        assert!(!is_in(&[], BASE) && is_in(&[ALL_BENCHES], BENCHES));
+    }
+}
