@@ -2,7 +2,9 @@
 
 use crate::arguments::Output;
 use crate::attached::{Profiled, Subject, enough};
+use crate::listener::Listener;
 use crate::{progress, recording, signals};
+use std::os::fd::RawFd;
 use timewise_branches::{Options, Reach, Statistics, TraceError};
 use timewise_profile::{Exit, Profile};
 use timewise_report::number::grouped;
@@ -44,6 +46,10 @@ pub struct Arguments {
     /// included
     #[arg(long, requires = "pid")]
     children: bool,
+    /// Descriptor to which is written, in four bytes each, the process that traces once it does, and 0 once the profile is
+    /// saved
+    #[arg(long, value_name = "FD", requires = "pid", hide = true, value_parser = clap::value_parser!(i32).range(3..))]
+    tell: Option<RawFd>,
 }
 
 /// Runs the command, to the end of the program.
@@ -56,6 +62,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         confirm: arguments.confirm,
     };
     let mut statistics = Statistics::default();
+    let listener = arguments.tell.map(Listener::at);
     let (profile, exit) = match arguments.profiled.subject()? {
         Subject::Program(program) => {
             let profile = recording::record(program.launch(), |stopped| {
@@ -70,12 +77,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             let _attached = signals::attached();
             let _shown = progress::show_until("tracing", Some(time));
             let reach = if arguments.children { Reach::Descendants } else { Reach::Process };
+            // It is asked from when it has attached on.
+            let enough = || {
+                listener.iter().for_each(Listener::tell_tracing);
+                enough()
+            };
             let traced = timewise_branches::attach(pid, reach, time, &options, enough)?;
             statistics = traced.statistics;
             (traced.profile, Exit::Code(0))
         }
     };
     recording::keep(profile, &arguments.output, |profile| summary(profile, &statistics))?;
+    listener.iter().for_each(Listener::tell_saved);
     Ok(exit)
 }
 

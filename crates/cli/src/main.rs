@@ -15,6 +15,7 @@ mod export;
 mod fdo;
 mod import;
 mod in_turns;
+mod listener;
 mod manual;
 mod pager;
 mod paths;
