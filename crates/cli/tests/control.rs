@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, hint, thread};
@@ -36,6 +37,18 @@ fn state() -> [Vec<String>; 4] {
         lines("/proc/self/status", |line| line.starts_with("SigCgt")),
         lines("/proc/self/maps", |line| line.contains("timewise:") || line.starts_with('2')),
     ]
+}
+
+/// Children of ours, those included that wait to be waited for, and whatever is still attached to us.
+fn processes() -> Vec<String> {
+    let own = std::process::id();
+    let (child, attached) = (format!("\nPPid:\t{own}\n"), format!("--pid={own}\0"));
+    let folders = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let says = |folder: &Path, name: &str, word: &str| {
+        fs::read(folder.join(name)).is_ok_and(|text| String::from_utf8_lossy(&text).contains(word))
+    };
+    let ours = folders.filter(|one| says(one, "status", &child) || says(one, "cmdline", &attached));
+    ours.map(|one| one.display().to_string()).collect()
 }
 
 /// Works for some milliseconds of the calling thread's CPU time.
@@ -92,6 +105,7 @@ fn whoever_switches_tracing_on_and_off_is_left_as_it_was() {
         }
         seen += u32::from(fs::remove_file(&file).is_ok());
         assert_eq!(state(), before, "{time}");
+        assert_eq!(processes(), [""; 0], "{time}");
     }
     assert!(2 * seen > times, "{seen} of {times}");
     over.store(true, Ordering::Relaxed);

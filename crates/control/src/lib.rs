@@ -3,13 +3,21 @@
 //! it, and nothing is paid, while tracing is off.
 
 mod attached;
+mod command;
+mod of_process;
+mod orphan;
+mod undisturbed;
 
 use attached::Attached;
+use of_process::OfProcess;
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use std::sync::{Mutex, PoisonError};
+use undisturbed::Undisturbed;
 
-/// The command that is attached now.
-static ATTACHED: Mutex<Option<Attached>> = Mutex::new(None);
+/// An error number of the system's.
+type Errno = i32;
+
+/// What is attached now.
+static ATTACHED: OfProcess<Attached> = OfProcess::new();
 
 /// Begins to trace the calling process; see the header.
 ///
@@ -22,31 +30,30 @@ pub unsafe extern "C" fn timewise_branches_start(
     branches_a_trace: c_uint,
 ) -> c_int {
     const USUAL: (c_uint, c_uint) = (100, 16);
-    let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
-    if attached.is_some() {
-        return libc::EALREADY;
-    }
-    if path.is_null() {
-        return libc::EFAULT;
-    }
+    let _undisturbed = Undisturbed::begin();
     let or_usual = |number: c_uint, usual| if number == 0 { usual } else { number };
     let (rate, length) = (or_usual(traces_a_second, USUAL.0), or_usual(branches_a_trace, USUAL.1));
-    // SAFETY: as promised.
-    match Attached::start(unsafe { CStr::from_ptr(path) }, rate, length) {
-        Ok(started) => {
-            *attached = Some(started);
-            0
+    ATTACHED.with(|attached| {
+        if attached.is_some() {
+            return libc::EALREADY;
         }
-        Err(error) => error,
-    }
+        if path.is_null() {
+            return libc::EFAULT;
+        }
+        // SAFETY: as promised.
+        match Attached::start(unsafe { CStr::from_ptr(path) }, rate, length) {
+            Ok(started) => {
+                *attached = Some(started);
+                0
+            }
+            Err(error) => error,
+        }
+    })
 }
 
 /// Ends tracing; see the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn timewise_branches_stop() -> c_int {
-    let mut attached = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
-    match attached.take() {
-        Some(attached) => attached.stop(),
-        None => libc::ESRCH,
-    }
+    let _undisturbed = Undisturbed::begin();
+    ATTACHED.with(|attached| attached.take().map_or(libc::ESRCH, Attached::stop))
 }
