@@ -105,3 +105,47 @@ fn the_tracer_ends_with_the_program() {
         assert_eq!(waited.status, Some(0), "{tracer}");
     }
 }
+
+/// The lines of the documentation that have something executed, by how they begin.
+fn documented(beginning: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("{REPOSITORY}/docs/branches.md")).unwrap();
+    let (_, section) = text.split_once("## From within a program").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let lines = section.lines().filter_map(|line| line.strip_prefix("    "));
+    lines.filter(|line| line.starts_with(beginning)).map(String::from).collect()
+}
+
+#[test]
+fn programs_are_linked_as_documented() {
+    let lines = documented("cc ");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for line in lines {
+        let place = place();
+        place.write("server.c", include_str!("programs/server.c"));
+        let outcome = shell(&place, &format!("set -e; {line}; ./server"));
+        if outcome.status == Some(1) && outcome.stderr.contains("cannot") {
+            return eprintln!("skipped: {}", outcome.stderr);
+        }
+        assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""), "{line}");
+        assert_has_branches(&place, "branches.tw");
+    }
+}
+
+/// It is preloaded into the tracer, too, unless that is prevented, which would be traced by another then.
+#[test]
+fn a_library_is_preloaded_as_documented() {
+    let lines = documented("LD_PRELOAD");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let place = place();
+    place.write("server.c", "int main(void) { for (volatile int i = 0; i < 200000000; i++) {} return 0; }");
+    place.write("begin.c", include_str!("programs/preloaded.c"));
+    let outcome = shell(
+        &place,
+        &format!("set -e; cc -O1 server.c -o server; cc -shared -fPIC begin.c -o begin.so; {}", lines[0]),
+    );
+    if outcome.stderr.contains("cannot be attached") || outcome.stderr.contains("cannot open") {
+        return eprintln!("skipped: {}", outcome.stderr);
+    }
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    assert_has_branches(&place, "branches.tw");
+}
