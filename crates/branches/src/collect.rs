@@ -192,6 +192,7 @@ impl<'a> Collector<'a> {
         statistics.branches = self.aggregate.branches;
         statistics.unplaced = self.aggregate.unplaced;
         statistics.senseless = self.senseless;
+        statistics.threads_made = self.modules.threads_made(self.rings.blind_ns());
         let mut warnings = run.warnings.clone();
         if self.modules.must_look() {
             warnings.push(UNTOLD.to_string());

@@ -28,6 +28,7 @@ mod rings;
 mod signal_sets;
 mod statistics;
 mod taken_up;
+mod threads;
 mod trace;
 mod unmask;
 
@@ -36,3 +37,4 @@ pub use timewise_abi::tracing::{End, LONGEST_TRACE};
 pub use attach::{Reach, attach};
 pub use record::{Options, TraceError, Traced, record};
 pub use statistics::Statistics;
+pub use threads::Threads;

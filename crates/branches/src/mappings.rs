@@ -1,7 +1,8 @@
-//! What the kernel tells of a process's mappings and of the processes that it makes, as that happens: none is too
-//! short-lived, and each mapping has its time.
+//! What the kernel tells of a process's mappings, of the processes that it makes, and of what its threads used when they
+//! end, as that happens: none is too short-lived, and each mapping has its time.
 
-use std::collections::BTreeSet;
+use crate::threads::Threads;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use timewise_target::family;
 use timewise_target::machine;
@@ -33,6 +34,10 @@ pub struct Mappings {
     events: Vec<Event>,
     rings: Vec<Ring>,
     bytes: Vec<u8>,
+    /// The process's first thread, if it had no other when this began.
+    only: Option<u32>,
+    /// CPU time of threads that have ended, by id, nanoseconds.
+    ended: BTreeMap<u32, u64>,
     /// Processes that it made itself, by id.
     pub made: BTreeSet<i32>,
     /// Whether anything was mapped that is not told of.
@@ -45,14 +50,16 @@ impl Mappings {
     /// # Errors
     /// The kernel's.
     pub fn of(pid: i32) -> io::Result<Mappings> {
+        let threads = family::threads(pid);
         let mut mappings = Mappings {
             events: Vec::new(),
             rings: Vec::new(),
             bytes: Vec::new(),
+            only: (threads.len() == 1).then_some(pid as u32),
+            ended: BTreeMap::new(),
             made: BTreeSet::new(),
             is_incomplete: false,
         };
-        let threads = family::threads(pid);
         for processor in machine::online_processors() {
             let mut first: Option<usize> = None;
             for &thread in &threads {
@@ -87,18 +94,35 @@ impl Mappings {
             if self.bytes.is_empty() {
                 break;
             }
-            self.is_incomplete |= !read_all(&self.bytes, &mut news, &mut self.made);
+            self.is_incomplete |= !read_all(&self.bytes, &mut news, &mut self.made, &mut self.ended);
         }
         news.sort_by_key(|one: &News| one.time_ns);
         news
     }
+
+    /// What threads used, as far as was told, of which those that the process made have none of the first `blind_ns`
+    /// in traces.
+    pub fn threads(&self, blind_ns: u64) -> Threads {
+        let cpu_ns = self.events.iter().filter_map(|event| event.count().ok()).sum();
+        let told_ns: u64 = self.ended.values().sum();
+        let mut threads = Threads { cpu_ns, blind_ns, ..Threads::default() };
+        for (&id, &used_ns) in &self.ended {
+            // The kernel has one thread inherit from another, and may have them change places: one of them is not told
+            // of, and has what is left.
+            threads.add(match self.only == Some(id) {
+                true => cpu_ns.saturating_sub(told_ns),
+                false => used_ns,
+            });
+        }
+        threads
+    }
 }
 
-/// An event that never fires and tells of executable mappings and new processes.
+/// An event that never fires and tells of executable mappings, new processes, and what ended threads used.
 fn attributes() -> sys::perf_event_attr {
     let mut attributes = sys::perf_event_attr::default();
     attributes.type_ = sys::PERF_TYPE_SOFTWARE;
-    attributes.config = sys::PERF_COUNT_SW_DUMMY as u64;
+    attributes.config = sys::PERF_COUNT_SW_TASK_CLOCK as u64;
     attributes.sample_type = sys::PERF_SAMPLE_TIME as u64;
     attributes.clockid = libc::CLOCK_MONOTONIC;
     attributes.set_use_clockid(1);
@@ -107,6 +131,7 @@ fn attributes() -> sys::perf_event_attr {
     attributes.set_exclude_hv(1);
     attributes.set_inherit(1);
     attributes.set_inherit_thread(1);
+    attributes.set_inherit_stat(1);
     attributes.set_remove_on_exec(1);
     attributes.set_mmap(1);
     attributes.set_mmap2(1);
@@ -115,12 +140,18 @@ fn attributes() -> sys::perf_event_attr {
 }
 
 /// Reads whole records: false if some were lost.
-fn read_all(bytes: &[u8], news: &mut Vec<News>, made: &mut BTreeSet<i32>) -> bool {
+fn read_all(
+    bytes: &[u8],
+    news: &mut Vec<News>,
+    made: &mut BTreeSet<i32>,
+    ended: &mut BTreeMap<u32, u64>,
+) -> bool {
     let mut is_complete = true;
     for RawRecord { kind, misc, body } in records(bytes) {
         match kind {
             sys::PERF_RECORD_MMAP2 => news.extend(read(misc, body)),
             sys::PERF_RECORD_FORK => made.extend(read_fork(Fields(body))),
+            sys::PERF_RECORD_READ => add_used(Fields(body), ended).unwrap_or_default(),
             sys::PERF_RECORD_LOST => is_complete = false,
             _ => {}
         }
@@ -132,6 +163,13 @@ fn read_all(bytes: &[u8], news: &mut Vec<News>, made: &mut BTreeSet<i32>) -> boo
 fn read_fork(mut fields: Fields) -> Option<i32> {
     let (made, maker) = (fields.u32()?, fields.u32()?);
     (made != maker).then_some(made as i32)
+}
+
+/// What a thread that has ended used on one of the processors.
+fn add_used(mut fields: Fields, ended: &mut BTreeMap<u32, u64>) -> Option<()> {
+    let (_process, thread, used_ns) = (fields.u32()?, fields.u32()?, fields.u64()?);
+    *ended.entry(thread).or_default() += used_ns;
+    Some(())
 }
 
 /// A mapping, and the time that the kernel appends.
@@ -165,9 +203,12 @@ mod tests {
         let mut bytes = record(sys::PERF_RECORD_MMAP2, &words);
         bytes.extend(record(sys::PERF_RECORD_FORK, &[8 | 7 << 32, 8 | 7 << 32, 99, 99]));
         bytes.extend(record(sys::PERF_RECORD_FORK, &[7 | 7 << 32, 9 | 7 << 32, 99, 99]));
-        let (mut news, mut made) = (Vec::new(), BTreeSet::new());
-        assert!(read_all(&bytes, &mut news, &mut made));
-        assert_eq!(made, BTreeSet::from([8]));
+        for used_ns in [300, 20] {
+            bytes.extend(record(sys::PERF_RECORD_READ, &[7 | 9 << 32, used_ns, 99]));
+        }
+        let (mut news, mut made, mut ended) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        assert!(read_all(&bytes, &mut news, &mut made, &mut ended));
+        assert_eq!((made, &ended), (BTreeSet::from([8]), &BTreeMap::from([(9, 320)])));
         let mapped = Mapped {
             start: 0x1000,
             end: 0x3000,
@@ -178,10 +219,10 @@ mod tests {
         };
         assert_eq!(news, [News { time_ns: 99, mapped }]);
         for cut in 1..bytes.len() {
-            read_all(&bytes[..cut], &mut Vec::new(), &mut BTreeSet::new());
+            read_all(&bytes[..cut], &mut Vec::new(), &mut BTreeSet::new(), &mut BTreeMap::new());
         }
         bytes.extend(record(sys::PERF_RECORD_LOST, &[0, 3, 100]));
-        assert!(!read_all(&bytes, &mut news, &mut made));
+        assert!(!read_all(&bytes, &mut news, &mut BTreeSet::new(), &mut ended));
         assert_eq!(news.len(), 2);
     }
 

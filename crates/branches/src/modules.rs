@@ -1,6 +1,7 @@
 //! What a process has mapped, and had mapped.
 
 use crate::mappings::{Mappings, News};
+use crate::threads::Threads;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -71,6 +72,11 @@ impl Modules {
     /// Processes that the process made itself, by id; none where the kernel does not tell.
     pub fn made(&mut self) -> BTreeSet<i32> {
         self.mappings.as_mut().map(|mappings| std::mem::take(&mut mappings.made)).unwrap_or_default()
+    }
+
+    /// What threads that the process made did before traces could begin in them; nothing where the kernel does not tell.
+    pub fn threads_made(&self, blind_ns: u64) -> Threads {
+        self.mappings.as_ref().map(|mappings| mappings.threads(blind_ns)).unwrap_or_default()
     }
 
     /// What is mapped now and was not told of, when the process is looked at.

@@ -121,7 +121,7 @@ impl Traced {
     /// Says what a reader must know of all that was traced, and so if that is nothing.
     pub(crate) fn tell_doubts(&mut self) {
         let run = &mut self.profile.runs[0];
-        run.warnings.extend(self.statistics.doubts());
+        run.warnings.extend(self.statistics.doubts(run.kernel_ns));
         if self.statistics.branches == 0 {
             let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
             run.warnings.push(format!(

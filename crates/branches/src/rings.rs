@@ -158,6 +158,12 @@ impl Rings {
         (full_after / 16).clamp(OFTEN, SELDOM)
     }
 
+    /// How much of a new thread's CPU time passes before a trace begins in it, at least, nanoseconds: it is picked up,
+    /// and has half a period before its first sample.
+    pub fn blind_ns(&self) -> u64 {
+        TICK_NS + self.header().period_ns / 2
+    }
+
     /// Takes all finished traces out. A program may write here too: a ring that makes no sense is skipped, and
     /// counted.
     pub fn drain(&self, traces: &mut Vec<Trace>) -> u64 {
@@ -220,6 +226,7 @@ impl Rings {
                 }
             }
         }
+        sum.between_ns = (sum.begun + sum.lost).saturating_mul(header.period_ns);
         sum
     }
 }

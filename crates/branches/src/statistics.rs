@@ -1,5 +1,6 @@
 //! What tracing came to, and what it took.
 
+use crate::threads::Threads;
 use std::io;
 use timewise_abi::tracing::{ENDS, End};
 
@@ -31,7 +32,14 @@ pub struct Statistics {
     pub senseless: u64,
     /// The system's error number when it last refused events to a thread, 0 if it never did.
     pub refusal: u32,
+    /// CPU time that passed between traces, as samples tell: each stands for a period, nanoseconds.
+    pub between_ns: u64,
+    /// What threads that the program made did before traces could begin in them.
+    pub threads_made: Threads,
 }
+
+/// Samples from which it is known how much time passes between traces, to a few per cent.
+const ENOUGH_SAMPLES: u64 = 100;
 
 impl Statistics {
     /// How many traces ended in this way.
@@ -39,8 +47,8 @@ impl Statistics {
         self.ends[end as usize]
     }
 
-    /// What a reader must know.
-    pub fn doubts(&self) -> Vec<String> {
+    /// What a reader must know of a program that took `kernel_ns` in the kernel, where no trace begins.
+    pub fn doubts(&self, kernel_ns: u64) -> Vec<String> {
         let Statistics { begun, lost, unplaced, branches, turned_away, senseless, refusal, .. } = *self;
         let [refused, unreadable, otherwise] =
             [End::Refused, End::Unreadable, End::Otherwise].map(|end| self.ended(end));
@@ -49,10 +57,13 @@ impl Statistics {
             (
                 senseless > 0,
                 format!(
-                    "the program wrote into the memory of the tracer: traces were given up {senseless} times"
+                    "traces given up because the program wrote into the memory of the tracer: {senseless}"
                 ),
             ),
-            (lost > 0, format!("{lost} samples gave no trace, because earlier ones had not been collected")),
+            (
+                lost > 0,
+                format!("samples without a trace, because earlier ones had not been collected: {lost}"),
+            ),
             (
                 unplaced > 0,
                 format!(
@@ -62,12 +73,12 @@ impl Statistics {
             (turned_away > 0, "more threads at once than can be traced: some were left out".to_string()),
             (
                 refusal > 0,
-                format!("the system refused events to a thread: {why}; {refused} traces ended there"),
+                format!("the system refused events to a thread: {why}; traces that ended there: {refused}"),
             ),
             (
                 otherwise > 0,
                 format!(
-                    "{otherwise} traces ended because the program went on otherwise than what was evaluated ahead"
+                    "traces that ended because the program went on otherwise than was evaluated ahead: {otherwise}"
                 ),
             ),
             (
@@ -75,7 +86,24 @@ impl Statistics {
                 format!("{unreadable} of {begun} traces ended at code or memory that could not be read"),
             ),
         ];
-        doubts.into_iter().filter_map(|(is_so, words)| is_so.then_some(words)).collect()
+        let doubts = doubts.into_iter().filter_map(|(is_so, words)| is_so.then_some(words));
+        doubts.chain(self.threads_made.doubt()).chain(self.burden(kernel_ns)).collect()
+    }
+
+    /// That most of the time went on tracing itself, if so.
+    fn burden(&self, kernel_ns: u64) -> Option<String> {
+        let Threads { cpu_ns, unseen_ns, .. } = self.threads_made;
+        let user_ns = cpu_ns.saturating_sub(unseen_ns).saturating_sub(kernel_ns);
+        let is_most = self.begun >= ENOUGH_SAMPLES && user_ns / 2 > self.between_ns;
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        is_most.then(|| {
+            format!(
+                "tracing took most of the time: of {:.2} s of CPU time in user mode some {:.2} s passed between traces; \
+                 shorter or fewer ones (--length, -F) take less, and timewise count may, which counts all branches",
+                seconds(user_ns),
+                seconds(self.between_ns)
+            )
+        })
     }
 }
 
@@ -94,6 +122,8 @@ impl std::ops::AddAssign for Statistics {
             turned_away,
             senseless,
             refusal,
+            between_ns,
+            threads_made,
         } = other;
         self.threads += threads;
         self.begun += begun;
@@ -107,5 +137,31 @@ impl std::ops::AddAssign for Statistics {
         self.turned_away += turned_away;
         self.senseless += senseless;
         self.refusal = self.refusal.max(refusal);
+        self.between_ns += between_ns;
+        self.threads_made += threads_made;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracing_that_takes_most_of_the_time_is_told() {
+        let traced = |cpu_ns, begun| {
+            let threads_made = Threads { cpu_ns, ..Threads::default() };
+            Statistics { begun, between_ns: 2_000_000_000, threads_made, ..Statistics::default() }
+        };
+        let told = traced(16_000_000_000, 2000).doubts(1_000_000_000);
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].contains("of 15.00 s of CPU time in user mode some 2.00 s passed between"),
+            "{told:?}"
+        );
+        for (cpu_ns, begun, kernel_ns) in
+            [(3_900_000_000, 2000, 0), (16_000_000_000, 99, 0), (16_000_000_000, 2000, 12_500_000_000)]
+        {
+            assert_eq!(traced(cpu_ns, begun).doubts(kernel_ns), Vec::<String>::new());
+        }
     }
 }

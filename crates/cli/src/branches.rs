@@ -7,7 +7,7 @@ use crate::{progress, recording, signals};
 use std::os::fd::RawFd;
 use timewise_branches::{Options, Reach, Statistics, TraceError};
 use timewise_profile::{Exit, Profile};
-use timewise_report::number::grouped;
+use timewise_report::number::quantity;
 
 /// Trace the branches that a program takes, in short bursts, from its start or while it runs
 #[derive(clap::Args)]
@@ -98,11 +98,10 @@ fn summary(profile: &Profile, statistics: &Statistics) -> String {
     let seconds = run.elapsed_ns as f64 / 1e9;
     let per_branch = |breakpoints: u64| breakpoints as f64 / statistics.branches.max(1) as f64;
     let text = format!(
-        "traced in {seconds:.2} s: {} branches in {} traces, {} breakpoints reached ({:.4} a branch; without \
-         evaluation {:.2})",
-        grouped(statistics.branches),
-        grouped(statistics.traces),
-        grouped(statistics.hits),
+        "traced in {seconds:.2} s: {} in {}, {} reached ({:.4} a branch; without evaluation {:.2})",
+        quantity(statistics.branches, "branch"),
+        quantity(statistics.traces, "trace"),
+        quantity(statistics.hits, "breakpoint"),
         per_branch(statistics.hits),
         per_branch(statistics.conditional),
     );

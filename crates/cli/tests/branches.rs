@@ -272,3 +272,51 @@ fn what_is_not_traced_is_told() {
         assert!(is_told.iter().any(|told| outcome.stderr.contains(told)), "{}", outcome.stderr);
     }
 }
+
+/// Of threads that end soon nothing is traced, or next to nothing: how much that is, is told.
+#[test]
+fn time_of_short_threads_is_told() {
+    let place = Place::new();
+    place.write(
+        "short.c",
+        "#include <pthread.h>
+         #include <stdlib.h>
+         #include <time.h>
+         static void *busy(void *ms) {
+             struct timespec now;
+             volatile long n = 0;
+             do {
+                 for (int i = 0; i < 1000; i++) n += i;
+                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+             } while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < (long)ms);
+             return 0;
+         }
+         int main(int count, char **arguments) {
+             busy((void *)atol(arguments[3]));
+             for (int i = atoi(arguments[1]); i > 0; i--) {
+                 pthread_t thread;
+                 if (pthread_create(&thread, 0, busy, (void *)atol(arguments[2]))) return 1;
+                 pthread_join(thread, 0);
+             }
+             return 0;
+         }",
+    );
+    assert_eq!(place.shell("cc -O1 -pthread short.c -o short").status, Some(0));
+    let traced = |arguments: &str| place.shell(&format!("timewise branches -F 1000 -- ./short {arguments}"));
+    let many = traced("50 4 200");
+    if refused(&many) {
+        return;
+    }
+    assert!(many.stderr.contains("traces") && many.status == Some(0), "{}", many.stderr);
+    if !many.stderr.contains(" are in no trace") {
+        // Some kernels do not tell what a thread used.
+        eprintln!("not checked: {}", many.stderr);
+        return;
+    }
+    let told = many.stderr.split_once("s of CPU time ").unwrap().1.split(' ').next().unwrap();
+    let seconds: f64 = told.parse().unwrap();
+    assert!((0.2..0.4).contains(&seconds), "{}", many.stderr);
+    assert!(many.stderr.contains(" and 50 of 50 threads ended sooner"), "{}", many.stderr);
+    let few = traced("2 2 300");
+    assert!(!few.stderr.contains("in no trace"), "{}", few.stderr);
+}

@@ -191,7 +191,7 @@ pub fn counts(said: &str) -> Option<[f64; 2]> {
         let number = said.split_once(words)?.0.rsplit(' ').next()?;
         number.replace(',', "").parse().ok()
     };
-    Some([before(" traces, ")?, before(" breakpoints reached")?])
+    Some([before(" trace")?, before(" breakpoint")?])
 }
 
 /// Breakpoints for each branch, and those of algorithm 1, as it says.
