@@ -3,7 +3,8 @@
 use crate::arguments::Output;
 use crate::talk::{complain, say};
 use crate::{progress, signals, symbolise};
-use anyhow::bail;
+use anyhow::{anyhow, bail};
+use std::path::PathBuf;
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
@@ -54,9 +55,20 @@ pub fn keep(
         return Ok(());
     }
     say(summary(&profile).trim_end());
-    profile.save(&output.path)?;
+    profile.save(&output.path).map_err(|error| match save_elsewhere(&profile) {
+        Some(path) => anyhow!("{error}; what was recorded is in '{}' instead", path.display()),
+        None => anyhow!("what was recorded is lost: {error}"),
+    })?;
     say(format_args!("saved as {}", visible(&output.path.to_string_lossy())));
     Ok(())
+}
+
+/// Saves what took a run of the program among temporary files, where it was to go being full or gone.
+fn save_elsewhere(profile: &Profile) -> Option<PathBuf> {
+    let file = tempfile::Builder::new().prefix("timewise-").suffix(".tw").tempfile().ok()?;
+    profile.save(file.path()).ok()?;
+    // Saving has put a file of its own there.
+    file.into_temp_path().keep().ok()
 }
 
 /// The warnings of a run below `summary`, a line each.

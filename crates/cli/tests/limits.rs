@@ -42,6 +42,33 @@ fn a_limit_on_files_keeps_the_former_profile() {
     assert!(!place.has("profile.tw.old"));
 }
 
+/// What took a run of the program is kept where there is room.
+#[test]
+fn a_full_disk_has_the_profile_go_elsewhere() {
+    let place = place();
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let run = |temporary: &str| {
+        place.shell(&format!(
+            "mkdir -p full elsewhere; unshare --mount sh -c 'mount -t tmpfs -o size=64k none full &&
+             TMPDIR=$PWD/{temporary} \"$0\" count -o full/a.tw -- ./busy' '{timewise}'"
+        ))
+    };
+    let kept = run("elsewhere");
+    if kept.stderr.contains("unshare") || kept.stderr.contains("mount:") {
+        eprintln!("not checked: no right to mount");
+        return;
+    }
+    assert!(kept.status == Some(125) && kept.stderr.contains("no space is left in"), "{}", kept.stderr);
+    let path = kept.stderr.split_once("what was recorded is in '").unwrap().1.split('\'').next().unwrap();
+    assert_eq!(place.shell(&format!("timewise report '{path}'")).status, Some(0), "{path}");
+    let lost = run("full");
+    assert!(
+        lost.status == Some(125) && lost.stderr.contains("what was recorded is lost: "),
+        "{}",
+        lost.stderr
+    );
+}
+
 #[test]
 fn a_limit_on_files_keeps_what_was_exported_or_reported_before() {
     let place = Place::new();
@@ -115,6 +142,13 @@ fn programs_begin_as_without_us() {
         seen.push(place.read("natively"));
     }
     assert_eq!(seen, ["4 0 0\n", "2 1 0\n", "7 0 0\n", "0 0 1\n"]);
+}
+
+#[test]
+fn too_little_address_space_for_tracing() {
+    let outcome = place().shell("ulimit -v 1000000; timewise branches -- ./busy");
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.trim_end().ends_with("ulimit -v unlimited"), "{}", outcome.stderr);
 }
 
 #[test]
