@@ -85,8 +85,12 @@ pub fn in_turns<const N: usize>(
             if done != expected {
                 let what =
                     if done.status == expected.status { "another output" } else { "another exit status" };
-                let (base, test) = (programs[0].into(), programs[which].into());
-                return Err(FdoError::Differs { base, test, what: what.into() });
+                let (base, test, what) = (programs[0].into(), programs[which].into(), what.into());
+                // The first program comes first, and so has been compared with itself before another is.
+                return Err(match which {
+                    0 => FdoError::Unsteady { program: base, what },
+                    _ => FdoError::Differs { base, test, what },
+                });
             }
             seconds[which] = took;
         }
@@ -193,6 +197,16 @@ mod tests {
         let script = ["-c", "echo $BASH_VERSION"].map(Into::into);
         let refused = compare(Path::new("/bin/bash"), Path::new("/bin/dash"), &script, None, 6, || true);
         assert!(matches!(refused, Err(FdoError::Differs { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_does_something_else_each_time_is_told_from_what_the_other_does() {
+        let shell = Path::new("/bin/sh");
+        for (script, says) in [("echo $$", "another output"), ("exit $(($$ % 100))", "another exit status")] {
+            let refused = compare(shell, shell, &["-c", script].map(Into::into), None, 6, || true);
+            let Err(FdoError::Unsteady { program, what }) = refused else { panic!("{refused:?}") };
+            assert_eq!((&*program, &what[..]), (shell, says));
+        }
     }
 
     #[test]

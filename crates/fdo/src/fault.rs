@@ -41,6 +41,18 @@ pub enum FdoError {
          that matters, and compile it again"
     )]
     Unchanged,
+    /// The program does not do the same twice.
+    #[error(
+        "{} does not do the same each time: {what}; nothing can be compared with it: have it do the same, as by a fixed \
+         seed, one thread, or an output without times",
+        program.display()
+    )]
+    Unsteady {
+        /// The program.
+        program: PathBuf,
+        /// What is different.
+        what: String,
+    },
     /// The optimised program does something else than the one before.
     #[error("{} does not do what {} does: {what}", test.display(), base.display())]
     Differs {

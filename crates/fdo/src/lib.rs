@@ -9,6 +9,6 @@ pub mod clang;
 pub mod compare;
 mod fault;
 mod run;
-mod tools;
+pub mod tools;
 
 pub use fault::FdoError;
