@@ -2,6 +2,7 @@
 
 mod abilities;
 mod text;
+mod tools;
 
 use crate::screen::{self, Colour};
 use timewise_sampler::core_clock::CoreFrequency;

@@ -1,6 +1,7 @@
 //! The list of abilities: each from a fact that was tried, not guessed.
 
-use super::Ability;
+use super::{Ability, tools};
+use crate::recording;
 use std::fs;
 use std::io;
 use timewise_engine::{CountError, Options};
@@ -11,7 +12,7 @@ use timewise_target::untraceable::Untraceable;
 
 /// All of them, in the order in which they are shown.
 pub fn all(facts: &Facts) -> Vec<Ability> {
-    vec![
+    let of_machine = [
         counting(),
         sampling(facts),
         stopping(facts),
@@ -19,16 +20,18 @@ pub fn all(facts: &Facts) -> Vec<Ability> {
         kernel_samples(facts),
         whole_processors(facts),
         breakpoints(facts),
+        branch_tracing(),
         trace_events(),
         debug_information(),
-    ]
+    ];
+    of_machine.into_iter().chain(tools::all()).collect()
 }
 
-fn yes(name: &'static str, note: impl Into<String>) -> Ability {
+pub fn yes(name: &'static str, note: impl Into<String>) -> Ability {
     Ability { name, detail: false, available: true, note: note.into(), cause: String::new(), enable: None }
 }
 
-fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Ability {
+pub fn no(name: &'static str, cause: impl Into<String>, enable: Option<&str>) -> Ability {
     let enable = enable.map(String::from);
     Ability { name, detail: false, available: false, note: String::new(), cause: cause.into(), enable }
 }
@@ -175,6 +178,21 @@ fn breakpoints(facts: &Facts) -> Ability {
     match &facts.breakpoints {
         Ok(count) => yes(name, format!("{count} registers a thread")),
         Err(refusal) => no(name, &refusal.why, refusal.enable.as_deref()),
+    }
+}
+
+/// Traces our own program: it needs signals of performance events, and code of ours in the program.
+fn branch_tracing() -> Ability {
+    let name = "branch tracing";
+    let traced = silent().map_err(anyhow::Error::from).and_then(|launch| {
+        recording::record(launch, |stopped| {
+            timewise_branches::record(stopped, &timewise_branches::Options::default())
+                .map(|traced| traced.profile)
+        })
+    });
+    match traced {
+        Ok(_) => yes(name, "programs take signals of performance events and code of ours"),
+        Err(error) => no(name, format!("{error:#}"), None),
     }
 }
 
