@@ -1,7 +1,7 @@
 //! `timewise fdo`: from a profile of branches to a faster program, and the proof that it is.
 
 use crate::destination::{self, refusal};
-use crate::export::linkage_of;
+use crate::export::subject::Subject;
 use crate::talk::say;
 use crate::{recording, signals};
 use anyhow::{Context, bail};
@@ -29,7 +29,7 @@ The program runs once under branch tracing (--exact: under count), BOLT lays it 
 compiles it again, and the result runs in turns with the program before: it must write the same
 and end alike. With --clang, the command builds a program at $OUTPUT; it runs twice, first without
 and then with a profile in $FDO_FLAGS, and PROGRAM only gives the arguments. The exit status is 0
-if the result is faster beyond doubt, 3 if it is not, 2 if something fails.")]
+if the result is faster by all of the interval of 95 %, 3 if it is not, 2 if something fails.")]
 pub struct Arguments {
     /// Lay the program out anew with BOLT; it should have been linked with -Wl,--emit-relocs
     #[arg(long, group = "tool")]
@@ -60,7 +60,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Runs the command: whether the result is faster beyond doubt.
+/// Runs the command: whether the result is faster by all of its interval.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     signals::outlive();
     let is_faster = make(arguments);
@@ -76,7 +76,7 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     let program = arguments.clang.is_none().then(|| resolved(program)).transpose()?;
     let output = replaceable(&arguments.output, program.as_deref())?;
     let input = kept_input()?;
-    let folder = tempfile::tempdir()?;
+    let folder = tempfile::tempdir().with_context(no_room)?;
     let base = match (program, &arguments.clang) {
         (None, Some(command)) => {
             let base = folder.path().join("base");
@@ -106,9 +106,14 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     match &arguments.clang {
         None => {
-            let branches = export::bolt::export(&profile, module, &linkage_of(&profile, module));
+            let subject = module.map(|module| Subject::that_ran(&profile, module, None)).transpose()?;
+            let linkage = subject.map(|subject| subject.linkage()).unwrap_or_default();
+            let branches = export::bolt::export(&profile, module, &linkage);
             let said = bolt::optimise(&base, &branches, &made)?;
-            say(format_args!("BOLT laid out {} anew", quantity(said.laid_out, "function")));
+            say(match said.laid_out {
+                0 => "warning: BOLT laid out no function anew: a gain is hardly the profile's".into(),
+                some => format!("BOLT laid out {} anew", quantity(some, "function")),
+            });
             if said.mismatching > 0 || said.stale > 0 {
                 say(format_args!(
                     "warning: BOLT found {} of code that contradict the program, and {} with a profile that it did not \
@@ -161,13 +166,24 @@ fn replaceable(output: &Path, program: Option<&Path>) -> anyhow::Result<PathBuf>
 
 /// What came of it, in a sentence.
 fn verdict(output: &Path, compared: &Comparison) -> String {
+    /// What a gain is slight below: where code comes to lie alone may be worth as much.
+    const SLIGHT: f64 = 1.02;
     let Comparison { base_s, ratio, interval: (low, high), pairs } = *compared;
-    let is_proved = if high < 1.0 { "" } else { "; no gain is proved" };
+    let conclusion = match (low, high) {
+        (_, high) if 1.0 / high >= SLIGHT => "",
+        (_, high) if high < 1.0 => {
+            "; so slight a gain may be of this machine and input alone: compare with others, in more --pairs"
+        }
+        (low, _) if low > 1.0 => "; it is slower",
+        _ => "; no gain is proved: more --pairs narrow the interval",
+    };
     format!(
-        "{} does the same in {pairs} pairs of runs, in {ratio:.3} times the CPU time ({low:.3} to {high:.3}) of \
-         {base_s:.2} s: {:.3} times as fast{is_proved}",
+        "{} does the same in {pairs} pairs of runs, in {ratio:.3} times the CPU time of {base_s:.2} s: {:.3} times as \
+         fast ({:.3} to {:.3} with 95 % confidence){conclusion}",
         output.display(),
-        1.0 / ratio
+        1.0 / ratio,
+        1.0 / high,
+        1.0 / low
     )
 }
 
@@ -209,9 +225,18 @@ fn kept_input() -> anyhow::Result<Option<File>> {
     if io::stdin().is_terminal() {
         return Ok(None);
     }
-    let mut kept = tempfile::tempfile()?;
+    let mut kept = tempfile::tempfile().with_context(no_room)?;
     io::copy(&mut io::stdin().lock(), &mut kept).context("cannot keep standard input")?;
     Ok(Some(kept))
+}
+
+/// What is said where nothing can be written on the way.
+fn no_room() -> String {
+    let folder = std::env::temp_dir();
+    format!(
+        "cannot write in '{}', the folder for temporary files; name another: TMPDIR=FOLDER",
+        folder.display()
+    )
 }
 
 /// The file that a program's name stands for.
@@ -223,4 +248,26 @@ fn resolved(program: &OsString) -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
     found.with_context(|| format!("there is no program '{}' on the path", name.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_said_than_the_interval_tells() {
+        let said = |ratio, interval| {
+            verdict(Path::new("out"), &Comparison { base_s: 1.0, ratio, interval, pairs: 6 })
+        };
+        let clear = "out does the same in 6 pairs of runs, in 0.800 times the CPU time of 1.00 s: 1.250 times as fast \
+                     (1.111 to 1.333 with 95 % confidence)";
+        assert_eq!(said(0.8, (0.75, 0.9)), clear);
+        for (interval, says) in [
+            ((0.98, 0.999), "so slight a gain"),
+            ((0.9, 1.01), "no gain is proved"),
+            ((1.001, 1.1), "it is slower"),
+        ] {
+            assert!(said(0.994, interval).contains(says), "{interval:?}");
+        }
+    }
 }

@@ -9,10 +9,14 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use timewise_image::{Frame, Image, ImageError, Origin, Symboliser, frames_of};
+use timewise_isa::{Control, walk};
 use timewise_profile::{
     CodeVersion, FileId, Function, InlinedCall, Line, ModuleId, ModuleKind, Offset, Place, Profile,
     SourceFile,
 };
+
+/// Bytes of an instruction, at most.
+const LONGEST_INSTRUCTION: u64 = 15;
 
 /// So many blocks are compared with the file that they should stand in.
 const BLOCKS_COMPARED: usize = 100;
@@ -83,8 +87,12 @@ fn touched(profile: &Profile, sampled: &BTreeSet<Place>) -> BTreeMap<(ModuleId, 
 
 /// The module's file, if it is the one that ran; `None` for code that no file holds.
 pub fn open(profile: &Profile, id: ModuleId) -> Result<Option<Symboliser>, ImageError> {
+    open_at(profile, id, Path::new(OsStr::from_bytes(&profile.modules[id.index()].path)))
+}
+
+/// Likewise, where it is now.
+pub fn open_at(profile: &Profile, id: ModuleId, path: &Path) -> Result<Option<Symboliser>, ImageError> {
     let module = &profile.modules[id.index()];
-    let path = Path::new(OsStr::from_bytes(&module.path));
     match module.kind {
         ModuleKind::Vdso => Symboliser::vdso().map(Some),
         ModuleKind::File => {
@@ -109,20 +117,30 @@ fn holds_other_code(profile: &Profile, module: ModuleId, image: &Image) -> bool 
     other > same
 }
 
-/// Whether all code of a module that was executed is what stands in the file now.
+/// Whether all code of a module that was executed is what stands in the file now, as far as the profile tells.
 pub fn holds_all_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
     standing(profile, module, image).all(|stands_there| stands_there)
 }
 
-/// Of each block of a module that was executed, whether it stands in the file.
+/// Of each block of a module that was executed, whether it stands in the file; of each branch that traces saw, whether
+/// one stands there.
 fn standing<'a>(profile: &'a Profile, module: ModuleId, image: &'a Image) -> impl Iterator<Item = bool> + 'a {
-    let blocks = profile.blocks.iter();
-    let blocks =
-        blocks.filter(move |b| b.place.module == module && b.place.version == CodeVersion::default());
-    blocks.map(|block| {
+    let is_its = move |place: Place| place.module == module && place.version == CodeVersion::default();
+    let blocks = profile.blocks.iter().filter(move |block| is_its(block.place));
+    let blocks = blocks.map(|block| {
         let start = block.place.offset.0;
         image.code(start..start.saturating_add(block.code.len() as u64)) == Some(&block.code[..])
-    })
+    });
+    let branches = profile.taken_branches.iter().map(|branch| branch.from).filter(move |&from| is_its(from));
+    blocks.chain(branches.map(|from| branches_at(image, from.offset.0)))
+}
+
+/// Whether there is an instruction from which control goes elsewhere than to the next one.
+fn branches_at(image: &Image, start: u64) -> bool {
+    // There may be no more than the instruction itself.
+    let lengths = (1..=LONGEST_INSTRUCTION).rev();
+    let code = lengths.filter_map(|length| image.code(start..start.saturating_add(length))).next();
+    code.and_then(|code| walk(code, start).next()).is_some_and(|step| step.control != Control::Next)
 }
 
 /// What was found so far.

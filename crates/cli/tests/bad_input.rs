@@ -345,6 +345,17 @@ fn how_to_optimise_is_to_be_said() {
 }
 
 #[test]
+fn a_folder_for_temporary_files_that_is_none_is_named() {
+    let outcome = Place::new().shell("TMPDIR=/nonexistent timewise fdo --bolt -o faster -- true");
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("'/nonexistent'") && outcome.stderr.contains("TMPDIR"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
 fn what_optimising_would_destroy() {
     let place = Place::new();
     assert_eq!(place.shell("cp /bin/true program && ln -s program link").status, Some(0));

@@ -247,6 +247,51 @@ fn a_recording_of_perf_joins_with_counts() {
     assert!(streamed.stdout.starts_with("sh;"), "{}{}", streamed.stdout, streamed.stderr);
 }
 
+/// An optimiser would take the branches of one file for those of another; of a copy of the former one it does not.
+#[test]
+fn branches_of_a_file_that_changed_are_not_exported() {
+    let place = Place::new();
+    place.write(
+        "app.c",
+        "#ifdef CHANGED
+         long other(long n) { return n > 3 ? n * n + other(n - 2) : 1; }
+         #endif
+         int main(void) {
+             volatile long n = 0;
+             for (long i = 0; i < 50000000; i++) if (i & n) n++; else n += 2;
+             return 0;
+         }",
+    );
+    for linked in ["", "-Wl,--build-id=none"] {
+        let build = format!("cc -O1 {linked} app.c -o app");
+        let made = place.shell(&format!(
+            "rm -f copy; {build} && cp app copy && timewise count -o counted.tw -- ./app && \
+             timewise branches -F 1000 -o traced.tw -- ./app"
+        ));
+        let profiles: &[&str] = match made.stderr.contains("cannot open performance events") {
+            true => &["counted.tw"],
+            false => &["counted.tw", "traced.tw"],
+        };
+        for profile in profiles {
+            let export = format!("timewise export {profile} --to bolt-preaggregated");
+            let before = place.shell(&export);
+            assert!(
+                before.status == Some(0) && before.stderr.is_empty(),
+                "{} {}",
+                made.stderr,
+                before.stderr
+            );
+            assert_eq!(place.shell(&format!("{build} -DCHANGED")).status, Some(0));
+            assert_refused(&place.shell(&export), "app' changed after it ran");
+            assert_refused(&place.shell(&format!("{export} --binary app")), "app' changed after it ran");
+            assert_eq!(place.shell(&format!("{export} --binary copy")).stdout, before.stdout);
+            let gone = place.shell(&format!("rm app; {export}"));
+            assert!(gone.status == Some(0) && gone.stderr.starts_with("warning: '"), "{}", gone.stderr);
+            assert_eq!(place.shell("cp copy app").status, Some(0));
+        }
+    }
+}
+
 #[test]
 fn inlined_functions_stand_in_their_callers() {
     let place = Place::new();

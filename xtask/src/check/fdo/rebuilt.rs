@@ -32,7 +32,7 @@ pub fn check(root: &Path, timewise: &Path, llvm: &Path, scratch: &Path) -> Resul
         };
         let said = made(&["--bolt"])?;
         ensure!(!said.contains("contradict"), "{name}: {said}");
-        ensure!(!said.contains("laid out 0 functions"), "{name}: BOLT laid out no function\n{said}");
+        ensure!(!said.contains("laid out no function"), "{name}: BOLT laid out no function\n{said}");
         println!("{name:14} {}", said.lines().last().unwrap_or_default());
         let said = made(&["--clang", &build])?;
         let sections = Command::new("readelf").arg("-SW").arg(&output).output().context("readelf")?;
