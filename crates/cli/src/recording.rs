@@ -1,9 +1,9 @@
 //! What the commands that run a program have in common: the way into a recording, and the way out of it.
 
-use crate::arguments::Output;
+use crate::arguments::{DEFAULT_FILE, Output};
 use crate::talk::{complain, say};
 use crate::{progress, signals, symbolise};
-use anyhow::{anyhow, bail};
+use anyhow::{Context, bail};
 use std::path::PathBuf;
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
@@ -55,9 +55,9 @@ pub fn keep(
         return Ok(());
     }
     say(summary(&profile).trim_end());
-    profile.save(&output.path).map_err(|error| match save_elsewhere(&profile) {
-        Some(path) => anyhow!("{error}; what was recorded is in '{}' instead", path.display()),
-        None => anyhow!("what was recorded is lost: {error}"),
+    profile.save(&output.path).with_context(|| match save_elsewhere(&profile) {
+        Some(path) => format!("what was recorded is in '{}' instead", path.display()),
+        None => "what was recorded is lost".into(),
     })?;
     say(format_args!("saved as {}", visible(&output.path.to_string_lossy())));
     Ok(())
@@ -65,10 +65,9 @@ pub fn keep(
 
 /// Saves what took a run of the program among temporary files, where it was to go being full or gone.
 fn save_elsewhere(profile: &Profile) -> Option<PathBuf> {
-    let file = tempfile::Builder::new().prefix("timewise-").suffix(".tw").tempfile().ok()?;
-    profile.save(file.path()).ok()?;
-    // Saving has put a file of its own there.
-    file.into_temp_path().keep().ok()
+    let folder = tempfile::Builder::new().prefix("timewise-").tempdir().ok()?;
+    profile.save(&folder.path().join(DEFAULT_FILE)).ok()?;
+    Some(folder.keep().join(DEFAULT_FILE))
 }
 
 /// The warnings of a run below `summary`, a line each.
