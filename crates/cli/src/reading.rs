@@ -92,6 +92,16 @@ pub fn load_with_waits(path: &Path) -> anyhow::Result<Profile> {
     if is_empty(&profile) && profile.waits.is_empty() { Err(nothing_in(path, &profile)) } else { Ok(profile) }
 }
 
+/// Likewise, or which holds nothing but traced branches.
+///
+/// # Errors
+/// Likewise.
+pub fn load_to_report(path: &Path) -> anyhow::Result<Profile> {
+    let profile = Profile::load(path)?;
+    let is_nothing = is_empty(&profile) && profile.waits.is_empty() && profile.taken_branches.is_empty();
+    if is_nothing { Err(nothing_in(path, &profile)) } else { Ok(profile) }
+}
+
 fn is_empty(profile: &Profile) -> bool {
     profile.samples.is_empty() && profile.blocks.is_empty()
 }
@@ -100,8 +110,8 @@ fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {
     let path = path.display();
     if !profile.taken_branches.is_empty() {
         return anyhow::anyhow!(
-            "'{path}' holds traced branches, which optimisers read: see timewise export --help, formats of branches, and \
-             timewise fdo --help; for a report use timewise run"
+            "'{path}' holds traced branches, and neither samples nor counts: timewise report shows them, and timewise export \
+             writes them for optimisers"
         );
     }
     anyhow::anyhow!(

@@ -1,4 +1,4 @@
-//! `timewise report`: what a profile says, one row for each function, loop, call, block, instruction or
+//! `timewise report`: what a profile says, one row for each function, loop, call, block, branch, path, instruction or
 //! line.
 
 use crate::arguments::{DEFAULT_FILE, named};
@@ -12,7 +12,7 @@ use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
 use timewise_report::simulated::{self, Simulated};
-use timewise_report::{By, Calls, Request, Sort, Style, csv, html, json, listing};
+use timewise_report::{By, Calls, Request, Sort, Style, csv, html, json, listing, rows};
 
 /// Show where a profile's time went
 #[derive(clap::Args)]
@@ -24,6 +24,7 @@ Examples:
   timewise report --callers malloc
   timewise report --figures modelled --by loop
   timewise report --by instruction --format json | jq '.rows[0]'
+  timewise report branches.tw --by branch   what timewise branches traced
   timewise report --by line --format csv > lines.csv
   timewise report --format html -o report.html
 
@@ -143,7 +144,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(output) = &arguments.output {
         destination::spare(&arguments.file, output)?;
     }
-    let profile = reading::load_with_waits(&arguments.file)?;
+    let profile = reading::load_to_report(&arguments.file)?;
     let analysis = Analysis::new(&profile, arguments.reading.policy());
     let text = render(&profile, &analysis, arguments)?;
     match &arguments.output {
@@ -158,8 +159,15 @@ fn render(profile: &Profile, analysis: &Analysis, arguments: &Arguments) -> anyh
     {
         return render_modelled(&simulated, arguments);
     }
+    let is_traced_only = rows::is_traced_only(profile);
+    if is_traced_only && arguments.format == Format::Html {
+        bail!("a page shows no traced branches: choose another format");
+    }
     let request = arguments.request(analysis)?;
     Ok(match arguments.format {
+        Format::Text if is_traced_only && arguments.by.is_none() => {
+            listing::traced(analysis, arguments.limit(), arguments.style())
+        }
         Format::Text => listing::report(analysis, request, arguments.limit(), arguments.style()),
         Format::Json => json::report(analysis, request)?,
         Format::Csv => csv::report(analysis, request)?,

@@ -75,11 +75,13 @@ fn place(module: ModuleId, offset: u64) -> Place {
     Place { module, version: CodeVersion::default(), offset: Offset(offset) }
 }
 
-/// The offsets, in each version of a module's code, at which something was sampled or waited or a block begins.
+/// The offsets, in each version of a module's code, at which something was sampled or waited, a block begins, or a
+/// branch was taken from or led to.
 fn touched(profile: &Profile, sampled: &BTreeSet<Place>) -> BTreeMap<(ModuleId, CodeVersion), BTreeSet<u64>> {
     let blocks = profile.blocks.iter().map(|block| block.place);
+    let branches = profile.taken_branches.iter().flat_map(|branch| [branch.from, branch.to]);
     let mut touched: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
-    for place in blocks.chain(sampled.iter().copied()) {
+    for place in blocks.chain(branches).chain(sampled.iter().copied()) {
         touched.entry((place.module, place.version)).or_default().insert(place.offset.0);
     }
     touched

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use timewise_image::{WrittenCode, WrittenFunction};
 use timewise_profile::{Module, ModuleKind, Profile};
 
-/// The announced code of all processes, those with most samples in such code first: where two processes had
+/// The announced code of all processes, those with most samples or branches in such code first: where two processes had
 /// different code at one address, a profile has one place for both.
 pub struct Written {
     processes: Vec<WrittenCode>,
@@ -62,6 +62,12 @@ fn in_order_of_samples(profile: &Profile) -> Vec<u32> {
             _ => 1,
         };
         samples[profile.threads[sample.thread.index()].process.index()] += weight;
+    }
+    for branch in &profile.taken_branches {
+        samples[branch.process.index()] += match profile.modules[branch.from.module.index()].kind {
+            ModuleKind::Jit => 1 << 32,
+            _ => 1,
+        };
     }
     let mut order: Vec<usize> = (0..samples.len()).filter(|&process| samples[process] > 0).collect();
     order.sort_by_key(|&process| std::cmp::Reverse(samples[process]));

@@ -262,8 +262,8 @@ fn bad_usage() {
     );
     assert_eq!(
         place.shell("timewise report --by foo").stderr,
-        "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, path, instruction, \
-         line, waiting]; a similar value exists: 'loop'; see --help\n"
+        "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, branch, path, \
+         instruction, line, waiting]; a similar value exists: 'loop'; see --help\n"
     );
     for command in ["", "run", "sample", "count", "report", "annotate", "doctor"] {
         let outcome = place.shell(&format!("timewise {command} --help"));

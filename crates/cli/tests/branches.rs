@@ -320,3 +320,49 @@ fn time_of_short_threads_is_told() {
     let few = traced("2 2 300");
     assert!(!few.stderr.contains("in no trace"), "{}", few.stderr);
 }
+
+/// Functions and branches by how often traces saw them, with shares that add up.
+#[test]
+fn what_was_traced_is_reported() {
+    let place = Place::new();
+    place.write(
+        "busy.c",
+        "__attribute__((noinline)) static long often(long n) { return n & 1 ? n + 1 : n - 1; }
+         __attribute__((noinline)) static long seldom(long n) { return n * 3; }
+         int main(void) {
+             volatile long n = 0;
+             for (long i = 0; i < 100000000; i++) n = i % 100 ? often(n) : seldom(n);
+             return 0;
+         }",
+    );
+    assert_eq!(place.shell("cc -O1 -g busy.c -o busy").status, Some(0));
+    let traced = place.shell("timewise branches -F 1000 -- ./busy");
+    if refused(&traced) {
+        return;
+    }
+    let text = place.shell("timewise report");
+    assert_eq!(text.status, Some(0), "{}", text.stderr);
+    for part in ["branches traced: ", "(95 %)", " often ", "busy.c:", "docs/branches.md"] {
+        assert!(text.stdout.contains(part), "{part}: {}", text.stdout);
+    }
+    for by in ["function", "branch"] {
+        let report = place.shell(&format!("timewise report --by {by} --format json")).stdout;
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let rows = report["rows"].as_array().unwrap();
+        let sum: f64 = rows.iter().map(|row| row["share"].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{by}: {sum}");
+        for row in rows {
+            let [low, share, high] = ["share_low", "share", "share_high"].map(|of| row[of].as_f64().unwrap());
+            assert!(0.0 <= low && low <= share && share <= high && high <= 1.0, "{row}");
+        }
+        let share = |function: &str| {
+            let of = rows.iter().filter(|row| row["function"] == function);
+            of.map(|row| row["share"].as_f64().unwrap()).sum::<f64>()
+        };
+        assert!(share("often") > 10.0 * share("seldom") && share("main") > 0.3, "{by}: {report}");
+        let table = place.shell(&format!("timewise report --by {by} --format csv")).stdout;
+        assert_eq!(table.lines().count(), rows.len() + 1, "{table}");
+    }
+    let untraced = place.shell("timewise count -- true && timewise report --by branch");
+    assert!(untraced.stdout.contains("timewise branches -- PROGRAM"), "{}", untraced.stdout);
+}

@@ -30,6 +30,10 @@ struct Document<R> {
 pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, serde_json::Error> {
     let Request { by, sort, calls } = request.into();
     match by {
+        By::Function if rows::is_traced_only(analysis.profile) => {
+            document(analysis, by, rows::branching(analysis.profile))
+        }
+        By::Branch => document(analysis, by, rows::branches(analysis.profile)),
         By::Function => document(analysis, by, rows::functions(analysis, sort).collect::<Vec<_>>()),
         By::Loop => document(analysis, by, rows::loops(analysis, sort).collect::<Vec<_>>()),
         By::Call => document(analysis, by, rows::calls(analysis, calls).collect::<Vec<_>>()),

@@ -1,4 +1,4 @@
-//! `timewise report`: one row for each function, loop, call, block, path, instruction or line, costliest first.
+//! `timewise report`: one row for each function, loop, call, block, branch, path, instruction or line, costliest first.
 
 use crate::figures::{self, Figures};
 use crate::labels;
@@ -22,6 +22,8 @@ pub fn report(
     let figures = Figures::new(analysis);
     let limit = limit.unwrap_or(usize::MAX);
     let (table, all) = match by {
+        By::Function if rows::is_traced_only(analysis.profile) => branching(analysis, limit),
+        By::Branch => branches(analysis, limit),
         By::Function => functions(analysis, figures, rows::functions(analysis, sort), limit),
         By::Loop => loops(analysis, figures, rows::loops(analysis, sort), limit),
         By::Call => self::calls(analysis, figures, rows::calls(analysis, calls), limit),
@@ -40,6 +42,10 @@ pub fn report(
         let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
         out += &style.wrap(Tone::Faint, &rest);
     }
+    let is_of_traces = by == By::Branch || by == By::Function && rows::is_traced_only(analysis.profile);
+    if is_of_traces && all > 0 {
+        out += &style.wrap(Tone::Faint, OF_TRACES);
+    }
     if by == By::Line {
         out += &without_lines(analysis, figures, style);
     }
@@ -51,6 +57,24 @@ pub fn report(
         out += &path_hints::text(analysis, style);
     }
     out
+}
+
+/// What traced branches tell of a program, and how sure that is.
+const OF_TRACES: &str = "shares by weight, of all branches that traces saw; intervals take a trace for one draw, and weights for \
+     right: docs/branches.md says how far they are";
+
+/// All that there is of a profile of traced branches alone: functions, and below them branches.
+pub fn traced(analysis: &Analysis, limit: Option<usize>, style: Style) -> String {
+    let functions = report(analysis, By::Function, limit, style);
+    let (table, all) = branches(analysis, limit.unwrap_or(usize::MAX));
+    let rest = match all - limit.unwrap_or(usize::MAX).min(all) {
+        0 => String::new(),
+        more => style.wrap(
+            Tone::Faint,
+            &format!("… and {} more: --by branch --limit 0 shows all", count(more as u64)),
+        ),
+    };
+    format!("{functions}\n{}{rest}", table.render(style))
 }
 
 /// If the paths of a smaller share of the instructions are not known, nobody misses them.
@@ -92,6 +116,9 @@ const AT_MOST: &str =
 fn none(by: By) -> &'static str {
     match by {
         By::Path => "no paths in this profile: count them with: timewise paths -- PROGRAM",
+        By::Branch => {
+            "no branches were traced in this profile: trace them with: timewise branches -- PROGRAM"
+        }
         By::Waiting => "no thread was seen to wait; that others took its processor is no waiting",
         _ => "none in this profile",
     }
@@ -212,6 +239,41 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
         table.row(figures.tone(&row.cost), cells);
     }
     (table, all)
+}
+
+fn branches(analysis: &Analysis, limit: usize) -> (Table, usize) {
+    let mut columns = vec![Column::number("share"), Column::number("(95 %)"), Column::number("seen")];
+    columns.extend([Column::function("function"), Column::place("branch"), Column::place("leads to")]);
+    let (mut table, rows) = (Table::new(columns), rows::branches(analysis.profile));
+    for row in rows.iter().take(limit) {
+        let place = |file: &Option<String>, line, module: &str, offset: u64| match file {
+            Some(_) => source(file.as_deref(), line, module),
+            None => format!("{}+{offset:#x}", labels::file_name(module)),
+        };
+        let mut cells = vec![percent(row.share), limits(row.share_low, row.share_high), count(row.seen)];
+        let to = place(&row.to_file, row.to_line, &row.to_module, row.to_offset);
+        let to = if row.to_function == row.function { to } else { format!("{to} {}", row.to_function) };
+        cells.extend([row.function.clone(), place(&row.file, row.line, &row.module, row.offset), to]);
+        table.row(Tone::Plain, cells);
+    }
+    (table, rows.len())
+}
+
+fn branching(analysis: &Analysis, limit: usize) -> (Table, usize) {
+    let mut columns = vec![Column::number("branches"), Column::number("(95 %)"), Column::number("seen")];
+    columns.extend([Column::function("function"), Column::place("where")]);
+    let (mut table, rows) = (Table::new(columns), rows::branching(analysis.profile));
+    for row in rows.iter().take(limit) {
+        let mut cells = vec![percent(row.share), limits(row.share_low, row.share_high), count(row.seen)];
+        cells.extend([row.function.clone(), labels::file_name(&row.module).to_string()]);
+        table.row(Tone::Plain, cells);
+    }
+    (table, rows.len())
+}
+
+/// An interval of shares.
+fn limits(low: f64, high: f64) -> String {
+    format!("({:.1}–{:.1})", 100.0 * low, 100.0 * high)
 }
 
 fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {

@@ -1,11 +1,11 @@
 //! Where the figures come from and how far to trust them.
 
-use crate::number::{count, percent, samples};
-use crate::rows::{compact, compact_option};
+use crate::number::{count, percent, quantity, samples};
+use crate::rows::{self, compact, compact_option};
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
-use timewise_profile::{CallStackMethod, ClockScope, Exactness};
+use timewise_profile::{CallStackMethod, ClockScope, Exactness, Profile};
 
 /// The clock of the samples, in JSON.
 #[derive(Clone, Debug, Serialize)]
@@ -157,6 +157,10 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
 /// What was measured, how well, and by which clock: lines of facts joined by ` · `.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
     let quality = &analysis.quality;
+    let traced = traced(analysis.profile);
+    if rows::is_traced_only(analysis.profile) {
+        return traced.into_iter().collect();
+    }
     let mut facts = Vec::new();
     if quality.sampling_runs > 0 {
         let dropped = format!("{} lost", count(quality.lost_samples));
@@ -168,6 +172,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         0 => facts.push("executions not counted".into()),
         _ => facts.push(format!("executions {}", counted(analysis))),
     }
+    facts.extend(traced);
     if let Some(modelled) = &analysis.modelled {
         facts.push(format!("cycles modelled on {}", modelled.simulation.core));
     }
@@ -262,6 +267,14 @@ pub fn waiting_in_words(analysis: &Analysis) -> Option<String> {
             ))
         }
     }
+}
+
+/// How many branches traces saw.
+fn traced(profile: &Profile) -> Option<String> {
+    let branches = rows::times(&profile.taken_branches);
+    (branches > 0).then(|| {
+        format!("branches traced: {} in {}", count(branches), quantity(rows::traces(profile), "trace"))
+    })
 }
 
 /// All warnings, a line each.

@@ -13,6 +13,8 @@ pub enum By {
     Call,
     /// A block: code with one way in at its top and one way out at its bottom.
     Block,
+    /// A branch that traces saw.
+    Branch,
     /// A path through a function.
     Path,
     /// An instruction.
@@ -25,8 +27,17 @@ pub enum By {
 
 impl By {
     /// All there are.
-    pub const ALL: [By; 8] =
-        [By::Function, By::Loop, By::Call, By::Block, By::Path, By::Instruction, By::Line, By::Waiting];
+    pub const ALL: [By; 9] = [
+        By::Function,
+        By::Loop,
+        By::Call,
+        By::Block,
+        By::Branch,
+        By::Path,
+        By::Instruction,
+        By::Line,
+        By::Waiting,
+    ];
 
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
@@ -35,6 +46,7 @@ impl By {
             By::Loop => "loop",
             By::Call => "call",
             By::Block => "block",
+            By::Branch => "branch",
             By::Path => "path",
             By::Instruction => "instruction",
             By::Line => "line",

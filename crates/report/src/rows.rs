@@ -1,19 +1,22 @@
-//! One row for each instruction, block, path, loop, call, source line or function, costliest first: the fields of
+//! One row for each instruction, block, branch, path, loop, call, source line or function, costliest first: the fields of
 //! the `timewise-report/1` contract (`docs/reports.md`).
 
 mod block;
+mod branch;
 mod call;
 mod costed;
 mod function;
 mod instruction;
 mod line;
 mod loops;
+mod names;
 mod path;
 mod ranking;
 mod total;
 mod waiting;
 
 pub use block::{BlockRow, blocks};
+pub use branch::{BranchRow, BranchingRow, branches, branching, is_traced_only, times, traces};
 pub use call::{CallRow, calls};
 pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};

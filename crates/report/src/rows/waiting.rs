@@ -1,5 +1,6 @@
 //! Rows of call stacks that threads waited with.
 
+use super::names::Names;
 use super::{compact, compact_option};
 use crate::labels;
 use serde::{Serialize, Serializer};
@@ -7,7 +8,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_flow::Analysis;
 use timewise_flow::waiting::{self, WaitingStack};
-use timewise_profile::{CodeVersion, Function, ModuleId, Offset, Place, Profile, ThreadId};
+use timewise_profile::{Profile, ThreadId};
 
 /// A call stack that threads waited with.
 #[derive(Clone, Debug, Serialize)]
@@ -102,34 +103,5 @@ fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {
         times,
         duration_ns,
         stack: frames.iter().map(|&frame| names.of_place(frame)).collect::<Vec<_>>().join(";"),
-    }
-}
-
-/// Functions by their first instruction.
-struct Names<'a> {
-    profile: &'a Profile,
-    by_start: BTreeMap<(ModuleId, CodeVersion, Offset), &'a Function>,
-}
-
-impl Names<'_> {
-    fn of(profile: &Profile) -> Names<'_> {
-        let start = |function: &Function| {
-            let Place { module, version, offset } = function.place;
-            (module, version, offset)
-        };
-        Names { profile, by_start: profile.functions.iter().map(|f| (start(f), f)).collect() }
-    }
-
-    fn of_place(&self, place: Place) -> String {
-        let Place { module, version, offset } = place;
-        let before = self.by_start.range(..=(module, version, offset)).next_back();
-        let holds =
-            |&(&(other, of_version, start), function): &(&(ModuleId, CodeVersion, Offset), &&Function)| {
-                other == module && of_version == version && offset.0 - start.0 < function.size
-            };
-        match before.filter(holds) {
-            Some((_, function)) => function.name.clone(),
-            None => labels::offset(self.profile, place),
-        }
     }
 }

@@ -20,7 +20,7 @@ pub struct Row {
 
 /// Whether such things have cycle stacks of their own.
 pub fn tells(by: By) -> bool {
-    !matches!(by, By::Call | By::Path | By::Waiting)
+    !matches!(by, By::Call | By::Branch | By::Path | By::Waiting)
 }
 
 /// All rows that have cycles; nothing for what has no stack of its own, such as calls.
@@ -41,7 +41,7 @@ pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<It
                 instruction: None,
             })));
         }
-        By::Call | By::Path | By::Waiting => return None,
+        By::Call | By::Branch | By::Path | By::Waiting => return None,
     };
     let mut order: Vec<usize> = (0..costs.len()).filter(|&at| costs[at].cycles() > Parts::ZERO).collect();
     order.sort_by_key(|&at| (std::cmp::Reverse(costs[at].cycles()), at));
