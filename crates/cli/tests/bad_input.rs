@@ -191,7 +191,7 @@ fn a_full_disk_keeps_the_former_profile() {
     let script = "mkdir disk && mount -t tmpfs -o size=4m none disk 2> /dev/null || exit 99
         timewise sample -o disk/p.tw -- bash -c 'for i in {1..200000}; do :; done' && cp disk/p.tw first
         dd if=/dev/zero of=disk/filler bs=1k 2> /dev/null
-        timewise run -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done'; status=$?
+        TMPDIR=$PWD timewise run -o disk/p.tw -- bash -c 'for i in {1..20000}; do :; done'; status=$?
         cmp disk/p.tw first && ls disk; umount disk; exit $status";
     let outcome = place.shell(script);
     if outcome.status == Some(99) {
@@ -309,7 +309,7 @@ fn what_could_not_be_saved_is_not_recommended() {
     let place = Place::new();
     let run = |before: &str| {
         place.shell(&format!(
-            "mkdir -p sub; timewise run -F 20000 -o sub/profile.tw -- sh -c '{before}; i=0
+            "mkdir -p sub; export TMPDIR=$PWD; timewise run -F 20000 -o sub/profile.tw -- sh -c '{before}; i=0
              while [ $i -lt 100000 ]; do i=$((i+1)); done'"
         ))
     };
@@ -319,6 +319,7 @@ fn what_could_not_be_saved_is_not_recommended() {
     assert_eq!(last[1], "saved as sub/profile.tw");
     let lost = run("rm -r sub");
     assert_eq!(lost.status, Some(125));
+    assert!(lost.stderr.contains("what was recorded is in '"), "{}", lost.stderr);
     assert!(lost.stderr.contains("Hottest functions") && !lost.stderr.contains("Next:"), "{}", lost.stderr);
 }
 
