@@ -249,6 +249,9 @@ pub struct TraceSlot {
     pub sampling: i32,
     /// See `sampling`.
     pub breakpoint: i32,
+    /// By what the kernel knows the two events: the program may have closed a descriptor, and opened something of its own
+    /// there; tracer.
+    pub identities: [u64; 2],
     /// Where the breakpoint is set, 0 if it is not; tracer.
     pub armed: u64,
     /// At which of its hits the breakpoint tells of it; tracer.

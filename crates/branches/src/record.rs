@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 use timewise_abi::tracing::TRAP_PERF;
+use timewise_image::Image;
 use timewise_injection::{Payload, PayloadFault, payload};
 use timewise_profile::{Profile, RunId, RunKind};
 use timewise_target::attachable::AttachError;
@@ -142,6 +143,10 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let tracee = Tracee::new(pid);
     let prepare = || {
         let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
+        let executable = std::fs::canonicalize(format!("/proc/{pid}/exe")).unwrap_or_default();
+        if let Some(sanitiser) = Image::open(&executable).ok().and_then(|image| image.sanitiser()) {
+            return Err(LaunchError::no_room(executable.display().to_string(), sanitiser).into());
+        }
         let payload = payload::load()?;
         let rings = Rings::new(&payload, options, pid)?;
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;

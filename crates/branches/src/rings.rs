@@ -54,7 +54,7 @@ impl Rings {
         header.tick_ns.store(TICK_NS, Ordering::Relaxed);
         header.pid = pid as u32;
         header.host_pid = std::process::id();
-        header.descriptors = lowest_descriptor();
+        header.descriptors = lowest_descriptor(pid);
         header.confirm = options.confirm;
         header.reads_bases = u32::from(programs_read_bases());
         header.extensions = extensions::here().bits();
@@ -239,11 +239,11 @@ fn programs_read_bases() -> bool {
 }
 
 /// Descriptors that threads open are numbered from here on: high, so that the program's own are numbered as
-/// they would be natively, but below the limit of most systems.
-fn lowest_descriptor() -> u32 {
+/// they would be natively, but below the limit of most systems, and of process `pid`.
+fn lowest_descriptor(pid: i32) -> u32 {
     const USUAL_LIMIT: u64 = 1024;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills the structure.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let mut limit = libc::rlimit { rlim_cur: USUAL_LIMIT, rlim_max: 0 };
+    // SAFETY: the kernel fills the structure; nothing is set.
+    unsafe { libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &mut limit) };
     (limit.rlim_cur.min(USUAL_LIMIT) / 2) as u32
 }

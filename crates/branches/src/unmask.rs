@@ -45,6 +45,7 @@ impl Unmask {
     /// Looks at the next of its threads. One that blocked the signal last time as well is let have it.
     pub fn look(&mut self, rings: &Rings) {
         let threads = family::threads(self.pid);
+        self.blocking.retain(|tid| threads.contains(tid));
         let count = threads.len().min(AT_ONCE);
         for &tid in threads.iter().cycle().skip(self.next % threads.len().max(1)).take(count) {
             if !has_trap(self.pid, tid, Set::Blocked) {

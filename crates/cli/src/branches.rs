@@ -46,7 +46,7 @@ pub struct Arguments {
     pub profiled: Profiled,
     /// With --pid: also the processes that descend from it, such as workers of a server, those that it makes meanwhile
     /// included
-    #[arg(long, requires = "pid")]
+    #[arg(long, requires = "pid", conflicts_with = "command")]
     children: bool,
     /// Descriptor to which is written, in four bytes each, the process that traces once it does, and 0 once the profile is
     /// saved

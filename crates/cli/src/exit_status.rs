@@ -136,7 +136,13 @@ pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
         | (.., Some(TraceError::Attach(attaching))) => Some(attaching),
         _ => None,
     };
-    ExitCode::from(match (error.downcast_ref::<LaunchError>(), attaching) {
+    let launching = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(CountError::Launch(launching)), _) | (_, Some(TraceError::Launch(launching))) => {
+            Some(launching)
+        }
+        _ => error.downcast_ref(),
+    };
+    ExitCode::from(match (launching, attaching) {
         (Some(LaunchError::NotFound(_)), _) | (_, Some(AttachError::NotFound(_))) => NOT_FOUND,
         (Some(LaunchError::NotExecutable { .. }), _) | (_, Some(_)) => NOT_EXECUTABLE,
         _ => OURS,

@@ -176,7 +176,7 @@ fn a_program_that_blocks_the_tracers_signal_can_wait_for_its_own() {
     assert_eq!(outcome.stdout, "ready\ndone\n", "{}", outcome.stderr);
     assert!(seen_in(&place, "asks") > 100, "{}", outcome.stderr);
     let outcome = place.shell(&format!(
-        "{MEANWHILE} ./asks forever & pid=$!; trap 'kill -KILL $pid' EXIT; worked 10
+        "{MEANWHILE} ./asks never & pid=$!; trap 'kill -KILL $pid' EXIT; worked 10
          for i in 1 2; do observe branches -F 1000; worked 50; leave || exit 1; done
          mask=0x$(sed -n 's/^SigBlk:.//p' /proc/$pid/status); [ $((mask >> 4 & 1)) = 1 ] || exit 2
          worked 200 || exit 3"
@@ -212,6 +212,68 @@ fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
         assert_eq!(status, Some(126), "{addresses}: {stderr}");
         assert!(stderr.contains("it has mapped addresses that tracing needs"), "{addresses}: {stderr}");
     }
+}
+
+/// Descriptors that a program takes over from the tracer, by number or by closing all that it does not know, are its own
+/// from then on.
+#[test]
+fn descriptors_of_the_program_stay_its_own() {
+    let place = Place::new();
+    place.write(
+        "daemon.c",
+        "#include <fcntl.h>
+        #include <stdlib.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void work(double seconds) {
+            clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+            while (clock() < end) for (volatile int i = 0; i < 100000; i++);
+        }
+        int main(int count, char **arguments) {
+            work(0.1);
+            if (count > 1) {
+                int log = dup2(open(arguments[1], O_WRONLY | O_CREAT, 0600), atoi(arguments[2]));
+                work(0.7);
+                return write(log, \"whole\", 5) != 5;
+            }
+            for (int fd = 3; fd < 4096; fd++) close(fd);
+            int opened[700];
+            for (int i = 0; i < 700; i++) opened[i] = open(\"/dev/null\", O_RDONLY);
+            work(0.7);
+            for (int i = 0; i < 700; i++) if (fcntl(opened[i], F_GETFD) < 0) return 9;
+            return opened[699] != 702;
+        }",
+    );
+    assert_eq!(place.shell("cc -O1 daemon.c -o daemon").status, Some(0));
+    // Of a program with fewer descriptors than ours.
+    let attached =
+        "(ulimit -n 300; exec ./daemon log 299) & sleep 0.2; timewise branches --pid $! --for 100ms -F 1000";
+    let launched = ["timewise branches -F 1000 -- ./daemon", "timewise branches -F 1000 -- ./daemon log 512"];
+    for script in launched.into_iter().chain([attached]) {
+        let outcome = place.shell(script);
+        if refused(&outcome) && script != attached {
+            return;
+        }
+        assert_eq!(outcome.status, Some(0), "{script}: {}{}", outcome.stdout, outcome.stderr);
+    }
+    assert_eq!(place.read("log"), "whole");
+}
+
+/// Its runtime would end the program, as it finds our memory where its own should be.
+#[test]
+fn a_program_with_a_sanitiser_of_all_addresses_is_refused() {
+    let place = Place::new();
+    place.write("none.c", "void __tsan_init(void) {}\nint main(void) { return 0; }");
+    assert_eq!(place.shell("cc none.c -rdynamic -o none").status, Some(0));
+    for command in ["branches", "count"] {
+        let outcome = place.shell(&format!("timewise {command} -- ./none"));
+        let says = "ThreadSanitizer, which it is compiled for, leaves no addresses";
+        let is_one_line = outcome.stderr.contains(says) && outcome.stderr.lines().count() == 1;
+        assert_eq!((outcome.status, is_one_line), (Some(126), true), "{command}: {}", outcome.stderr);
+    }
+    let outcome = place.shell("timewise count -- sh -c './none; :'");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("ThreadSanitizer leaves no addresses"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::{self, Arena};
+use crate::executable::{name_of, sanitiser_of};
 use crate::follow::{Uncounted, follow, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
@@ -161,6 +162,11 @@ fn run(
     let system = |what| move |cause| CountError::System { what, cause };
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
+        let executable = format!("/proc/{}/exe", stopped.pid());
+        if let Some(sanitiser) = sanitiser_of(executable.as_ref()) {
+            let path = name_of(executable.as_ref()).display().to_string();
+            return Err(LaunchError::no_room(path, sanitiser).into());
+        }
         let payload = payload::load()?;
         // The paths of functions that wait stand where open calls would.
         let calls = options.calls && options.paths.is_none();

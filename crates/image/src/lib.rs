@@ -15,6 +15,7 @@ mod contents;
 mod debug_file;
 mod demangle;
 mod dwarf;
+mod dynamic;
 mod error;
 mod functions;
 mod headers;

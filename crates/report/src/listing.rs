@@ -60,8 +60,8 @@ pub fn report(
 }
 
 /// What traced branches tell of a program, and how sure that is.
-const OF_TRACES: &str = "shares by weight, of all branches that traces saw; intervals take a trace for one draw, and weights for \
-     right: docs/branches.md says how far they are";
+const OF_TRACES: &str = "shares by weight, of all branches that traces saw; intervals are of chance alone, a trace \
+     for one draw; weights err besides where loops differ in pace, by a third at times (docs/branches.md)";
 
 /// All that there is of a profile of traced branches alone: functions, and below them branches.
 pub fn traced(analysis: &Analysis, limit: Option<usize>, style: Style) -> String {

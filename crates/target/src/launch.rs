@@ -51,6 +51,17 @@ pub enum LaunchError {
     },
 }
 
+impl LaunchError {
+    /// That a program leaves no room for us, as `sanitiser`, which it is compiled for, has all of its addresses.
+    pub fn no_room(path: String, sanitiser: &str) -> LaunchError {
+        let why = format!(
+            "{sanitiser}, which it is compiled for, leaves no addresses for what timewise puts into it; compile it \
+             without, or only sample it: timewise sample"
+        );
+        LaunchError::NotExecutable { path, why }
+    }
+}
+
 /// What to launch, and how.
 #[derive(Debug)]
 pub struct Launch {

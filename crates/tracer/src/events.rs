@@ -7,6 +7,8 @@ const PERF_EVENT_OPEN: u64 = 298;
 const FCNTL: u64 = 72;
 const IOCTL: u64 = 16;
 
+const BAD_DESCRIPTOR: Errno = Errno(9);
+
 const ENABLE: u64 = 0x2400;
 const PERIOD: u64 = 0x4008_2404;
 const MODIFY_ATTRIBUTES: u64 = 0x4008_240b;
@@ -71,16 +73,35 @@ fn breakpoint(address: u64, period: u64, flags: u64) -> Attributes {
     }
 }
 
+/// An event as it was opened. The program may close its descriptor, and open something of its own there.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Its descriptor.
+    pub descriptor: i32,
+    /// Its number among all that the kernel ever opened.
+    pub identity: u64,
+}
+
+impl Event {
+    /// Switches it off and closes it, if its descriptor still is its: a process that was forked meanwhile has it open, too.
+    pub fn end(self) {
+        if identity_of(self.descriptor) == Ok(self.identity) {
+            switch_off(self.descriptor);
+            close(self.descriptor);
+        }
+    }
+}
+
 /// Opens both, switched off, with descriptors from `lowest` on: the sampling event and the breakpoint.
 ///
 /// # Errors
 /// The kernel's; then neither is open.
-pub fn open(lowest: u32) -> Result<[i32; 2], Errno> {
+pub fn open(lowest: u32) -> Result<[Event; 2], Errno> {
     let first = open_one(&sampling(), lowest)?;
     match open_breakpoint(lowest) {
         Ok(second) => Ok([first, second]),
         Err(error) => {
-            close(first);
+            first.end();
             Err(error)
         }
     }
@@ -90,30 +111,41 @@ pub fn open(lowest: u32) -> Result<[i32; 2], Errno> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn open_breakpoint(lowest: u32) -> Result<i32, Errno> {
+pub fn open_breakpoint(lowest: u32) -> Result<Event, Errno> {
     // Any address will do for one that is off.
     open_one(&breakpoint(PERF_EVENT_OPEN, 1, FLAGS), lowest)
 }
 
-fn open_one(attributes: &Attributes, lowest: u32) -> Result<i32, Errno> {
+fn open_one(attributes: &Attributes, lowest: u32) -> Result<Event, Errno> {
     const CLOSE_ON_EXEC: u64 = 8;
     const DUPLICATE_CLOSE_ON_EXEC: u64 = 1030;
     let nobody = u64::MAX;
     let open = [attributes as *const Attributes as u64, 0, nobody, nobody, CLOSE_ON_EXEC, 0];
-    // SAFETY: the kernel reads the attributes; a new descriptor is nobody else's. It is put where the program's
-    // own do not come to lie, so that those are numbered as they would be natively.
-    unsafe {
-        let found = call(PERF_EVENT_OPEN, open)?;
-        let moved = call(FCNTL, [found, DUPLICATE_CLOSE_ON_EXEC, lowest.into(), 0, 0, 0]);
-        close(found as i32);
-        Ok(moved? as i32)
+    // SAFETY: the kernel reads the attributes.
+    let found = unsafe { call(PERF_EVENT_OPEN, open)? } as i32;
+    let identity = identity_of(found)?;
+    // It is put where the program's own do not come to lie, so that those are numbered as they would be natively.
+    // SAFETY: passes no memory.
+    let moved = unsafe { call(FCNTL, [found as u64, DUPLICATE_CLOSE_ON_EXEC, lowest.into(), 0, 0, 0]) };
+    Event { descriptor: found, identity }.end();
+    let descriptor = moved? as i32;
+    if identity_of(descriptor) != Ok(identity) {
+        // Another thread put something of its own in its first place meanwhile: this is a copy of that.
+        close(descriptor);
+        return Err(BAD_DESCRIPTOR);
     }
+    Ok(Event { descriptor, identity })
 }
 
-/// Switches an event off and closes it: a process that was forked meanwhile has it open, too.
-pub fn end(descriptor: i32) {
-    switch_off(descriptor);
-    close(descriptor);
+/// By what the kernel knows an event.
+///
+/// # Errors
+/// The kernel's, if the descriptor is closed, or something else's.
+fn identity_of(descriptor: i32) -> Result<u64, Errno> {
+    const IDENTITY: u64 = 0x8008_2407;
+    let mut identity = 0_u64;
+    control(descriptor, IDENTITY, &raw mut identity as u64)?;
+    Ok(identity)
 }
 
 /// Closes an event that is off.
@@ -188,6 +220,6 @@ fn set_period(descriptor: i32, period: &mut u64, new: u64) -> Result<(), Errno> 
 }
 
 fn control(descriptor: i32, request: u64, argument: u64) -> Result<(), Errno> {
-    // SAFETY: these requests read what the argument points to, and change the event alone.
+    // SAFETY: these requests read or fill what the argument points to, and change the event alone.
     unsafe { call(IOCTL, [descriptor as u64, request, argument, 0, 0, 0]) }.map(drop)
 }

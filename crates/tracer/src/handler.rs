@@ -2,7 +2,7 @@
 
 use crate::ahead::{Landmark, Next, Steps, first_time, look_ahead, patience};
 use crate::evaluation::Visited;
-use crate::events;
+use crate::events::{self, Event};
 use crate::guard;
 use crate::restrict;
 use crate::slot::{self, header};
@@ -117,7 +117,8 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
     match events::open(header.descriptors) {
         Ok([sampling, breakpoint]) => {
             // Descriptors are never 0 here, so that a fresh slot has none.
-            (slot.sampling, slot.breakpoint, slot.period) = (sampling, breakpoint, 1);
+            (slot.sampling, slot.breakpoint, slot.period) = (sampling.descriptor, breakpoint.descriptor, 1);
+            slot.identities = [sampling.identity, breakpoint.identity];
             sample_later(header, slot);
             let _ = events::switch_on(slot.sampling);
         }
@@ -126,9 +127,9 @@ pub fn open(header: &TraceHeader, slot: &mut TraceSlot) {
 }
 
 fn close(slot: &mut TraceSlot) {
-    for descriptor in [slot.sampling, slot.breakpoint] {
+    for (descriptor, identity) in [slot.sampling, slot.breakpoint].into_iter().zip(slot.identities) {
         if descriptor > 0 {
-            events::end(descriptor);
+            Event { descriptor, identity }.end();
         }
     }
     (slot.sampling, slot.breakpoint, slot.armed, slot.tracing) = (0, 0, 0, 0);
