@@ -181,7 +181,7 @@ pub fn used_registers(bytes: &[u8]) -> u16 {
 }
 
 /// What an instruction asks for without using it.
-fn prefetched(instruction: &Instruction) -> Option<Access> {
+pub(crate) fn prefetched(instruction: &Instruction) -> Option<Access> {
     use Mnemonic::{Prefetch, Prefetchnta, Prefetcht0, Prefetcht1, Prefetcht2, Prefetchw, Prefetchwt1};
     let is_prefetch = matches!(
         instruction.mnemonic(),

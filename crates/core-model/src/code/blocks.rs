@@ -322,6 +322,13 @@ mod tests {
     }
 
     #[test]
+    fn what_asks_for_a_line_is_no_nop() {
+        // mov ecx,ebx; prefetcht0 [rax]
+        let code = code("zen-4", &[0x89, 0xd9, 0x0f, 0x18, 0x08]);
+        assert!(!code.get(1).is_fused_nop && code.get(1).entries == 1);
+    }
+
+    #[test]
     fn the_x87_stack_turns() {
         assert_eq!(rotated(FPU_STACK + 1, 7), FPU_STACK);
         assert_eq!(rotated(5, 7), 5);

@@ -222,7 +222,7 @@ impl Recipes {
     /// What an instruction takes; without the µops that only load or store.
     pub fn of(&self, form: &Form, accesses: [usize; 2]) -> Recipe {
         let moves = form.class == Class::Move && form.memory;
-        if form.class == Class::Nop || moves {
+        if matches!(form.class, Class::Nop | Class::Prefetch) || moves {
             return Recipe::default();
         }
         let lea = match (form.is_lea, form.has_three_parts, form.is_scaled) {
@@ -342,7 +342,7 @@ fn alike(kind: Kind) -> &'static str {
 fn kind(form: &Form) -> Kind {
     match form.class {
         Class::Move if form.vector_bytes > 0 => Kind::Vector,
-        Class::Nop | Class::Move | Class::Integer => Kind::Integer,
+        Class::Nop | Class::Prefetch | Class::Move | Class::Integer => Kind::Integer,
         Class::Multiply => Kind::Multiply,
         Class::Divide => Kind::Divide,
         Class::Vector => Kind::Vector,

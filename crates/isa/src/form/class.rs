@@ -1,6 +1,7 @@
 //! What an instruction does, as far as processors treat kinds of work differently.
 
 use crate::decode::{Control, control, repeats};
+use crate::memory::prefetched;
 use iced_x86::{Instruction, Mnemonic, OpKind};
 
 /// What an instruction does beside its accesses to memory.
@@ -8,6 +9,8 @@ use iced_x86::{Instruction, Mnemonic, OpKind};
 pub enum Class {
     /// Nothing.
     Nop,
+    /// Nothing but to ask for a line of memory.
+    Prefetch,
     /// Only moves data: from memory, to memory, between registers.
     Move,
     /// Integer arithmetic, comparisons, logic.
@@ -66,9 +69,8 @@ pub(super) fn class(instruction: &Instruction) -> Class {
         _ => return Class::Branch,
     }
     match instruction.mnemonic() {
-        Nop | Fnop | Endbr64 | Endbr32 | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchnta | Prefetchw => {
-            Class::Nop
-        }
+        Nop | Fnop | Endbr64 | Endbr32 => Class::Nop,
+        _ if prefetched(instruction).is_some() => Class::Prefetch,
         Mov | Movzx | Movsx | Movsxd | Push | Pop | Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu
         | Movd | Movq | Movss | Movsd | Vmovaps | Vmovapd | Vmovups | Vmovupd | Vmovdqa | Vmovdqu | Vmovd
         | Vmovq | Vmovss | Vmovsd | Movbe | Movnti | Movntdq | Movntps | Movntpd | Leave | Fld | Fst
@@ -274,6 +276,7 @@ mod tests {
     #[test]
     fn kinds_of_work() {
         assert_eq!(class(&[0x90]), Class::Nop);
+        assert_eq!(class(&[0x0f, 0x18, 0x08]), Class::Prefetch); // prefetcht0 [rax]
         assert_eq!(class(&[0x48, 0x8b, 0x03]), Class::Move); // mov rax,[rbx]
         assert_eq!(class(&[0x48, 0x01, 0xd8]), Class::Integer); // add rax,rbx
         assert_eq!(class(&[0x48, 0x0f, 0xaf, 0xc3]), Class::Multiply); // imul rax,rbx
