@@ -3,7 +3,7 @@
 use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::Profile;
+use timewise_profile::{Profile, TakenBranch};
 use timewise_report::{By, Calls, Request, Sort, Style, annotate, csv, json, listing};
 
 fn program() -> Profile {
@@ -43,9 +43,19 @@ fn rows(by: By) -> Vec<Value> {
     document(&program(), by)["rows"].as_array().unwrap().clone()
 }
 
+/// The program, with a branch that a trace saw.
+fn traced() -> Profile {
+    let mut profile = program();
+    let [from, to] = [profile.blocks[0].place, profile.blocks[1].place];
+    let process = timewise_profile::ProcessId(0);
+    let weight = TakenBranch::WEIGHT_OF_ONE;
+    profile.taken_branches.push(TakenBranch { process, from, to, next: None, count: 1, weight });
+    profile
+}
+
 /// Fields in the order in which they are printed.
 fn fields(by: By) -> String {
-    let profile = program();
+    let profile = traced();
     let text = csv::report(&Analysis::new(&profile, None), by).unwrap();
     text.lines().next().unwrap().to_string()
 }
@@ -91,9 +101,13 @@ fn rows_have_the_agreed_fields() {
         "module,function,executions,is_bound,entered,left,instructions,share,share_of_function,\
          cycles_estimated,file,lines,offsets"
     );
+    assert_eq!(
+        fields(By::Branch),
+        "module,function,offset,file,line,to_module,to_function,to_offset,to_file,to_line,seen,share,share_low,share_high"
+    );
     for by in By::ALL {
         let header = fields(by);
-        let row = &rows(by)[0];
+        let row = &document(&traced(), by)["rows"][0];
         assert!(header.split(',').all(|field| row.get(field).is_some()), "{header} in {row}");
         assert_eq!(header.split(',').count(), row.as_object().unwrap().len());
     }
