@@ -6,14 +6,16 @@ use crate::inject::{end_events, take_out as take_out_of};
 use crate::outside::outside;
 use crate::record::TraceError;
 use crate::rings::BASE;
+use crate::taken_up::used_slots;
 use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
-use timewise_abi::tracing::{SLOT_BYTES, SLOTS, TraceHeader, TraceSlot, VERSION};
+use timewise_abi::tracing::{TraceHeader, TraceSlot, VERSION};
 use timewise_injection::{Host, Occupant};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
+use timewise_target::memory;
 
 /// Takes it out of a process whose threads stand, if there is one.
 ///
@@ -33,17 +35,18 @@ pub fn take_out(group: &mut Group) -> Result<(), TraceError> {
 /// Takes out what a timewise left that was killed: its own events are gone, those of the threads are not.
 fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
     let pid = group.pid();
-    let tracer = Orphan::of(pid).map_err(system("read the program's memory"))?;
-    if tracer.version != VERSION {
+    let version = memory::word(pid, BASE + offset_of!(TraceHeader, version) as u64);
+    if version.is_none_or(|version| version as u32 != VERSION) {
         let why = "a timewise of another version traced it and was killed; start it anew".into();
         return Err(AttachError::Unfit { pid, why }.into());
     }
-    tracer.switch_off().map_err(system("switch off what traced the program before"))?;
+    switch_off(pid).map_err(system("switch off what traced the program before"))?;
     // Nobody watches what the program restricts any more: no thread waits for an answer.
     outside(group, || ())?;
     let first = *group.tracees().first().ok_or(AttachError::Gone(pid))?;
     let before = first.registers().map_err(system("read registers"))?;
-    end_events(first, pid, tracer.descriptors());
+    let descriptors = descriptors(pid).map_err(system("read the program's memory"))?;
+    end_events(first, pid, descriptors);
     first.set_registers(&before).map_err(system("set registers"))?;
     // Signals that came before are delivered first.
     outside(group, || ())?;
@@ -54,42 +57,19 @@ fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
     taken_out.map_err(system("take out what traced the program before"))
 }
 
-/// A tracer whose shared memory is only mapped by the program any more.
-struct Orphan {
-    memory: File,
-    version: u32,
-    slots: u64,
+/// Has the threads of process `pid` close their events at the next signal.
+fn switch_off(pid: i32) -> io::Result<()> {
+    let memory = File::options().write(true).open(format!("/proc/{pid}/mem"))?;
+    memory.write_all_at(&0_u32.to_ne_bytes(), BASE + offset_of!(TraceHeader, active) as u64)
 }
 
-impl Orphan {
-    fn of(pid: i32) -> io::Result<Orphan> {
-        let memory = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-        let version = word(&memory, BASE + offset_of!(TraceHeader, version) as u64)? as u32;
-        let slots = word(&memory, BASE + offset_of!(TraceHeader, slots) as u64)?;
-        Ok(Orphan { memory, version, slots })
-    }
-
-    /// Has its threads close their events at the next signal.
-    fn switch_off(&self) -> io::Result<()> {
-        self.memory.write_all_at(&0_u32.to_ne_bytes(), BASE + offset_of!(TraceHeader, active) as u64)
-    }
-
-    /// Descriptors that its threads opened.
-    fn descriptors(&self) -> Vec<i32> {
-        let slot = |position: usize| BASE + self.slots + SLOT_BYTES * position as u64;
-        let both = |slot: u64| {
-            [offset_of!(TraceSlot, sampling), offset_of!(TraceSlot, breakpoint)]
-                .map(|field| word(&self.memory, slot + field as u64).unwrap_or_default() as u32 as i32)
-        };
-        (0..SLOTS).flat_map(|position| both(slot(position))).collect()
-    }
-}
-
-/// The eight bytes at an address.
-pub fn word(memory: &File, address: u64) -> io::Result<u64> {
-    let mut bytes = [0; size_of::<u64>()];
-    memory.read_exact_at(&mut bytes, address)?;
-    Ok(u64::from_ne_bytes(bytes))
+/// Descriptors that the threads of process `pid` opened.
+fn descriptors(pid: i32) -> io::Result<Vec<i32>> {
+    let both = |slot: u64| {
+        [offset_of!(TraceSlot, sampling), offset_of!(TraceSlot, breakpoint)]
+            .map(|field| memory::word(pid, slot + field as u64).unwrap_or_default() as u32 as i32)
+    };
+    Ok(used_slots(pid)?.into_iter().flat_map(both).collect())
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> TraceError {

@@ -11,9 +11,10 @@ use crate::signal_sets::{Set, has_trap};
 use crate::statistics::Statistics;
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 use timewise_abi::tracing::TRAP_PERF;
-use timewise_image::Image;
+use timewise_image::sanitiser;
 use timewise_injection::{Payload, PayloadFault, payload};
 use timewise_profile::{Profile, RunId, RunKind};
 use timewise_target::attachable::AttachError;
@@ -143,9 +144,9 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let tracee = Tracee::new(pid);
     let prepare = || {
         let subject = Subject::of(pid as u32).map_err(system("read what the program is"))?;
-        let executable = std::fs::canonicalize(format!("/proc/{pid}/exe")).unwrap_or_default();
-        if let Some(sanitiser) = Image::open(&executable).ok().and_then(|image| image.sanitiser()) {
-            return Err(LaunchError::no_room(executable.display().to_string(), sanitiser).into());
+        let executable = PathBuf::from(format!("/proc/{pid}/exe"));
+        if let Some(sanitiser) = sanitiser(&executable) {
+            return Err(LaunchError::no_room(&executable, sanitiser).into());
         }
         let payload = payload::load()?;
         let rings = Rings::new(&payload, options, pid)?;

@@ -4,7 +4,7 @@ use crate::rings::BASE;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOTS, TraceHeader};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, SLOTS, TraceHeader};
 use timewise_injection::Occupant;
 use timewise_target::{maps, memory};
 
@@ -20,17 +20,30 @@ pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
     let (Some(Occupant::Tracing { .. }), Some(file)) = (Occupant::of(pid)?, maps::file_at(pid, BASE)?) else {
         return Ok(Vec::new());
     };
-    let bound = |number: usize| -> io::Result<u64> {
-        let mut bytes = [0; size_of::<u64>()];
-        let at = BASE + (offset_of!(TraceHeader, heap) + number * bytes.len()) as u64;
-        let whole = memory::read(pid, at, &mut bytes) == bytes.len();
-        if whole { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    };
+    const HEAP: usize = offset_of!(TraceHeader, heap);
     // The benches are mapped before the file, or not at all.
-    let mut ranges = vec![ALL_BENCHES, bound(0)?..bound(1)?];
+    let mut ranges = vec![ALL_BENCHES, word(pid, HEAP)?..word(pid, HEAP + size_of::<u64>())?];
     ranges.retain(|range| !range.is_empty());
     ranges.extend(maps::ranges_of_file(pid, file)?.into_iter().rev());
     Ok(ranges)
+}
+
+/// The addresses of the slots that threads of process `pid` use or used.
+///
+/// # Errors
+/// If its memory cannot be read.
+pub fn used_slots(pid: i32) -> io::Result<Vec<u64>> {
+    const USED: usize = offset_of!(TraceHeader, used);
+    let first = BASE + word(pid, offset_of!(TraceHeader, slots))?;
+    let words = (0..SLOTS / 64).map(|number| word(pid, USED + number * size_of::<u64>()));
+    let words = words.collect::<io::Result<Vec<u64>>>()?;
+    let is_used = |position: &usize| words[position / 64] >> (position % 64) & 1 == 1;
+    Ok((0..SLOTS).filter(is_used).map(|position| first + SLOT_BYTES * position as u64).collect())
+}
+
+/// A word of the header.
+fn word(pid: i32, offset: usize) -> io::Result<u64> {
+    memory::word(pid, BASE + offset as u64).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 /// Whether an address lies in what is taken up.

@@ -1,19 +1,18 @@
 //! Threads that block `SIGTRAP` for long, as workers of libraries do that leave all signals to others: the tracer's
 //! own is let through to them, because none of theirs comes in its place.
 
-use crate::former::word;
-use crate::rings::{BASE, Rings};
+use crate::rings::Rings;
 use crate::signal_sets::{Set, has_trap};
-use crate::taken_up::{self, taken_up};
-use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
+use crate::taken_up::{self, taken_up, used_slots};
+use std::collections::BTreeSet;
 use std::io;
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
-use timewise_abi::tracing::{LET_THROUGH, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
+use timewise_abi::tracing::{LET_THROUGH, TraceSlot};
 use timewise_target::family;
 use timewise_target::group::Group;
 use timewise_target::halt::{Found, Halt};
+use timewise_target::memory;
 use timewise_target::trace::Tracee;
 
 /// Threads that are looked at each time: a look costs some microseconds.
@@ -119,19 +118,14 @@ pub fn let_through(rings: &Rings, tracee: Tracee, threads: &[i32]) -> io::Result
 /// # Errors
 /// The system's.
 pub fn block_again(group: &Group) -> io::Result<()> {
-    let memory = File::open(format!("/proc/{}/mem", group.pid()))?;
-    let slots = BASE + word(&memory, BASE + offset_of!(TraceHeader, slots) as u64)?;
-    let mut masks = HashMap::new();
-    for slot in (0..SLOTS as u64).map(|position| slots + SLOT_BYTES * position) {
-        let mask = word(&memory, slot + offset_of!(TraceSlot, let_through) as u64)?;
-        if mask != 0 {
-            masks.insert(word(&memory, slot + offset_of!(TraceSlot, tid) as u64)? as u32 as i32, mask);
-        }
-    }
+    let slots = used_slots(group.pid())?;
+    let field =
+        |slot: &u64, offset: usize| memory::word(group.pid(), slot + offset as u64).unwrap_or_default();
     for tracee in group.tracees() {
-        let Some(noted) = masks.get(&tracee.tid()) else { continue };
+        let is_its = |slot: &&u64| field(slot, offset_of!(TraceSlot, tid)) as u32 as i32 == tracee.tid();
+        let Some(slot) = slots.iter().find(is_its) else { continue };
         let mask = tracee.signal_mask()?;
-        if mask | LET_THROUGH == *noted {
+        if field(slot, offset_of!(TraceSlot, let_through)) == mask | LET_THROUGH {
             tracee.set_signal_mask(mask | TRAP)?;
         }
     }

@@ -1,7 +1,6 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::{self, Arena};
-use crate::executable::{name_of, sanitiser_of};
 use crate::follow::{Uncounted, follow, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
@@ -12,9 +11,11 @@ use crate::warnings;
 use std::collections::BTreeSet;
 use std::io;
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use timewise_abi::Failure;
+use timewise_image::sanitiser;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::attachable::AttachError;
@@ -162,10 +163,9 @@ fn run(
     let system = |what| move |cause| CountError::System { what, cause };
     let prepare = || {
         let subject = Subject::of(stopped.pid() as u32).map_err(system("read what the program is"))?;
-        let executable = format!("/proc/{}/exe", stopped.pid());
-        if let Some(sanitiser) = sanitiser_of(executable.as_ref()) {
-            let path = name_of(executable.as_ref()).display().to_string();
-            return Err(LaunchError::no_room(path, sanitiser).into());
+        let executable = PathBuf::from(format!("/proc/{}/exe", stopped.pid()));
+        if let Some(sanitiser) = sanitiser(&executable) {
+            return Err(LaunchError::no_room(&executable, sanitiser).into());
         }
         let payload = payload::load()?;
         // The paths of functions that wait stand where open calls would.

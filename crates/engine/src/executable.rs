@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use timewise_abi::Mailbox;
-use timewise_image::Image;
+use timewise_image::sanitiser;
 
 /// What is to be done about a request.
 pub enum Refusal {
@@ -87,16 +87,11 @@ pub fn check(path: &Path) -> Result<(), Refusal> {
         [0x7f, b'E', b'L', b'F', ..] if read == start.len() && start[18] != X86_64 => {
             native("it is a program for another processor")
         }
-        _ => match sanitiser_of(path) {
+        _ => match sanitiser(path) {
             Some(sanitiser) => native(&format!("{sanitiser} leaves no addresses for the runtime")),
             None => Ok(()),
         },
     }
-}
-
-/// The compiler's runtime that has all addresses of the program in a file, if there is one.
-pub fn sanitiser_of(path: &Path) -> Option<&'static str> {
-    Image::open(path).ok()?.sanitiser()
 }
 
 fn has_capabilities(path: &Path) -> bool {

@@ -43,11 +43,7 @@ impl Occupant {
     pub fn of(pid: i32) -> io::Result<Option<Occupant>> {
         let base = RESERVED_HIGH.start;
         let Some(file) = maps::file_at(pid, base)? else { return Ok(None) };
-        let word = |offset: usize| {
-            let mut bytes = [0; size_of::<u64>()];
-            let got = memory::read(pid, base + offset as u64, &mut bytes);
-            (got == bytes.len()).then(|| u64::from_ne_bytes(bytes))
-        };
+        let word = |offset: usize| memory::word(pid, base + offset as u64);
         let number = |offset| word(offset).map(|word| word as u32 as i32);
         Ok(match word(offset_of!(TraceHeader, magic)) {
             Some(tracing::MAGIC) => Some(Occupant::Tracing {

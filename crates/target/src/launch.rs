@@ -52,8 +52,10 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// That a program leaves no room for us, as `sanitiser`, which it is compiled for, has all of its addresses.
-    pub fn no_room(path: String, sanitiser: &str) -> LaunchError {
+    /// That the program in a file leaves no room for us, as `sanitiser`, which it is compiled for, has all of its
+    /// addresses.
+    pub fn no_room(file: &Path, sanitiser: &str) -> LaunchError {
+        let path = std::fs::canonicalize(file).unwrap_or_else(|_| file.into()).display().to_string();
         let why = format!(
             "{sanitiser}, which it is compiled for, leaves no addresses for what timewise puts into it; compile it \
              without, or only sample it: timewise sample"

@@ -45,9 +45,7 @@ pub fn file_at(pid: i32, address: u64) -> io::Result<Option<(u64, u64)>> {
 /// # Errors
 /// As for [`executable`].
 pub fn has_mapped(pid: i32, file: (u64, u64)) -> io::Result<bool> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    let mut all = text.split(|&byte| byte == b'\n').filter_map(parse);
-    Ok(all.any(|mapped| (mapped.device, mapped.inode) == file))
+    Ok(!ranges_of_file(pid, file)?.is_empty())
 }
 
 /// The ranges of addresses at which process `pid` has mapped a file, by its device and number, in order.

@@ -28,6 +28,12 @@ pub fn read(pid: i32, address: u64, bytes: &mut [u8]) -> usize {
     memory.and_then(|memory| memory.read_at(bytes, address)).unwrap_or(0)
 }
 
+/// The eight bytes at an address of process `pid`, if they can be read.
+pub fn word(pid: i32, address: u64) -> Option<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    (read(pid, address, &mut bytes) == bytes.len()).then(|| u64::from_ne_bytes(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +48,8 @@ mod tests {
             assert_eq!(read(pid, text.as_ptr() as u64, &mut found), text.len());
             assert_eq!(found, text);
             assert_eq!(read(pid, 8, &mut found), 0);
+            let number = 0x0123_4567_89ab_cdef_u64;
+            assert_eq!((word(pid, &raw const number as u64), word(pid, 8)), (Some(number), None));
         }
         REFUSED.store(false, Ordering::Relaxed);
     }
