@@ -130,17 +130,15 @@ pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
         Err(error) => error,
     };
     complain(format_args!("{error:#}{}", advice(&error)));
-    let attaching = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+    let causes = (error.downcast_ref(), error.downcast_ref(), error.downcast_ref());
+    let (launching, attaching) = match causes {
         (Some(CountError::Attach(attaching)), ..)
         | (_, Some(SampleError::Attach(attaching)), _)
-        | (.., Some(TraceError::Attach(attaching))) => Some(attaching),
-        _ => None,
-    };
-    let launching = match (error.downcast_ref(), error.downcast_ref()) {
-        (Some(CountError::Launch(launching)), _) | (_, Some(TraceError::Launch(launching))) => {
-            Some(launching)
+        | (.., Some(TraceError::Attach(attaching))) => (None, Some(attaching)),
+        (Some(CountError::Launch(launching)), ..) | (.., Some(TraceError::Launch(launching))) => {
+            (Some(launching), None)
         }
-        _ => error.downcast_ref(),
+        _ => (error.downcast_ref(), None),
     };
     ExitCode::from(match (launching, attaching) {
         (Some(LaunchError::NotFound(_)), _) | (_, Some(AttachError::NotFound(_))) => NOT_FOUND,

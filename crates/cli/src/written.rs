@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use timewise_image::{WrittenCode, WrittenFunction};
-use timewise_profile::{Module, ModuleKind, Profile};
+use timewise_profile::{Module, ModuleKind, Place, Profile};
 
 /// The announced code of all processes, those with most samples or branches in such code first: where two processes had
 /// different code at one address, a profile has one place for both.
@@ -22,7 +22,7 @@ impl Written {
         let dumps: BTreeMap<u32, PathBuf> = profile.modules.iter().filter_map(jitdump).collect();
         let started_unix_ns = profile.runs.iter().map(|run| run.started_unix_ns).min().unwrap_or(0);
         let mut processes = Vec::new();
-        for pid in in_order_of_samples(profile) {
+        for pid in in_order_of_use(profile) {
             let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
             // An id is used again and again: what an older process left is not meant.
             let map = Some(map).filter(|path| is_younger(path, started_unix_ns));
@@ -53,24 +53,20 @@ fn jitdump(module: &Module) -> Option<(u32, PathBuf)> {
     Some((pid, path.to_owned()))
 }
 
-fn in_order_of_samples(profile: &Profile) -> Vec<u32> {
-    let mut samples = vec![0_u64; profile.processes.len()];
+fn in_order_of_use(profile: &Profile) -> Vec<u32> {
+    let mut seen = vec![0_u64; profile.processes.len()];
+    let weight = |place: Option<Place>| match place {
+        Some(place) if profile.modules[place.module.index()].kind == ModuleKind::Jit => 1 << 32,
+        _ => 1,
+    };
     for sample in &profile.samples {
-        let written = |kind| kind == ModuleKind::Jit;
-        let weight = match sample.place {
-            Some(place) if written(profile.modules[place.module.index()].kind) => 1 << 32,
-            _ => 1,
-        };
-        samples[profile.threads[sample.thread.index()].process.index()] += weight;
+        seen[profile.threads[sample.thread.index()].process.index()] += weight(sample.place);
     }
     for branch in &profile.taken_branches {
-        samples[branch.process.index()] += match profile.modules[branch.from.module.index()].kind {
-            ModuleKind::Jit => 1 << 32,
-            _ => 1,
-        };
+        seen[branch.process.index()] += weight(Some(branch.from));
     }
-    let mut order: Vec<usize> = (0..samples.len()).filter(|&process| samples[process] > 0).collect();
-    order.sort_by_key(|&process| std::cmp::Reverse(samples[process]));
+    let mut order: Vec<usize> = (0..seen.len()).filter(|&process| seen[process] > 0).collect();
+    order.sort_by_key(|&process| std::cmp::Reverse(seen[process]));
     order.into_iter().map(|process| profile.processes[process].pid).collect()
 }
 

@@ -2,7 +2,7 @@
 //! JSON rows in their order, an empty cell for null.
 
 use crate::request::{By, Request};
-use crate::rows::{self, Costed, Totalled};
+use crate::rows::{self, Costed, Seen, Totalled};
 use serde::Serialize;
 use timewise_flow::Analysis;
 
@@ -13,8 +13,10 @@ use timewise_flow::Analysis;
 pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String, csv::Error> {
     let Request { by, sort, calls } = request.into();
     match by {
-        By::Function if rows::is_traced_only(analysis.profile) => table(rows::branching(analysis.profile)),
-        By::Branch => table(rows::branches(analysis.profile)),
+        By::Function if rows::is_traced_only(analysis.profile) => {
+            table(rows::branching(analysis.profile).into_iter().map(Seen::into_parts))
+        }
+        By::Branch => table(rows::branches(analysis.profile).into_iter().map(Seen::into_parts)),
         By::Function => table(rows::functions(analysis, sort).map(Totalled::into_parts)),
         By::Loop => table(rows::loops(analysis, sort).map(Totalled::into_parts)),
         By::Call => table(rows::calls(analysis, calls).map(Totalled::into_parts)),

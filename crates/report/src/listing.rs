@@ -6,7 +6,7 @@ use crate::number::{count, duration, figure, percent};
 use crate::origin;
 use crate::path_hints;
 use crate::request::{By, Request};
-use crate::rows::{self, Totalled};
+use crate::rows::{self, Seen, Share, Totalled};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::{Analysis, Cost};
@@ -38,10 +38,7 @@ pub fn report(
     if all == 0 {
         out += &style.wrap(Tone::Faint, none(by));
     }
-    if all > limit {
-        let rest = format!("… and {} more: --limit 0 shows all", count((all - limit) as u64));
-        out += &style.wrap(Tone::Faint, &rest);
-    }
+    out += &rest(all, limit, "--limit 0", style);
     let is_of_traces = by == By::Branch || by == By::Function && rows::is_traced_only(analysis.profile);
     if is_of_traces && all > 0 {
         out += &style.wrap(Tone::Faint, OF_TRACES);
@@ -66,15 +63,17 @@ const OF_TRACES: &str = "shares by weight, of all branches that traces saw; inte
 /// All that there is of a profile of traced branches alone: functions, and below them branches.
 pub fn traced(analysis: &Analysis, limit: Option<usize>, style: Style) -> String {
     let functions = report(analysis, By::Function, limit, style);
-    let (table, all) = branches(analysis, limit.unwrap_or(usize::MAX));
-    let rest = match all - limit.unwrap_or(usize::MAX).min(all) {
+    let limit = limit.unwrap_or(usize::MAX);
+    let (table, all) = branches(analysis, limit);
+    format!("{functions}\n{}{}", table.render(style), rest(all, limit, "--by branch --limit 0", style))
+}
+
+/// How many rows were left out, if any were, and what shows them.
+fn rest(all: usize, limit: usize, shown_by: &str, style: Style) -> String {
+    match all.saturating_sub(limit) {
         0 => String::new(),
-        more => style.wrap(
-            Tone::Faint,
-            &format!("… and {} more: --by branch --limit 0 shows all", count(more as u64)),
-        ),
-    };
-    format!("{functions}\n{}{rest}", table.render(style))
+        more => style.wrap(Tone::Faint, &format!("… and {} more: {shown_by} shows all", count(more as u64))),
+    }
 }
 
 /// If the paths of a smaller share of the instructions are not known, nobody misses them.
@@ -245,12 +244,12 @@ fn branches(analysis: &Analysis, limit: usize) -> (Table, usize) {
     let mut columns = vec![Column::number("share"), Column::number("(95 %)"), Column::number("seen")];
     columns.extend([Column::function("function"), Column::place("branch"), Column::place("leads to")]);
     let (mut table, rows) = (Table::new(columns), rows::branches(analysis.profile));
-    for row in rows.iter().take(limit) {
+    for Seen { of: row, share } in rows.iter().take(limit) {
         let place = |file: &Option<String>, line, module: &str, offset: u64| match file {
             Some(_) => source(file.as_deref(), line, module),
             None => format!("{}+{offset:#x}", labels::file_name(module)),
         };
-        let mut cells = vec![percent(row.share), limits(row.share_low, row.share_high), count(row.seen)];
+        let mut cells = share_cells(share);
         let to = place(&row.to_file, row.to_line, &row.to_module, row.to_offset);
         let to = if row.to_function == row.function { to } else { format!("{to} {}", row.to_function) };
         cells.extend([row.function.clone(), place(&row.file, row.line, &row.module, row.offset), to]);
@@ -263,17 +262,18 @@ fn branching(analysis: &Analysis, limit: usize) -> (Table, usize) {
     let mut columns = vec![Column::number("branches"), Column::number("(95 %)"), Column::number("seen")];
     columns.extend([Column::function("function"), Column::place("where")]);
     let (mut table, rows) = (Table::new(columns), rows::branching(analysis.profile));
-    for row in rows.iter().take(limit) {
-        let mut cells = vec![percent(row.share), limits(row.share_low, row.share_high), count(row.seen)];
+    for Seen { of: row, share } in rows.iter().take(limit) {
+        let mut cells = share_cells(share);
         cells.extend([row.function.clone(), labels::file_name(&row.module).to_string()]);
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())
 }
 
-/// An interval of shares.
-fn limits(low: f64, high: f64) -> String {
-    format!("({:.1}–{:.1})", 100.0 * low, 100.0 * high)
+/// A share, its interval, and how often.
+fn share_cells(share: &Share) -> Vec<String> {
+    let limits = format!("({:.1}–{:.1})", 100.0 * share.share_low, 100.0 * share.share_high);
+    vec![percent(share.share), limits, count(share.seen)]
 }
 
 fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) {

@@ -16,7 +16,7 @@ mod total;
 mod waiting;
 
 pub use block::{BlockRow, blocks};
-pub use branch::{BranchRow, BranchingRow, branches, branching, is_traced_only, times, traces};
+pub use branch::{BranchRow, BranchingRow, Seen, Share, branches, branching, is_traced_only, times, traces};
 pub use call::{CallRow, calls};
 pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};

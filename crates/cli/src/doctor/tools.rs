@@ -57,20 +57,17 @@ pub fn all() -> impl Iterator<Item = Ability> {
 }
 
 fn ability(kit: &Kit) -> Ability {
-    let found: Result<Vec<_>, _> = kit.programs.iter().map(|program| find(program, kit.package)).collect();
-    match found {
-        Ok(places) => {
-            let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-            yes(kit.name, format!("{}: {}", kit.purpose, places.join(", ")))
-        }
-        Err(_) => {
-            let missing = kit.programs.iter().filter(|program| find(program, kit.package).is_err());
-            let missing = missing.copied().collect::<Vec<_>>().join(" and no ");
-            let enable = format!("sudo apt-get install {}", kit.package);
-            Ability {
-                note: kit.purpose.into(),
-                ..no(kit.name, format!("there is no {missing}"), Some(&enable))
-            }
+    let (mut places, mut missing) = (Vec::new(), Vec::new());
+    for &program in kit.programs {
+        match find(program, kit.package) {
+            Ok(place) => places.push(place.display().to_string()),
+            Err(_) => missing.push(program),
         }
     }
+    if missing.is_empty() {
+        return yes(kit.name, format!("{}: {}", kit.purpose, places.join(", ")));
+    }
+    let enable = format!("sudo apt-get install {}", kit.package);
+    let cause = format!("there is no {}", missing.join(" and no "));
+    Ability { note: kit.purpose.into(), ..no(kit.name, cause, Some(&enable)) }
 }

@@ -31,17 +31,6 @@ pub struct BranchRow {
     pub to_file: Option<String>,
     /// The line there.
     pub to_line: Option<u32>,
-    /// How often traces saw it.
-    pub seen: u64,
-    /// Share of all branches by weight, 0 to 1.
-    #[serde(serialize_with = "compact")]
-    pub share: f64,
-    /// Lower limit of the share.
-    #[serde(serialize_with = "compact")]
-    pub share_low: f64,
-    /// Upper limit of the share.
-    #[serde(serialize_with = "compact")]
-    pub share_high: f64,
 }
 
 /// A function and the branches that were taken in it.
@@ -51,7 +40,30 @@ pub struct BranchingRow {
     pub module: String,
     /// Its name.
     pub function: String,
-    /// How often traces saw one of its branches.
+}
+
+/// A row and how much of all that traces saw it is, whose fields follow the row's own.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen<R> {
+    /// What was seen.
+    #[serde(flatten)]
+    pub of: R,
+    /// How much of all.
+    #[serde(flatten)]
+    pub share: Share,
+}
+
+impl<R> Seen<R> {
+    /// The row as a sequence of two, which is how a table without nesting takes both.
+    pub fn into_parts(self) -> (R, Share) {
+        (self.of, self.share)
+    }
+}
+
+/// Some of the branches that traces saw.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Share {
+    /// How often they were seen.
     pub seen: u64,
     /// Share of all branches by weight, 0 to 1.
     #[serde(serialize_with = "compact")]
@@ -62,13 +74,6 @@ pub struct BranchingRow {
     /// Upper limit of the share.
     #[serde(serialize_with = "compact")]
     pub share_high: f64,
-}
-
-/// Branches that were seen, and what they weigh together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    times: u64,
-    weight: u64,
 }
 
 /// Whether traced branches are all that a profile holds.
@@ -87,13 +92,13 @@ pub fn times<'a>(branches: impl IntoIterator<Item = &'a TakenBranch>) -> u64 {
 }
 
 /// All branches by where they lead, the most frequent first.
-pub fn branches(profile: &Profile) -> Vec<BranchRow> {
+pub fn branches(profile: &Profile) -> Vec<Seen<BranchRow>> {
     let names = Names::of(profile);
     let source = |place| {
         let line = line_at(profile, place);
         (line.map(|line| labels::file_path(profile, line.file).to_string()), line.map(|line| line.line))
     };
-    let row = |((from, to), seen): ((Place, Place), Seen), share: Share| {
+    let row = |(from, to): (Place, Place)| {
         let ((file, line), (to_file, to_line)) = (source(from), source(to));
         BranchRow {
             module: labels::module_path(profile, from.module),
@@ -106,76 +111,61 @@ pub fn branches(profile: &Profile) -> Vec<BranchRow> {
             to_offset: to.offset.0,
             to_file,
             to_line,
-            seen: seen.times,
-            share: share.value,
-            share_low: share.low,
-            share_high: share.high,
         }
     };
-    ranked(profile, |branch| (branch.from, branch.to)).map(|(of, share)| row(of, share)).collect()
+    ranked(profile, |branch| (branch.from, branch.to), row)
 }
 
 /// All functions by the branches taken in them, the most frequent first.
-pub fn branching(profile: &Profile) -> Vec<BranchingRow> {
+pub fn branching(profile: &Profile) -> Vec<Seen<BranchingRow>> {
     let names = Names::of(profile);
-    let row = |((module, function), seen): ((ModuleId, String), Seen), share: Share| BranchingRow {
-        module: labels::module_path(profile, module),
-        function,
-        seen: seen.times,
-        share: share.value,
-        share_low: share.low,
-        share_high: share.high,
-    };
     // Where nothing is named, each branch would be a function of its own.
     let function = |place: Place| match names.named(place) {
         Some(name) => name.to_string(),
         None => format!("[{}]", labels::file_name(&labels::module_path(profile, place.module))),
     };
-    ranked(profile, |branch| (branch.from.module, function(branch.from)))
-        .map(|(of, share)| row(of, share))
-        .collect()
+    let row = |(module, function): (ModuleId, String)| BranchingRow {
+        module: labels::module_path(profile, module),
+        function,
+    };
+    ranked(profile, |branch| (branch.from.module, function(branch.from)), row)
 }
 
-/// A share of all that was seen, with its limits.
-#[derive(Clone, Copy)]
-struct Share {
-    value: f64,
-    low: f64,
-    high: f64,
-}
-
-/// What is alike together, with its share, the most first.
-fn ranked<K: Ord>(
+/// What is alike together, a row for each, the most first.
+fn ranked<K: Ord, R>(
     profile: &Profile,
     key: impl Fn(&TakenBranch) -> K,
-) -> impl Iterator<Item = ((K, Seen), Share)> {
-    let mut all: BTreeMap<K, Seen> = BTreeMap::new();
+    row: impl Fn(K) -> R,
+) -> Vec<Seen<R>> {
+    let mut all: BTreeMap<K, (u64, u64)> = BTreeMap::new();
     for branch in &profile.taken_branches {
-        let seen = all.entry(key(branch)).or_default();
-        seen.times = seen.times.saturating_add(branch.count);
-        seen.weight = seen.weight.saturating_add(branch.weight);
+        let (seen, weight) = all.entry(key(branch)).or_default();
+        *seen = seen.saturating_add(branch.count);
+        *weight = weight.saturating_add(branch.weight);
     }
-    let whole = all.values().map(|seen| seen.weight as f64).sum::<f64>().max(1.0);
+    let whole = all.values().map(|&(_, weight)| weight as f64).sum::<f64>().max(1.0);
     let draws = traces(profile) as f64;
-    let mut all: Vec<(K, Seen)> = all.into_iter().collect();
-    all.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.weight));
-    all.into_iter().map(move |of| {
-        let share = interval(of.1.weight as f64 / whole, draws);
-        (of, share)
-    })
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|&(_, (_, weight))| std::cmp::Reverse(weight));
+    let of = |(key, (seen, weight))| {
+        let share = weight as f64 / whole;
+        let (share_low, share_high) = interval(share, draws);
+        Seen { of: row(key), share: Share { seen, share, share_low, share_high } }
+    };
+    all.into_iter().map(of).collect()
 }
 
 /// Between which the true share lies with a probability of 95 % if each trace is one draw: what follows within a trace
 /// from what stands before tells nothing more (Wilson's score interval, 1927). Long traces tell more than that.
-fn interval(value: f64, draws: f64) -> Share {
+fn interval(share: f64, draws: f64) -> (f64, f64) {
     const DEVIATIONS: f64 = 1.96;
     if draws < 1.0 {
-        return Share { value, low: 0.0, high: 1.0 };
+        return (0.0, 1.0);
     }
     let square = DEVIATIONS * DEVIATIONS / draws;
-    let middle = (value + square / 2.0) / (1.0 + square);
-    let half = (square * (value * (1.0 - value) + square / 4.0)).sqrt() / (1.0 + square);
-    Share { value, low: (middle - half).clamp(0.0, value), high: (middle + half).clamp(value, 1.0) }
+    let middle = (share + square / 2.0) / (1.0 + square);
+    let half = (square * (share * (1.0 - share) + square / 4.0)).sqrt() / (1.0 + square);
+    ((middle - half).clamp(0.0, share), (middle + half).clamp(share, 1.0))
 }
 
 #[cfg(test)]
@@ -192,15 +182,13 @@ mod tests {
             (0.0, 20.0, 0.0, 0.1611),
             (1.0, 29.0, 0.0061, 0.1718),
         ] {
-            let share = interval(of / draws, draws);
+            let found = interval(of / draws, draws);
             assert!(
-                (share.low - low).abs() < 5e-5 && (share.high - high).abs() < 5e-5,
-                "{of}: {} {}",
-                share.low,
-                share.high
+                (found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5,
+                "{of} of {draws}: {found:?}"
             );
         }
-        assert!(interval(0.0, 100.0).low == 0.0 && interval(1.0, 100.0).high == 1.0);
+        assert!(interval(0.0, 100.0).0 == 0.0 && interval(1.0, 100.0).1 == 1.0);
     }
 
     #[test]
@@ -223,10 +211,12 @@ mod tests {
             ],
             ..Profile::default()
         };
-        let rows: Vec<_> = branches(&profile).iter().map(|row| (row.offset, row.seen, row.share)).collect();
+        let rows = branches(&profile);
+        let rows: Vec<_> = rows.iter().map(|row| (row.of.offset, row.share.seen, row.share.share)).collect();
         assert_eq!(rows, [(9, 2, 0.7), (8, 6, 0.3)]);
         let functions = branching(&profile);
-        assert_eq!((functions.len(), functions[0].seen, functions[0].share), (1, 8, 1.0));
-        assert_eq!((&functions[0].function[..], traces(&profile)), ("[app]", 1));
+        let all = functions[0].share;
+        assert_eq!((functions.len(), all.seen, all.share), (1, 8, 1.0));
+        assert_eq!((&functions[0].of.function[..], traces(&profile)), ("[app]", 1));
     }
 }
