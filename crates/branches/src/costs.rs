@@ -20,13 +20,53 @@ pub struct Costs {
     /// Of a line of data that was not used lately: until it has come from the second level. Some are further away, and
     /// of some the wait is hidden.
     pub line: f64,
+    /// From a load's address to its value, where that is in the first level.
+    pub load: f64,
+    /// From operands to results: integer multiplications, and additions and multiplications of floating-point numbers.
+    pub multiply: f64,
+    pub float: f64,
 }
 
-const ZEN_5: Costs = Costs { instruction: 1.0 / 8.0, taken: 0.5, store: 0.25, surprise: 23.0, line: 14.0 };
-const ZEN_4: Costs = Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 20.0, line: 14.0 };
-const ZEN_1: Costs = Costs { instruction: 1.0 / 5.0, taken: 2.0, store: 0.5, surprise: 17.0, line: 12.0 };
-const GOLDEN_COVE: Costs =
-    Costs { instruction: 1.0 / 6.0, taken: 1.0, store: 0.5, surprise: 25.0, line: 16.0 };
+const ZEN_5: Costs = Costs {
+    instruction: 1.0 / 8.0,
+    taken: 0.5,
+    store: 0.25,
+    surprise: 23.0,
+    line: 14.0,
+    load: 4.0,
+    multiply: 3.0,
+    float: 3.0,
+};
+const ZEN_4: Costs = Costs {
+    instruction: 1.0 / 6.0,
+    taken: 1.0,
+    store: 0.5,
+    surprise: 20.0,
+    line: 14.0,
+    load: 4.0,
+    multiply: 3.0,
+    float: 3.0,
+};
+const ZEN_1: Costs = Costs {
+    instruction: 1.0 / 5.0,
+    taken: 2.0,
+    store: 0.5,
+    surprise: 17.0,
+    line: 12.0,
+    load: 4.0,
+    multiply: 3.0,
+    float: 3.0,
+};
+const GOLDEN_COVE: Costs = Costs {
+    instruction: 1.0 / 6.0,
+    taken: 1.0,
+    store: 0.5,
+    surprise: 25.0,
+    line: 16.0,
+    load: 5.0,
+    multiply: 3.0,
+    float: 4.0,
+};
 
 impl Costs {
     /// Of this machine's processor.

@@ -25,6 +25,7 @@ mod pace;
 mod pick_up;
 mod record;
 mod rings;
+mod rounds;
 mod signal_sets;
 mod statistics;
 mod taken_up;

@@ -59,7 +59,7 @@ impl Pace {
         let surprises = self.surprises(branches) as f64 * count / foreseeable;
         let recent = f64::from(RECENT);
         let lines = effort.lines as f64 * count / (count - recent).max(recent);
-        let Costs { instruction, taken, store, surprise, line } = self.costs;
+        let Costs { instruction, taken, store, surprise, line, .. } = self.costs;
         effort.instructions as f64 * instruction
             + count * taken
             + effort.stores as f64 * store
@@ -143,7 +143,16 @@ fn hash([from, to]: [u64; 2]) -> u64 {
 mod tests {
     use super::*;
 
-    const COSTS: Costs = Costs { instruction: 0.25, taken: 1.0, store: 0.5, surprise: 16.0, line: 20.0 };
+    const COSTS: Costs = Costs {
+        instruction: 0.25,
+        taken: 1.0,
+        store: 0.5,
+        surprise: 16.0,
+        line: 20.0,
+        load: 4.0,
+        multiply: 3.0,
+        float: 3.0,
+    };
 
     fn effort(instructions: u64) -> Effort {
         Effort { instructions, ..Effort::default() }

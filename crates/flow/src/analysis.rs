@@ -14,7 +14,7 @@ use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
 use crate::strays::Owners;
 use crate::totals::Totals;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use timewise_profile::{BlockId, FunctionId, Line, ModuleId, ModuleKind, Place, Profile};
 
@@ -138,7 +138,13 @@ impl<'p> Analysis<'p> {
     pub fn by_line(&self) -> Vec<(ModuleId, SourceLine, Cost)> {
         let (lines, of) = self.lines();
         let costs = self.group(lines.len(), |id, add| of[id.index()].into_iter().for_each(add));
-        lines.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
+        let mut all: BTreeMap<(ModuleId, SourceLine), Cost> = lines.into_iter().zip(costs).collect();
+        for (place, weight) in &self.samples.stray {
+            if let Some(line) = line_at(self.profile, *place) {
+                all.entry((place.module, line)).or_default().weight += *weight;
+            }
+        }
+        all.into_iter().map(|((module, line), cost)| (module, line, cost)).collect()
     }
 
     /// Modelled cost of each source line and module that ran, likewise.

@@ -36,7 +36,7 @@ pub fn report(
     let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
     if all == 0 {
-        out += &style.wrap(Tone::Faint, none(by));
+        out += &style.wrap(Tone::Faint, none(by, figures.is_counted()));
     }
     out += &rest(all, limit, "--limit 0", style);
     let is_of_traces = by == By::Branch || by == By::Function && rows::is_traced_only(analysis.profile);
@@ -112,8 +112,11 @@ const AT_MOST: &str =
     "≤: not counted, since edges tell it; at most so often. timewise paths --all counts every path";
 
 /// What stands below a table without rows.
-fn none(by: By) -> &'static str {
+fn none(by: By, is_counted: bool) -> &'static str {
     match by {
+        By::Loop | By::Call | By::Block if !is_counted => {
+            "none: loops, calls and blocks are known of what was counted, as by: timewise run"
+        }
         By::Path => "no paths in this profile: count them with: timewise paths -- PROGRAM",
         By::Branch => {
             "no branches were traced in this profile: trace them with: timewise branches -- PROGRAM"

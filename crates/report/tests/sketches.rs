@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{Clock, Profile};
+use timewise_profile::{Clock, Profile, RunKind};
 use timewise_report::annotate::SourceText;
 use timewise_report::{By, Style, annotate, listing, summary};
 
@@ -57,6 +57,22 @@ fn what_has_no_line_is_told_where_lines_are_listed() {
     let counted: String =
         without.lines().filter(|line| !line.contains("sample ")).collect::<Vec<_>>().join("\n");
     assert!(list(&counted).contains(" % of the instructions is in code"), "{}", list(&counted));
+}
+
+#[test]
+fn samples_without_counts_are_listed_by_line() {
+    let is_counts =
+        |line: &&str| line.trim_start().starts_with("block") || line.trim_start().starts_with("edge");
+    let sampled: Vec<&str> = FIGURE_1.lines().filter(|line| !is_counts(line)).collect();
+    let mut profile = sketch(&sampled.join("\n")).unwrap();
+    profile.runs[1].kind = RunKind::Sampling;
+    let list = |by| listing::report(&Analysis::new(&profile, None), by, None, style());
+    let rows = list(By::Line);
+    let line = |name| rows.lines().find(|row| row.contains(name)).unwrap_or_default();
+    assert!(line("fig1.c:24").contains("66.6 %") && line("fig1.c:26").contains("33.2 %"), "{rows}");
+    assert!(!rows.contains("without line numbers"), "{rows}");
+    let loops = list(By::Loop);
+    assert!(loops.contains("none: loops, calls and blocks are known of what was counted"), "{loops}");
 }
 
 #[test]
