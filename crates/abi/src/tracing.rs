@@ -40,6 +40,9 @@ pub const RING_WORDS: usize = 1 << 16;
 /// Branches that one trace can hold: with its head and a mark it fits into half a ring.
 pub const LONGEST_TRACE: u32 = (RING_WORDS / 4 - 4) as u32;
 
+/// Traces a second, at most: where a thread is stopped more often, hardly anything else happens.
+pub const MOST_TRACES_A_SECOND: u32 = 50_000;
+
 /// Where in a slot the stack ends that the handler runs on.
 pub const STACK_END: u32 = 0x8000;
 

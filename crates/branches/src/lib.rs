@@ -33,7 +33,7 @@ mod threads;
 mod trace;
 mod unmask;
 
-pub use timewise_abi::tracing::{End, LONGEST_TRACE};
+pub use timewise_abi::tracing::{End, LONGEST_TRACE, MOST_TRACES_A_SECOND};
 
 pub use attach::{Reach, attach};
 pub use record::{Options, TraceError, Traced, record};

@@ -45,7 +45,7 @@ pub struct Arguments {
     exact: bool,
     /// Traces per second of CPU time
     #[arg(short = 'F', long, value_name = "HZ", default_value = "1000",
-          value_parser = clap::value_parser!(u32).range(1..=50_000))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(timewise_branches::MOST_TRACES_A_SECOND)))]
     frequency: u32,
     /// Taken branches of a trace
     #[arg(long, value_name = "BRANCHES", default_value = "1000",

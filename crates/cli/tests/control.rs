@@ -88,6 +88,10 @@ fn whoever_switches_tracing_on_and_off_is_left_as_it_was() {
         }
     });
     let before = state();
+    for (rate, length) in [(50_001, 16), (RATE, 16_381)] {
+        // SAFETY: a C string.
+        assert_eq!(unsafe { timewise_branches_start(path.as_ptr(), rate, length) }, libc::EINVAL);
+    }
     let mut seen = 0;
     for time in 0..times {
         // SAFETY: a C string.

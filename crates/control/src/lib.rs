@@ -11,6 +11,7 @@ mod undisturbed;
 use attached::Attached;
 use of_process::OfProcess;
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use timewise_abi::tracing::{LONGEST_TRACE, MOST_TRACES_A_SECOND};
 use undisturbed::Undisturbed;
 
 /// An error number of the system's.
@@ -39,6 +40,9 @@ pub unsafe extern "C" fn timewise_branches_start(
         }
         if path.is_null() {
             return libc::EFAULT;
+        }
+        if rate > MOST_TRACES_A_SECOND || length > LONGEST_TRACE {
+            return libc::EINVAL;
         }
         // SAFETY: as promised.
         match Attached::start(unsafe { CStr::from_ptr(path) }, rate, length) {
