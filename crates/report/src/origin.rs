@@ -67,6 +67,10 @@ pub struct Measurement {
     pub kernel_samples: u64,
     /// Samples that the system dropped.
     pub lost_samples: u64,
+    /// Traces of branches.
+    pub traces: u64,
+    /// Branches that they saw, each as often as it was seen.
+    pub traced_branches: u64,
     /// How callers were found; null where samples have none.
     pub call_stacks: Option<CallStackFacts>,
     /// Share of the user time on code that was counted, 0 to 1; null unless there are samples and counts.
@@ -122,6 +126,8 @@ pub fn measurement(analysis: &Analysis) -> Measurement {
         samples: quality.samples,
         kernel_samples: quality.kernel_samples,
         lost_samples: quality.lost_samples,
+        traces: rows::traces(analysis.profile),
+        traced_branches: rows::times(&analysis.profile.taken_branches),
         call_stacks: quality.call_stacks.as_ref().map(|stacks| CallStackFacts {
             method: match stacks.method {
                 CallStackMethod::FramePointers => "frame pointers",

@@ -181,6 +181,8 @@ fn totals_are_null_where_calls_were_not_counted() {
     assert_eq!((&leaf["instructions_total"], &leaf["samples_total"]), (&Value::from(20), &Value::from(30)));
     let call = &rows(By::Call)[0];
     assert_eq!((&call["calls"], &call["instructions_total"]), (&Value::from(10), &Value::Null));
+    let measurement = &document(&traced(), By::Branch)["measurement"];
+    assert_eq!((&measurement["traces"], &measurement["traced_branches"]), (&Value::from(1), &Value::from(1)));
     let measurement = &document(&program(), By::Call)["measurement"];
     assert_eq!(measurement["lost_calls"], Value::Null);
     let mut unknown = program();
