@@ -41,13 +41,13 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    /// None yet, of process `pid`, on a processor with these costs.
-    pub fn new(pid: i32, costs: Costs) -> Aggregate {
+    /// None yet, of a processor with these costs.
+    pub fn new(costs: Costs) -> Aggregate {
         Aggregate {
             recent: HashMap::new(),
             settled: HashMap::new(),
             pace: Pace::new(costs),
-            rounds: Rounds::new(pid, costs),
+            rounds: Rounds::new(costs),
             traces: 0,
             branches: 0,
             unplaced: 0,
@@ -58,7 +58,7 @@ impl Aggregate {
     pub fn add(&mut self, trace: &Trace, modules: &Modules) {
         self.traces += 1;
         self.branches += trace.branches.len() as u64;
-        let cycles = self.pace.cycles(trace.effort, &trace.branches) + self.rounds.waits(&trace.branches);
+        let cycles = self.pace.cycles(trace.effort, &trace.branches) + self.rounds.waits(trace, modules);
         let once = Seen { times: 1, per_cycle: 1.0 / cycles.max(1.0) };
         let mut timed = trace.timed().peekable();
         while let Some((time, [from, to])) = timed.next() {
@@ -136,7 +136,7 @@ mod tests {
     fn what_is_mapped_in_turn_at_one_place_is_told_apart() {
         let changes = [(0, 10, 100, "[program]"), (10, 200, 300, "[one]"), (20, 200, 300, "[two]")];
         let trace = |time, pairs: &[[u64; 2]]| Trace::new(Default::default(), time, pairs.iter().copied());
-        let mut aggregate = Aggregate::new(0, Costs::here());
+        let mut aggregate = Aggregate::new(Costs::here());
         let modules = mapped(&changes[..2]);
         aggregate.add(&trace(15, &[[50, 250], [260, 60]]), &modules);
         aggregate.settle_known(&modules);

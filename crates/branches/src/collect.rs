@@ -58,7 +58,7 @@ impl<'a> Collector<'a> {
             executable: std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default(),
             clock: Clock::default(),
             modules: Modules::of(pid),
-            aggregate: Aggregate::new(pid, Costs::here()),
+            aggregate: Aggregate::new(Costs::here()),
             unmask: Unmask::new(pid, own_child),
             senseless: 0,
             image: image(pid),

@@ -4,13 +4,15 @@ use crate::mappings::{Mappings, News};
 use crate::threads::Threads;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use timewise_image::Headers;
 use timewise_profile::{Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::maps::{self, Mapped};
-use timewise_target::modules;
+use timewise_target::{memory, modules};
 
 /// The modules of one process, by address and time.
 #[derive(Debug)]
@@ -174,6 +176,22 @@ impl Modules {
         before.iter().rev().find_map(|change| change.place(address))
     }
 
+    /// Fills `code` with what stood at an address at a time: of a file, what the file holds, since it may be mapped no
+    /// more; else what stands there now. False if that cannot be read.
+    pub fn read_code(&self, address: u64, time_ns: u64, code: &mut [u8]) -> bool {
+        let Some(place) = self.place_at(address, time_ns) else { return false };
+        let mut files = self.files.iter();
+        match files.find(|(_, (module, _))| *module == place.module) {
+            Some(((path, ..), (_, headers))) => {
+                headers.segments.file_offset_of(place.offset.0).is_some_and(|offset| {
+                    let file = File::open(Path::new(OsStr::from_bytes(path)));
+                    file.is_ok_and(|file| file.read_exact_at(code, offset).is_ok())
+                })
+            }
+            None => memory::read(self.pid, address, code) == code.len(),
+        }
+    }
+
     /// All modules, in the order of their ids.
     pub fn into_vec(self) -> Vec<Module> {
         self.known.into_vec()
@@ -184,9 +202,9 @@ impl Modules {
 pub mod tests {
     use super::*;
 
-    /// Modules of which nothing is told but this: when, from where to where, and the name.
+    /// Modules of this process of which nothing is told but this: when, from where to where, and the name.
     pub fn mapped(changes: &[(u64, u64, u64, &str)]) -> Modules {
-        let mut modules = Modules::new(0, None);
+        let mut modules = Modules::new(std::process::id() as i32, None);
         for &(time_ns, start, end, name) in changes {
             let path = name.as_bytes().to_vec();
             modules.apply(time_ns, &Mapped { start, end, file_offset: 0, device: 0, inode: 0, path });

@@ -2,9 +2,10 @@
 //! many instructions the processor could begin meanwhile.
 
 use crate::costs::Costs;
+use crate::modules::Modules;
+use crate::trace::Trace;
 use std::collections::HashMap;
 use timewise_isa::form::{Class, Form, Registers, form};
-use timewise_target::memory;
 
 /// Bytes of the longest block that is looked at.
 const LONGEST_BLOCK: usize = 512;
@@ -27,16 +28,15 @@ struct Round {
 
 /// The loops of one block of a process.
 pub struct Rounds {
-    pid: i32,
     costs: Costs,
     /// By the branch that closes them; nothing if their code cannot be read.
     known: HashMap<[u64; 2], Option<Round>>,
 }
 
 impl Rounds {
-    /// None yet, of this process, on a processor with these costs.
-    pub fn new(pid: i32, costs: Costs) -> Rounds {
-        Rounds { pid, costs, known: HashMap::new() }
+    /// None yet, on a processor with these costs.
+    pub fn new(costs: Costs) -> Rounds {
+        Rounds { costs, known: HashMap::new() }
     }
 
     /// Other code may stand where loops were.
@@ -45,32 +45,37 @@ impl Rounds {
     }
 
     /// Cycles for which the rounds of a trace wait beyond what their instructions, branches and stores take.
-    pub fn waits(&mut self, branches: &[[u64; 2]]) -> f64 {
-        let runs = branches.chunk_by(|one, next| one == next);
-        runs.filter(|run| run.len() > 1).map(|run| self.of_run(run[0], run.len() as u64)).sum()
+    pub fn waits(&mut self, trace: &Trace, modules: &Modules) -> f64 {
+        let began = trace.began();
+        let runs = trace.branches.chunk_by(|one, next| one == next);
+        let of = |run: &[[u64; 2]]| {
+            let rounds = run.len() as u64;
+            let [from, to] = run[0];
+            let length = from.checked_sub(to).filter(|length| (length + 1) * rounds >= IN_FLIGHT)?;
+            let mut code = [0; LONGEST_BLOCK];
+            let code = code.get_mut(..usize::try_from(length).ok()?)?;
+            let mut read =
+                || modules.read_code(to, began, code).then(|| Round::of(code, &self.costs)).flatten();
+            // What lay there at another time may be other code, which is not worth keeping.
+            let round = match modules.is_current(began) {
+                true => *self.known.entry(run[0]).or_insert_with(&mut read),
+                false => read(),
+            };
+            Some(round?.waits(rounds, &self.costs))
+        };
+        runs.filter(|run| run.len() > 1).filter_map(of).sum()
     }
+}
 
-    fn of_run(&mut self, branch: [u64; 2], rounds: u64) -> f64 {
-        let Rounds { pid, costs, known } = self;
-        let round = known.entry(branch).or_insert_with(|| Round::read(*pid, branch, costs));
-        let Some(Round { instructions, stores, chain }) = *round else { return 0.0 };
+impl Round {
+    /// Cycles for which so many rounds wait in all.
+    fn waits(&self, rounds: u64, costs: &Costs) -> f64 {
+        let Round { instructions, stores, chain } = *self;
         if instructions * rounds < IN_FLIGHT {
             return 0.0;
         }
         let counted = instructions as f64 * costs.instruction + costs.taken + stores as f64 * costs.store;
         (chain - counted).max(0.0) * rounds as f64
-    }
-}
-
-impl Round {
-    fn read(pid: i32, [from, to]: [u64; 2], costs: &Costs) -> Option<Round> {
-        let length = from.checked_sub(to).and_then(|length| usize::try_from(length).ok())?;
-        let mut code = [0; LONGEST_BLOCK];
-        let code = code.get_mut(..length)?;
-        if memory::read(pid, to, code) != length {
-            return None;
-        }
-        Round::of(code, costs)
     }
 
     /// Of the code from the beginning of a block to the branch that closes the loop, which waits for nothing of use.
@@ -115,6 +120,7 @@ fn execute(form: &Form, ready: &mut [f64; Registers::COUNT], costs: &Costs) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::modules::tests::mapped;
 
     const COSTS: Costs = Costs {
         instruction: 0.25,
@@ -146,16 +152,32 @@ mod tests {
 
     #[test]
     fn rounds_of_long_loops_wait() {
-        // This process's own memory.
+        // This process's own memory, where no file is told of.
         let (start, end) = (SUM.as_ptr() as u64, SUM.as_ptr() as u64 + SUM.len() as u64);
-        let mut rounds = Rounds::new(std::process::id() as i32, COSTS);
+        let modules = mapped(&[(0, start, end + 8, "[code]")]);
+        let mut rounds = Rounds::new(COSTS);
+        let mut waits = |branches: &[[u64; 2]]| {
+            let trace = Trace::new(Default::default(), 1, branches.iter().copied());
+            rounds.waits(&trace, &modules)
+        };
         let long = [[end, start]; 100];
         // Six instructions and a branch take two and a half cycles of the three.
-        assert_eq!(rounds.waits(&long), 50.0);
-        assert_eq!(rounds.waits(&long[..40]), 0.0);
+        assert_eq!(waits(&long), 50.0);
+        assert_eq!(waits(&long[..40]), 0.0);
         let others = [[end, end], [end + 8, start]].repeat(100);
-        assert_eq!(rounds.waits(&others), 0.0);
+        assert_eq!(waits(&others), 0.0);
         // Nothing is there.
-        assert_eq!(rounds.waits(&[[24, 8]; 100]), 0.0);
+        assert_eq!(waits(&[[240, 8]; 100]), 0.0);
+    }
+
+    /// A library may be mapped no more when its traces are looked at.
+    #[test]
+    fn code_of_files_is_read_from_them() {
+        let own = Modules::of(std::process::id() as i32);
+        let start = Round::of as *const () as u64;
+        let (mut mapped, mut read) = ([0; 16], [0; 16]);
+        assert!(own.read_code(start, u64::MAX, &mut read));
+        assert_eq!(timewise_target::memory::read(std::process::id() as i32, start, &mut mapped), 16);
+        assert_eq!(read, mapped);
     }
 }

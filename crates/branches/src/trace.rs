@@ -34,6 +34,11 @@ impl Trace {
         }
     }
 
+    /// When it began.
+    pub fn began(&self) -> u64 {
+        self.parts.first().map_or(0, |&(_, time)| time)
+    }
+
     /// When each branch was found, and where from and where to.
     pub fn timed(&self) -> impl Iterator<Item = (u64, [u64; 2])> {
         let ends = self.parts.iter().skip(1).map(|&(first, _)| first).chain([self.branches.len()]);
