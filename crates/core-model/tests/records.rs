@@ -60,6 +60,23 @@ fn any_number_makes_a_core_or_is_refused_by_its_name() {
 }
 
 #[test]
+fn records_show_each_instruction_commit_whatever_the_width() {
+    // Comparisons with branches to the next instruction, which are fused, and additions.
+    let (compare, branch): (&[u8], &[u8]) = (&[0x48, 0x39, 0xd8], &[0x74, 0x00]);
+    let body = [ADD, compare, branch, compare, branch];
+    for core in timewise_core_model::names() {
+        let mut processor = Processor::named(core).unwrap();
+        for width in [1, 2, 4, 6, 7, 8] {
+            processor.commit.width = width;
+            let run = Loop { body: &body, unroll: 4 };
+            let totals = run.totals(&processor, 50, &mut |n| n * 64);
+            assert_eq!(totals.instructions, 50 * 21, "{core}, {width}");
+            assert!(totals.cycles >= totals.instructions / u64::from(width), "{core}, {width}: {totals:?}");
+        }
+    }
+}
+
+#[test]
 fn numbers_that_make_no_core_are_refused() {
     let path = format!("{}/processors/raptor-cove.toml", env!("CARGO_MANIFEST_DIR"));
     let record = std::fs::read_to_string(path).unwrap();

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use timewise_flow::sketch::sketch;
 use timewise_flow::verify::{FileCode, Kind, Verdict, verify};
 use timewise_flow::{Analysis, Policy};
-use timewise_profile::{ModuleId, Offset, ProcessId, Profile};
+use timewise_profile::{
+    ModuleId, Offset, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedPart, Simulation,
+    SimulationId,
+};
 
 /// `main` calls `leaf` ten times in a loop; code as an assembler would have it.
 const LOOP: &str = "
@@ -91,6 +94,34 @@ fn a_wrong_count_breaks_the_flow_and_the_sums() {
             "Totals: blocks executed 53 instructions, threads 52",
         ]
     );
+}
+
+#[test]
+fn instructions_that_never_commit_in_a_simulation_are_found() {
+    let simulated = |instructions, uncertainty| {
+        move |profile: &mut Profile| {
+            let (run, core) = (RunId(1), "toy-core".to_string());
+            let part = SimulatedPart::ALL;
+            profile.simulations.push(Simulation { run, core, core_hash: 1, part, instructions, cycles: 40 });
+            profile.processes[1].count_uncertainty = uncertainty;
+            let simulation = SimulationId(0);
+            for block in &profile.blocks[..2] {
+                let place = block.place;
+                profile.simulated_instructions.push(SimulatedInstruction {
+                    simulation,
+                    place,
+                    executions: 5,
+                });
+            }
+        }
+    };
+    let wrong = |instructions| {
+        vec![format!("Totals: toy-core executed {instructions} instructions, of which 10 committed")]
+    };
+    assert_eq!(found(simulated(10, 0)), [""; 0]);
+    assert_eq!(found(simulated(11, 0)), wrong(11));
+    assert_eq!(found(simulated(11, 1)), [""; 0]);
+    assert_eq!(found(simulated(9, 1)), wrong(9));
 }
 
 #[test]

@@ -27,7 +27,7 @@ use retire::{Retire, Slot};
 use rewritten::Rewritten;
 use std::ops::RangeInclusive;
 use timewise_replay::Access;
-use timewise_trace::{Flags, Observer, Psv, WIDTH};
+use timewise_trace::{Flags, Observer, Psv};
 use wrong_path::WrongPath;
 
 /// What a core has done.
@@ -148,8 +148,8 @@ pub struct Core<O> {
     /// For each static instruction, how sure it is that it must wait for an older store.
     conflicts: Vec<u8>,
 
-    /// The latest cycle of commit, with entries that committed in it: those that count, and all.
-    committed: (u64, u32, u32),
+    /// The latest cycle of commit, with entries that committed in it.
+    committed: (u64, u32),
     retire: Retire,
 }
 
@@ -196,7 +196,7 @@ impl<O: Observer> Core<O> {
             rewritten: Rewritten::default(),
             pending_stores: Vec::new(),
             conflicts: Vec::new(),
-            committed: (0, 0, 0),
+            committed: (0, 0),
             // Fused branches take no room in the reorder buffer, but an entry here.
             retire: Retire::new(2 * waiting + ROOM, processor.commit.width as usize),
             processor: processor.clone(),
@@ -251,8 +251,9 @@ impl<O: Observer> Core<O> {
         let entries = if done.raises { 1 } else { it.entries.max(1) };
         for entry in 0..entries {
             slot.dispatched = if entry == 0 { first } else { first.max(last) };
-            slot.left = self.commit(done.complete.max(slot.dispatched), u32::from(it.entries.min(1)));
+            slot.left = self.commit(done.complete.max(slot.dispatched));
             if it.entries > 0 {
+                self.totals.entries += 1;
                 self.reorder_buffer.take(slot.left + 1);
             }
             self.retire.push(slot);
@@ -394,19 +395,19 @@ impl<O: Observer> Core<O> {
         cycle
     }
 
-    /// When an entry whose result is there at `complete` commits.
+    /// When an entry whose result is there at `complete` commits. A fused branch counts as one, as a record shows it as
+    /// one of those that commit.
     #[inline]
-    fn commit(&mut self, complete: u64, cost: u32) -> u64 {
+    fn commit(&mut self, complete: u64) -> u64 {
         let ready = complete + self.processor.commit.delay;
-        let (cycle, counted, all) = self.committed;
-        if ready > cycle {
-            self.committed = (ready, cost, 1);
-        } else if counted + cost > self.processor.commit.width || all as usize == WIDTH {
-            self.committed = (cycle + 1, cost, 1);
+        let (cycle, entries) = self.committed;
+        self.committed = if ready > cycle {
+            (ready, 1)
+        } else if entries == self.processor.commit.width {
+            (cycle + 1, 1)
         } else {
-            self.committed = (cycle, counted + cost, all + 1);
-        }
-        self.totals.entries += u64::from(cost);
+            (cycle, entries + 1)
+        };
         self.committed.0
     }
 

@@ -62,7 +62,6 @@ impl Retire {
     /// Room for so many entries, of which so many commit in a cycle.
     pub fn new(entries: usize, width: usize) -> Retire {
         let ring = vec![Slot::default(); entries.next_power_of_two()];
-        let width = width.min(WIDTH);
         let made = vec![Record::default(); TOGETHER];
         Retire { ring, head: 0, dispatched: 0, fetched: 0, tail: 0, cycle: 0, width, next: 0, made }
     }

@@ -175,7 +175,8 @@ pub struct Strings {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commit {
-    /// Entries of the reorder buffer that commit in a cycle.
+    /// Entries of the reorder buffer that commit in a cycle, and that a record of it shows. A branch that is fused with
+    /// the instruction before it counts as one more, though it takes no room in the buffer.
     pub width: u32,
     /// Cycles from a result to the earliest commit.
     pub delay: u64,

@@ -2,7 +2,7 @@
 
 use timewise_core_model::{Code, Core, Processor, Totals};
 use timewise_replay::Access;
-use timewise_trace::Record;
+use timewise_trace::{Committed, Record};
 
 /// add rax,rbx
 pub const ADD: &[u8] = &[0x48, 0x01, 0xd8];
@@ -29,7 +29,8 @@ impl Loop<'_> {
         code
     }
 
-    /// Executes it so many times; `address` gives where the n-th access of all goes.
+    /// Executes it so many times; `address` gives where the n-th access of all goes. Records must keep their promises, and
+    /// show each instruction that is executed commit once.
     pub fn totals(
         &self,
         processor: &Processor,
@@ -39,11 +40,12 @@ impl Loop<'_> {
         let mut code = Code::new(processor).unwrap();
         let bytes = self.code();
         let first = code.add(0, 0, &bytes, START);
-        let mut next = 0;
-        let check = move |record: &Record| {
+        let (mut next, mut committed, mut shown) = (0, Committed::default(), 0);
+        let check = |record: &Record| {
             record.check().unwrap();
             assert_eq!(record.cycle, next, "cycles follow each other");
             next = record.end();
+            shown += committed.of(record).count() as u64;
         };
         let mut core = Core::new(processor, &code, check);
         let mut access = 0;
@@ -67,6 +69,8 @@ impl Loop<'_> {
             }
             core.step(&code, number, &[]);
         }
-        core.finish().1
+        let totals = core.finish().1;
+        assert_eq!(shown, totals.instructions, "instructions that commit in records");
+        totals
     }
 }
