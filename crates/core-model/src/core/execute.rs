@@ -129,6 +129,9 @@ impl<O: Observer> Core<O> {
             let stored = self.store(it, accesses, result, begin);
             done.complete = done.complete.max(stored.ready);
             done.events |= stored.events;
+            if stored.raises {
+                return Done { raises: true, ..done };
+            }
         }
         self.registers.turn(it.stack_top);
         self.registers.write(&it.writes, result, self.sequence);

@@ -13,7 +13,7 @@ pub struct Fetched {
     pub cycle: u64,
     /// When it can be dispatched at the earliest.
     pub decoded: u64,
-    /// What it was subject to.
+    /// What it was subject to; an exception, if it has to be fetched again.
     pub events: Psv,
 }
 
@@ -333,6 +333,9 @@ impl Fetcher {
         let mut there = page.ready;
         if page.missed {
             events |= Psv::DR_TLB;
+        }
+        if pages.touch_first(address, 1) {
+            events |= Psv::FL_EX;
         }
         if access.missed_first {
             events |= Psv::DR_L1;

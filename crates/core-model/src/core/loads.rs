@@ -25,6 +25,8 @@ pub struct Stored {
     pub ready: u64,
     /// What they were subject to.
     pub events: Psv,
+    /// They have to be done again.
+    pub raises: bool,
 }
 
 /// The latest cycle in which stores went into the cache.
@@ -69,7 +71,7 @@ impl<O: Observer> Core<O> {
             events |= Psv::ST_TLB;
             self.totals.missed_tlb += 1;
         }
-        if page.is_new {
+        if self.pages.touch_first(access.address, access.size.min(64)) {
             return Loaded { ready: page.ready, events: events | Psv::FL_EX, raises: true };
         }
         let size = access.size.min(64) as u32;
@@ -143,6 +145,10 @@ impl<O: Observer> Core<O> {
     /// line itself.
     pub(super) fn prefetch(&mut self, access: &Access, address: u64) -> u64 {
         let issued = self.issue(self.memory_uops.load, address);
+        if self.pages.untouched(access.address, 1).is_some() {
+            // Of a page that is not there nothing is asked for, and it stays to be touched.
+            return issued + 1;
+        }
         let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
         self.caches.access(access.address >> LINE, page.ready, Why::Prefetch);
         issued + 1
@@ -197,9 +203,10 @@ impl<O: Observer> Core<O> {
         })
     }
 
-    /// Computes a store's address and takes its data, which are there at `data`; gives when both are done.
+    /// Computes a store's address and takes its data, which are there at `data`; gives when both are done, or of one that
+    /// raises when that is known.
     pub(super) fn store(&mut self, it: &Static, accesses: &[Access], data: u64, begin: u64) -> Stored {
-        let mut stored = Stored { ready: 0, events: Psv::BASE };
+        let mut stored = Stored { ready: 0, events: Psv::BASE, raises: false };
         let address = self.registers.ready(&it.address_registers).max(begin) + self.address_cycles(it);
         self.pending_stores.clear();
         for access in accesses.iter().filter(|access| access.writes) {
@@ -208,6 +215,9 @@ impl<O: Observer> Core<O> {
             if page.missed {
                 stored.events |= Psv::ST_TLB;
                 self.totals.missed_tlb += 1;
+            }
+            if self.pages.touch_first(access.address, access.size.min(64)) {
+                return Stored { ready: page.ready, events: stored.events | Psv::FL_EX, raises: true };
             }
             let uop = if it.is_vector { self.memory_uops.vector_data } else { self.memory_uops.data };
             let mut moved = self.issue(uop, data.max(begin));

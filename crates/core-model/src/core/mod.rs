@@ -145,6 +145,8 @@ pub struct Core<O> {
     rewritten: Rewritten,
     /// Of each store of the instruction at hand, when its address and its data are known.
     pending_stores: Vec<(u64, u64)>,
+    /// Bytes that the string instruction at hand had moved when it raised an exception.
+    moved: u64,
     /// For each static instruction, how sure it is that it must wait for an older store.
     conflicts: Vec<u8>,
 
@@ -195,6 +197,7 @@ impl<O: Observer> Core<O> {
             drained: Drained::default(),
             rewritten: Rewritten::default(),
             pending_stores: Vec::new(),
+            moved: 0,
             conflicts: Vec::new(),
             committed: (0, 0),
             // Fused branches take no room in the reorder buffer, but an entry here.
@@ -242,7 +245,10 @@ impl<O: Observer> Core<O> {
         let (first, last) = self.dispatch(code, it, accesses, fetched, &mut slot.events);
         self.caches.forget(self.wrong_path.floor(first));
         self.ports.forget(first);
-        let done = self.execute(code, it, number, accesses, (first, last));
+        let done = match fetched.events.contains(Psv::FL_EX) {
+            true => Done { complete: first, events: fetched.events, raises: true },
+            false => self.execute(code, it, number, accesses, (first, last)),
+        };
         slot.events |= done.events;
         slot.raises = done.raises;
         if it.order != timewise_isa::Order::Free && self.flushes(it.order) {

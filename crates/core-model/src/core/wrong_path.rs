@@ -145,8 +145,12 @@ impl<O: Observer> Core<O> {
         State::Together(fetched + usize::from(it.entries))
     }
 
-    /// Loads on the wrong path; gives when the data are there.
+    /// Loads on the wrong path; gives when the data are there. Of a page that is not there they never are, and the right
+    /// path still touches it first.
     fn load_early(&mut self, number: u32, access: &Access, cycle: u64) -> u64 {
+        if self.pages.untouched(access.address, access.size.min(64)).is_some() {
+            return NEVER;
+        }
         let page = self.pages.translate(Side::Data, access.address, cycle, &mut self.caches);
         match self.forwarding.find(access.address, access.size.min(64) as u32, page.ready) {
             Source::Cache => self.caches.access(access.address >> LINE, page.ready, Why::Load(number)).ready,

@@ -22,8 +22,6 @@ pub struct Translated {
     pub ready: u64,
     /// It missed the first-level TLB.
     pub missed: bool,
-    /// The page was never touched before.
-    pub is_new: bool,
 }
 
 /// TLBs, their walkers, and the pages that were touched.
@@ -77,8 +75,8 @@ impl Translations {
     pub fn translate(&mut self, side: Side, address: u64, cycle: u64, caches: &mut Hierarchy) -> Translated {
         let page = address >> self.page;
         match self.first[side as usize].find(page, cycle) {
-            Found::Present => Translated { ready: cycle, missed: false, is_new: false },
-            Found::Coming(ready) => Translated { ready, missed: true, is_new: false },
+            Found::Present => Translated { ready: cycle, missed: false },
+            Found::Coming(ready) => Translated { ready, missed: true },
             Found::Absent => self.miss(side, page, cycle, caches),
         }
     }
@@ -109,8 +107,26 @@ impl Translations {
             }
         };
         self.first[side as usize].fill(page, cycle, ready);
-        let is_new = self.touched.as_mut().is_some_and(|touched| touched.insert(page));
-        Translated { ready, missed: true, is_new }
+        Translated { ready, missed: true }
+    }
+
+    /// How many of so many bytes lie before the first page of theirs that was never touched; `None` if all were, and where
+    /// first touches do not matter.
+    #[inline]
+    pub fn untouched(&self, address: u64, bytes: u64) -> Option<u64> {
+        let touched = self.touched.as_ref()?;
+        let last = address.saturating_add(bytes.max(1) - 1) >> self.page;
+        let page = (address >> self.page..=last).find(|page| !touched.contains(page))?;
+        Some((page << self.page).saturating_sub(address))
+    }
+
+    /// Touches the first page of so many bytes that was never touched; false if there is none, and where first touches do
+    /// not matter.
+    #[inline]
+    pub fn touch_first(&mut self, address: u64, bytes: u64) -> bool {
+        let untouched = self.untouched(address, bytes);
+        let touched = self.touched.as_mut().zip(untouched);
+        touched.is_some_and(|(touched, before)| touched.insert((address + before) >> self.page))
     }
 
     fn walk(&mut self, page: u64, cycle: u64, caches: &mut Hierarchy) -> u64 {
@@ -149,12 +165,28 @@ mod tests {
     fn a_page_is_walked_to_once() {
         let (mut pages, mut caches) = parts();
         let first = pages.translate(Side::Data, 0x1234, 100, &mut caches);
-        assert!(first.missed && first.is_new && first.ready > 117, "{first:?}");
+        assert!(first.missed && first.ready > 117, "{first:?}");
         let again = pages.translate(Side::Data, 0x1fff, 5000, &mut caches);
-        assert_eq!(again, Translated { ready: 5000, missed: false, is_new: false });
+        assert_eq!(again, Translated { ready: 5000, missed: false });
         // Known to the second level for the other side.
         let other = pages.translate(Side::Instructions, 0x1000, 6000, &mut caches);
-        assert_eq!(other, Translated { ready: 6007, missed: true, is_new: false });
+        assert_eq!(other, Translated { ready: 6007, missed: true });
+    }
+
+    #[test]
+    fn pages_are_new_until_they_are_touched() {
+        let (mut pages, mut caches) = parts();
+        pages.translate(Side::Data, 0x1000, 0, &mut caches);
+        assert_eq!(pages.untouched(0x1234, 8), Some(0), "a translation alone touches nothing");
+        assert!(pages.touch_first(0x1234, 8) && !pages.touch_first(0x1234, 8));
+        assert_eq!(pages.untouched(0x1ffc, 8), Some(4));
+        assert_eq!((pages.untouched(0x1ffc, 4), pages.untouched(0x1800, 0x4000)), (None, Some(0x800)));
+        assert!(pages.touch_first(0x1ffc, 8) && pages.untouched(0x1000, 0x2000).is_none());
+        pages.touch(Side::Data, 0x3000, &mut caches);
+        assert_eq!(pages.untouched(0x3fff, 1), None);
+        let processor = Processor::named("zen-4").unwrap();
+        let mut there = Translations::new(&processor.translation, false);
+        assert!(!there.touch_first(0x1000, 8) && there.untouched(0x1000, 8).is_none());
     }
 
     #[test]
@@ -162,7 +194,7 @@ mod tests {
         let (mut pages, mut caches) = parts();
         (0..3).for_each(|n| _ = pages.translate(Side::Data, n << 12, n * 10_000, &mut caches));
         let back = pages.translate(Side::Data, 0, 90_000, &mut caches);
-        assert_eq!(back, Translated { ready: 90_007, missed: true, is_new: false });
+        assert_eq!(back, Translated { ready: 90_007, missed: true });
     }
 
     #[test]
