@@ -14,12 +14,13 @@ use timewise_attribution::Schedule;
 /// Figure A.4a: what commits together shares the cycle; all but the reference and its kin pick one.
 #[test]
 fn computing() {
-    where_time_goes(
-        "program  I1 I2 I3 I4 I5 I6
+    let table = "program  I1 I2 I3 I4 I5 I6
          cycle    reorder buffer | dispatch | fetch
          1        I1* I2*        | I5       | I6
          2        I3* I4*        | I6       | I6
-         3        I5* I6*",
+         3        I5* I6*";
+    where_time_goes(
+        table,
         3,
         "
                   I1   I2   I3   I4   I5   I6   lost
@@ -31,6 +32,32 @@ fn computing() {
         LCI         1    -    1    -    1    -     -
         Dispatch    -    -    -    -    1    1     1
         Software    -    -    -    -    -    2     1
+        ",
+    );
+    why_time_passes(
+        table,
+        3,
+        "
+        reference  I1  Base 0.5
+        reference  I2  Base 0.5
+        reference  I3  Base 0.5
+        reference  I4  Base 0.5
+        reference  I5  Base 0.5
+        reference  I6  Base 0.5
+        TEA        I1  Base 0.5
+        TEA        I2  Base 0.5
+        TEA        I3  Base 0.5
+        TEA        I4  Base 0.5
+        TEA        I5  Base 0.5
+        TEA        I6  Base 0.5
+        NCI-TEA    I1  Base 1
+        NCI-TEA    I3  Base 1
+        NCI-TEA    I5  Base 1
+        IBS        I5  Base 1
+        IBS        I6  Base 1
+        SPE        I5  Base 1
+        SPE        I6  Base 1
+        RIS        I6  Base 2
         ",
     );
 }
@@ -186,8 +213,7 @@ fn instruction_cache_miss() {
 /// nothing is dispatched behind it until it has.
 #[test]
 fn serialising_instruction() {
-    where_time_goes(
-        "program  I0 I1 I2 Fence I4 I5 I6
+    let table = "program  I0 I1 I2 Fence I4 I5 I6
          cycle    reorder buffer | dispatch | fetch
          0        I0*            | I1       | I4
          1-3      I1 I2          | Fence    | I4
@@ -196,7 +222,9 @@ fn serialising_instruction() {
          15       Fence*         | I4       | I6
          16-17    I4 I5          | I6       | I6
          18       I4* I5*
-         19       I6*",
+         19       I6*";
+    where_time_goes(
+        table,
         17,
         "
                   I0   I1   I2   Fence   I4   I5   I6   lost
@@ -210,19 +238,50 @@ fn serialising_instruction() {
         Software   -    -    -       -    5    -   13      -
         ",
     );
+    why_time_passes(
+        table,
+        17,
+        "
+        reference  I0     Base 1
+        reference  I1     Base 3.5
+        reference  I2     Base 0.5
+        reference  Fence  Base 11
+        reference  I4     Base 2
+        TEA        I0     Base 1
+        TEA        I1     Base 3.5
+        TEA        I2     Base 0.5
+        TEA        Fence  Base 11
+        TEA        I4     Base 2
+        NCI-TEA    I0     Base 1
+        NCI-TEA    I1     Base 4
+        NCI-TEA    Fence  Base 11
+        NCI-TEA    I4     Base 2
+        IBS        I1     Base 1
+        IBS        Fence  Base 4
+        IBS        I4     Base 11
+        IBS        I6     Base 2
+        SPE        I1     Base 1
+        SPE        Fence  Base 4
+        SPE        I4     Base 11
+        SPE        I6     Base 2
+        RIS        I4     Base 5
+        RIS        I6     Base 13
+        ",
+    );
 }
 
 /// Section 6, the case of Imagick: an instruction that writes a status register flushes the pipeline as
 /// it commits. NCI blames what comes behind it.
 #[test]
 fn flush_at_commit() {
-    where_time_goes(
-        "program  I1 Status I3 I4
+    let table = "program  I1 Status I3 I4
          cycle    reorder buffer     | dispatch | fetch
          1        I1* Status!flush*  | I3       | I3
          2-9      -                  | I3       | I3
          10       I3 I4
-         11       I3* I4*",
+         11       I3* I4*";
+    where_time_goes(
+        table,
         11,
         "
                   I1   Status    I3   I4   lost
@@ -234,6 +293,25 @@ fn flush_at_commit() {
         LCI         1       9     1    -      -
         Dispatch    -       -     9    -      2
         Software    -       -     9    -      2
+        ",
+    );
+    why_time_passes(
+        table,
+        11,
+        "
+        reference  I1      Base 0.5
+        reference  Status  Base 8.5
+        reference  I3      Base 1.5
+        reference  I4      Base 0.5
+        TEA        I1      Base 0.5
+        TEA        Status  Base 8.5
+        TEA        I3      Base 1.5
+        TEA        I4      Base 0.5
+        NCI-TEA    I1      Base 1
+        NCI-TEA    I3      Base 10
+        IBS        I3      Base 9
+        SPE        I3      Base 9
+        RIS        I3      Base 9
         ",
     );
 }
