@@ -67,7 +67,7 @@ impl<'a> Beside<'a> {
     /// What the columns mean.
     pub fn legend(&self, style: Style) -> String {
         let core = &self.modelled.simulation.core;
-        let mut text = format!("cycles modelled: of each execution, on {core}, not on this processor");
+        let mut text = format!("cycles modelled: of each execution, on {core}, not measured");
         if Figures::new(self.analysis).is_sampled() {
             text += " · time divided: what was measured of a loop, or of a block in none, divided as the \
                      model's cycles are";

@@ -75,7 +75,7 @@ const STYLE: Style = Style { width: 110, colour: false };
 fn the_screen_says_where_cycles_go_and_why() {
     let got = with(&spent(), None, |simulated| text(simulated, STYLE));
     expect![[r#"
-        sketch: modelled on toy-core, not on this processor · 3,000 instructions · 24,000 cycles
+        sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
           CPI (cycles per instruction) 8.00 · flushes matter
 
         Where the cycles go
@@ -245,7 +245,7 @@ fn measured_time_is_divided_as_the_models_cycles_are() {
         │  walk.c:6
         │    0x1004  add rax,rsi                       1,000    0.0 %        0    4.2 %      1.00  ▋ waits for operan…
         ╰──  0x1007  jne 0x1000         ↑ 99.9 %       1,000    0.0 %        0   12.5 %      3.00  ██▏ misprediction
-        cycles modelled: of each execution, on toy-core, not on this processor
+        cycles modelled: of each execution, on toy-core, not measured
           time divided: what was measured of a loop, or of a block in none, divided as the model's cycles are
     "#]].assert_eq(&got);
     let rows: serde_json::Value = serde_json::from_str(&annotate::json(&analysis, routine).unwrap()).unwrap();

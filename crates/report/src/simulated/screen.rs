@@ -85,7 +85,7 @@ fn head(simulated: &Simulated, style: Style) -> String {
 fn facts(simulated: &Simulated, style: Style) -> String {
     let simulation = &simulated.modelled.simulation;
     let command = command_line(simulated.run(), style.width.saturating_sub(":".len()));
-    let mut facts = vec![format!("{command}: modelled on {}, not on this processor", simulation.core)];
+    let mut facts = vec![format!("{command}: modelled on {}, not measured", simulation.core)];
     let class = simulated.class().map(|class| match class {
         Class::ComputeIntensive => "mostly computing",
         Class::FlushIntensive => "flushes matter",
