@@ -162,7 +162,7 @@ fn events_stand_beside_what_they_cost() {
           ST-L1  L1 miss                 4  77.1 %         1.00
         executions that were subject to the event, and cycles of what they then cost, alone or with other events
           correlation: of the two by instruction, 1 where counts tell costs, empty where fewer than three instructions
-          tell · 25.0 % of the executions with an event had several
+          tell or either of the two is the same for all · 25.0 % of the executions with an event had several
     "#]].assert_eq(&impact(&simulated, &counts, STYLE));
     let got: serde_json::Value = serde_json::from_str(&json(&simulated).unwrap()).unwrap();
     assert_eq!(got["events"]["combined"], 0.25);

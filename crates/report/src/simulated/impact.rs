@@ -16,7 +16,8 @@ pub(super) struct Impact {
     pub executions: u64,
     /// Cycles of the components that have it, alone or with others.
     pub cycles: Parts,
-    /// Pearson's coefficient of the two over all instructions that were subject to it.
+    /// Pearson's coefficient of the two over all instructions that were subject to it, if these are three or more, and
+    /// both vary.
     pub correlation: Option<f64>,
 }
 
@@ -54,7 +55,7 @@ pub fn impact(simulated: &Simulated, counts: &EventCounts, style: Style) -> Stri
     let how = format!(
         "executions that were subject to the event, and cycles of what they then cost, alone or with other events · \
          correlation: of the two by instruction, 1 where counts tell costs, empty where fewer than three instructions tell \
-         · {} of the executions with an event had several",
+         or either of the two is the same for all · {} of the executions with an event had several",
         percent(counts.combined())
     );
     format!(
