@@ -83,7 +83,7 @@ impl<O: Observer> Core<O> {
     ) -> Done {
         let earliest = first + self.processor.rename.to_issue;
         if let Some(repeats) = it.repeats {
-            return self.strings(it, number, repeats, accesses, earliest);
+            return self.strings(it, repeats, accesses, earliest);
         }
         let mut done = Done { complete: last, events: Psv::BASE, raises: false };
         let begin = match it.order {

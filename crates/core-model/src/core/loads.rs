@@ -88,7 +88,7 @@ impl<O: Observer> Core<O> {
         let first_latency = self.caches.first_latency();
         let extra = if it.is_vector { self.processor.loads.vector_extra } else { 0 };
         let ready = match source {
-            Source::Cache => self.cached(number, access, begin, &mut events) + extra,
+            Source::Cache => self.cached(it, access, begin, &mut events) + extra,
             Source::Store { data, expression, .. } => {
                 let loads = &self.processor.loads;
                 let forward = loads.forward + if it.is_vector { loads.vector_forward_extra } else { 0 };
@@ -155,11 +155,11 @@ impl<O: Observer> Core<O> {
     }
 
     /// Reads from the cache.
-    fn cached(&mut self, number: u32, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
+    fn cached(&mut self, it: &Static, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
         let (line, last) = lines(access).into_inner();
-        let mut found = self.caches.access(line, cycle, Why::Load(number));
+        let mut found = self.caches.access(line, cycle, Why::Load(it.address));
         if last != line {
-            let other = self.caches.access(last, cycle, Why::Load(number));
+            let other = self.caches.access(last, cycle, Why::Load(it.address));
             found.ready = found.ready.max(other.ready) + self.processor.loads.split_extra;
             found.missed_first |= other.missed_first;
             found.missed_last |= other.missed_last;
@@ -235,14 +235,7 @@ impl<O: Observer> Core<O> {
     }
 
     /// Lets the stores of an instruction that committed go into the cache, in order.
-    pub(super) fn drain(
-        &mut self,
-        it: &Static,
-        number: u32,
-        accesses: &[Access],
-        committed: u64,
-        done: Done,
-    ) {
+    pub(super) fn drain(&mut self, it: &Static, accesses: &[Access], committed: u64, done: Done) {
         for (position, access) in accesses.iter().filter(|access| access.writes).enumerate() {
             // Those of string instructions were not told one by one.
             let (addressed, data) =
@@ -250,7 +243,7 @@ impl<O: Observer> Core<O> {
             let mut drained = 0;
             let (first, last) = lines(access).into_inner();
             for line in first..=last {
-                let found = self.caches.access(line, committed + 1, Why::Store(number));
+                let found = self.caches.access(line, committed + 1, Why::Store(it.address));
                 let there = if found.missed_first { found.ready } else { 0 };
                 drained = self.take_drain(there.max(committed + 1), line);
                 for _ in 1..self.pieces(access, line) {

@@ -213,7 +213,7 @@ impl<O: Observer> Core<O> {
             true => self.learn(it.address),
             false => self.follow(code, it.address),
         }
-        self.follow_wrong_path(code, it, number, accesses);
+        self.follow_wrong_path(code, it, accesses);
         if self.retire.room() < ROOM {
             self.give();
         }
@@ -269,7 +269,7 @@ impl<O: Observer> Core<O> {
             self.fetcher.redirect(slot.left + self.exception_cycles(done.events));
             return true;
         }
-        self.after(it, number, accesses, slot.left, done);
+        self.after(it, accesses, slot.left, done);
         false
     }
 
@@ -434,9 +434,9 @@ impl<O: Observer> Core<O> {
     /// What an instruction leaves behind: stores on their way into the cache, what the order of instructions
     /// asks for, and a branch to be followed.
     #[inline]
-    fn after(&mut self, it: &Static, number: u32, accesses: &[Access], committed: u64, done: Done) {
+    fn after(&mut self, it: &Static, accesses: &[Access], committed: u64, done: Done) {
         self.latest_complete = self.latest_complete.max(done.complete);
-        self.drain(it, number, accesses, committed, done);
+        self.drain(it, accesses, committed, done);
         if it.order != timewise_isa::Order::Free {
             self.apply(it.order, committed, done.complete);
         }

@@ -12,7 +12,6 @@ impl<O: Observer> Core<O> {
     pub(super) fn strings(
         &mut self,
         it: &Static,
-        number: u32,
         repeats: Repeats,
         accesses: &[Access],
         earliest: u64,
@@ -35,7 +34,7 @@ impl<O: Observer> Core<O> {
         for access in accesses.iter().filter(|_| stop.is_none_or(|(stop, _)| stop > from)) {
             let first = access.address.saturating_add(from);
             let bytes = stop.map_or(access.size, |(stop, _)| stop.min(access.size)).saturating_sub(from);
-            let why = if access.reads { Why::Load(number) } else { Why::Store(number) };
+            let why = if access.reads { Why::Load(it.address) } else { Why::Store(it.address) };
             let mut page = (u64::MAX, begin);
             for line in lines_of(first, bytes) {
                 let moved = (line << LINE).saturating_sub(first);

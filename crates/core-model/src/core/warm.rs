@@ -20,7 +20,7 @@ impl<O: Observer> Core<O> {
         }
         for access in accesses {
             let is_stored = access.writes && !access.reads;
-            let why = if is_stored { Why::Store(number) } else { Why::Load(number) };
+            let why = if is_stored { Why::Store(it.address) } else { Why::Load(it.address) };
             let lines = match it.repeats {
                 Some(_) => lines_of(access.address, access.size),
                 None => lines(access),

@@ -99,13 +99,13 @@ impl<O: Observer> Core<O> {
 
     /// Executes an instruction of the right path on the wrong one, if it is on that, too.
     #[inline]
-    pub(super) fn follow_wrong_path(&mut self, code: &Code, it: &Static, number: u32, accesses: &[Access]) {
+    pub(super) fn follow_wrong_path(&mut self, code: &Code, it: &Static, accesses: &[Access]) {
         if self.wrong_path.state != State::Ended {
-            self.wrong_path.state = self.executed_early(code, it, number, accesses);
+            self.wrong_path.state = self.executed_early(code, it, accesses);
         }
     }
 
-    fn executed_early(&mut self, code: &Code, it: &Static, number: u32, accesses: &[Access]) -> State {
+    fn executed_early(&mut self, code: &Code, it: &Static, accesses: &[Access]) -> State {
         let met = self.wrong_path.place(it.address);
         let wrong = &mut self.wrong_path;
         let fetched = match (wrong.state, met) {
@@ -135,8 +135,7 @@ impl<O: Observer> Core<O> {
         let ended = wrong.ended;
         for access in accesses.iter().filter(|access| access.reads) {
             let begin = address + self.address_cycles(it);
-            operands =
-                operands.max(if begin < ended { self.load_early(number, access, begin) } else { NEVER });
+            operands = operands.max(if begin < ended { self.load_early(it, access, begin) } else { NEVER });
         }
         let result = operands.saturating_add(u64::from(it.latency)).min(NEVER);
         let wrong = &mut self.wrong_path;
@@ -147,13 +146,15 @@ impl<O: Observer> Core<O> {
 
     /// Loads on the wrong path; gives when the data are there. Of a page that is not there they never are, and the right
     /// path still touches it first.
-    fn load_early(&mut self, number: u32, access: &Access, cycle: u64) -> u64 {
+    fn load_early(&mut self, it: &Static, access: &Access, cycle: u64) -> u64 {
         if self.pages.untouched(access.address, access.size.min(64)).is_some() {
             return NEVER;
         }
         let page = self.pages.translate(Side::Data, access.address, cycle, &mut self.caches);
         match self.forwarding.find(access.address, access.size.min(64) as u32, page.ready) {
-            Source::Cache => self.caches.access(access.address >> LINE, page.ready, Why::Load(number)).ready,
+            Source::Cache => {
+                self.caches.access(access.address >> LINE, page.ready, Why::Load(it.address)).ready
+            }
             Source::Store { data, .. } => data.max(page.ready) + self.processor.loads.forward,
             Source::Blocked { .. } => NEVER,
         }

@@ -13,10 +13,10 @@ pub type Line = u64;
 pub enum Why {
     /// An instruction fetch.
     Fetch,
-    /// A load, of the static instruction of this number.
-    Load(u32),
-    /// A store that goes into the cache.
-    Store(u32),
+    /// A load, by the instruction at this address.
+    Load(u64),
+    /// A store that goes into the cache, likewise.
+    Store(u64),
     /// A page walk.
     Walk,
     /// A prefetcher of the level above, or of the same.

@@ -55,7 +55,8 @@ struct Reach {
 /// Where an instruction goes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stride {
-    instruction: u32,
+    /// Its address.
+    instruction: u64,
     latest: Line,
     stride: i64,
     sure: u8,
@@ -105,7 +106,7 @@ impl Prefetcher {
         if let (Some((distance, strides)), Why::Load(instruction) | Why::Store(instruction)) =
             (&mut self.stride, why)
         {
-            let entry = &mut strides[instruction as usize % STRIDES];
+            let entry = &mut strides[(instruction % STRIDES as u64) as usize];
             if entry.instruction != instruction {
                 *entry = Stride { instruction, latest: line, ..Stride::default() };
             } else if entry.latest != line {
