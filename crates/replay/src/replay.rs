@@ -4,7 +4,7 @@ use crate::block::Block;
 use crate::memory::{Access, resolve};
 use std::collections::HashMap;
 use timewise_abi::stream::{CONTROL, HEAD, HEAD_WITH_MEMORY, control};
-use timewise_engine::streams::Chunk;
+use timewise_engine::streams::{Chunk, StreamedBlock};
 
 /// What happens on a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,10 +63,30 @@ pub struct Executed<'a> {
 #[derive(Debug)]
 pub struct Replay {
     with_memory: bool,
-    /// Decoded blocks, by image and number.
-    blocks: HashMap<u64, Vec<Option<Block>>>,
+    /// By image that runs, which of the decoded blocks each of its blocks is, by number.
+    blocks: HashMap<u64, Vec<Option<u32>>>,
+    decoded: Decoded,
     streams: Vec<Stream>,
     accesses: Vec<Access>,
+}
+
+/// Decoded blocks, each once: many processes may execute the same code.
+#[derive(Debug, Default)]
+struct Decoded {
+    blocks: Vec<Block>,
+    /// Which of them it is that has this code at this address.
+    numbers: HashMap<(u64, Box<[u8]>), u32>,
+}
+
+impl Decoded {
+    /// The number of a block, which is decoded if it is new.
+    #[cold]
+    fn number(&mut self, block: &StreamedBlock, with_memory: bool) -> u32 {
+        *self.numbers.entry((block.address, block.code.into())).or_insert_with(|| {
+            self.blocks.push(Block::new(block, with_memory));
+            self.blocks.len() as u32 - 1
+        })
+    }
 }
 
 /// One stream.
@@ -79,7 +99,13 @@ struct Stream {
 impl Replay {
     /// Reads streams from their start; with memory accesses if they are streamed.
     pub fn new(with_memory: bool) -> Replay {
-        Replay { with_memory, blocks: HashMap::new(), streams: Vec::new(), accesses: Vec::new() }
+        Replay {
+            with_memory,
+            blocks: HashMap::new(),
+            decoded: Decoded::default(),
+            streams: Vec::new(),
+            accesses: Vec::new(),
+        }
     }
 
     /// Takes the next chunk of any stream and tells `each` what happened. False if it makes no sense.
@@ -98,6 +124,10 @@ impl Replay {
         };
         let Some(read) = self.read(chunk, bytes, &mut each) else { return false };
         self.streams[chunk.stream].rest = bytes[read..].to_vec();
+        if chunk.is_last {
+            // The process has ended: if other threads of it have a rest, its blocks are looked up again for that.
+            self.blocks.remove(&chunk.image);
+        }
         true
     }
 
@@ -123,9 +153,9 @@ impl Replay {
             }
             let known = &mut blocks[word as usize];
             if known.is_none() {
-                *known = Some(Block::new(&chunk.block(word)?, self.with_memory));
+                *known = Some(self.decoded.number(&chunk.block(word)?, self.with_memory));
             }
-            let block = known.as_ref()?;
+            let block = &self.decoded.blocks[(*known)? as usize];
             let head = if self.with_memory { HEAD_WITH_MEMORY } else { HEAD } as usize;
             let end = at + head + block.recorded;
             let Some(next) = self::word(bytes, end) else {
