@@ -3,15 +3,16 @@
 use timewise_trace::{Committed, Psv, Record, Worker};
 
 use crate::Stacks;
+use crate::by_instruction::ByInstruction;
 
 /// A worker that counts, for each static instruction, executions, and those that were subject to each event.
 #[derive(Debug, Clone, Default)]
 pub struct EventCounts {
     committed: Committed,
     /// By instruction: executions.
-    executed: Vec<u64>,
+    executed: ByInstruction<u64>,
     /// By instruction and event.
-    of: Vec<[u64; 9]>,
+    of: ByInstruction<[u64; 9]>,
     /// Executions with no event, with one, with several together.
     executions: [u64; 3],
 }
@@ -19,7 +20,7 @@ pub struct EventCounts {
 impl EventCounts {
     /// Executions of an instruction.
     pub fn executed(&self, instruction: u32) -> u64 {
-        self.executed.get(instruction as usize).copied().unwrap_or_default()
+        self.executed.get(instruction).copied().unwrap_or_default()
     }
 
     /// Executions of all instructions.
@@ -29,27 +30,27 @@ impl EventCounts {
 
     /// Executions of an instruction that were subject to an event, one of the nine.
     pub fn count(&self, instruction: u32, event: Psv) -> u64 {
-        let counts = self.of.get(instruction as usize).copied().unwrap_or_default();
+        let counts = self.of.get(instruction).copied().unwrap_or_default();
         Psv::ALL.events().zip(counts).find(|(known, _)| *known == event).map_or(0, |(_, count)| count)
     }
 
     /// Executions of all instructions that were subject to an event, one of the nine.
     pub fn all(&self, event: Psv) -> u64 {
-        (0..self.of.len() as u32).map(|instruction| self.count(instruction, event)).sum()
+        self.of.iter().map(|(instruction, _)| self.count(instruction, event)).sum()
     }
 
     /// The same with instructions numbered anew, several of them by one number if need be. Counts of those that have no
     /// new number are left out by instruction.
     pub fn renumbered(&self, number: impl Fn(u32) -> Option<u32>) -> Self {
         let mut counts = Self { executions: self.executions, ..Self::default() };
-        for (instruction, &executed) in (0..).zip(&self.executed) {
-            if let Some(instruction) = number(instruction).filter(|_| executed > 0) {
-                *at(&mut counts.executed, instruction) += executed;
+        for (instruction, executed) in self.executed.iter().filter(|(_, executed)| **executed > 0) {
+            if let Some(instruction) = number(instruction) {
+                *counts.executed.at(instruction) += executed;
             }
         }
-        for (instruction, of) in (0..).zip(&self.of).filter(|(_, of)| of.iter().any(|&count| count > 0)) {
+        for (instruction, of) in self.of.iter().filter(|(_, of)| of.iter().any(|&count| count > 0)) {
             if let Some(instruction) = number(instruction) {
-                add(at(&mut counts.of, instruction), of);
+                add(counts.of.at(instruction), of);
             }
         }
         counts
@@ -57,8 +58,8 @@ impl EventCounts {
 
     /// Adds what was counted of another core, with instructions of the same numbers.
     pub fn merge(&mut self, other: &Self) {
-        (0..).zip(&other.executed).for_each(|(number, executed)| *at(&mut self.executed, number) += executed);
-        (0..).zip(&other.of).for_each(|(number, of)| add(at(&mut self.of, number), of));
+        other.executed.iter().for_each(|(number, executed)| *self.executed.at(number) += executed);
+        other.of.iter().for_each(|(number, of)| add(self.of.at(number), of));
         self.executions.iter_mut().zip(&other.executions).for_each(|(sum, more)| *sum += more);
     }
 
@@ -72,7 +73,7 @@ impl EventCounts {
     /// they were and of the cycles in the components of their stacks that have it (paper B, figure B.7).
     /// None with fewer than three such instructions, or if either does not vary.
     pub fn correlation(&self, event: Psv, reference: &Stacks) -> Option<f64> {
-        let pairs = (0..).zip(&self.of).filter_map(|(instruction, _)| {
+        let pairs = self.of.iter().filter_map(|(instruction, _)| {
             let count = self.count(instruction, event);
             let cycles: f64 = reference
                 .stack(instruction)
@@ -88,9 +89,9 @@ impl EventCounts {
     fn count_in(&mut self, record: &Record) {
         for entry in self.committed.of(record) {
             self.executions[entry.events.count().min(2) as usize] += 1;
-            *at(&mut self.executed, entry.instruction) += 1;
+            *self.executed.at(entry.instruction) += 1;
             if !entry.events.is_base() {
-                let counts = at(&mut self.of, entry.instruction).iter_mut();
+                let counts = self.of.at(entry.instruction).iter_mut();
                 counts
                     .zip(Psv::ALL.events())
                     .for_each(|(count, event)| *count += u64::from(entry.events.contains(event)));
@@ -103,16 +104,6 @@ impl Worker<Record> for EventCounts {
     fn take(&mut self, part: &[Record]) {
         part.iter().for_each(|record| self.count_in(record));
     }
-}
-
-/// The value of an instruction.
-#[inline]
-fn at<T: Clone + Default>(values: &mut Vec<T>, instruction: u32) -> &mut T {
-    let index = instruction as usize;
-    if index >= values.len() {
-        values.resize(index + 1, T::default());
-    }
-    &mut values[index]
 }
 
 fn add(counts: &mut [u64; 9], more: &[u64; 9]) {

@@ -21,6 +21,7 @@
 //! are numbers throughout; the caller's tables say what they mean.
 #![forbid(unsafe_code)]
 
+mod by_instruction;
 pub mod calls;
 pub mod category;
 pub mod comparison;

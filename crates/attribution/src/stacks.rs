@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use timewise_trace::Psv;
 
+use crate::by_instruction::ByInstruction;
 use crate::{Component, Parts, State, Units};
 
 /// A cycle stack for each static instruction, or for whatever a unit is.
@@ -11,10 +12,10 @@ use crate::{Component, Parts, State, Units};
 pub struct Stacks {
     /// By instruction: the component that nearly all cycles with commits belong to. Tens of them share a
     /// line of the processor's cache.
-    plain: Vec<Parts>,
+    plain: ByInstruction<Parts>,
     /// By instruction: the other components. Few instructions have more than a handful, so each is a list
     /// that is searched, in the order in which they first occurred.
-    others: Vec<Vec<(Component, Parts)>>,
+    others: ByInstruction<Vec<(Component, Parts)>>,
 }
 
 impl Stacks {
@@ -24,49 +25,43 @@ impl Stacks {
     /// Adds cycles to an instruction's stack.
     #[inline]
     pub fn add(&mut self, instruction: u32, component: Component, parts: Parts) {
-        let index = instruction as usize;
-        if index >= self.plain.len() {
-            self.make_room(index);
-        }
         if component == Self::PLAIN {
-            self.plain[index] += parts;
+            *self.plain.at(instruction) += parts;
             return;
         }
-        let stack = &mut self.others[index];
+        let stack = self.others.at(instruction);
         match stack.iter_mut().find(|(known, _)| *known == component) {
             Some((_, sum)) => *sum += parts,
             None => stack.push((component, parts)),
         }
     }
 
-    #[cold]
-    fn make_room(&mut self, index: usize) {
-        self.plain.resize(index + 1, Parts::ZERO);
-        self.others.resize_with(index + 1, Vec::new);
-    }
-
-    fn of(&self, index: usize) -> impl Iterator<Item = (Component, Parts)> {
-        let plain = self.plain.get(index).copied().filter(|parts| *parts != Parts::ZERO);
-        let others = self.others.get(index).into_iter().flatten().copied();
+    fn of(&self, instruction: u32) -> impl Iterator<Item = (Component, Parts)> {
+        let plain = self.plain.get(instruction).copied().filter(|parts| *parts != Parts::ZERO);
+        let others = self.others.get(instruction).into_iter().flatten().copied();
         plain.map(|parts| (Self::PLAIN, parts)).into_iter().chain(others)
     }
 
     /// All that is in the stacks: instruction, component, cycles.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Component, Parts)> {
-        (0..self.plain.len())
-            .flat_map(|index| self.of(index).map(move |(component, parts)| (index as u32, component, parts)))
+        let plain = self.plain.iter().filter(|(_, parts)| **parts != Parts::ZERO);
+        let plain = plain.map(|(instruction, &parts)| (instruction, Self::PLAIN, parts));
+        let others = self.others.iter().flat_map(|(instruction, stack)| {
+            stack.iter().map(move |&(component, parts)| (instruction, component, parts))
+        });
+        plain.chain(others)
     }
 
     /// One instruction's stack, the largest component first.
     pub fn stack(&self, instruction: u32) -> Vec<(Component, Parts)> {
-        let mut stack: Vec<_> = self.of(instruction as usize).collect();
+        let mut stack: Vec<_> = self.of(instruction).collect();
         stack.sort_by_key(|&(component, parts)| (std::cmp::Reverse(parts), component));
         stack
     }
 
     /// The height of one instruction's stack.
     pub fn height(&self, instruction: u32) -> Parts {
-        self.of(instruction as usize).map(|(_, parts)| parts).sum()
+        self.of(instruction).map(|(_, parts)| parts).sum()
     }
 
     /// All cycles.
