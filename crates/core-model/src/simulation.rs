@@ -3,8 +3,10 @@
 use crate::code::Code;
 use crate::core::{Core, Totals};
 use crate::processor::{Processor, ProcessorError};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use timewise_engine::streams::Chunk;
+use std::ops::Range;
+use timewise_engine::streams::{Chunk, Locator, StreamedBlock};
 use timewise_replay::{Event, Executed, Replay};
 use timewise_trace::{Numbers, Observer};
 
@@ -23,8 +25,11 @@ pub struct Simulation<O> {
     processor: Processor,
     sampling: Sampling,
     code: Code,
-    /// By image, for each block the number of its first instruction.
-    blocks: HashMap<u64, Vec<Option<u32>>>,
+    locator: Locator,
+    /// The instructions of each block. Whoever executes the same code at the same address has the same numbers, so that
+    /// these are no more for many processes than for one. Where one thread has several blocks of the same code, as of
+    /// loops that stand several times, each is a copy with numbers of its own.
+    numbers: HashMap<(Piece, u32), Range<u32>>,
     /// By stream.
     running: BTreeMap<usize, Running<O>>,
     /// Of each stream, how many threads had cores.
@@ -37,8 +42,21 @@ struct Running<O> {
     tid: u32,
     /// Instructions of its present window until now.
     position: u64,
+    met: Met,
     /// None until it has executed something.
     core: Option<(Turn, Core<O>)>,
+}
+
+/// What code it is, as [`Locator::piece`] says, and its address.
+type Piece = (u32, u64);
+
+/// Blocks that a thread came to.
+#[derive(Debug, Default)]
+struct Met {
+    /// By number of the block in its image, the number of the first instruction.
+    blocks: Vec<Option<u32>>,
+    /// How many are of the same code.
+    copies: HashMap<Piece, u32>,
 }
 
 /// Which thread of a run: streams are used again when threads have ended.
@@ -92,9 +110,10 @@ impl<O: Observer> Simulation<O> {
     pub fn new(processor: &Processor, sampling: Sampling) -> Result<Simulation<O>, ProcessorError> {
         Ok(Simulation {
             code: Code::new(processor)?,
+            locator: Locator::default(),
+            numbers: HashMap::new(),
             processor: processor.clone(),
             sampling,
-            blocks: HashMap::new(),
             running: BTreeMap::new(),
             turns: BTreeMap::new(),
         })
@@ -117,7 +136,6 @@ impl<O: Observer> Simulation<O> {
         mut begin: impl FnMut(Turn) -> O,
     ) -> Result<Vec<Ended<O>>, SimulationError> {
         let mut ended = Vec::new();
-        let mut blocks = self.blocks.remove(&chunk.image).unwrap_or_default();
         let mut running = self.running.remove(&chunk.stream).unwrap_or_else(|| Running::new(chunk.pid));
         let makes_sense = replay.chunk(chunk, |event| match event {
             Event::Thread { tid } => {
@@ -126,12 +144,15 @@ impl<O: Observer> Simulation<O> {
             }
             // The thread may have ended its window early.
             Event::Begin { .. } => running.position = 0,
-            Event::Executed(step) => self.step(chunk, &mut blocks, &mut running, &step, &mut begin),
+            Event::Executed(step) => self.step(chunk, &mut running, &step, &mut begin),
             _ => {}
         });
-        self.blocks.insert(chunk.image, blocks);
         match chunk.is_last {
-            true => ended.extend(running.end(chunk)),
+            true => {
+                ended.extend(running.end(chunk));
+                // Its process has ended: if other threads of it have a rest, it is looked at again for that.
+                self.locator.forget(chunk.image);
+            }
             false => drop(self.running.insert(chunk.stream, running)),
         }
         if makes_sense { Ok(ended) } else { Err(SimulationError::Damaged) }
@@ -146,23 +167,55 @@ impl<O: Observer> Simulation<O> {
     fn step(
         &mut self,
         chunk: &Chunk,
-        blocks: &mut Vec<Option<u32>>,
         running: &mut Running<O>,
         step: &Executed,
         begin: &mut impl FnMut(Turn) -> O,
     ) {
-        let Some(number) = number(&mut self.code, blocks, chunk, step) else { return };
-        let Sampling { warmed, executed } = self.sampling;
-        let position = running.position;
-        running.position += 1;
         let (_, core) = match &mut running.core {
             Some(core) => core,
             none => none.insert(self.begin(chunk.stream, begin)),
         };
+        let first = match running.met.blocks.get(step.block as usize) {
+            Some(&Some(first)) => first,
+            _ => match self.meet(chunk, step.block, &mut running.met, core) {
+                Some(first) => first,
+                None => return,
+            },
+        };
+        let number = first + u32::from(step.position);
+        if number as usize >= self.code.len() {
+            return;
+        }
+        let Sampling { warmed, executed } = self.sampling;
+        let position = running.position;
+        running.position += 1;
         match position % (warmed + executed) < warmed {
             true => core.warm(&self.code, number, step.accesses),
             false => core.step(&self.code, number, step.accesses),
         }
+    }
+
+    /// The number of the first instruction of a block that a thread comes to for the first time. None if the chunk makes
+    /// no sense.
+    #[cold]
+    fn meet(&mut self, chunk: &Chunk, block: u32, met: &mut Met, core: &mut Core<O>) -> Option<u32> {
+        let StreamedBlock { code, address, .. } = chunk.block(block)?;
+        let piece = (self.locator.piece(chunk, block)?, address);
+        let copy = met.copies.entry(piece).or_default();
+        let numbers = match self.numbers.entry((piece, *copy)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let first = self.code.add(chunk.image, block, code, address);
+                new.insert(first..self.code.len() as u32)
+            }
+        };
+        *copy += 1;
+        core.meet(&self.code, numbers.clone());
+        if met.blocks.len() <= block as usize {
+            met.blocks.resize(block as usize + 1, None);
+        }
+        met.blocks[block as usize] = Some(numbers.start);
+        Some(numbers.start)
     }
 
     #[cold]
@@ -176,7 +229,7 @@ impl<O: Observer> Simulation<O> {
 
 impl<O: Observer> Running<O> {
     fn new(tid: u32) -> Running<O> {
-        Running { tid, position: 0, core: None }
+        Running { tid, position: 0, met: Met::default(), core: None }
     }
 
     /// The thread has ended, at the latest with this chunk of its stream.
@@ -187,20 +240,4 @@ impl<O: Observer> Running<O> {
         let Chunk { image, area, pid, .. } = *chunk;
         Some(Ended { turn, image, area, pid, tid: self.tid, observer, totals })
     }
-}
-
-/// The number of a static instruction; its block is decoded if it is new. `blocks` are those of the chunk's image: of each
-/// the number of its first instruction. None if the chunk makes no sense.
-#[inline]
-fn number(code: &mut Code, blocks: &mut Vec<Option<u32>>, chunk: &Chunk, step: &Executed) -> Option<u32> {
-    let at = step.block as usize;
-    if blocks.len() <= at {
-        blocks.resize(at + 1, None);
-    }
-    if blocks[at].is_none() {
-        let block = chunk.block(step.block)?;
-        blocks[at] = Some(code.add(chunk.image, step.block, block.code, block.address));
-    }
-    let number = blocks[at].map(|first| first + u32::from(step.position));
-    number.filter(|number| (*number as usize) < code.len())
 }

@@ -274,6 +274,7 @@ fn a_wrong_path_asks_for_lines_of_the_right_one() {
         let mut code = Code::new(&processor).unwrap();
         code.add(0, 0, &bytes, START);
         let mut core = Core::new(&processor, &code, |_: &Record| {});
+        core.meet(&code, 0..code.len() as u32);
         let mut state = 1u64;
         for _ in 0..5_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -4,7 +4,6 @@ use super::recipe::{MemoryUops, Recipes};
 use super::{NO_REGISTER, Repeats, Static, Uop};
 use crate::predict::Branch;
 use crate::processor::{Processor, ProcessorError, Rename};
-use std::collections::HashMap;
 use timewise_isa::form::FPU_STACK;
 use timewise_isa::memory::accesses;
 use timewise_isa::{Class, Control, Form, MAX_LENGTH, Order, Registers, boundaries, form};
@@ -33,8 +32,6 @@ pub struct Code {
     statics: Vec<Static>,
     uops: Vec<Uop>,
     origins: Vec<Origin>,
-    /// The latest number of the instruction at each address.
-    addresses: HashMap<u64, u32>,
     /// Addresses of which somebody wants to know all numbers.
     watched: Vec<(u64, Numbers)>,
 }
@@ -52,7 +49,6 @@ impl Code {
             statics: Vec::new(),
             uops: Vec::new(),
             origins: Vec::new(),
-            addresses: HashMap::new(),
             watched: Vec::new(),
         })
     }
@@ -84,11 +80,6 @@ impl Code {
     pub fn uops(&self, of: &Static) -> &[Uop] {
         let first = of.first_uop as usize;
         &self.uops[first..first + usize::from(of.uops)]
-    }
-
-    /// The instruction at an address, if it was seen already.
-    pub fn at(&self, address: u64) -> Option<u32> {
-        self.addresses.get(&address).copied()
     }
 
     /// Where an instruction is from.
@@ -128,7 +119,6 @@ impl Code {
             may_fuse =
                 self.rename.fuses_branches && form.fuses && (is_comparison || self.rename.fuses_computations);
             let number = self.statics.len() as u32;
-            self.addresses.insert(place, number);
             let watched = self.watched.iter().filter(|(address, _)| *address == place);
             watched.for_each(|(_, numbers)| numbers.add(number));
             self.statics.push(new);

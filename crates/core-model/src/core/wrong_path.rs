@@ -12,6 +12,8 @@ use super::{Core, Pending};
 use crate::code::{Code, Static};
 use crate::memory::{LINE, Side, Source, Why};
 use crate::predict::Branch;
+use std::collections::HashMap;
+use std::ops::Range;
 use timewise_isa::Order;
 use timewise_replay::Access;
 use timewise_trace::Observer;
@@ -35,6 +37,8 @@ enum State {
 #[derive(Debug, Default)]
 pub struct WrongPath {
     state: State,
+    /// The latest number of the instruction at each address, of those that were met.
+    known: HashMap<u64, u32>,
     /// Its instructions, up to where they are known.
     path: Vec<u32>,
     /// Their addresses, sorted, with their places in it.
@@ -57,6 +61,11 @@ impl WrongPath {
         if self.state == State::Ended { cycle } else { cycle.min(self.begun) }
     }
 
+    /// The instruction at an address, if it was met.
+    fn at(&self, address: u64) -> Option<u32> {
+        self.known.get(&address).copied()
+    }
+
     /// The first place on it of the instruction at this address.
     fn place(&self, address: u64) -> Option<usize> {
         let at = self.places.partition_point(|place| place.0 < address);
@@ -65,6 +74,14 @@ impl WrongPath {
 }
 
 impl<O: Observer> Core<O> {
+    /// Learns that these instructions of `code` are there, as it comes to one of them: wrong paths may lead through them
+    /// from now on. What only other cores came to is not known here, and may be of another program.
+    pub fn meet(&mut self, code: &Code, numbers: Range<u32>) {
+        if self.processor.branches.wrong_path > 0 {
+            self.wrong_path.known.extend(numbers.map(|number| (code.get(number).address, number)));
+        }
+    }
+
     /// Finds the way that a conditional branch, which went to `target`, was expected to go.
     pub(super) fn begin_wrong_path(&mut self, code: &Code, branch: &Pending, target: u64) {
         let most = self.processor.branches.wrong_path;
@@ -76,7 +93,7 @@ impl<O: Observer> Core<O> {
             return;
         }
         wrong.path.clear();
-        let mut at = code.at(if target == branch.next { branch.target } else { branch.next });
+        let mut at = wrong.at(if target == branch.next { branch.target } else { branch.next });
         while let Some(number) = at.filter(|_| wrong.path.len() < most) {
             wrong.path.push(number);
             let it = code.get(number);
@@ -87,7 +104,7 @@ impl<O: Observer> Core<O> {
                 // Where these lead is not known here.
                 Branch::Call | Branch::IndirectJump | Branch::IndirectCall | Branch::Return => break,
             };
-            at = code.at(if is_taken { it.target } else { it.address + u64::from(it.length) });
+            at = wrong.at(if is_taken { it.target } else { it.address + u64::from(it.length) });
         }
         wrong.places.clear();
         let places = wrong.path.iter().enumerate().map(|(place, &number)| (code.get(number).address, place));

@@ -16,6 +16,6 @@ mod tables;
 mod traffic;
 mod translated;
 
-pub use pieces::Pieces;
+pub use pieces::{PieceId, Pieces};
 pub use process::{Balance, Converter};
 pub use translated::Translated;
