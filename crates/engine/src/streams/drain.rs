@@ -151,19 +151,21 @@ impl Drain<'_> {
         }
     }
 
-    /// Takes the next chunk of a stream, if it is full or the last of a process that has ended: whoever keeps something
-    /// for each stream need not keep it while others run.
+    /// Takes the next chunk of a stream, if it is full, or all that is left of a process that has ended: whoever keeps
+    /// something for each stream need not keep it while others run.
     fn next(&mut self, stream: usize, take: &mut impl FnMut(&Chunk)) -> bool {
-        let Source { image, is_over, .. } = self.sources[stream];
-        // In this order: a process that has ended fills no more chunks.
-        let has_ended = !is_over && self.has_ended(image);
-        if self.chunk(stream, take) {
-            return true;
+        let Source { ring, image, is_over, .. } = self.sources[stream];
+        if is_over {
+            return false;
         }
-        if has_ended {
-            self.rest(stream, take);
+        if !self.has_ended(image) {
+            return self.chunk(stream, take);
         }
-        has_ended
+        while self.chunk(stream, take) {}
+        self.rest(stream, take);
+        // Nobody writes there any more.
+        self.arena.release(ring + FIRST_CHUNK..ring + RING);
+        true
     }
 
     fn has_ended(&mut self, image: u64) -> bool {
