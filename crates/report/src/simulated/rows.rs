@@ -1,4 +1,4 @@
-//! One row for each function, loop, block, line or instruction, most cycles first.
+//! One row for each function, loop, block, line or instruction that was executed, most cycles first.
 
 use super::Simulated;
 use crate::code_text::CodeText;
@@ -18,12 +18,17 @@ pub struct Row {
     pub instruction: Option<InstructionId>,
 }
 
+/// Also what a core needs no cycles for, as a `nop` that is fused with the instruction before it.
+fn was_executed(cost: &ModelledCost) -> bool {
+    cost.instructions > 0 || cost.cycles() > Parts::ZERO
+}
+
 /// Whether such things have cycle stacks of their own.
 pub fn tells(by: By) -> bool {
     !matches!(by, By::Call | By::Branch | By::Path | By::Waiting)
 }
 
-/// All rows that have cycles; nothing for what has no stack of its own, such as calls.
+/// All rows of what was executed: all instructions and all cycles are in them. Nothing for what has no stack of its own, such as calls.
 pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<Item = Row> + 'a>> {
     let analysis = simulated.analysis;
     let costs = match by {
@@ -33,7 +38,7 @@ pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<It
         By::Instruction => analysis.modelled_by(analysis.code.instructions.len(), |id| Some(id.index())),
         By::Line => {
             let mut lines = analysis.modelled_by_line();
-            lines.retain(|(_, _, cost)| cost.cycles() > Parts::ZERO);
+            lines.retain(|(_, _, cost)| was_executed(cost));
             lines.sort_by_key(|(module, line, cost)| (std::cmp::Reverse(cost.cycles()), *module, *line));
             return Some(Box::new(lines.into_iter().map(move |(module, line, cost)| Row {
                 site: site::source_line(analysis, (module, line)),
@@ -43,7 +48,7 @@ pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<It
         }
         By::Call | By::Branch | By::Path | By::Waiting => return None,
     };
-    let mut order: Vec<usize> = (0..costs.len()).filter(|&at| costs[at].cycles() > Parts::ZERO).collect();
+    let mut order: Vec<usize> = (0..costs.len()).filter(|&at| was_executed(&costs[at])).collect();
     order.sort_by_key(|&at| (std::cmp::Reverse(costs[at].cycles()), at));
     let text = CodeText::new(analysis);
     Some(Box::new(order.into_iter().map(move |at| {
