@@ -273,8 +273,11 @@ fn a_wrong_path_asks_for_lines_of_the_right_one() {
         processor.memory.second.as_mut().unwrap().prefetch.clear();
         let mut code = Code::new(&processor).unwrap();
         code.add(0, 0, &bytes, START);
+        let own = 0..code.len() as u32;
+        // Another program has returns there, which no wrong path of this one comes to.
+        code.add(1, 0, &[0xc3; 16], START);
         let mut core = Core::new(&processor, &code, |_: &Record| {});
-        core.meet(&code, 0..code.len() as u32);
+        core.meet(&code, own);
         let mut state = 1u64;
         for _ in 0..5_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -439,6 +442,31 @@ fn serialising_instructions_cost_a_flush() {
     let fence: &[u8] = &[0x0f, 0xae, 0xe8];
     let fenced = cycles("raptor-cove", &[fence], &mut |_| 0);
     near(fenced, 12.0 + 1.0);
+}
+
+#[test]
+fn instructions_of_others_disturb_no_strides() {
+    // mov rax,[rbx]; jmp to so many bytes behind: mov rcx,[rdx]; jmp back. Each load has strides of its own.
+    let cycles = |apart: i32, others: usize| {
+        let processor = Processor::named("raptor-cove").unwrap();
+        let mut code = Code::new(&processor).unwrap();
+        let block = |load: [u8; 3], jump: i32| [&load[..], &[0xe9], &(jump - 8).to_le_bytes()].concat();
+        let first = code.add(0, 0, &block([0x48, 0x8b, 3], apart), START);
+        code.add(1, 0, &vec![0x90; others], START);
+        let second = code.add(0, 1, &block([0x48, 0x8b, 0x0a], -apart), START + apart as u64);
+        let mut core = Core::new(&processor, &code, |_: &Record| {});
+        for round in 0..5_000 {
+            for (number, address) in [(first, round * 192), (second, 1 << 40 | round * 320)] {
+                let load = Access { address, size: 8, unit: 8, reads: true, writes: false };
+                core.step(&code, number, &[load]);
+                core.step(&code, number + 1, &[]);
+            }
+        }
+        core.finish().1.cycles
+    };
+    let alone = cycles(64, 0);
+    assert!((250..260).all(|others| cycles(64, others) == alone));
+    assert!(cycles(256, 0) > alone, "those whose addresses share a place do");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::traced::Tracing;
 use super::watch::{Found, Thread, Watching};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use timewise_attribution::Schedule;
 use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
@@ -43,11 +43,12 @@ impl Done {
         // Ids grow until they come to their limit.
         simulated.sort_by_key(|thread| (thread.image, !thread.is_first, thread.tid));
         let images: BTreeSet<u64> = simulated.iter().map(|thread| thread.image).collect();
+        let numbers: BTreeMap<u64, u32> = images.into_iter().zip(0..).collect();
         let row = |thread: &Thread| {
             Some(SimulatedThread {
                 simulation,
                 thread: self.places.thread(thread.area)?,
-                image: images.range(..thread.image).count() as u32,
+                image: *numbers.get(&thread.image)?,
                 executable: self.places.executable(thread.image).to_vec(),
                 instructions: thread.totals.instructions,
                 cycles: thread.totals.cycles,
