@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use timewise_attribution::comparison::Findings;
 use timewise_attribution::{Comparison, Schedule, Technique, Units};
-use timewise_core_model::{Processor, Sampling, Simulation};
+use timewise_core_model::{Ended, Processor, Sampling, Simulation};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
@@ -46,11 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options { calls: false, ..Options::default() };
     let windows = Windows { skip, length, ..Windows::ALL };
     let (counted, _) = timewise_engine::stream(launch.stopped()?, &options, windows, |chunk| {
-        match simulation.chunk(&mut replay, chunk, &mut seated) {
-            // What records are left goes to the workers.
-            Ok(ended) => ended.into_iter().for_each(|thread| thread.observer.finish()),
-            Err(error) => failed = Some(error),
-        }
+        // What records are left goes to the workers.
+        let end = |thread: Ended<Recorder>| thread.observer.finish();
+        failed = failed.take().or(simulation.chunk(&mut replay, chunk, &mut seated, end).err());
     })?;
     failed.map_or(Ok(()), Err)?;
     let code = simulation.finish();

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use timewise_attribution::policy::{Sharing, TimeProportional};
 use timewise_attribution::{Profiler, Schedule};
-use timewise_core_model::{Processor, Sampling, Simulation, Totals, Turn};
+use timewise_core_model::{Ended, Processor, Sampling, Simulation, Totals, Turn};
 use timewise_engine::Options;
 use timewise_engine::streams::Windows;
 use timewise_replay::Replay;
@@ -92,10 +92,8 @@ fn simulate(
     let options = Options { calls: false, ..Options::default() };
     timewise_engine::stream(launch.stopped()?, &options, windows, |chunk| {
         let begun = cpu_time::of_this_thread();
-        match simulation.chunk(&mut replay, chunk, &mut make) {
-            Ok(ended) => totals.extend(ended.into_iter().map(|thread| thread.totals)),
-            Err(error) => failed = Some(error),
-        }
+        let end = |thread: Ended<Watcher>| totals.push(thread.totals);
+        failed = failed.take().or(simulation.chunk(&mut replay, chunk, &mut make, end).err());
         cpu += cpu_time::of_this_thread().saturating_sub(begun);
         // The program goes on behind what is simulated.
         elapsed = began.elapsed();

@@ -82,10 +82,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut inside = std::time::Duration::ZERO;
     timewise_engine::stream(launch.stopped()?, &Options::default(), windows, |chunk| {
         let begun = Instant::now();
-        match simulation.chunk(&mut replay, chunk, |_| Cycles { checks, ..Cycles::default() }) {
-            Ok(ended) => threads.extend(ended),
-            Err(error) => failed = Some(error),
-        }
+        let observer = |_| Cycles { checks, ..Cycles::default() };
+        let simulated = simulation.chunk(&mut replay, chunk, observer, |thread| threads.push(thread));
+        failed = failed.take().or(simulated.err());
         inside += begun.elapsed();
     })?;
     if let Some(error) = failed {

@@ -124,8 +124,8 @@ impl<O: Observer> Simulation<O> {
         self.code.watch(address, numbers);
     }
 
-    /// Executes what a chunk tells of, and gives the threads that have ended with it. `replay` must have seen all chunks
-    /// before, and streams memory. `begin` makes the observer of a thread's core.
+    /// Executes what a chunk tells of. `replay` must have seen all chunks before, and streams memory. `begin` makes the
+    /// observer of a thread's core, `end` gets each thread as it ends: a chunk may be of many, one after the other.
     ///
     /// # Errors
     /// If the chunk makes no sense.
@@ -134,13 +134,13 @@ impl<O: Observer> Simulation<O> {
         replay: &mut Replay,
         chunk: &Chunk,
         mut begin: impl FnMut(Turn) -> O,
-    ) -> Result<Vec<Ended<O>>, SimulationError> {
-        let mut ended = Vec::new();
+        mut end: impl FnMut(Ended<O>),
+    ) -> Result<(), SimulationError> {
         let mut running = self.running.remove(&chunk.stream).unwrap_or_else(|| Running::new(chunk.pid));
         let makes_sense = replay.chunk(chunk, |event| match event {
             Event::Thread { tid } => {
                 let before = std::mem::replace(&mut running, Running::new(tid));
-                ended.extend(before.end(chunk));
+                before.end(chunk).into_iter().for_each(&mut end);
             }
             // The thread may have ended its window early.
             Event::Begin { .. } => running.position = 0,
@@ -149,13 +149,13 @@ impl<O: Observer> Simulation<O> {
         });
         match chunk.is_last {
             true => {
-                ended.extend(running.end(chunk));
+                running.end(chunk).into_iter().for_each(end);
                 // Its process has ended: if other threads of it have a rest, it is looked at again for that.
                 self.locator.forget(chunk.image);
             }
             false => drop(self.running.insert(chunk.stream, running)),
         }
-        if makes_sense { Ok(ended) } else { Err(SimulationError::Damaged) }
+        if makes_sense { Ok(()) } else { Err(SimulationError::Damaged) }
     }
 
     /// All static instructions, once all streams have come to their ends.

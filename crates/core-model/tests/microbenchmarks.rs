@@ -456,7 +456,7 @@ fn instructions_of_others_disturb_no_strides() {
         let second = code.add(0, 1, &block([0x48, 0x8b, 0x0a], -apart), START + apart as u64);
         let mut core = Core::new(&processor, &code, |_: &Record| {});
         for round in 0..5_000 {
-            for (number, address) in [(first, round * 192), (second, 1 << 40 | round * 320)] {
+            for (number, address) in [(first, round * 192), (second, (1 << 40) + round * 320)] {
                 let load = Access { address, size: 8, unit: 8, reads: true, writes: false };
                 core.step(&code, number, &[load]);
                 core.step(&code, number + 1, &[]);

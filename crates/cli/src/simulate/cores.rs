@@ -2,6 +2,7 @@
 
 use super::traced::Tracing;
 use super::watch::{Found, Thread, Watching};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use timewise_attribution::Schedule;
@@ -101,10 +102,10 @@ pub fn simulate(
     let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
         if failed.is_none() {
-            match simulation.chunk(&mut replay, chunk, |turn| watching.begin(turn)) {
-                Ok(ended) => ended.into_iter().for_each(|thread| watching.end(thread)),
-                Err(error) => failed = Some(error),
-            }
+            let watching = RefCell::new(&mut watching);
+            let begin = |turn| watching.borrow_mut().begin(turn);
+            let end = |thread| watching.borrow_mut().end(thread);
+            failed = simulation.chunk(&mut replay, chunk, begin, end).err();
         }
     })?;
     failed.map_or(Ok(()), Err)?;
