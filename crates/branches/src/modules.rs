@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use timewise_image::Headers;
 use timewise_profile::{Module, ModuleId, ModuleKind, Offset, Place};
@@ -176,20 +176,24 @@ impl Modules {
         before.iter().rev().find_map(|change| change.place(address))
     }
 
-    /// Fills `code` with what stood at an address at a time: of a file, what the file holds, since it may be mapped no
-    /// more; else what stands there now. False if that cannot be read.
+    /// Fills `code` with what stood at an address at a time: what stands there still, or what the file holds of which it
+    /// was mapped, as long as that is the same file. False if neither can be read.
     pub fn read_code(&self, address: u64, time_ns: u64, code: &mut [u8]) -> bool {
-        let Some(place) = self.place_at(address, time_ns) else { return false };
-        let mut files = self.files.iter();
-        match files.find(|(_, (module, _))| *module == place.module) {
-            Some(((path, ..), (_, headers))) => {
-                headers.segments.file_offset_of(place.offset.0).is_some_and(|offset| {
-                    let file = File::open(Path::new(OsStr::from_bytes(path)));
-                    file.is_ok_and(|file| file.read_exact_at(code, offset).is_ok())
-                })
-            }
-            None => memory::read(self.pid, address, code) == code.len(),
+        let place = self.place_at(address, time_ns);
+        let is_there = place.is_some() && place == self.place(address);
+        if is_there && memory::read(self.pid, address, code) == code.len() {
+            return true;
         }
+        let Some(place) = place else { return false };
+        let Some(((path, _, inode), (_, headers))) =
+            self.files.iter().find(|(_, (module, _))| *module == place.module)
+        else {
+            return false;
+        };
+        let Ok(file) = File::open(Path::new(OsStr::from_bytes(path))) else { return false };
+        let is_same = file.metadata().is_ok_and(|metadata| metadata.ino() == *inode);
+        let offset = headers.segments.file_offset_of(place.offset.0).filter(|_| is_same);
+        offset.is_some_and(|offset| file.read_exact_at(code, offset).is_ok())
     }
 
     /// All modules, in the order of their ids.
@@ -231,5 +235,29 @@ pub mod tests {
         assert_eq!([at(450, 19), at(450, 25), at(450, 35)], [None, Some((2, 110)), Some((2, 110))]);
         // What was mapped again to the same place is nothing new.
         assert!(modules.is_current(30) && !modules.is_current(29));
+    }
+
+    /// A library may be mapped no more when its traces are looked at, and its file may be another one by then.
+    #[test]
+    fn code_is_read_where_it_stands_or_from_its_file() {
+        let own = Modules::of(std::process::id() as i32);
+        let mut code = [0; 4];
+        let start = Modules::of as *const () as u64;
+        assert!(own.read_code(start, u64::MAX, &mut code));
+        // SAFETY: code of this function's module is mapped, and readable.
+        assert_eq!(code, unsafe { *(start as *const [u8; 4]) });
+        let file = std::env::current_exe().unwrap();
+        let inode = std::fs::metadata(&file).unwrap().ino();
+        let path = file.into_os_string().into_encoded_bytes();
+        // Where nothing is ever mapped: what is told of it is over.
+        let gone = |inode| {
+            let mut modules = Modules::new(std::process::id() as i32, None);
+            let (start, end) = (0x1000, 0x2000);
+            modules.apply(0, &Mapped { start, end, file_offset: 0, device: 1, inode, path: path.clone() });
+            let mut code = [0; 4];
+            modules.read_code(start, 0, &mut code).then_some(code)
+        };
+        assert_eq!(gone(inode), Some(*b"\x7fELF"));
+        assert_eq!(gone(inode + 1), None);
     }
 }

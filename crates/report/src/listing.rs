@@ -324,8 +324,12 @@ fn without_lines(analysis: &Analysis, figures: Figures, style: Style) -> String 
     };
     let whole = part(&analysis.whole());
     let with_lines: f64 = analysis.by_line().iter().map(|(.., cost)| part(cost)).sum();
-    let share = 1.0 - with_lines / whole;
-    if whole <= 0.0 || share < MUCH_WITHOUT_LINES {
+    if whole > 0.0 { told_without_lines(1.0 - with_lines / whole, what, style) } else { String::new() }
+}
+
+/// Says which share of the time, or of what else is listed, no row of lines shows; nothing if that is little.
+pub fn told_without_lines(share: f64, what: &str, style: Style) -> String {
+    if share < MUCH_WITHOUT_LINES {
         return String::new();
     }
     let told = format!(

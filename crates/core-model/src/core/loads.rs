@@ -71,7 +71,7 @@ impl<O: Observer> Core<O> {
             events |= Psv::ST_TLB;
             self.totals.missed_tlb += 1;
         }
-        if self.pages.touch_first(access.address, access.size.min(64)) {
+        if self.pages.touch_first(access.address, access.size) {
             return Loaded { ready: page.ready, events: events | Psv::FL_EX, raises: true };
         }
         let size = access.size.min(64) as u32;
@@ -216,7 +216,7 @@ impl<O: Observer> Core<O> {
                 stored.events |= Psv::ST_TLB;
                 self.totals.missed_tlb += 1;
             }
-            if self.pages.touch_first(access.address, access.size.min(64)) {
+            if self.pages.touch_first(access.address, access.size) {
                 return Stored { ready: page.ready, events: stored.events | Psv::FL_EX, raises: true };
             }
             let uop = if it.is_vector { self.memory_uops.vector_data } else { self.memory_uops.data };

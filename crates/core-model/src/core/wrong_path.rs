@@ -164,7 +164,7 @@ impl<O: Observer> Core<O> {
     /// Loads on the wrong path; gives when the data are there. Of a page that is not there they never are, and the right
     /// path still touches it first.
     fn load_early(&mut self, it: &Static, access: &Access, cycle: u64) -> u64 {
-        if self.pages.untouched(access.address, access.size.min(64)).is_some() {
+        if self.pages.untouched(access.address, access.size).is_some() {
             return NEVER;
         }
         let page = self.pages.translate(Side::Data, access.address, cycle, &mut self.caches);

@@ -28,7 +28,8 @@ pub fn tells(by: By) -> bool {
     !matches!(by, By::Call | By::Branch | By::Path | By::Waiting)
 }
 
-/// All rows of what was executed: all instructions and all cycles are in them. Nothing for what has no stack of its own, such as calls.
+/// All rows of what was executed: all instructions and all cycles are in them, but for lines and loops those of code that
+/// has none. Nothing for what has no stack of its own, such as calls.
 pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<Item = Row> + 'a>> {
     let analysis = simulated.analysis;
     let costs = match by {

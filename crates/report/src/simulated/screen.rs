@@ -3,6 +3,7 @@
 use super::rows::{Row, rows};
 use super::why::why;
 use super::{Simulated, accuracy, impact, part, threads};
+use crate::listing::told_without_lines;
 use crate::number::{count, figure, grouped, percent};
 use crate::request::By;
 use crate::style::{Style, Tone};
@@ -61,6 +62,10 @@ pub fn listing(simulated: &Simulated, by: By, limit: Option<usize>, style: Style
     let rest = rows.count();
     if rest > 0 {
         out += &style.wrap(Tone::Faint, &format!("… and {} more: --limit 0 shows all", count(rest as u64)));
+    }
+    if by == By::Line {
+        let with_lines = self::rows(simulated, by)?.map(|row| share(simulated, &row)).sum::<f64>();
+        out += &told_without_lines(1.0 - with_lines, "modelled time", style);
     }
     Some(out)
 }
