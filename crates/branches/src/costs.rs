@@ -93,8 +93,20 @@ impl Costs {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// Of a processor that there is not.
+    pub const COSTS: Costs = Costs {
+        instruction: 0.25,
+        taken: 1.0,
+        store: 0.5,
+        surprise: 16.0,
+        line: 20.0,
+        load: 4.0,
+        multiply: 3.0,
+        float: 3.0,
+    };
 
     #[test]
     fn every_design_has_costs() {

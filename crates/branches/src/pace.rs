@@ -142,17 +142,7 @@ fn hash([from, to]: [u64; 2]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const COSTS: Costs = Costs {
-        instruction: 0.25,
-        taken: 1.0,
-        store: 0.5,
-        surprise: 16.0,
-        line: 20.0,
-        load: 4.0,
-        multiply: 3.0,
-        float: 3.0,
-    };
+    use crate::costs::tests::COSTS;
 
     fn effort(instructions: u64) -> Effort {
         Effort { instructions, ..Effort::default() }

@@ -117,18 +117,8 @@ fn execute(form: &Form, ready: &mut [f64; Registers::COUNT], costs: &Costs) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::tests::COSTS;
     use crate::modules::tests::mapped;
-
-    const COSTS: Costs = Costs {
-        instruction: 0.25,
-        taken: 1.0,
-        store: 0.5,
-        surprise: 16.0,
-        line: 20.0,
-        load: 4.0,
-        multiply: 3.0,
-        float: 3.0,
-    };
 
     /// `movsd xmm0, [rdi+rax*8]; mulsd xmm0, [rsi+rax*8]; inc rax; addsd xmm1, xmm0; cmp rax, rdx`
     const SUM: &[u8] = b"\xf2\x0f\x10\x04\xc7\xf2\x0f\x59\x04\xc6\x48\xff\xc0\xf2\x0f\x58\xc8\x48\x39\xd0";
