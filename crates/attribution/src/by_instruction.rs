@@ -29,7 +29,7 @@ impl<T: Default> ByInstruction<T> {
     #[inline]
     pub fn at(&mut self, instruction: u32) -> &mut T {
         let (number, at) = (instruction as usize / PAGE, instruction as usize % PAGE);
-        if !matches!(self.pages.get(number), Some(Some(_))) {
+        if number >= self.pages.len() {
             self.make_room(number);
         }
         &mut self.pages[number].get_or_insert_with(page)[at]
@@ -37,10 +37,7 @@ impl<T: Default> ByInstruction<T> {
 
     #[cold]
     fn make_room(&mut self, number: usize) {
-        if self.pages.len() <= number {
-            self.pages.resize_with(number + 1, || None);
-        }
-        self.pages[number] = Some(page());
+        self.pages.resize_with(number + 1, || None);
     }
 
     /// All instructions for which there is room, with their values.

@@ -81,7 +81,7 @@ impl Round {
         while !code.is_empty() {
             let length = timewise_isa::decode(code, 0).ok()?.length;
             forms.push(form(code, 0)?);
-            stores += u64::from(timewise_isa::walk::stores(code));
+            stores += u64::from(timewise_isa::stores(code));
             code = code.get(usize::from(length)..)?;
         }
         let mut ready = [0.0; Registers::COUNT];

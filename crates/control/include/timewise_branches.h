@@ -15,8 +15,9 @@ extern "C" {
 /* Begins to trace all threads of the process: so many traces for each second of a thread's CPU time, each of so many
  * taken branches; 0 for the usual, 100 and 16. The profile will be written to `path`, from the working directory of now if
  * that is relative. Returns when tracing is on: 0, or an error number: EALREADY if it is on, EFAULT if there is no path,
- * EINVAL if there are to be over 50,000 traces a second or 16,380 branches in each, ENOENT if there is no timewise that may be executed, EPERM if it cannot attach (it says why on standard error), or what
- * the system says if there cannot be another process or descriptor (EAGAIN, EMFILE and others).
+ * EINVAL if there are to be over 50,000 traces a second or 16,380 branches in each, ENOENT if there is no timewise that
+ * may be executed, EPERM if it cannot attach (it says why on standard error), or what the system says if there cannot be
+ * another process or descriptor (EAGAIN, EMFILE and others).
  *
  * A process that was forked from one that is traced is not traced, and may begin for itself. */
 int timewise_branches_start(const char *path, unsigned traces_a_second, unsigned branches_a_trace);

@@ -204,6 +204,12 @@ fn lines_and_blocks_have_stacks_too() {
         … and 1 more: --limit 0 shows all
     "#]]
     .assert_eq(table);
+    assert!(!got.contains("without line numbers"), "{got}");
+    let mut without = spent();
+    without.lines.truncate(1);
+    without.lines[0].place.offset = Offset(0x1004);
+    let got = with(&without, None, |simulated| listing(simulated, By::Line, None, STYLE).unwrap());
+    assert!(got.contains("83.3 % of the modelled time is in code without line numbers"), "{got}");
     assert!(with(&spent(), None, |simulated| listing(simulated, By::Call, None, STYLE).is_none()));
     let rows = with(&spent(), None, |simulated| csv(simulated, By::Block).unwrap().unwrap());
     expect![[r#"

@@ -31,7 +31,8 @@ impl<O: Observer> Core<O> {
         };
         let stop = accesses.iter().filter_map(untouched).min();
         let mut done = Done { complete: begin, events: Psv::BASE, raises: false };
-        for access in accesses.iter().filter(|_| stop.is_none_or(|(stop, _)| stop > from)) {
+        let now = if stop.is_some_and(|(stop, _)| stop == from) { &[] } else { accesses };
+        for access in now {
             let first = access.address.saturating_add(from);
             let bytes = stop.map_or(access.size, |(stop, _)| stop.min(access.size)).saturating_sub(from);
             let why = if access.reads { Why::Load(it.address) } else { Why::Store(it.address) };
