@@ -48,10 +48,10 @@ enum Watcher {
 
 impl Observer for Watcher {
     #[inline]
-    fn observe(&mut self, record: &Record) {
+    fn observe(&mut self, records: &[Record]) {
         match self {
-            Self::Nobody => _ = black_box(record),
-            Self::Workers(recorder) => recorder.observe(record),
+            Self::Nobody => _ = black_box(records),
+            Self::Workers(recorder) => recorder.observe(records),
         }
     }
 }

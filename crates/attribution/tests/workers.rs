@@ -80,7 +80,7 @@ fn threads_and_buffers_change_nothing() {
         let mut doctor = Doctor::new(Room { buffers, items });
         let seats: Vec<_> = (0..workers).map(|_| doctor.attach(compare())).collect();
         let mut recorder = Recorder::new(doctor);
-        trace.iter().for_each(|record| recorder.observe(record));
+        trace.chunks(50).for_each(|records| recorder.observe(records));
         recorder.finish();
         for seat in seats {
             assert_eq!(seat.join().findings(), here);

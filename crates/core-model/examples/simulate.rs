@@ -23,7 +23,13 @@ struct Cycles {
 }
 
 impl Observer for Cycles {
-    fn observe(&mut self, record: &Record) {
+    fn observe(&mut self, records: &[Record]) {
+        records.iter().for_each(|record| self.add(record));
+    }
+}
+
+impl Cycles {
+    fn add(&mut self, record: &Record) {
         if self.checks {
             record.check().expect("a record");
             assert_eq!(record.cycle, self.next);

@@ -184,6 +184,7 @@ impl Record {
         let alike = self.committing == 0
             && next.committing == 0
             && next.oldest == self.oldest
+            && (next.in_flight, next.waiting) == (self.in_flight, self.waiting)
             && next.cycle == self.end()
             && Self { cycle: self.cycle, repeat: self.repeat, ..*next } == *self
             && self.exception().is_none();
@@ -232,13 +233,14 @@ impl Record {
 
 /// Where a core model puts its records, in the order of their cycles.
 pub trait Observer {
-    /// Takes the next record. Records that are alike may be given one by one or with their `repeat`.
-    fn observe(&mut self, record: &Record);
+    /// Takes the next records. Of cycles that are alike, those of one call are one record with its `repeat`; the first may
+    /// go on with the last of the call before.
+    fn observe(&mut self, records: &[Record]);
 }
 
 impl<F: FnMut(&Record)> Observer for F {
-    fn observe(&mut self, record: &Record) {
-        self(record);
+    fn observe(&mut self, records: &[Record]) {
+        records.iter().for_each(self);
     }
 }
 

@@ -28,7 +28,7 @@ fn every_worker_sees_everything_in_order() {
         let seats: Vec<_> = [0, 100, 30]
             .map(|micros| doctor.attach(Keeper { pause: Duration::from_micros(micros), kept: Vec::new() }))
             .into();
-        (0..1000).for_each(|item| doctor.push(item));
+        (0..1000).for_each(|item| doctor.push(&[item]));
         doctor.finish();
         for seat in seats {
             assert!(seat.join().kept.into_iter().eq(0..1000), "{buffers} buffers of {items}");
@@ -72,7 +72,7 @@ fn a_source_waits_for_the_slowest_worker() {
         let pushed = Arc::clone(&pushed);
         move || {
             for item in 0..100 {
-                doctor.push(item);
+                doctor.push(&[item]);
                 pushed.fetch_add(1, Ordering::SeqCst);
             }
         }
@@ -100,7 +100,7 @@ fn a_worker_that_fails_holds_nobody_up() {
     let mut doctor = Doctor::new(Room { buffers: 2, items: 5 });
     let broken = doctor.attach(Broken);
     let keeper = doctor.attach(Keeper { pause: Duration::ZERO, kept: Vec::new() });
-    (0..1000).for_each(|item| doctor.push(item));
+    (0..1000).for_each(|item| doctor.push(&[item]));
     doctor.finish();
     assert_eq!(keeper.join().kept.len(), 1000);
     assert!(
@@ -112,7 +112,7 @@ fn a_worker_that_fails_holds_nobody_up() {
 #[test]
 fn a_queue_without_workers_goes_round() {
     let mut doctor = Doctor::new(Room { buffers: 2, items: 3 });
-    (0..100).for_each(|item| doctor.push(item));
+    (0..100).for_each(|item| doctor.push(&[item]));
     doctor.finish();
 }
 
@@ -123,7 +123,7 @@ fn the_recorder_keeps_every_cycle() {
     let mut recorder = Recorder::new(doctor);
     for cycle in 0..100 {
         let committing = u8::from(cycle % 10 == 9);
-        recorder.observe(&Record {
+        recorder.observe(&[Record {
             cycle,
             oldest: cycle / 10,
             repeat: 1,
@@ -131,7 +131,7 @@ fn the_recorder_keeps_every_cycle() {
             valid: 1,
             committing,
             ..Record::default()
-        });
+        }]);
     }
     recorder.finish();
     let total = counters.join().total();
