@@ -170,14 +170,15 @@ fn may_shift_by_zero(decoded: &iced_x86::Instruction) -> bool {
 
 pub(crate) fn control(decoded: &iced_x86::Instruction) -> Control {
     let near = || decoded.near_branch_target();
+    // Most of what is not the next is one of these: they are told without the library's table, of which no line may be near.
+    if decoded.is_jcc_short_or_near() {
+        return Control::Branch { target: near(), condition: condition_number(decoded.condition_code()) };
+    }
+    if decoded.is_jmp_short_or_near() {
+        return Control::Jump { target: near() };
+    }
     match decoded.flow_control() {
         FlowControl::Next => Control::Next,
-        FlowControl::UnconditionalBranch if decoded.is_jmp_short_or_near() => {
-            Control::Jump { target: near() }
-        }
-        FlowControl::ConditionalBranch if decoded.is_jcc_short_or_near() => {
-            Control::Branch { target: near(), condition: condition_number(decoded.condition_code()) }
-        }
         FlowControl::ConditionalBranch
             if decoded.is_jcx_short() || decoded.is_loop() || decoded.is_loopcc() =>
         {

@@ -91,13 +91,13 @@ pub struct Landmark {
 }
 
 /// Looks ahead from `start`, where the thread is in `state`. Afterwards `state` is what it will be where it is waited
-/// for, or where the trace ends.
+/// for, or where the trace ends, and `landmark` the last that it came by, if one is asked for.
 pub fn look_ahead(
     start: u64,
     state: &mut State,
     steps: &mut impl Steps,
     branches: &mut impl Branches,
-    landmark: &mut Option<Landmark>,
+    mut landmark: Option<&mut Option<Landmark>>,
     patience: u32,
 ) -> Next {
     let mut at = start;
@@ -124,8 +124,11 @@ pub fn look_ahead(
                     }
                 }
                 at = way.address;
-                if control != Control::Next && !steps.has_been(at) {
-                    *landmark = Some(Landmark { address: at, state: *state, reach: reach(steps, branches) });
+                if control != Control::Next
+                    && let Some(landmark) = &mut landmark
+                    && !steps.has_been(at)
+                {
+                    **landmark = Some(Landmark { address: at, state: *state, reach: reach(steps, branches) });
                 }
             }
             Step::Stuck { decoded, stack_change } => {

@@ -225,9 +225,11 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let most = if is_confirmed { MOST_VISITS } else { 0 };
     let visited = Visited { most, first: stands_at != context.registers.rip };
     let mut evaluation = trace.evaluation(context.vectors, alone, visited);
-    let (mut landmark, most) = (None, patience(header.length));
-    let next =
-        look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, &mut landmark, most);
+    // What follows from memory that nobody else changes is sure without one.
+    let mut landmark = None;
+    let wanted = (!alone).then_some(&mut landmark);
+    let most = patience(header.length);
+    let next = look_ahead(context.registers.rip, &mut state, &mut evaluation, &mut trace, wanted, most);
     trace.takes(evaluation.effort());
     let (end, address) = match next {
         Next::Wait { address, known } => return wait(header, slot, address, (&state.general, known), None),
@@ -257,7 +259,7 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
             return stop_for(header, slot, address, number);
         }
     }
-    if let Some(Landmark { address, state, reach }) = landmark.filter(|_| !alone) {
+    if let Some(Landmark { address, state, reach }) = landmark {
         // A loop without an end in sight: it is followed from place to place.
         Trace::of(slot, header.length).take_back(reach);
         return wait(header, slot, address, (&state.general, ALL_REGISTERS), None);

@@ -76,6 +76,17 @@ impl Lines {
         self.held = 0;
     }
 
+    /// Where the bytes are, or will be, of a line at a place.
+    fn number(&self, place: usize) -> u16 {
+        let head = self.heads[place];
+        if head.stamp == self.stamp { head.line } else { self.held as u16 }
+    }
+
+    /// Room for the bytes of another line at a place.
+    fn next(&mut self, place: usize) -> &mut [u8; LINE] {
+        &mut self.bytes[usize::from(self.number(place))]
+    }
+
     /// The bytes of the line at a place.
     #[inline]
     fn at(&mut self, place: usize) -> &mut [u8; LINE] {
@@ -165,9 +176,8 @@ impl<S: Source> Shadow<'_, S> {
     #[inline(never)]
     fn fetch(&mut self, place: usize, start: u64) -> Option<usize> {
         self.fetched += 1;
-        let mut line = [0; LINE];
-        if self.source.line(start, &mut line) {
-            self.put(place, start, &line);
+        if self.source.line(start, self.lines.next(place)) {
+            self.put(place, start);
             return Some(place);
         }
         self.asked += 1;
@@ -176,16 +186,16 @@ impl<S: Source> Shadow<'_, S> {
         // A place that is used stays so: others were put behind it.
         if !self.source.fetch(first, &mut group) {
             if self.lines.heads[place].stamp == self.lines.stamp {
-                self.put(place, NOWHERE, &[0; LINE]);
+                self.put(place, NOWHERE);
             }
             return None;
         }
         for (address, line) in (first..).step_by(LINE).zip(&group) {
-            if address == start {
-                self.put(place, address, line);
-            } else if let Some(free) = self.free_place(address) {
-                self.put(free, address, line);
-            }
+            let Some(to) = (if address == start { Some(place) } else { self.free_place(address) }) else {
+                continue;
+            };
+            *self.lines.next(to) = *line;
+            self.put(to, address);
         }
         Some(place)
     }
@@ -204,15 +214,15 @@ impl<S: Source> Shadow<'_, S> {
         None
     }
 
-    fn put(&mut self, place: usize, address: u64, line: &[u8; LINE]) {
+    /// Notes that the line at `address` lies at a place, where its bytes are already.
+    fn put(&mut self, place: usize, address: u64) {
+        let number = self.lines.number(place);
         let Lines { stamp, ref mut held, ref mut heads, .. } = *self.lines;
         let head = &mut heads[place];
         let is_new = head.stamp != stamp;
         self.has_code_changed |= !is_new && head.address & CODE != 0;
-        let number = if is_new { *held as u16 } else { head.line };
         *held += u32::from(is_new);
         *head = Head { address, stamp, line: number, used: self.part.wrapping_sub(LONG_AGO) };
-        *self.lines.at(place) = *line;
     }
 
     /// The line is used that begins at an address and lies at a place.

@@ -65,11 +65,22 @@ impl OwnMemory<'_> {
     }
 }
 
-/// Whether there is a page of memory that can be read, which is there then.
+/// Whether there is a page of memory that can be read, which is there then. The kernel is asked which node's memory it is:
+/// to find that out it does what reading a byte would, but not of devices. Where it may not say, or has no nodes, reading is
+/// asked for, which takes twice as long.
 fn is_memory(page: u64) -> bool {
+    const GET_MEMPOLICY: u64 = 239;
+    const NODE_OF_ADDRESS: u64 = 1 | 1 << 1;
     const POPULATE_READ: u64 = 22;
-    // SAFETY: does what reading a byte of it would, if it is memory.
-    unsafe { call(number::MADVISE, [page, PAGE, POPULATE_READ, 0, 0, 0]) }.is_ok()
+    const FAULT: Errno = Errno(14);
+    let mut node = 0_u32;
+    // SAFETY: writes the node alone, and does what reading a byte of the page would, if it is memory.
+    match unsafe { call(GET_MEMPOLICY, [(&raw mut node) as u64, 0, 0, page, NODE_OF_ADDRESS, 0]) } {
+        Ok(_) => true,
+        Err(FAULT) => false,
+        // SAFETY: does what reading a byte of it would, if it is memory.
+        Err(_) => unsafe { call(number::MADVISE, [page, PAGE, POPULATE_READ, 0, 0, 0]) }.is_ok(),
+    }
 }
 
 /// Whether the kernel can read at an address.
@@ -84,8 +95,11 @@ impl Source for OwnMemory<'_> {
     fn line(&mut self, address: u64, line: &mut [u8; LINE]) -> bool {
         let is_plain = self.is_plain(address);
         if is_plain {
-            // SAFETY: within a page of memory, which stays while this thread is here; a line crosses no border of pages.
-            *line = unsafe { (address as *const [u8; LINE]).read_volatile() };
+            // Word by word, which takes less than what begins a copy of any length.
+            for (to, from) in line.as_chunks_mut::<8>().0.iter_mut().zip((address..).step_by(8)) {
+                // SAFETY: within a page of memory, which stays while this thread is here; a line crosses no border of pages.
+                *to = unsafe { (from as *const [u8; 8]).read_volatile() };
+            }
         }
         is_plain
     }
@@ -254,5 +268,53 @@ impl Branches for Trace<'_> {
 
     fn full(&self) -> bool {
         self.slot.written.pairs >= u64::from(self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+    extern crate std;
+
+    use super::*;
+    use alloc::boxed::Box;
+
+    /// A page without a file, with such rights.
+    fn mapped(protection: u64) -> u64 {
+        const PRIVATE_ANONYMOUS: u64 = 0x22;
+        const NO_FILE: u64 = u64::MAX;
+        // SAFETY: a new mapping, which nobody else knows.
+        unsafe { call(number::MMAP, [0, PAGE, protection, PRIVATE_ANONYMOUS, NO_FILE, 0]) }.unwrap()
+    }
+
+    /// Where the kernel keeps the clock for programs: not memory, but pages of its own, as those of devices are.
+    fn page_of_the_kernel() -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.ends_with("[vvar]")).unwrap();
+        u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
+    }
+
+    #[test]
+    fn memory_is_told_from_devices_and_from_nothing() {
+        const READ: u64 = 1;
+        let (memory, closed, gone) = (mapped(READ), mapped(0), mapped(READ));
+        // SAFETY: nobody else knows it.
+        unsafe { call(number::MUNMAP, [gone, PAGE, 0, 0, 0, 0]) }.unwrap();
+        assert!(is_memory(memory) && is_readable(memory));
+        assert!(!is_memory(closed) && !is_memory(gone));
+        assert!(is_readable(page_of_the_kernel()) && !is_memory(page_of_the_kernel()));
+    }
+
+    #[test]
+    fn lines_are_as_they_stand() {
+        let bytes: Box<[u8]> = (0..=u8::MAX).cycle().take(2 * LINE).collect();
+        let start = bytes.as_ptr() as usize;
+        let within = start.next_multiple_of(LINE) - start;
+        let mut pages = Box::new(Pages([0; 1024]));
+        let (mut line, mut own) = ([0; LINE], OwnMemory::of(0, Some(&mut pages)));
+        assert!(own.line((start + within) as u64, &mut line));
+        assert_eq!(line, bytes[within..within + LINE]);
+        assert!(!own.line(page_of_the_kernel(), &mut line));
+        assert!(!OwnMemory::of(0, None).line((start + within) as u64, &mut line));
     }
 }

@@ -66,7 +66,7 @@ fn ahead(code: &'static [u8], length: usize) -> (Next, Noted, State) {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, None, MOST);
     (next, noted, state)
 }
 
@@ -83,7 +83,7 @@ fn what_writes_memory_is_counted_once_an_instruction() {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
-    look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
+    look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, None, MOST);
     let effort = evaluation.effort();
     assert_eq!((effort.instructions, effort.stores), (6, 3));
 }
@@ -156,7 +156,7 @@ fn the_last_landmark_lies_where_the_thread_has_not_been() {
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(&[0xeb, 0, 0x90, 0xeb, 0xfd]), None, ALL);
     let mut landmark = None;
-    look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, &mut landmark, MOST);
+    look_ahead(0x1000, &mut State::default(), &mut evaluation, &mut noted, Some(&mut landmark), MOST);
     let landmark = landmark.unwrap();
     assert_eq!((landmark.address, landmark.reach.pairs, noted.branches.len()), (0x1002, 1, 50));
 }
@@ -170,7 +170,7 @@ fn a_first_time_is_found_behind_a_loop() {
     // SAFETY: all zeros is a value of it.
     let mut work = unsafe { Box::<Work>::new_zeroed().assume_init() };
     let mut evaluation = Evaluation::new(&mut work, Piece(code), None, ALL);
-    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, &mut None, MOST);
+    let next = look_ahead(0x1000, &mut state, &mut evaluation, &mut noted, None, MOST);
     assert_eq!(next, Next::End { end: End::Full, address: 0x1005 });
     assert_eq!(first_time(0x1005, &mut state, &mut evaluation, 0, &mut 1000), Some(0x1009));
     assert_eq!((state.general[1], noted.branches.len()), (0, 1));
