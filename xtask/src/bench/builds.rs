@@ -69,7 +69,7 @@ const fn flawed(source: &'static str, arguments: &'static str) -> Program {
     Program { source, arguments, builds: MENDED }
 }
 
-const PROGRAMS: [Program; 14] = [
+const PROGRAMS: [Program; 16] = [
     kernel("kernels/lbm.c", "200 60"),
     kernel("kernels/mcf.c", "8000 6 6"),
     kernel("kernels/triad.c", "100 3000"),
@@ -77,6 +77,8 @@ const PROGRAMS: [Program; 14] = [
     kernel("kernels/interp.c", "0 20"),
     kernel("kernels/nbody.c", "14 25"),
     kernel("kernels/events.cc", "100"),
+    kernel("kernels/fig1.c", "500000 128"),
+    kernel("kernels/except.cc", "50"),
     flawed("lessons/rounding.c", "500"),
     flawed("lessons/root.c", "9000"),
     flawed("lessons/stream.c", "80 4"),
