@@ -188,6 +188,7 @@ impl Recorder {
 impl Observer for Recorder {
     fn observe(&mut self, records: &[Record]) {
         debug_assert!(records.iter().all(|record| record.check() == Ok(())));
+        debug_assert!(records.windows(2).all(|pair| !pair[0].clone().absorb(&pair[1])), "alike in one call");
         let Some(first) = records.first() else { return };
         let is_alike = self.doctor.latest().is_some_and(|latest| latest.absorb(first));
         self.doctor.push(&records[usize::from(is_alike)..]);

@@ -109,6 +109,23 @@ fn a_worker_that_fails_holds_nobody_up() {
     );
 }
 
+/// Slices that are empty, that end with a buffer, and that fill several.
+#[test]
+fn slices_of_any_length_are_kept() {
+    let mut doctor = Doctor::new(Room { buffers: 2, items: 5 });
+    let keeper = doctor.attach(Keeper { pause: Duration::ZERO, kept: Vec::new() });
+    let all: Vec<_> = (0..100).collect();
+    let mut rest = all.as_slice();
+    for length in [0, 3, 2, 5, 1, 0, 17, 10, 62] {
+        let (now, later) = rest.split_at(length);
+        doctor.push(now);
+        rest = later;
+    }
+    doctor.finish();
+    assert!(rest.is_empty());
+    assert_eq!(keeper.join().kept, all);
+}
+
 #[test]
 fn a_queue_without_workers_goes_round() {
     let mut doctor = Doctor::new(Room { buffers: 2, items: 3 });

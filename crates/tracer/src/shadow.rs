@@ -32,7 +32,8 @@ const LONG_AGO: u8 = 2;
 
 /// Where lines come from.
 pub trait Source {
-    /// Fills a line with what is at `address`, a multiple of its size, if that is cheap: false if it is not, or not there.
+    /// Fills a line with what is at `address`, a multiple of its size, if that is cheap: false if it is not, or not there;
+    /// then what was in the line may be lost.
     fn line(&mut self, address: u64, line: &mut [u8; LINE]) -> bool;
     /// Fills lines with what is at `address`, a multiple of their size: false if not all of it can be read.
     fn fetch(&mut self, address: u64, lines: &mut [[u8; LINE]; GROUP]) -> bool;
