@@ -11,6 +11,7 @@
 
 pub mod log;
 pub mod paths;
+pub mod plain;
 pub mod process;
 mod register;
 pub mod signal;

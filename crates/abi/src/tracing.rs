@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -50,7 +50,7 @@ pub const STACK_END: u32 = 0x8000;
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
-pub const WORK_BYTES: u32 = 0x22_8000;
+pub const WORK_BYTES: u32 = 0x1f_8000;
 
 /// Where in a slot its ring begins.
 pub const RING: u32 = WORK + WORK_BYTES;
@@ -64,6 +64,15 @@ pub const BENCHES: u64 = 0x2600_0000_0000;
 
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
+
+/// Bytes of a large page.
+pub const LARGE_PAGE: u64 = 2 << 20;
+
+/// Where the host maps one more in the program, behind the benches, in which the first thread evaluates: what that needs
+/// lies scattered, and is found sooner if the processor looks one page up rather than a hundred.
+pub const LARGE_WORK: u64 = BENCHES + SLOTS as u64 * BENCH_BYTES;
+
+const _: () = assert!(LARGE_WORK.is_multiple_of(LARGE_PAGE) && WORK_BYTES as u64 <= LARGE_PAGE);
 
 /// CPU time between two signals of the event that threads inherit, nanoseconds, where there are several.
 pub const TICK_NS: u64 = 10_000_000;
@@ -265,6 +274,8 @@ pub struct TraceSlot {
     pub known: u32,
     /// Why the trace ends there, if it does; tracer.
     pub ends_there: Option<End>,
+    /// Where it evaluates, if not at [`WORK`]; 0 for there; host, while the program stands.
+    pub work: u64,
     /// State of its random numbers; tracer.
     pub random: u64,
     /// Words that were ever put into the ring; tracer.

@@ -7,6 +7,7 @@ use crate::forked::has_tracer;
 use crate::mappings::News;
 use crate::modules::Modules;
 use crate::pick_up;
+use crate::plain::Plain;
 use crate::record::Traced;
 use crate::rings::Rings;
 use crate::unmask::Unmask;
@@ -42,6 +43,7 @@ pub struct Collector<'a> {
     modules: Modules,
     aggregate: Aggregate,
     unmask: Unmask,
+    plain: Plain,
     senseless: u64,
     image: ProgramImage,
     events: Vec<Event>,
@@ -60,6 +62,7 @@ impl<'a> Collector<'a> {
             modules: Modules::of(pid),
             aggregate: Aggregate::new(Costs::here()),
             unmask: Unmask::new(pid, own_child),
+            plain: Plain::of(pid),
             senseless: 0,
             image: image(pid),
             events: Vec::new(),
@@ -113,6 +116,7 @@ impl<'a> Collector<'a> {
             }
             if due || hurry {
                 self.look_at_mappings();
+                self.look_at_memory();
                 if !self.rings.is_restricted() {
                     self.unmask.look(self.rings);
                 }
@@ -180,6 +184,13 @@ impl<'a> Collector<'a> {
             self.drain();
             let news = self.modules.appeared();
             self.apply(news);
+        }
+    }
+
+    /// Where there are several threads, the kernel reads all memory.
+    fn look_at_memory(&mut self) {
+        if self.rings.header().alone.load(Ordering::Relaxed) == 1 {
+            self.plain.look(self.rings.plain_memory());
         }
     }
 

@@ -3,13 +3,13 @@
 use crate::forked;
 use crate::record::TraceError;
 use crate::rings::{BASE, Rings, SCRATCH};
-use crate::taken_up::{self, ALL_BENCHES, taken_up};
+use crate::taken_up::{self, PRIVATE, taken_up};
 use crate::unmask;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use timewise_abi::tracing::{ENTRY_BYTES, TraceHeader, entry};
+use timewise_abi::tracing::{ENTRY_BYTES, LARGE_PAGE, LARGE_WORK, TraceHeader, entry};
 use timewise_injection::Payload;
 use timewise_target::group::Group;
 use timewise_target::trace::Tracee;
@@ -20,11 +20,11 @@ use timewise_target::trace::Tracee;
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    map_benches(tracee).map_err(system("map memory into the program"))?;
+    map_private(tracee).map_err(system("map memory into the program"))?;
     if let Err(cause) = timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset()) {
         if !forked::has_tracer(tracee.tid()) {
             // Nothing else would tell that they are ours.
-            unmap(tracee, ALL_BENCHES).map_err(system("unmap memory of the program"))?;
+            unmap(tracee, PRIVATE).map_err(system("unmap memory of the program"))?;
         }
         return Err(system("map the tracer into the program")(cause));
     }
@@ -32,6 +32,7 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     tracee
         .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
         .map_err(system("make the program's first thread ready"))?;
+    rings.let_first_work_at(LARGE_WORK);
     match rings.header().refusal.load(Ordering::Relaxed) {
         0 => Ok(()),
         error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
@@ -82,14 +83,26 @@ pub fn is_event(pid: i32, descriptor: i32) -> bool {
     descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
 }
 
-/// Maps where single instructions are executed: memory that is used only as far as threads need it.
-fn map_benches(tracee: Tracee) -> io::Result<()> {
+/// Maps what is not shared: memory that is used only as far as threads need it, and not copied for processes that the
+/// program forks, in which the tracer is silent.
+fn map_private(tracee: Tracee) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let Range { start, end } = ALL_BENCHES;
+    let Range { start, end } = PRIVATE;
     let arguments = [start, end - start, protection as u64, flags as u64, u64::MAX, 0];
     let got = tracee.system_call(libc::SYS_mmap, arguments)?;
-    if got == start { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EEXIST)) }
+    if got != start {
+        return Err(io::Error::from_raw_os_error(libc::EEXIST));
+    }
+    advise(tracee, PRIVATE, libc::MADV_DONTFORK)?;
+    // Without large pages there are small ones.
+    let _ = advise(tracee, LARGE_WORK..LARGE_WORK + LARGE_PAGE, libc::MADV_HUGEPAGE);
+    Ok(())
+}
+
+fn advise(tracee: Tracee, range: Range<u64>, advice: i32) -> io::Result<()> {
+    let Range { start, end } = range;
+    tracee.system_call(libc::SYS_madvise, [start, end - start, advice as u64, 0, 0, 0]).map(drop)
 }
 
 fn entry(payload: &Payload, number: u64) -> u64 {

@@ -23,6 +23,7 @@ mod offspring;
 mod outside;
 mod pace;
 mod pick_up;
+mod plain;
 mod record;
 mod rings;
 mod rounds;

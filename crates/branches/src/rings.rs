@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use timewise_abi::GRANULE;
+use timewise_abi::plain::{PLAIN, PlainMemory};
 use timewise_abi::tracing::{
     Effort, HEAD_WORDS, LET_THROUGH, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TICK_NS,
     TraceHeader, TraceSlot, VERSION, branches_of, restriction,
@@ -118,6 +119,12 @@ impl Rings {
         unsafe { &*self.file.mapping().cast::<TraceHeader>() }
     }
 
+    /// What the program's side may read by itself.
+    pub fn plain_memory(&self) -> &PlainMemory {
+        // SAFETY: within the first granule of the file; all fields are atomic.
+        unsafe { &*self.file.mapping().add(PLAIN as usize).cast::<PlainMemory>() }
+    }
+
     /// Whether the program restricted its system calls, or is about to: none is to be made in its name.
     pub fn is_restricted(&self) -> bool {
         self.header().restriction.load(Ordering::SeqCst) != restriction::NONE
@@ -146,6 +153,14 @@ impl Rings {
     /// The slots that threads use or used.
     fn used(&self) -> impl Iterator<Item = *const TraceSlot> {
         self.header().used().map(|position| self.slot(position))
+    }
+
+    /// Where the thread evaluates that was made ready first, while it stands and no other is traced.
+    pub fn let_first_work_at(&self, address: u64) {
+        if let Some(slot) = self.used().next() {
+            // SAFETY: within the file; the thread, which stands, is the only one to read it.
+            unsafe { (&raw mut (*slot.cast_mut()).work).write(address) };
+        }
     }
 
     /// How often they are to be emptied, so that a busy thread fills a small part of its own meanwhile.

@@ -4,12 +4,13 @@ use crate::rings::BASE;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, SLOTS, TraceHeader};
+use timewise_abi::tracing::{BENCHES, LARGE_PAGE, LARGE_WORK, SLOT_BYTES, SLOTS, TraceHeader};
 use timewise_injection::Occupant;
 use timewise_target::{maps, memory};
 
-/// Where single instructions are executed.
-pub const ALL_BENCHES: Range<u64> = BENCHES..BENCHES + SLOTS as u64 * BENCH_BYTES;
+/// What is not shared with the host, but for the heap: where single instructions are executed, and where the first thread
+/// evaluates.
+pub const PRIVATE: Range<u64> = BENCHES..LARGE_WORK + LARGE_PAGE;
 
 /// What of the memory of process `pid` is the tracer's: its own, or that of the process that it was forked from. What
 /// begins at [`BASE`] comes last; nothing if no tracer is there.
@@ -21,8 +22,8 @@ pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
         return Ok(Vec::new());
     };
     const HEAP: usize = offset_of!(TraceHeader, heap);
-    // The benches are mapped before the file, or not at all.
-    let mut ranges = vec![ALL_BENCHES, word(pid, HEAP)?..word(pid, HEAP + size_of::<u64>())?];
+    // Private memory is mapped before the file, or not at all.
+    let mut ranges = vec![PRIVATE, word(pid, HEAP)?..word(pid, HEAP + size_of::<u64>())?];
     ranges.retain(|range| !range.is_empty());
     ranges.extend(maps::ranges_of_file(pid, file)?.into_iter().rev());
     Ok(ranges)
@@ -58,6 +59,6 @@ mod tests {
     #[test]
     fn nothing_of_a_process_without_a_tracer_is_ours() {
         assert_eq!(taken_up(std::process::id() as i32).unwrap(), []);
-        assert!(!is_in(&[], BASE) && is_in(&[ALL_BENCHES], BENCHES));
+        assert!(!is_in(&[], BASE) && is_in(&[PRIVATE], BENCHES));
     }
 }

@@ -26,7 +26,16 @@ pub struct Mapped {
 /// The system's, if the process is gone or hidden.
 pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(parse_executable).collect())
+    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_with(b'x', line)).collect())
+}
+
+/// The mappings of process `pid` that it may read, in order.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn readable(pid: i32) -> io::Result<Vec<Mapped>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_with(b'r', line)).collect())
 }
 
 /// The file that process `pid` has mapped at an address: its device and number, 0 for memory without a file. `None` if
@@ -74,9 +83,10 @@ pub fn ranges(pid: i32) -> io::Result<Vec<Range<u64>>> {
     Ok(text.lines().filter_map(range).collect())
 }
 
-fn parse_executable(line: &[u8]) -> Option<Mapped> {
+/// The mapping of a line, if it comes with that right.
+fn parse_with(right: u8, line: &[u8]) -> Option<Mapped> {
     let rights = line.split(|&byte| byte == b' ').nth(1)?;
-    rights.contains(&b'x').then(|| parse(line)).flatten()
+    rights.contains(&right).then(|| parse(line)).flatten()
 }
 
 /// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`; the path may be of any bytes.
@@ -120,13 +130,13 @@ mod tests {
     fn lines_are_read_and_data_is_left_out() {
         let line =
             b"555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a \xff";
-        let mapped = parse_executable(line).unwrap();
+        let mapped = parse_with(b'x', line).unwrap();
         assert_eq!((mapped.start, mapped.end), (0x5555_5555_8000, 0x5555_5555_9000));
         assert_eq!((mapped.file_offset, mapped.device, mapped.inode), (0x4000, 0xfe01, 1234));
         assert_eq!(mapped.path, b"/usr/bin/a \xff");
-        assert_eq!(parse_executable(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
-        assert_eq!(parse_executable(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
-        assert_eq!(parse_executable(b""), None);
+        assert_eq!(parse_with(b'x', b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
+        assert_eq!(parse_with(b'x', b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
+        assert_eq!(parse_with(b'x', b""), None);
         assert_eq!(path(br"  /a\012b\013\"), b"/a\nb\\013\\");
     }
 

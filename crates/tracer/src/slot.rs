@@ -3,6 +3,7 @@
 use crate::handler::{SIGTRAP, SignalInfo};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
+use timewise_abi::plain::{PLAIN, PlainMemory};
 use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{Errno, call, number};
 
@@ -23,6 +24,12 @@ pub unsafe fn set_header(address: u64) {
 pub fn header() -> &'static TraceHeader {
     // SAFETY: as promised to `set_header`, which is called before any signal arrives.
     unsafe { &*(HEADER.load(Ordering::Acquire) as *const TraceHeader) }
+}
+
+/// What is memory and nothing else.
+pub fn plain_memory() -> &'static PlainMemory {
+    // SAFETY: as for `header`; it stands in the same file, and all of its fields are atomic.
+    unsafe { &*((header().base + PLAIN) as *const PlainMemory) }
 }
 
 fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {

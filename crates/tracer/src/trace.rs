@@ -5,8 +5,9 @@ use crate::bench::Bench;
 use crate::evaluation::{Evaluation, Visited, Work};
 use crate::handler::time_stamp;
 use crate::shadow::{GROUP, LINE, Source};
-use crate::slot::{bench_page, header};
+use crate::slot::{bench_page, header, plain_memory};
 use core::sync::atomic::{AtomicU64, Ordering};
+use timewise_abi::plain::PlainMemory;
 use timewise_abi::tracing::{
     Effort, End, HEAD_WORDS, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, WORK_BYTES, head_word,
 };
@@ -18,10 +19,10 @@ use timewise_runtime::sys::{Errno, call, memory, number};
 pub struct OwnMemory<'a> {
     /// The calling thread: by a first thread that has ended, the kernel finds no memory.
     tid: u32,
-    /// Where pages are kept that are memory, if the process has no other thread: nobody else changes what is mapped while
-    /// it evaluates.
-    known: Option<&'a mut Pages>,
-    /// Pages that were found during this signal.
+    /// What is memory and nothing else, if the process has no other thread: nobody else changes what is mapped while it
+    /// evaluates.
+    plain: Option<&'a PlainMemory>,
+    /// Pages of it that were found during this signal.
     found: [u64; FOUND],
 }
 
@@ -34,42 +35,24 @@ const FOUND: usize = 32;
 /// The address of no page.
 const NOWHERE: u64 = 1;
 
-/// Addresses of pages that the kernel has called memory, each in a place that follows from it; all zeros is none. A page
-/// of a device that was mapped in the place of one since is not told from it.
-#[repr(C)]
-pub struct Pages([u64; 1024]);
-
 impl OwnMemory<'_> {
-    /// For a thread, with pages that are known if it is the only one.
-    pub fn of(tid: u32, known: Option<&mut Pages>) -> OwnMemory<'_> {
-        OwnMemory { tid, known, found: [NOWHERE; FOUND] }
+    /// For a thread, with what is memory and nothing else if it is the only one.
+    pub fn of(tid: u32, plain: Option<&PlainMemory>) -> OwnMemory<'_> {
+        OwnMemory { tid, plain, found: [NOWHERE; FOUND] }
     }
 
     /// Whether a line can be read without the kernel's help, which takes several times as long: if it is memory, as the
-    /// kernel says, which does not say so of devices, where reading may do something; if it is still there; and if
-    /// nobody is there to take it away. There remains another process that cuts short a file in this very moment.
+    /// host found, and not a device's, where reading may do something; if it is still there; and if nobody is there to
+    /// take it away. There remains another process that cuts short a file in this very moment.
     fn is_plain(&mut self, address: u64) -> bool {
         let page = address & !(PAGE - 1);
-        let Some(Pages(known)) = &mut self.known else { return false };
+        let Some(plain) = self.plain else { return false };
         let found = &mut self.found[(page / PAGE) as usize % FOUND];
-        if *found != page {
-            let known = &mut known[(page / PAGE) as usize % known.len()];
-            // To ask whether it is memory takes twice as long as whether it is there.
-            if *known == page && page != 0 && is_readable(page) {
-                *found = page;
-            } else if is_memory(page) {
-                (*known, *found) = (page, page);
-            }
+        if *found != page && plain.holds(page) && is_readable(page) {
+            *found = page;
         }
         *found == page
     }
-}
-
-/// Whether there is a page of memory that can be read, which is there then.
-fn is_memory(page: u64) -> bool {
-    const POPULATE_READ: u64 = 22;
-    // SAFETY: does what reading a byte of it would, if it is memory.
-    unsafe { call(number::MADVISE, [page, PAGE, POPULATE_READ, 0, 0, 0]) }.is_ok()
 }
 
 /// Whether the kernel can read at an address.
@@ -109,14 +92,7 @@ impl Source for OwnMemory<'_> {
     }
 }
 
-/// What evaluation works with, in a thread's slot; all zeros is a valid start.
-#[repr(C)]
-struct Room {
-    work: Work,
-    pages: Pages,
-}
-
-const _: () = assert!(size_of::<Room>() <= WORK_BYTES as usize, "there is room in a slot");
+const _: () = assert!(size_of::<Work>() <= WORK_BYTES as usize, "there is room in a slot");
 
 /// The trace of one thread: it stands in the ring beyond what the host may read, until it is published.
 pub struct Trace<'a> {
@@ -174,15 +150,14 @@ impl<'a> Trace<'a> {
         visited: Visited,
     ) -> Evaluation<'static, OwnMemory<'static>> {
         let tid = self.slot.tid.load(Ordering::Relaxed);
-        let slot: *const TraceSlot = self.slot;
         let vectors = (!vectors.is_null()).then_some(vectors);
-        // SAFETY: behind the slot's head there is room for it within the slot, and the bench's pages are mapped by
-        // the host; both are this thread's alone, and used during one signal at a time.
+        let memory = OwnMemory::of(tid, alone.then(plain_memory));
+        // SAFETY: there is room for the work, and the bench's pages are mapped by the host; both are this thread's alone,
+        // and used during one signal at a time.
         unsafe {
-            let Room { work, pages } = &mut *slot.cast::<u8>().cast_mut().add(WORK as usize).cast::<Room>();
+            let work = &mut *work_of(self.slot);
             let extensions = Extensions::from_bits(header().extensions);
             let bench = Bench::new(bench_page(self.slot), vectors, extensions);
-            let memory = OwnMemory::of(tid, alone.then_some(pages));
             Evaluation::new(work, memory, Some(bench), visited)
         }
     }
@@ -234,6 +209,15 @@ impl<'a> Trace<'a> {
     }
 }
 
+/// Where the thread of a slot evaluates.
+fn work_of(slot: &TraceSlot) -> *mut Work {
+    match slot.work {
+        // SAFETY: it lies within the slot.
+        0 => unsafe { core::ptr::from_ref(slot).cast::<u8>().cast_mut().add(WORK as usize).cast() },
+        elsewhere => elsewhere as *mut Work,
+    }
+}
+
 /// Adds to what this thread alone writes to.
 fn count(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -263,7 +247,6 @@ impl Branches for Trace<'_> {
 #[cfg(test)]
 mod tests {
     extern crate alloc;
-    extern crate std;
 
     use super::*;
     use alloc::boxed::Box;
@@ -276,33 +259,29 @@ mod tests {
         unsafe { call(number::MMAP, [0, PAGE, protection, PRIVATE_ANONYMOUS, NO_FILE, 0]) }.unwrap()
     }
 
-    /// Where the kernel keeps the clock for programs: not memory, but pages of its own, as those of devices are.
-    fn page_of_the_kernel() -> u64 {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let line = maps.lines().find(|line| line.ends_with("[vvar]")).unwrap();
-        u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
-    }
-
     #[test]
-    fn memory_is_told_from_devices_and_from_nothing() {
+    fn what_is_there_is_told_from_what_is_not() {
         const READ: u64 = 1;
         // No program has anything there.
         const NOTHING: u64 = 1 << 63;
-        assert!(is_memory(mapped(READ)) && is_readable(mapped(READ)));
-        assert!(!is_memory(mapped(0)) && !is_memory(NOTHING));
-        assert!(is_readable(page_of_the_kernel()) && !is_memory(page_of_the_kernel()));
+        assert!(is_readable(mapped(READ)) && !is_readable(mapped(0)) && !is_readable(NOTHING));
     }
 
     #[test]
-    fn lines_are_as_they_stand() {
+    fn lines_are_read_as_they_stand_where_memory_is_plain() {
         let bytes: Box<[u8]> = (0..=u8::MAX).cycle().take(2 * LINE).collect();
-        let start = bytes.as_ptr() as usize;
-        let within = start.next_multiple_of(LINE) - start;
-        let mut pages = Box::new(Pages([0; 1024]));
-        let (mut line, mut own) = ([0; LINE], OwnMemory::of(0, Some(&mut pages)));
-        assert!(own.line((start + within) as u64, &mut line));
+        let start = bytes.as_ptr() as u64;
+        let at = start.next_multiple_of(LINE as u64);
+        // SAFETY: all zeros is a value of it.
+        let plain = unsafe { Box::<PlainMemory>::new_zeroed().assume_init() };
+        let page = at & !(PAGE - 1);
+        plain.replace(&[page..page + PAGE]);
+        let (mut line, mut own) = ([0; LINE], OwnMemory::of(0, Some(&plain)));
+        assert!(own.line(at, &mut line));
+        let within = (at - start) as usize;
         assert_eq!(line, bytes[within..within + LINE]);
-        assert!(!own.line(page_of_the_kernel(), &mut line));
-        assert!(!OwnMemory::of(0, None).line((start + within) as u64, &mut line));
+        // Beside it nothing is known, and where other threads are nothing is plain.
+        assert!(!own.line(page + PAGE, &mut line) && !own.line(page - LINE as u64, &mut line));
+        assert!(!OwnMemory::of(0, None).line(at, &mut line));
     }
 }
