@@ -4,12 +4,11 @@ use crate::handler::{SIGTRAP, handle, open};
 use crate::restrict;
 use crate::slot::{find, header, set_header};
 use core::arch::naked_asm;
-use core::ops::Range;
 use core::sync::atomic::Ordering;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
 use timewise_isa::decode;
 use timewise_runtime::heap::HEAP;
-use timewise_runtime::sys::{call, number};
+use timewise_runtime::sys::memory::prefer_large_pages;
 
 /// Called by the host before the program's first instruction: `rdi` is where the shared memory lies. Stops
 /// with a trap when it is done.
@@ -77,13 +76,6 @@ extern "C" fn find_slot() -> *mut TraceSlot {
     if restrict::enter(header()) { find() } else { core::ptr::null_mut() }
 }
 
-/// The decoder's tables are looked up all over the place. Where the kernel has no large pages, they lie in small ones.
-fn ask_for_large_pages(range: Range<u64>) {
-    const LARGE_PAGES: u64 = 14;
-    // SAFETY: nothing but where the kernel puts it changes.
-    let _ = unsafe { call(number::MADVISE, [range.start, range.end - range.start, LARGE_PAGES, 0, 0, 0]) };
-}
-
 extern "C" fn prepare(shared: u64) {
     // SAFETY: the host filled the header in before it let this thread run.
     unsafe { set_header(shared) };
@@ -91,7 +83,8 @@ extern "C" fn prepare(shared: u64) {
         for (noted, bound) in header().heap.iter().zip([heap.start, heap.end]) {
             noted.store(bound, Ordering::Relaxed);
         }
-        ask_for_large_pages(heap);
+        // The decoder's tables are looked up all over the place.
+        prefer_large_pages(heap);
     }
     // The decoder makes its tables when it is first used; in a handler it may not.
     let _ = decode(&[0x90], 0);
