@@ -40,6 +40,12 @@ pub const VERSION: u32 = 1;
 /// Unit in which space is handed out.
 pub const GRANULE: u64 = 64 << 10;
 
+/// Bytes of a large page, which stands for 512 others in the processor's tables.
+pub const LARGE_PAGE: u64 = 2 << 20;
+
+/// Where the image is mapped in programs.
+pub const IMAGE: u64 = 0x2700_0000_0000;
+
 /// No counter, no block, no thread: the value of an index that refers to nothing.
 pub const NONE: u32 = u32::MAX;
 

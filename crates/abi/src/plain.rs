@@ -1,11 +1,17 @@
 //! Which of the traced program's addresses are memory and nothing else, as the host finds them listed: what may be read
 //! without the kernel's help. Where a device is mapped, reading may do something.
 
+use crate::GRANULE;
+use crate::tracing::TraceHeader;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Where in the tracer's shared file they stand.
 pub const PLAIN: u64 = 0x1000;
+
+const _: () = assert!(
+    size_of::<TraceHeader>() as u64 <= PLAIN && PLAIN + (size_of::<PlainMemory>() as u64) < GRANULE / 2
+);
 
 /// Ranges that there is room for.
 pub const RANGES: usize = 127;

@@ -3,6 +3,7 @@
 //! The file is mapped whole into the host and into the program, at [`TraceHeader::base`]. A thread writes
 //! what it found into the ring of its own slot, and the host takes it from there; neither waits for the other.
 
+use crate::{IMAGE, LARGE_PAGE};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// First word of the file.
@@ -58,21 +59,19 @@ pub const RING: u32 = WORK + WORK_BYTES;
 /// Bytes of a slot.
 pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
 
-/// Where the host maps executable and writable memory in the program, of [`BENCH_BYTES`] for each slot: there
-/// single instructions of the program are executed away from it.
-pub const BENCHES: u64 = 0x2600_0000_0000;
+/// Where the host maps executable and writable memory in the program, up to behind the image: [`BENCH_BYTES`] for each
+/// slot, in which single instructions of the program are executed away from it; then two large pages, [`LARGE_WORK`] and
+/// that of the image. What is needed seldom lies scattered, and is found sooner if the processor looks one page up rather
+/// than a hundred.
+pub const BENCHES: u64 = LARGE_WORK - SLOTS as u64 * BENCH_BYTES;
 
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
 
-/// Bytes of a large page.
-pub const LARGE_PAGE: u64 = 2 << 20;
+/// The large page in which the first thread evaluates.
+pub const LARGE_WORK: u64 = IMAGE - LARGE_PAGE;
 
-/// Where the host maps one more in the program, behind the benches, in which the first thread evaluates: what that needs
-/// lies scattered, and is found sooner if the processor looks one page up rather than a hundred.
-pub const LARGE_WORK: u64 = BENCHES + SLOTS as u64 * BENCH_BYTES;
-
-const _: () = assert!(LARGE_WORK.is_multiple_of(LARGE_PAGE) && WORK_BYTES as u64 <= LARGE_PAGE);
+const _: () = assert!(IMAGE.is_multiple_of(LARGE_PAGE) && WORK_BYTES as u64 <= LARGE_PAGE);
 
 /// CPU time between two signals of the event that threads inherit, nanoseconds, where there are several.
 pub const TICK_NS: u64 = 10_000_000;
@@ -157,8 +156,8 @@ pub struct TraceHeader {
     pub tick_ns: AtomicU64,
     /// 0 once nothing more is to be traced; host.
     pub active: AtomicU32,
-    /// Where the tracer's own memory begins, and where it ends; 0 for none yet; tracer, once.
-    pub heap: [AtomicU64; 2],
+    /// Where the memory begins and ends in which the decoder makes its tables; host, once.
+    pub heap: [u64; 2],
     /// Threads for which there was no free slot, each time that one was looked for; both.
     pub turned_away: AtomicU64,
     /// The system's error number when a thread could not open its events, 0 for none; tracer.

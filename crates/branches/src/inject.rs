@@ -3,14 +3,14 @@
 use crate::forked;
 use crate::record::TraceError;
 use crate::rings::{BASE, Rings, SCRATCH};
-use crate::taken_up::{self, PRIVATE, taken_up};
+use crate::taken_up::{self, COPIED, PRIVATE, taken_up};
 use crate::unmask;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use timewise_abi::tracing::{ENTRY_BYTES, LARGE_PAGE, LARGE_WORK, TraceHeader, entry};
-use timewise_injection::Payload;
+use timewise_abi::tracing::{ENTRY_BYTES, LARGE_WORK, TraceHeader, entry};
+use timewise_injection::{Image, Payload};
 use timewise_target::group::Group;
 use timewise_target::trace::Tracee;
 
@@ -21,7 +21,9 @@ use timewise_target::trace::Tracee;
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
     map_private(tracee).map_err(system("map memory into the program"))?;
-    if let Err(cause) = timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset()) {
+    let mapped =
+        timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset(), Image::Copied);
+    if let Err(cause) = mapped {
         if !forked::has_tracer(tracee.tid()) {
             // Nothing else would tell that they are ours.
             unmap(tracee, PRIVATE).map_err(system("unmap memory of the program"))?;
@@ -83,8 +85,7 @@ pub fn is_event(pid: i32, descriptor: i32) -> bool {
     descriptor > 0 && link.is_ok_and(|to| to.to_string_lossy().contains("perf_event"))
 }
 
-/// Maps what is not shared: memory that is used only as far as threads need it, and not copied for processes that the
-/// program forks, in which the tracer is silent.
+/// Maps what is not shared: memory that is used only as far as threads need it.
 fn map_private(tracee: Tracee) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
@@ -94,9 +95,11 @@ fn map_private(tracee: Tracee) -> io::Result<()> {
     if got != start {
         return Err(io::Error::from_raw_os_error(libc::EEXIST));
     }
-    advise(tracee, PRIVATE, libc::MADV_DONTFORK)?;
-    // Without large pages there are small ones.
-    let _ = advise(tracee, LARGE_WORK..LARGE_WORK + LARGE_PAGE, libc::MADV_HUGEPAGE);
+    // Processes that the program forks need the image alone. What the kernel will not do for us it need not.
+    let _ = advise(tracee, PRIVATE.start..COPIED.start, libc::MADV_DONTFORK);
+    let _ = advise(tracee, LARGE_WORK..PRIVATE.end, libc::MADV_HUGEPAGE);
+    // Now, rather than in the midst of the first trace.
+    let _ = advise(tracee, LARGE_WORK..PRIVATE.end, libc::MADV_POPULATE_WRITE);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use timewise_target::perf::{Event, Watched, sys};
 
 /// CPU time between two of its signals in a process's only thread, nanoseconds. That is traced from the start, and each
 /// signal costs as much as a small trace.
-const ALONE_NS: u64 = 100_000_000;
+const ALONE_NS: u64 = 500_000_000;
 
 /// Opens the event, switched off, for a process's first thread and all that it will make. Other processes do
 /// not inherit it, and a successful `execve` removes it.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Instant;
 use timewise_abi::plain::{PlainMemory, RANGES};
 use timewise_target::maps::{self, Mapped};
 
@@ -15,16 +16,20 @@ use timewise_target::maps::{self, Mapped};
 enum Kind {
     /// Memory and nothing else.
     Plain,
-    /// Memory with a file that cannot be looked at, or pages of the kernel's own: left to the kernel.
+    /// Memory of which the file is not known for certain, or pages of the kernel's own: left to the kernel.
     Other,
     /// A device, for all that is known.
     Device,
 }
 
+/// How many times as long as reading the list took it is left alone: some processes have tens of thousands of mappings.
+const REST: u32 = 50;
+
 /// The mappings of one process, which is looked at now and then.
 #[derive(Debug)]
 pub struct Plain {
     pid: i32,
+    rests_until: Instant,
     /// By path and number.
     files: HashMap<(Vec<u8>, u64), Kind>,
     latest: Vec<Range<u64>>,
@@ -33,24 +38,31 @@ pub struct Plain {
 impl Plain {
     /// Of process `pid`, of which nothing is known.
     pub fn of(pid: i32) -> Plain {
-        Plain { pid, files: HashMap::new(), latest: Vec::new() }
+        Plain { pid, rests_until: Instant::now(), files: HashMap::new(), latest: Vec::new() }
     }
 
     /// Tells the tracer what is mapped now. A process with devices may have the next one where something else was a moment
     /// ago, and gets none.
     pub fn look(&mut self, memory: &PlainMemory) {
-        let mapped = maps::readable(self.pid).unwrap_or_default();
-        let kinds: Vec<Kind> = mapped.iter().map(|mapped| self.kind(mapped)).collect();
+        let began = Instant::now();
+        if began < self.rests_until {
+            return;
+        }
+        let mapped = maps::all(self.pid).unwrap_or_default();
+        let kinds: Vec<Kind> = mapped.iter().map(|(mapped, _)| self.kind(mapped)).collect();
         let mut ranges = Vec::new();
         if !kinds.contains(&Kind::Device) {
-            let plain = mapped.iter().zip(kinds).filter(|(_, kind)| *kind == Kind::Plain);
-            ranges = joined(plain.map(|(mapped, _)| mapped.start..mapped.end));
+            let is_plain =
+                |((_, is_readable), kind): &(&(Mapped, bool), Kind)| *is_readable && *kind == Kind::Plain;
+            let plain = mapped.iter().zip(kinds).filter(is_plain);
+            ranges = joined(plain.map(|((mapped, _), _)| mapped.start..mapped.end));
             keep_widest(&mut ranges);
         }
         if ranges != self.latest {
             memory.replace(&ranges);
             self.latest = ranges;
         }
+        self.rests_until = began + REST * began.elapsed();
     }
 
     fn kind(&mut self, mapped: &Mapped) -> Kind {
@@ -66,30 +78,50 @@ impl Plain {
 
 /// Of what has no file.
 fn kind_by_name(name: &[u8]) -> Kind {
+    /// The kernel's own, in each process.
+    const KERNELS: [&[u8]; 3] = [b"[vvar", b"[vsyscall]", b"[uprobes]"];
     match name {
         b"" | b"[heap]" | b"[stack]" | b"[vdso]" => Kind::Plain,
         _ if name.starts_with(b"[anon:") => Kind::Plain,
-        _ if name.starts_with(b"[vvar") => Kind::Other,
+        _ if KERNELS.iter().any(|start| name.starts_with(start)) => Kind::Other,
         _ => Kind::Device,
     }
 }
 
-/// Of a file with such a number that process `pid` has mapped, unless another is there now.
+/// Of a file with such a number that process `pid` has mapped.
 fn kind_of_file(pid: i32, path: &[u8], inode: u64) -> Kind {
-    /// Files of memory that processes share, which have no place.
-    const NOWHERE: [&[u8]; 3] = [b"/memfd:", b"/SYSV", b"/dev/zero (deleted)"];
+    /// Memory that processes share with one another or with the kernel, which has no place.
+    const NOWHERE: [&[u8]; 7] = [
+        b"/memfd:",
+        b"/SYSV",
+        b"/dev/zero",
+        b"/anon_hugepage",
+        b"[anon_shmem:",
+        b"anon_inode:[perf_event]",
+        b"anon_inode:[io_uring]",
+    ];
     if NOWHERE.iter().any(|start| path.starts_with(start)) {
         return Kind::Other;
     }
-    // The process may have a root of its own.
+    if !path.starts_with(b"/") {
+        return Kind::Device;
+    }
+    // The process may have a root of its own, or see another part of the file system.
     let from_root = [format!("/proc/{pid}/root").as_bytes(), path].concat();
-    let is_plain = [path, &from_root].map(|path| is_plain_file(Path::new(OsStr::from_bytes(path)), inode));
-    if is_plain.contains(&true) { Kind::Plain } else { Kind::Device }
+    let kind = kind_at(&from_root, inode);
+    if kind == Kind::Device { kind_at(path, inode) } else { kind }
 }
 
-fn is_plain_file(path: &Path, inode: u64) -> bool {
-    let is_it = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.ino() == inode);
-    is_it && rustix::fs::statfs(path).is_ok_and(|system| !shows_devices(system.f_type as u64))
+/// Of what is at a path now. Where file systems lie one over the other, the kernel may have another number for a file.
+fn kind_at(path: &[u8], inode: u64) -> Kind {
+    let path = Path::new(OsStr::from_bytes(path));
+    let Ok(file) = std::fs::metadata(path) else { return Kind::Device };
+    let is_memory = rustix::fs::statfs(path).is_ok_and(|system| !shows_devices(system.f_type as u64));
+    match file.is_file() && is_memory {
+        true if file.ino() == inode => Kind::Plain,
+        true => Kind::Other,
+        false => Kind::Device,
+    }
 }
 
 /// Whether files of such a file system are no memory: those of buses' devices can be mapped, for one.
@@ -98,7 +130,8 @@ fn shows_devices(system: u64) -> bool {
     const PROC: u64 = 0x9fa0;
     const DEBUGFS: u64 = 0x6462_6720;
     const TRACEFS: u64 = 0x7472_6163;
-    [SYSFS, PROC, DEBUGFS, TRACEFS].contains(&system)
+    const XENFS: u64 = 0xabba_1974;
+    [SYSFS, PROC, DEBUGFS, TRACEFS, XENFS].contains(&system)
 }
 
 /// Ranges in order, of which those that touch are one.
@@ -124,6 +157,7 @@ fn keep_widest(ranges: &mut Vec<Range<u64>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn memory_is_told_from_devices() {
@@ -133,20 +167,24 @@ mod tests {
         let files = [
             (own, inode, Kind::Plain),
             // Another is there now.
-            (own, inode + 1, Kind::Device),
+            (own, inode + 1, Kind::Other),
             (b"/dev/null", std::fs::metadata("/dev/null").unwrap().ino(), Kind::Device),
             (b"/proc/self/maps", std::fs::metadata("/proc/self/maps").unwrap().ino(), Kind::Device),
             (b"/memfd:a (deleted)", 5, Kind::Other),
-            (b"anon_inode:[perf_event]", 7, Kind::Device),
+            (b"anon_inode:[perf_event]", 7, Kind::Other),
+            (b"anon_inode:[vfio-device]", 7, Kind::Device),
+            (b"/no/such/file (deleted)", 7, Kind::Device),
         ];
-        let mut plain = Plain::of(0);
+        let mut plain = Plain::of(std::process::id() as i32);
         for (path, inode, kind) in files {
             let mapped = Mapped { start: 0, end: 1, file_offset: 0, device: 0, inode, path: path.to_vec() };
             assert_eq!(plain.kind(&mapped), kind, "{}", String::from_utf8_lossy(path));
         }
-        let names = ["", "[heap]", "[anon:a]", "[vvar]", "[vvar_vclock]", "[something]"];
-        let kinds = [Kind::Plain, Kind::Plain, Kind::Plain, Kind::Other, Kind::Other, Kind::Device];
-        assert_eq!(names.map(|name| kind_by_name(name.as_bytes())), kinds);
+        let names = ["", "[heap]", "[anon:a]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[something]"];
+        let kinds = names.map(|name| kind_by_name(name.as_bytes()));
+        assert_eq!(kinds[..3], [Kind::Plain; 3]);
+        assert_eq!(kinds[3..6], [Kind::Other; 3]);
+        assert_eq!(kinds[6], Kind::Device);
     }
 
     #[test]
@@ -162,18 +200,38 @@ mod tests {
         );
     }
 
-    #[test]
-    fn our_own_memory_is_plain_but_not_the_kernels_pages() {
+    /// A page that may be read, of a file, or of none.
+    fn map(file: Option<&std::fs::File>) -> u64 {
+        let (flags, fd) = match file {
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        };
+        // SAFETY: a new mapping, which nobody else knows.
+        let got = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, fd, 0) };
+        assert_ne!(got, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        got as u64
+    }
+
+    fn is_held(plain: &mut Plain, address: u64) -> bool {
         // SAFETY: all zeros is a value of it.
         let memory = unsafe { Box::<PlainMemory>::new_zeroed().assume_init() };
-        let own = std::process::id() as i32;
-        Plain::of(own).look(&memory);
-        let (on_heap, on_stack) = (Box::new(0_u8), 0_u8);
-        let code = Plain::of as *const () as u64;
-        let at = [code, &raw const *on_heap as u64, &raw const on_stack as u64];
-        assert_eq!(at.map(|at| memory.holds(at)), [true; 3]);
-        let kernels = maps::readable(own).unwrap();
-        let kernels = kernels.iter().find(|mapped| mapped.path == b"[vvar]").unwrap();
-        assert!(!memory.holds(kernels.start));
+        (plain.rests_until, plain.latest) = (Instant::now(), Vec::new());
+        plain.look(&memory);
+        memory.holds(address)
+    }
+
+    #[test]
+    fn nothing_is_plain_beside_what_may_be_a_device() {
+        let page = map(None);
+        let mut plain = Plain::of(std::process::id() as i32);
+        assert!(is_held(&mut plain, page));
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(4096).unwrap();
+        // It has no name any more: it might have been anything.
+        let strange = map(Some(&file));
+        assert!(!is_held(&mut plain, page));
+        // SAFETY: mapped just now, and known to nobody else.
+        unsafe { libc::munmap(strange as *mut libc::c_void, 4096) };
+        assert!(is_held(&mut plain, page));
     }
 }

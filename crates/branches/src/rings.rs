@@ -9,13 +9,13 @@ use crate::trace::Trace;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use timewise_abi::GRANULE;
 use timewise_abi::plain::{PLAIN, PlainMemory};
 use timewise_abi::tracing::{
     Effort, HEAD_WORDS, LET_THROUGH, LONGEST_TRACE, MAGIC, RING, RING_WORDS, SLOT_BYTES, SLOTS, TICK_NS,
     TraceHeader, TraceSlot, VERSION, branches_of, restriction,
 };
-use timewise_injection::{Payload, SharedFile};
+use timewise_abi::{GRANULE, LARGE_PAGE};
+use timewise_injection::{Payload, SharedFile, payload};
 
 /// Where the shared file is mapped in the program: where counting has its own, away from what the kernel and
 /// loaders use.
@@ -51,6 +51,8 @@ impl Rings {
         header.length = options.length.clamp(1, LONGEST_TRACE);
         header.base = BASE;
         header.slots = slots;
+        // What the image leaves of its page.
+        header.heap = [payload.image.len() as u64, LARGE_PAGE].map(|offset| payload::BASE + offset);
         header.period_ns = options.period_ns;
         header.tick_ns.store(TICK_NS, Ordering::Relaxed);
         header.pid = pid as u32;

@@ -4,13 +4,17 @@ use crate::rings::BASE;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
-use timewise_abi::tracing::{BENCHES, LARGE_PAGE, LARGE_WORK, SLOT_BYTES, SLOTS, TraceHeader};
+use timewise_abi::tracing::{BENCHES, SLOT_BYTES, SLOTS, TraceHeader};
+use timewise_abi::{IMAGE, LARGE_PAGE};
 use timewise_injection::Occupant;
 use timewise_target::{maps, memory};
 
-/// What is not shared with the host, but for the heap: where single instructions are executed, and where the first thread
-/// evaluates.
-pub const PRIVATE: Range<u64> = BENCHES..LARGE_WORK + LARGE_PAGE;
+/// What is not shared with the host: where single instructions are executed, where the first thread evaluates, and the
+/// page of the image.
+pub const PRIVATE: Range<u64> = BENCHES..IMAGE + LARGE_PAGE;
+
+/// What of it the processes have, too, that the program forks.
+pub const COPIED: Range<u64> = IMAGE..PRIVATE.end;
 
 /// What of the memory of process `pid` is the tracer's: its own, or that of the process that it was forked from. What
 /// begins at [`BASE`] comes last; nothing if no tracer is there.
@@ -21,10 +25,11 @@ pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
     let (Some(Occupant::Tracing { .. }), Some(file)) = (Occupant::of(pid)?, maps::file_at(pid, BASE)?) else {
         return Ok(Vec::new());
     };
-    const HEAP: usize = offset_of!(TraceHeader, heap);
+    /// A mapping without a file.
+    const ANONYMOUS: Option<(u64, u64)> = Some((0, 0));
     // Private memory is mapped before the file, or not at all.
-    let mut ranges = vec![PRIVATE, word(pid, HEAP)?..word(pid, HEAP + size_of::<u64>())?];
-    ranges.retain(|range| !range.is_empty());
+    let is_whole = maps::file_at(pid, PRIVATE.start)? == ANONYMOUS;
+    let mut ranges = vec![if is_whole { PRIVATE } else { COPIED }];
     ranges.extend(maps::ranges_of_file(pid, file)?.into_iter().rev());
     Ok(ranges)
 }

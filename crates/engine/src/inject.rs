@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use timewise_abi::RESERVED_HIGH;
 use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
-use timewise_injection::Payload;
+use timewise_injection::{Image, Payload};
 use timewise_target::errand::{Errand, Undo};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
@@ -45,8 +45,15 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let mapped = address_limit::raise(arena, pid, limits)
         .and_then(|()| record_mappings(arena, process, pid, mappings))
         .and_then(|()| {
-            timewise_injection::map(errand.tracee(), arena.file(), arena::BASE, payload, arena.image_offset())
-                .map_err(system("map the runtime into the program"))
+            timewise_injection::map(
+                errand.tracee(),
+                arena.file(),
+                arena::BASE,
+                payload,
+                arena.image_offset(),
+                Image::Mapped,
+            )
+            .map_err(system("map the runtime into the program"))
         });
     // SAFETY: the area was just registered; the program does not run yet.
     unsafe { (*shared.thread(thread)).registers = saved(&before) };

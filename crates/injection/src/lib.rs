@@ -11,7 +11,7 @@ pub mod payload;
 mod shared_file;
 
 pub use left_alone::{await_given_back, await_left_alone, stop_left_alone};
-pub use map::{DESCRIPTORS, map};
+pub use map::{DESCRIPTORS, Image, map};
 pub use occupant::{Host, Occupant};
 pub use payload::{Payload, PayloadFault};
 pub use shared_file::{SharedFile, SharedFileError};

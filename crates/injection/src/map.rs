@@ -13,8 +13,17 @@ const SCRATCH_SIZE: u64 = 4096;
 /// How many descriptors the program may have open meanwhile that it had not before.
 pub const DESCRIPTORS: usize = 3;
 
-/// Maps the shared file at `base` of the program, and the image, which lies in the file from `image_offset`
-/// on, at [`payload::BASE`].
+/// How the image comes to where it belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Image {
+    /// It is mapped from the file.
+    Mapped,
+    /// It is copied to memory that is mapped there already, with room for it.
+    Copied,
+}
+
+/// Maps the shared file at `base` of the program, and puts the image, which lies in the file from `image_offset`
+/// on, to [`payload::BASE`].
 ///
 /// # Errors
 /// The system's; `EEXIST` if something else lies there.
@@ -24,6 +33,7 @@ pub fn map(
     base: u64,
     payload: &Payload,
     image_offset: u64,
+    image: Image,
 ) -> io::Result<()> {
     let read_write = libc::PROT_READ | libc::PROT_WRITE;
     // The program's own memory is left alone: what lies below a stack pointer may be somebody else's.
@@ -37,15 +47,21 @@ pub fn map(
     let fd = open(tracee, SCRATCH, file).or_else(|_| hand_over(tracee, SCRATCH, file));
     tracee.system_call(libc::SYS_munmap, [SCRATCH, SCRATCH_SIZE, 0, 0, 0, 0])?;
     let fd = fd?;
+    let size = payload.image.len() as u64;
+    let map_image = || {
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, [fd, image_offset])?;
+        let [address, offset] = [payload::BASE, image_offset].map(|start| start + payload.writable_from);
+        map(address, size - payload.writable_from, read_write, libc::MAP_PRIVATE, [fd, offset])
+    };
+    let copy_image = || {
+        let got = tracee.system_call(libc::SYS_pread64, [fd, payload::BASE, size, image_offset, 0, 0])?;
+        if got == size { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    };
     let mapped = map(base, file.size(), read_write, libc::MAP_SHARED | libc::MAP_NORESERVE, [fd, 0])
-        .and_then(|()| {
-            let protection = libc::PROT_READ | libc::PROT_EXEC;
-            map(payload::BASE, payload.writable_from, protection, libc::MAP_PRIVATE, [fd, image_offset])
-        })
-        .and_then(|()| {
-            let size = payload.image.len() as u64 - payload.writable_from;
-            let offset = image_offset + payload.writable_from;
-            map(payload::BASE + payload.writable_from, size, read_write, libc::MAP_PRIVATE, [fd, offset])
+        .and_then(|()| match image {
+            Image::Mapped => map_image(),
+            Image::Copied => copy_image(),
         });
     tracee.system_call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
     mapped

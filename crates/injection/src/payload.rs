@@ -7,7 +7,7 @@ static FILE: &[u8] = include_bytes!(env!("TIMEWISE_PAYLOAD"));
 
 /// Where the runtime lies in every program: far from where the kernel, the loader and sanitisers put
 /// things.
-pub const BASE: u64 = 0x2700_0000_0000;
+pub const BASE: u64 = timewise_abi::IMAGE;
 
 /// The runtime, ready to be mapped at [`BASE`].
 #[derive(Debug)]
@@ -60,5 +60,7 @@ mod tests {
         let payload = super::load().unwrap();
         assert!(payload.writable_from > payload.entry - super::BASE);
         assert!(payload.writable_from < payload.image.len() as u64);
+        // Of what is left of the page, the decoder's tables take 740 KiB.
+        assert!(timewise_abi::LARGE_PAGE - payload.image.len() as u64 > 1 << 20);
     }
 }

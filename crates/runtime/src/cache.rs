@@ -8,13 +8,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use timewise_abi::Failure;
+use timewise_abi::{Failure, LARGE_PAGE};
 
 /// Bytes reserved for a region; memory is used only as code is put there.
 const REGION_SIZE: u64 = 128 << 20;
-
-/// Bytes of a large page.
-const LARGE_PAGE: u64 = 2 << 20;
 
 /// Addresses below are left to the program.
 const LOWEST: u64 = 0x1000_0000;

@@ -59,24 +59,31 @@ impl Heap {
     /// Takes what will ever be needed from the kernel, which is then asked no more. Under the process lock.
     pub fn keep_in_store(&self) {
         let mut size = STORE;
-        while size >= LEAST_STORE && self.make_do_with(size).is_none() {
+        while size >= LEAST_STORE && !self.take(size) {
             size /= 4;
         }
     }
 
-    /// Takes this much from the kernel, which is asked for nothing from then on: where it is, or nothing if that is
-    /// refused, or was done before. Under the process lock.
-    pub fn make_do_with(&self, size: usize) -> Option<Range<u64>> {
+    /// Takes this much from the kernel: false if that is refused, or was done before.
+    fn take(&self, size: usize) -> bool {
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
         let store = if state.closed { core::ptr::null_mut() } else { state.map(size) };
         if store.is_null() {
-            return None;
+            return false;
         }
-        state.next = store;
-        state.end = store.wrapping_add(size);
-        state.closed = true;
-        Some(store as u64..state.end as u64)
+        state.make_do_with(store, size);
+        true
+    }
+
+    /// Makes do with memory that is there already: the kernel is asked for nothing. Under the process lock.
+    ///
+    /// # Safety
+    /// Nobody else uses it from now on.
+    pub unsafe fn make_do_with(&self, memory: Range<u64>) {
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &mut *self.0.get() };
+        state.make_do_with(memory.start as *mut u8, (memory.end - memory.start) as usize);
     }
 }
 
@@ -86,6 +93,13 @@ fn class(layout: Layout) -> u32 {
 }
 
 impl State {
+    /// From now on nothing but this is handed out.
+    fn make_do_with(&mut self, store: *mut u8, size: usize) {
+        self.next = store;
+        self.end = store.wrapping_add(size);
+        self.closed = true;
+    }
+
     /// Fresh memory, or null.
     fn map(&mut self, size: usize) -> *mut u8 {
         const READ_WRITE: u64 = 3;

@@ -26,16 +26,17 @@ pub struct Mapped {
 /// The system's, if the process is gone or hidden.
 pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_with(b'x', line)).collect())
+    Ok(text.split(|&byte| byte == b'\n').filter_map(parse_executable).collect())
 }
 
-/// The mappings of process `pid` that it may read, in order.
+/// All mappings of process `pid`, in order, with whether it may read there.
 ///
 /// # Errors
 /// As for [`executable`].
-pub fn readable(pid: i32) -> io::Result<Vec<Mapped>> {
+pub fn all(pid: i32) -> io::Result<Vec<(Mapped, bool)>> {
     let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(|line| parse_with(b'r', line)).collect())
+    let lines = text.split(|&byte| byte == b'\n');
+    Ok(lines.filter_map(|line| Some((parse(line)?, has_right(b'r', line)))).collect())
 }
 
 /// The file that process `pid` has mapped at an address: its device and number, 0 for memory without a file. `None` if
@@ -83,10 +84,12 @@ pub fn ranges(pid: i32) -> io::Result<Vec<Range<u64>>> {
     Ok(text.lines().filter_map(range).collect())
 }
 
-/// The mapping of a line, if it comes with that right.
-fn parse_with(right: u8, line: &[u8]) -> Option<Mapped> {
-    let rights = line.split(|&byte| byte == b' ').nth(1)?;
-    rights.contains(&right).then(|| parse(line)).flatten()
+fn parse_executable(line: &[u8]) -> Option<Mapped> {
+    has_right(b'x', line).then(|| parse(line)).flatten()
+}
+
+fn has_right(right: u8, line: &[u8]) -> bool {
+    line.split(|&byte| byte == b' ').nth(1).is_some_and(|rights| rights.contains(&right))
 }
 
 /// `7f1c…-7f1d… r-xp 00028000 fe:01 1234      /lib/libc.so.6`; the path may be of any bytes.
@@ -130,13 +133,13 @@ mod tests {
     fn lines_are_read_and_data_is_left_out() {
         let line =
             b"555555558000-555555559000 r-xp 00004000 fe:01 1234                       /usr/bin/a \xff";
-        let mapped = parse_with(b'x', line).unwrap();
+        let mapped = parse_executable(line).unwrap();
         assert_eq!((mapped.start, mapped.end), (0x5555_5555_8000, 0x5555_5555_9000));
         assert_eq!((mapped.file_offset, mapped.device, mapped.inode), (0x4000, 0xfe01, 1234));
         assert_eq!(mapped.path, b"/usr/bin/a \xff");
-        assert_eq!(parse_with(b'x', b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
-        assert_eq!(parse_with(b'x', b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
-        assert_eq!(parse_with(b'x', b""), None);
+        assert_eq!(parse_executable(b"7ffff7fc1000-7ffff7fc3000 rwxp 00000000 00:00 0 ").unwrap().path, b"");
+        assert_eq!(parse_executable(b"555555558000-555555559000 rw-p 00004000 fe:01 1234 /usr/bin/a"), None);
+        assert_eq!(parse_executable(b""), None);
         assert_eq!(path(br"  /a\012b\013\"), b"/a\nb\\013\\");
     }
 

@@ -4,11 +4,9 @@ use crate::handler::{SIGTRAP, handle, open};
 use crate::restrict;
 use crate::slot::{find, header, set_header};
 use core::arch::naked_asm;
-use core::sync::atomic::Ordering;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
 use timewise_isa::decode;
 use timewise_runtime::heap::HEAP;
-use timewise_runtime::sys::memory::prefer_large_pages;
 
 /// Called by the host before the program's first instruction: `rdi` is where the shared memory lies. Stops
 /// with a trap when it is done.
@@ -69,9 +67,6 @@ pub unsafe extern "C" fn restore() {
     naked_asm!("mov eax, {number}", "syscall", number = const timewise_runtime::sys::number::RT_SIGRETURN)
 }
 
-/// Room for the decoder's tables.
-const HEAP_BYTES: usize = 4 << 20;
-
 extern "C" fn find_slot() -> *mut TraceSlot {
     if restrict::enter(header()) { find() } else { core::ptr::null_mut() }
 }
@@ -79,13 +74,8 @@ extern "C" fn find_slot() -> *mut TraceSlot {
 extern "C" fn prepare(shared: u64) {
     // SAFETY: the host filled the header in before it let this thread run.
     unsafe { set_header(shared) };
-    if let Some(heap) = HEAP.make_do_with(HEAP_BYTES) {
-        for (noted, bound) in header().heap.iter().zip([heap.start, heap.end]) {
-            noted.store(bound, Ordering::Relaxed);
-        }
-        // The decoder's tables are looked up all over the place.
-        prefer_large_pages(heap);
-    }
+    // SAFETY: the host left it to the tracer.
+    unsafe { HEAP.make_do_with(header().heap[0]..header().heap[1]) };
     // The decoder makes its tables when it is first used; in a handler it may not.
     let _ = decode(&[0x90], 0);
     // SAFETY: the thread's own slot, which nobody else uses.

@@ -141,7 +141,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Evaluation for the thread, with room in its slot; `vectors` is what the kernel's frame has of its registers,
+    /// Evaluation for the thread, with room of its own; `vectors` is what the kernel's frame has of its registers,
     /// `alone` says whether the process has no other thread.
     pub fn evaluation(
         &self,

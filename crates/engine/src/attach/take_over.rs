@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use timewise_abi::thread::{Sequences, ThreadArea, state};
 use timewise_abi::visit::{answer, task};
 use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
-use timewise_injection::{Occupant, Payload};
+use timewise_injection::{Image, Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
 use timewise_target::maps;
@@ -134,8 +134,15 @@ fn put_in(
     }
     address_limit::raise(arena, pid, address_limit::note(arena, process, 0, pid)?)?;
     record_mappings(arena, process, pid, mappings)?;
-    timewise_injection::map(first.tracee, arena.file(), arena::BASE, payload, arena.image_offset())
-        .map_err(system("map the runtime into the program"))?;
+    timewise_injection::map(
+        first.tracee,
+        arena.file(),
+        arena::BASE,
+        payload,
+        arena.image_offset(),
+        Image::Mapped,
+    )
+    .map_err(system("map the runtime into the program"))?;
     let areas: Vec<_> = areas.iter().map(|&area| shared.thread(area)).collect();
     progress.begun = Some(areas[0]);
     visit(visits, first.tracee, areas[0], task::BEGIN)?;
