@@ -206,8 +206,8 @@ fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
         let (status, stderr) = attached(addresses, "observe branches -F 1000; worked 20; leave");
         assert_eq!(status, Some(0), "{addresses}: {stderr}");
     }
-    // The tracer's shared memory and its benches.
-    for addresses in ["200000000000", "200000001000", "260000000000", "260000fff000"] {
+    // The tracer's shared memory, its benches, and its large pages.
+    for addresses in ["200000000000", "200000001000", "26fffbe00000", "26ffffff0000", "270000100000"] {
         let (status, stderr) = attached(addresses, "timewise branches --pid $pid --for 1s");
         assert_eq!(status, Some(126), "{addresses}: {stderr}");
         assert!(stderr.contains("it has mapped addresses that tracing needs"), "{addresses}: {stderr}");
