@@ -5,9 +5,9 @@
 //! registers and memory, to the first that cannot be: behind it a hardware breakpoint is set, and the program goes
 //! on natively; there its registers are known again, and so on, until the trace is long enough. The handler runs
 //! on a stack of its own, with all signals blocked; it allocates nothing, takes no lock, and reads the program's
-//! memory through the kernel, or where it is nothing else and that has just found it (`trace.rs`), so that what is not there is an answer rather
-//! than a fault. Start reading at
-//! [`handler::handle`]; all of [`ahead`] and what it stands on is tested on the host.
+//! memory through the kernel, or where it is nothing but memory and that has just found it (`trace.rs`), so that what is
+//! not there is an answer rather than a fault. Start reading at [`handler::handle`]; all of [`ahead`] and what it stands
+//! on is tested on the host.
 #![no_std]
 
 pub mod ahead;
