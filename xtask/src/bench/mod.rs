@@ -17,6 +17,7 @@ mod samples;
 mod simulation;
 mod startup;
 mod statistics;
+mod stops;
 mod symbolise;
 pub mod table;
 mod threads;
@@ -43,6 +44,8 @@ pub enum Command {
     Tracing(tracing::Options),
     /// CPU time of a trace of branches by the number of a program's threads
     Traces(traces::Options),
+    /// What a sample takes where it falls, whether it traces or does nothing
+    Stops(stops::Options),
     /// Peak resident memory of programs under count against native
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
@@ -80,6 +83,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Fdo(options) => fdo::run(root, &options),
         Command::Tracing(options) => tracing::run(root, &options),
         Command::Traces(options) => traces::run(root, &options),
+        Command::Stops(options) => stops::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),
