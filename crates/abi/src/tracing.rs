@@ -47,7 +47,7 @@ pub const MOST_TRACES_A_SECOND: u32 = 50_000;
 /// Where in a slot the stack ends that the handler runs on.
 pub const STACK_END: u32 = 0x8000;
 
-/// Where in a slot the room begins in which the tracer evaluates code ahead.
+/// Where in a slot the room begins in which the tracer evaluates code ahead if no large page is free.
 pub const WORK: u32 = STACK_END;
 
 /// Bytes of that room.
@@ -60,16 +60,20 @@ pub const RING: u32 = WORK + WORK_BYTES;
 pub const SLOT_BYTES: u64 = RING as u64 + 8 * RING_WORDS as u64;
 
 /// Where the host maps executable and writable memory in the program, up to behind the image: [`BENCH_BYTES`] for each
-/// slot, in which single instructions of the program are executed away from it; then two large pages, [`LARGE_WORK`] and
-/// that of the image. What is needed seldom lies scattered, and is found sooner if the processor looks one page up rather
-/// than a hundred.
+/// slot, in which single instructions of the program are executed away from it; then large pages, [`LARGE_WORKS`] and that
+/// of the image. What is needed seldom lies scattered, and is found sooner if the processor looks one page up rather than
+/// a hundred.
 pub const BENCHES: u64 = LARGE_WORK - SLOTS as u64 * BENCH_BYTES;
 
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
 
-/// The large page in which the first thread evaluates.
-pub const LARGE_WORK: u64 = IMAGE - LARGE_PAGE;
+/// Large pages to evaluate in, each for whichever thread takes it for a moment: hardly ever are more in the handler, and
+/// what one has decoded the next need not.
+pub const LARGE_WORKS: usize = 4;
+
+/// Where the first of them begins.
+pub const LARGE_WORK: u64 = IMAGE - LARGE_WORKS as u64 * LARGE_PAGE;
 
 const _: () = assert!(IMAGE.is_multiple_of(LARGE_PAGE) && WORK_BYTES as u64 <= LARGE_PAGE);
 
@@ -156,6 +160,8 @@ pub struct TraceHeader {
     pub tick_ns: AtomicU64,
     /// 0 once nothing more is to be traced; host.
     pub active: AtomicU32,
+    /// Which of the large pages are taken, 1 each; tracer.
+    pub taken: [AtomicU32; LARGE_WORKS],
     /// Where the memory begins and ends in which the decoder makes its tables; host, once.
     pub heap: [u64; 2],
     /// Threads for which there was no free slot, each time that one was looked for; both.
@@ -273,8 +279,6 @@ pub struct TraceSlot {
     pub known: u32,
     /// Why the trace ends there, if it does; tracer.
     pub ends_there: Option<End>,
-    /// Where it evaluates, if not at [`WORK`]; 0 for there; host, while the program stands.
-    pub work: u64,
     /// State of its random numbers; tracer.
     pub random: u64,
     /// Words that were ever put into the ring; tracer.

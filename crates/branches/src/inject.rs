@@ -10,6 +10,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use timewise_abi::tracing::{ENTRY_BYTES, LARGE_WORK, TraceHeader, entry};
+use timewise_abi::{IMAGE, LARGE_PAGE};
 use timewise_injection::{Image, Payload};
 use timewise_target::group::Group;
 use timewise_target::trace::Tracee;
@@ -34,7 +35,6 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     tracee
         .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
         .map_err(system("make the program's first thread ready"))?;
-    rings.let_first_work_at(LARGE_WORK);
     match rings.header().refusal.load(Ordering::Relaxed) {
         0 => Ok(()),
         error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
@@ -99,7 +99,9 @@ fn map_private(tracee: Tracee) -> io::Result<()> {
     let _ = advise(tracee, PRIVATE.start..COPIED.start, libc::MADV_DONTFORK);
     let _ = advise(tracee, LARGE_WORK..PRIVATE.end, libc::MADV_HUGEPAGE);
     // Now, rather than in the midst of the first trace.
-    let _ = advise(tracee, LARGE_WORK..PRIVATE.end, libc::MADV_POPULATE_WRITE);
+    for first in [LARGE_WORK, IMAGE] {
+        let _ = advise(tracee, first..first + LARGE_PAGE, libc::MADV_POPULATE_WRITE);
+    }
     Ok(())
 }
 

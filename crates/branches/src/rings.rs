@@ -157,14 +157,6 @@ impl Rings {
         self.header().used().map(|position| self.slot(position))
     }
 
-    /// Where the thread evaluates that was made ready first, while it stands and no other is traced.
-    pub fn let_first_work_at(&self, address: u64) {
-        if let Some(slot) = self.used().next() {
-            // SAFETY: within the file; the thread, which stands, is the only one to read it.
-            unsafe { (&raw mut (*slot.cast_mut()).work).write(address) };
-        }
-    }
-
     /// How often they are to be emptied, so that a busy thread fills a small part of its own meanwhile.
     pub fn collection(&self) -> Duration {
         const OFTEN: Duration = Duration::from_millis(5);

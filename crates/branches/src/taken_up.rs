@@ -9,8 +9,8 @@ use timewise_abi::{IMAGE, LARGE_PAGE};
 use timewise_injection::Occupant;
 use timewise_target::{maps, memory};
 
-/// What is not shared with the host: where single instructions are executed, where the first thread evaluates, and the
-/// page of the image.
+/// What is not shared with the host: where single instructions are executed, where threads evaluate, and the page of the
+/// image.
 pub const PRIVATE: Range<u64> = BENCHES..IMAGE + LARGE_PAGE;
 
 /// What of it the processes have, too, that the program forks.

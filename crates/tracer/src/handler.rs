@@ -6,7 +6,7 @@ use crate::events::{self, Event};
 use crate::guard;
 use crate::restrict;
 use crate::slot::{self, header};
-use crate::trace::Trace;
+use crate::trace::{Room, Trace};
 use crate::visits::{MOST_VISITS, Visit};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::Registers;
@@ -221,10 +221,11 @@ fn go_on(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     let alone = slot::is_alone(header);
     let is_confirmed = !alone || is_drawn(slot, header.confirm);
     let stands_at = slot.armed;
+    let mut room = Room::of(slot);
     let mut trace = Trace::of(slot, header.length);
     let most = if is_confirmed { MOST_VISITS } else { 0 };
     let visited = Visited { most, first: stands_at != context.registers.rip };
-    let mut evaluation = trace.evaluation(context.vectors, alone, visited);
+    let mut evaluation = trace.evaluation(&mut room, context.vectors, alone, visited);
     // What follows from memory that nobody else changes is sure without one.
     let mut landmark = None;
     let wanted = (!alone).then_some(&mut landmark);

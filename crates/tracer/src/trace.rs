@@ -6,10 +6,12 @@ use crate::evaluation::{Evaluation, Visited, Work};
 use crate::handler::time_stamp;
 use crate::shadow::{GROUP, LINE, Source};
 use crate::slot::{bench_page, header, plain_memory};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use timewise_abi::LARGE_PAGE;
 use timewise_abi::plain::PlainMemory;
 use timewise_abi::tracing::{
-    Effort, End, HEAD_WORDS, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, WORK_BYTES, head_word,
+    Effort, End, HEAD_WORDS, LARGE_WORK, RING, RING_WORDS, Reach, TIME_MARK, TraceSlot, WORK, WORK_BYTES,
+    head_word,
 };
 use timewise_isa::Extensions;
 use timewise_runtime::sys::{Errno, call, memory, number};
@@ -141,25 +143,22 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Evaluation for the thread, with room of its own; `vectors` is what the kernel's frame has of its registers,
-    /// `alone` says whether the process has no other thread.
-    pub fn evaluation(
+    /// Evaluation for the thread, in that room; `vectors` is what the kernel's frame has of its registers, `alone` says
+    /// whether the process has no other thread.
+    pub fn evaluation<'room>(
         &self,
+        room: &'room mut Room,
         vectors: *const u8,
         alone: bool,
         visited: Visited,
-    ) -> Evaluation<'static, OwnMemory<'static>> {
+    ) -> Evaluation<'room, OwnMemory<'static>> {
         let tid = self.slot.tid.load(Ordering::Relaxed);
         let vectors = (!vectors.is_null()).then_some(vectors);
         let memory = OwnMemory::of(tid, alone.then(plain_memory));
-        // SAFETY: there is room for the work, and the bench's pages are mapped by the host; both are this thread's alone,
-        // and used during one signal at a time.
-        unsafe {
-            let work = &mut *work_of(self.slot);
-            let extensions = Extensions::from_bits(header().extensions);
-            let bench = Bench::new(bench_page(self.slot), vectors, extensions);
-            Evaluation::new(work, memory, Some(bench), visited)
-        }
+        let extensions = Extensions::from_bits(header().extensions);
+        // SAFETY: the bench's pages are mapped by the host, this thread's alone, and used during one signal at a time.
+        let bench = unsafe { Bench::new(bench_page(self.slot), vectors, extensions) };
+        Evaluation::new(room.work(), memory, Some(bench), visited)
     }
 
     /// What was noted since the last evaluation takes so much of the processor.
@@ -209,12 +208,41 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Where the thread of a slot evaluates.
-fn work_of(slot: &TraceSlot) -> *mut Work {
-    match slot.work {
+/// Room to evaluate in: a large page that no other thread has, as long as this lives, or else what the slot has.
+pub struct Room {
+    work: *mut Work,
+    taken: Option<&'static AtomicU32>,
+}
+
+impl Room {
+    /// For the thread of a slot.
+    pub fn of(slot: &TraceSlot) -> Room {
+        let is_free = |taken: &AtomicU32| {
+            // Acquire: what the thread before did there is complete.
+            taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        let pages = header().taken.iter().zip((LARGE_WORK..).step_by(LARGE_PAGE as usize));
+        if let Some((taken, page)) = pages.into_iter().find(|(taken, _)| is_free(taken)) {
+            return Room { work: page as *mut Work, taken: Some(taken) };
+        }
         // SAFETY: it lies within the slot.
-        0 => unsafe { core::ptr::from_ref(slot).cast::<u8>().cast_mut().add(WORK as usize).cast() },
-        elsewhere => elsewhere as *mut Work,
+        let work = unsafe { core::ptr::from_ref(slot).cast::<u8>().cast_mut().add(WORK as usize) };
+        Room { work: work.cast(), taken: None }
+    }
+
+    fn work(&mut self) -> &mut Work {
+        // SAFETY: mapped by the host, with zeros at first, which are a value of it; nobody else has it now, as said above,
+        // and a thread handles one signal at a time.
+        unsafe { &mut *self.work }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken {
+            // Release: what was done here is complete for the next.
+            taken.store(0, Ordering::Release);
+        }
     }
 }
 
