@@ -53,7 +53,7 @@ impl PlainMemory {
         let before = self.ranges[..count].partition_point(|range| start(range) <= address);
         let holds = before.checked_sub(1).is_some_and(|last| address < end(&self.ranges[last]));
         fence(Ordering::Acquire);
-        holds && version % 2 == 0 && self.version.load(Ordering::Relaxed) == version
+        holds && version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         let at = [0, 0xfff, 0x1000, 0x2fff, 0x3000, 0x3fff, 0x4000, 0x7fff, 0x8000, 0x8fff, 0x9000, u64::MAX];
         let held = [false, false, true, true, true, true, false, false, true, true, false, false];
         assert_eq!(at.map(|at| memory.holds(at)), held);
-        memory.replace(&[0x8000..0x9000]);
+        memory.replace(core::slice::from_ref(&(0x8000..0x9000)));
         assert!(!memory.holds(0x1000) && memory.holds(0x8000));
         memory.version.fetch_add(1, Ordering::Relaxed);
         assert!(!memory.holds(0x8000), "they are being replaced");

@@ -303,7 +303,7 @@ mod tests {
         // SAFETY: all zeros is a value of it.
         let plain = unsafe { Box::<PlainMemory>::new_zeroed().assume_init() };
         let page = at & !(PAGE - 1);
-        plain.replace(&[page..page + PAGE]);
+        plain.replace(core::slice::from_ref(&(page..page + PAGE)));
         let (mut line, mut own) = ([0; LINE], OwnMemory::of(0, Some(&plain)));
         assert!(own.line(at, &mut line));
         let within = (at - start) as usize;
