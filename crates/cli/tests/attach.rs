@@ -255,3 +255,21 @@ fn what_may_not_be_looked_at_cannot_be_attached_to() {
     assert!(said.len() == 4 && said.iter().all(|line| line.contains("cannot be attached to")), "{said:?}");
     assert!(!place.has("profile.tw"));
 }
+
+/// A fault may wait to be told when the program is stopped, and the kernel tells of it before all else.
+#[test]
+fn a_program_that_faults_all_the_time_is_left_as_it_was() {
+    let place = Place::new();
+    place.write("faults.c", include_str!("programs/faults.c"));
+    let outcome = place.shell(
+        "cc -O1 faults.c -o faults; ./faults > out & pid=$!; until [ -s out ]; do sleep 0.01; done; failed=0
+         for i in 1 2 3 4 5 6 7 8; do
+           timewise count --no-calls --pid $pid --for 50ms || failed=1
+           timewise branches -F 4000 --pid $pid --for 50ms
+           grep -q timewise /proc/$pid/maps && failed=1
+         done
+         kill $pid; wait $pid; status=$?
+         [ $failed = 0 ] && exit $status",
+    );
+    assert_eq!(outcome.status, Some(3), "{}\n{}", outcome.stdout, outcome.stderr);
+}

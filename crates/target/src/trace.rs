@@ -387,14 +387,19 @@ impl Tracee {
 
     /// Waits for the trap that says it is done, after `request`. One that was asked to stop meanwhile stops for that
     /// first, and is to go on; so does one to which somebody, or an event, sends the same signal. As long as that waits
-    /// the kernel keeps no other, so that it may stand for the trap, too: then `is_done` tells.
+    /// the kernel keeps no other, so that it may stand for the trap, too: then `is_done` tells. A fault of the program's own
+    /// that had not been told when it was stopped is told before the trap, though it is blocked: it is passed over, as the
+    /// instruction faults again once the program goes on.
     fn wait_for_trap(
         self,
         wanted: &str,
         request: libc::c_uint,
         is_done: impl Fn() -> io::Result<bool>,
     ) -> io::Result<()> {
+        /// One each, as many as may wait.
+        const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
         let mut was_sent = false;
+        let mut faults = 0;
         loop {
             let mut status = 0;
             // SAFETY: `status` is a valid place for the result.
@@ -403,12 +408,17 @@ impl Tracee {
             }
             let is_asked = libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_STOP;
             let is_trap = libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP;
-            if !is_asked && !is_trap {
+            let is_fault = libc::WIFSTOPPED(status)
+                && FAULTS.contains(&libc::WSTOPSIG(status))
+                && faults < FAULTS.len()
+                && self.signal_code()? > 0;
+            faults += usize::from(is_fault);
+            if !is_asked && !is_trap && !is_fault {
                 return Err(io::Error::other(format!(
                     "the thread did not {wanted}: wait status {status:#x}"
                 )));
             }
-            if !is_asked {
+            if is_trap && !is_asked {
                 let code = self.signal_code()?;
                 was_sent |= code <= 0;
                 if code > 0 && code != libc::TRAP_PERF || is_done()? {
