@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use timewise_profile::Profile;
+use timewise_profile::{Place, Profile};
 
 /// Programs of the suite that have symbols.
 const CHECKED: [&str; 28] = [
@@ -156,6 +156,12 @@ impl Tools {
         }
         let profile = Profile::load(&recorded)?;
         let binary = profile.processes.first().context("a profile without a process")?.executable.clone();
+        let is_within = |place: &Place| profile.modules[place.module.index()].path == binary;
+        let traced = &profile.taken_branches;
+        if !traced.is_empty() && !traced.iter().any(|branch| is_within(&branch.from) && is_within(&branch.to))
+        {
+            return Ok(None);
+        }
         let binary = Path::new(OsStr::from_bytes(&binary));
         let export = |format: &str| -> Result<PathBuf> {
             let file = place(format);
