@@ -406,19 +406,18 @@ impl Tracee {
             if unsafe { libc::waitpid(self.tid, &mut status, libc::__WALL) } != self.tid {
                 return Err(io::Error::last_os_error());
             }
-            let is_asked = libc::WIFSTOPPED(status) && status >> 16 == libc::PTRACE_EVENT_STOP;
-            let is_trap = libc::WIFSTOPPED(status) && libc::WSTOPSIG(status) == libc::SIGTRAP;
-            let is_fault = libc::WIFSTOPPED(status)
-                && FAULTS.contains(&libc::WSTOPSIG(status))
-                && faults < FAULTS.len()
-                && self.signal_code()? > 0;
+            let stopped_by = libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status));
+            let is_asked = stopped_by.is_some() && status >> 16 == libc::PTRACE_EVENT_STOP;
+            let is_trap = stopped_by == Some(libc::SIGTRAP) && !is_asked;
+            let may_be_fault = stopped_by.is_some_and(|signal| FAULTS.contains(&signal)) && !is_asked;
+            let is_fault = may_be_fault && faults < FAULTS.len() && self.signal_code()? > 0;
             faults += usize::from(is_fault);
             if !is_asked && !is_trap && !is_fault {
                 return Err(io::Error::other(format!(
                     "the thread did not {wanted}: wait status {status:#x}"
                 )));
             }
-            if is_trap && !is_asked {
+            if is_trap {
                 let code = self.signal_code()?;
                 was_sent |= code <= 0;
                 if code > 0 && code != libc::TRAP_PERF || is_done()? {

@@ -17,7 +17,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 use timewise_profile::{Place, Profile};
+
+/// How long a program may run, recording included, of which no branches are seen.
+const BRIEF: Duration = Duration::from_secs(1);
 
 /// Programs of the suite that have symbols.
 const CHECKED: [&str; 28] = [
@@ -142,17 +146,25 @@ struct Tools {
 }
 
 impl Tools {
-    /// What LLVM's tools say of a program's branches as a command of `timewise` records them; nothing if it saw none, as
-    /// of a program that is over soon.
+    /// What LLVM's tools say of a program's branches as a command of `timewise` records them; nothing if it saw none of
+    /// the program's own, which is allowed of one that is over soon.
     fn ask(&self, subject: &Subject, command: &[&str]) -> Result<Option<Said>> {
         let place = |name: &str| self.scratch.join(name);
         let recorded = place("recorded.tw");
         let words =
             [&[&*self.timewise.to_string_lossy()], command, &["-o", &recorded.to_string_lossy(), "--"]];
         let words: Vec<String> = words.concat().into_iter().map(String::from).collect();
+        // A command that has nothing to save leaves a former file as it was.
+        let _ = std::fs::remove_file(&recorded);
+        let began = Instant::now();
         subject.execute(&words)?;
+        let took = began.elapsed();
+        let none = || {
+            ensure!(took < BRIEF, "{}: none of its own branches in {took:.1?}", subject.name());
+            Ok(None)
+        };
         if !recorded.is_file() {
-            return Ok(None);
+            return none();
         }
         let profile = Profile::load(&recorded)?;
         let binary = profile.processes.first().context("a profile without a process")?.executable.clone();
@@ -160,7 +172,7 @@ impl Tools {
         let traced = &profile.taken_branches;
         if !traced.is_empty() && !traced.iter().any(|branch| is_within(&branch.from) && is_within(&branch.to))
         {
-            return Ok(None);
+            return none();
         }
         let binary = Path::new(OsStr::from_bytes(&binary));
         let export = |format: &str| -> Result<PathBuf> {
