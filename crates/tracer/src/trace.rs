@@ -221,8 +221,8 @@ impl Room {
             // Acquire: what the thread before did there is complete.
             taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
-        let pages = header().taken.iter().zip((LARGE_WORK..).step_by(LARGE_PAGE as usize));
-        if let Some((taken, page)) = pages.into_iter().find(|(taken, _)| is_free(taken)) {
+        let mut pages = header().taken.iter().zip((LARGE_WORK..).step_by(LARGE_PAGE as usize));
+        if let Some((taken, page)) = pages.find(|(taken, _)| is_free(taken)) {
             return Room { work: page as *mut Work, taken: Some(taken) };
         }
         // SAFETY: it lies within the slot.
