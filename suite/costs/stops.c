@@ -1,8 +1,10 @@
 /* What being stopped by a sample takes, in the midst of much code: pieces of work (1: how many) that are alike, some 150
  * microseconds each, are timed one by one, and those in which a signal came are compared with those in which none did,
  * and so are those right behind them, which find caches and predictors as the signal left them. That it came shows by
- * what the kernel wrote to the signal stack. With "own" (2) the program opens a sampling event itself, whose signal does
- * nothing. Prints the number of signals and what one takes, in microseconds. */
+ * what the kernel wrote to the signal stack. Pieces in which the kernel's timer ticked, as the coarse clock shows, are
+ * compared with each other: the tick comes with or without a signal. With "own" (2) the program opens a sampling event
+ * itself, whose signal does nothing. Prints the number of signals, of how many at a tick, and what one takes, in
+ * microseconds. */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -101,46 +103,85 @@ static double mean(double *times, int count)
     return sum / (count - 2 * (count / 10));
 }
 
+/* Whether two moments of the coarse clock are the same. */
+static int is_same(struct timespec one, struct timespec other)
+{
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+/* Pieces of one kind, and the pieces right behind such. */
+struct kind {
+    double *times, *behind;
+    int found, found_behind;
+};
+
+/* What a piece takes with the one behind it. */
+static double both(const struct kind *kind)
+{
+    return mean(kind->times, kind->found) + mean(kind->behind, kind->found_behind);
+}
+
 int main(int count, char **words)
 {
-    enum { QUIET, STOPPED, BEHIND, KINDS };
+    enum { QUIET, STOPPED, KINDS, FEWEST = 10 };
     static char stack[1 << 16];
     stack_t signals = {.ss_sp = stack, .ss_size = sizeof stack};
     volatile uint64_t *marks = (uint64_t *)(stack + sizeof stack) - 2 * MARKS;
-    int pieces = count > 1 ? atoi(words[1]) : 0, found[KINDS] = {0};
-    double *times[KINDS];
+    int pieces = count > 1 ? atoi(words[1]) : 0, all = 0;
+    struct kind kinds[2][KINDS] = {0}, *before = NULL;
     uint64_t x = 1;
+    double sum = 0;
     if (pieces <= FIRST) {
         fprintf(stderr, "usage: stops PIECES [own], with more than %d pieces\n", FIRST);
         return 2;
     }
-    for (int i = 0; i < KINDS; i++)
-        times[i] = malloc(pieces * sizeof(double));
+    for (int i = 0; i < 2 * KINDS; i++) {
+        kinds[i / KINDS][i % KINDS].times = malloc(pieces * sizeof(double));
+        kinds[i / KINDS][i % KINDS].behind = malloc(pieces * sizeof(double));
+    }
     for (int i = 0; i < WORDS; i++)
         data[i] = i * 2654435761u;
     sigaltstack(&signals, NULL);
     if (count > 2)
         sample_ourselves();
-    for (int i = 0, before = QUIET; i < pieces; i++) {
-        int kind = before == STOPPED ? BEHIND : QUIET;
+    for (int i = 0; i < pieces; i++) {
+        struct timespec coarse, later;
+        int stopped = QUIET;
         for (int j = 0; j < MARKS; j++)
             marks[j] = 0x5555;
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &coarse);
         double start = now_us();
         x = piece(x);
         double took = now_us() - start;
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &later);
         for (int j = 0; j < MARKS; j++)
             if (marks[j] != 0x5555)
-                kind = STOPPED;
-        if (i >= FIRST)
-            times[kind][found[kind]++] = took;
+                stopped = STOPPED;
+        struct kind *kind = &kinds[!is_same(coarse, later)][stopped];
+        if (i < FIRST)
+            continue;
+        /* What follows a stop or a tick tells of that one. */
+        if (before && before != &kinds[0][QUIET] && kind == &kinds[0][QUIET]) {
+            before->behind[before->found_behind++] = took;
+        } else {
+            kind->times[kind->found++] = took;
+            if (kind == &kinds[0][QUIET])
+                kind->behind[kind->found_behind++] = took;
+        }
         before = kind;
     }
-    if (found[STOPPED] < 10) {
+    for (int ticked = 0; ticked < 2; ticked++) {
+        const struct kind *quiet = &kinds[ticked][QUIET], *stopped = &kinds[ticked][STOPPED];
+        /* Too few tell nothing, and weigh little. */
+        if (stopped->found < FEWEST || stopped->found_behind < FEWEST || quiet->found_behind < FEWEST)
+            continue;
+        sum += stopped->found * (both(stopped) - both(quiet));
+        all += stopped->found;
+    }
+    if (!all) {
         fprintf(stderr, "too few signals\n");
         return 1;
     }
-    double quiet = mean(times[QUIET], found[QUIET]);
-    printf("%d %.2f\n", found[STOPPED],
-           mean(times[STOPPED], found[STOPPED]) + mean(times[BEHIND], found[BEHIND]) - 2 * quiet);
+    printf("%d %d %.2f\n", all, kinds[1][STOPPED].found, sum / all);
     return x == 0;
 }

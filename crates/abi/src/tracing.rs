@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -154,6 +154,9 @@ pub struct TraceHeader {
     pub slots: u64,
     /// CPU time from the end of a trace to the start of the next, on average, nanoseconds; host, once.
     pub period_ns: u64,
+    /// Where traces start at the kernel's timer ticks: the time between two of these, of which each falls on a multiple of
+    /// it, nanoseconds; 0 where they start at any moment; host, once.
+    pub timer_tick_ns: u64,
     /// The lowest number for the descriptors that threads open; host, once.
     pub descriptors: u32,
     /// CPU time between two signals of the event that threads inherit, nanoseconds; host.
@@ -295,6 +298,11 @@ pub struct TraceSlot {
     pub ticks: u64,
     /// CPU time that has passed at least since a trace went on, or a sample came, nanoseconds; tracer.
     pub passed_ns: u64,
+    /// When the next sample is due if the thread runs until then, by the monotonic clock, nanoseconds, where samples come at
+    /// the kernel's timer ticks; tracer.
+    pub due_ns: u64,
+    /// 1 if the latest sample came when it was due; tracer.
+    pub ran_on: u32,
     /// 1 if a tick has come since then: the next one says how long it is since that; tracer.
     pub ticked: u32,
     /// The signal mask that the host gave it, with [`LET_THROUGH`], so that `SIGTRAP` comes through to it, which the
@@ -322,7 +330,7 @@ impl TraceSlot {
     /// descriptors are closed when the next one opens its own.
     fn forget_former(&mut self) {
         (self.openings, self.passed_ns, self.ticked, self.unheard) = (0, 0, 0, 0);
-        (self.tracing, self.armed) = (0, 0);
+        (self.tracing, self.armed, self.ran_on) = (0, 0, 0);
         self.let_through.store(0, Ordering::Relaxed);
     }
 }

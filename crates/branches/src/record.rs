@@ -68,6 +68,9 @@ pub struct Options {
     pub length: u32,
     /// CPU time of a thread from the end of one trace to the start of the next, on average, nanoseconds.
     pub period_ns: u64,
+    /// Where traces are to start at the kernel's timer ticks, the time between two of these, nanoseconds
+    /// ([`timewise_target::machine::timer_tick_ns`]); 0 where they start at any moment.
+    pub timer_tick_ns: u64,
     /// Of so many traces that need no breakpoint, because all their branches follow from the state of a process with
     /// one thread, one is confirmed by a breakpoint all the same; 0 for none.
     pub confirm: u32,
@@ -76,7 +79,7 @@ pub struct Options {
 impl Default for Options {
     /// As published: traces as long as a last-branch record, a hundred in a second.
     fn default() -> Options {
-        Options { length: 16, period_ns: 10_000_000, confirm: 16 }
+        Options { length: 16, period_ns: 10_000_000, timer_tick_ns: 0, confirm: 16 }
     }
 }
 

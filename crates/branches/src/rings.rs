@@ -54,6 +54,7 @@ impl Rings {
         // What the image leaves of its page.
         header.heap = [payload.image.len() as u64, LARGE_PAGE].map(|offset| payload::BASE + offset);
         header.period_ns = options.period_ns;
+        header.timer_tick_ns = options.timer_tick_ns;
         header.tick_ns.store(TICK_NS, Ordering::Relaxed);
         header.pid = pid as u32;
         header.host_pid = std::process::id();

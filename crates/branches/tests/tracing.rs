@@ -39,7 +39,7 @@ fn trace(program: &Path, arguments: &[&str], output: &Path, options: &Options) -
 }
 
 /// Far more than any program would be traced in earnest.
-const OFTEN: Options = Options { length: 32, period_ns: 200_000, confirm: 2 };
+const OFTEN: Options = Options { length: 32, period_ns: 200_000, timer_tick_ns: 0, confirm: 2 };
 
 #[test]
 fn a_program_with_threads_and_signals_does_as_natively() {

@@ -290,6 +290,25 @@ fn why_there_is_nothing_is_told() {
     }
 }
 
+/// Kernels tick a thousand times a second at most.
+#[test]
+fn that_traces_started_at_ticks_is_told_and_so_are_ticks_that_are_too_few() {
+    let place = Place::new();
+    let [too_often, outcome] = ["-F 1001", "-F 100"].map(|rate| {
+        place.shell(&format!(
+            "timewise branches --at-ticks {rate} -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'"
+        ))
+    });
+    if refused(&outcome) || outcome.stderr.contains("needs Linux 6.4") {
+        return;
+    }
+    assert_eq!(too_often.status, Some(125));
+    assert!(too_often.stderr.starts_with("timewise: --at-ticks gives at most "), "{}", too_often.stderr);
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("warning: traces started at the kernel's timer ticks"));
+    assert!(place.profile().taken_branches.iter().any(|branch| branch.count > 0));
+}
+
 #[test]
 fn programs_that_it_executes_are_traced_too() {
     let place = Place::new();

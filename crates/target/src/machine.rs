@@ -49,6 +49,17 @@ pub fn kernel_release() -> String {
         .map_or_else(|_| "unknown".into(), |s| s.trim().to_string())
 }
 
+/// The time between two of the kernel's timer ticks, nanoseconds. Each tick is due at a multiple of it by the monotonic
+/// clock; none if the kernel is older than 6.4 and lets them fall anywhere.
+pub fn timer_tick_ns() -> Option<u64> {
+    let is_aligned = kernel_version().is_some_and(|version| version >= (6, 4));
+    // The coarse clock goes on at each tick.
+    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the structure, which outlives the call.
+    let answer = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    (is_aligned && answer == 0 && tick.tv_nsec > 0).then_some(tick.tv_nsec as u64)
+}
+
 /// Numbers of the processors online, ascending; 0 alone if the system does not tell.
 pub fn online_processors() -> Vec<u32> {
     let listed = fs::read_to_string("/sys/devices/system/cpu/online").ok();
@@ -143,6 +154,24 @@ fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The coarse clock stands still between ticks: it is at most one of these behind, and a moment of being told late.
+    #[test]
+    fn a_tick_is_as_far_as_the_coarse_clock_goes_at_once() {
+        let Some(tick) = timer_tick_ns() else { return };
+        let now = |clock| {
+            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: fills the structure, which outlives the call.
+            assert_eq!(unsafe { libc::clock_gettime(clock, &raw mut time) }, 0);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        let coarse = now(libc::CLOCK_MONOTONIC_COARSE);
+        let steps = std::iter::repeat_with(|| now(libc::CLOCK_MONOTONIC_COARSE)).map(|time| time - coarse);
+        let step = steps.take(100_000_000).find(|&step| step > 0).unwrap();
+        // Ticks that were missed make it several.
+        let off = step % tick;
+        assert!(off.min(tick - off) < tick / 10, "{step} of {tick}");
+    }
 
     #[test]
     fn processors_agree_with_the_standard_library() {

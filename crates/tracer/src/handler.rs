@@ -6,6 +6,7 @@ use crate::events::{self, Event};
 use crate::guard;
 use crate::restrict;
 use crate::slot::{self, header};
+use crate::timer_ticks;
 use crate::trace::{Room, Trace};
 use crate::visits::{MOST_VISITS, Visit};
 use core::sync::atomic::Ordering;
@@ -170,6 +171,7 @@ fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
         return end_if_stuck(header, slot);
     }
     (slot.passed_ns, slot.ticked) = (0, 0);
+    timer_ticks::came(header, slot);
     if !header.samples_go_on() {
         // Not by itself after one: of two signals that wait, the kernel keeps one, and this may be the one that it drops.
         events::switch_off(slot.sampling);
@@ -343,7 +345,8 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
 /// after the same time. If the event is gone, `tick` notices.
 fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
     let goes_on = header.samples_go_on();
-    if !goes_on || header.period_ns < RARE_NS || is_drawn(slot, SAME) {
+    // A period that ends at a tick is of another length each time.
+    if !goes_on || header.timer_tick_ns > 0 || header.period_ns < RARE_NS || is_drawn(slot, SAME) {
         sample_later(header, slot);
     }
     if !goes_on {
@@ -356,6 +359,7 @@ fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
 fn sample_later(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);
+    let wait = timer_ticks::adjust(header, slot, wait);
     let _ = events::sample_after(slot.sampling, wait);
 }
 

@@ -22,5 +22,6 @@ mod restrict;
 pub mod shadow;
 pub mod shelf;
 pub mod slot;
+mod timer_ticks;
 pub mod trace;
 pub mod visits;

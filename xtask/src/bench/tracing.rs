@@ -30,6 +30,9 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 16)]
     length: u32,
+    /// Have traces start at the kernel's timer ticks
+    #[arg(long)]
+    at_ticks: bool,
     /// Pairs of a native and a traced run for each rate; fewer than six give no interval
     #[arg(long, default_value_t = 6)]
     rounds: u32,
@@ -100,7 +103,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
             let mut native = bench.once(&[], &mut expected)?.1;
             for (rate, found) in rates.clone().zip(&mut measured) {
                 let [rate, length] = [*rate, options.length].map(|number| number.to_string());
-                let command = ["branches", "-F", &rate, "--length", &length];
+                let mut command = vec!["branches", "-F", &rate, "--length", &length];
+                command.extend(options.at_ticks.then_some("--at-ticks"));
                 let (executed, traced_s) = bench.once(&command, &mut expected)?;
                 let before = std::mem::replace(&mut native, bench.once(&[], &mut expected)?.1);
                 let beside = (before + native) / 2.0;
@@ -127,8 +131,10 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     rows.push(row("geomean", &means.collect::<Vec<_>>(), "-"));
     print(&rows[rows.len() - 1]);
     let (size, length, rounds) = (options.size.word(), options.length, options.rounds);
-    let caption =
-        format!("`--size {size} --length {length} --rounds {rounds}`: medians, with their intervals of 95 %");
+    let ticks = if options.at_ticks { " --at-ticks" } else { "" };
+    let caption = format!(
+        "`--size {size} --length {length} --rounds {rounds}{ticks}`: medians, with their intervals of 95 %"
+    );
     options.into.put(OVERHEAD, &caption, &rows)?;
     let titles = ["threads", "setting, µs", "reaching, µs"].map(String::from);
     let row = |(threads, costs): &(u32, [f64; 2])| {
