@@ -1,10 +1,10 @@
 /* What being stopped by a sample takes, in the midst of much code: pieces of work (1: how many) that are alike, some 150
  * microseconds each, are timed one by one, and those in which a signal came are compared with those in which none did,
  * and so are those right behind them, which find caches and predictors as the signal left them. That it came shows by
- * what the kernel wrote to the signal stack. Pieces in which the kernel's timer ticked, as the coarse clock shows, are
- * compared with each other: the tick comes with or without a signal. With "own" (2) the program opens a sampling event
- * itself, whose signal does nothing. Prints the number of signals, of how many at a tick, and what one takes, in
- * microseconds. */
+ * what the kernel wrote to the signal stack. Pieces in which the kernel's timer ticked, on whichever processor it moves
+ * the coarse clock on, are compared with each other: the tick comes with or without a signal. With "own" (2) the program
+ * opens a sampling event itself, whose signal does nothing. Prints the number of signals, of how many in a piece with a
+ * tick, what one takes, and what a tick takes without one, in microseconds. */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -127,7 +127,7 @@ int main(int count, char **words)
     static char stack[1 << 16];
     stack_t signals = {.ss_sp = stack, .ss_size = sizeof stack};
     volatile uint64_t *marks = (uint64_t *)(stack + sizeof stack) - 2 * MARKS;
-    int pieces = count > 1 ? atoi(words[1]) : 0, all = 0;
+    int pieces = count > 1 ? atoi(words[1]) : 0, all = 0, at_ticks = 0;
     struct kind kinds[2][KINDS] = {0}, *before = NULL;
     uint64_t x = 1;
     double sum = 0;
@@ -177,11 +177,12 @@ int main(int count, char **words)
             continue;
         sum += stopped->found * (both(stopped) - both(quiet));
         all += stopped->found;
+        at_ticks += ticked ? stopped->found : 0;
     }
-    if (!all) {
-        fprintf(stderr, "too few signals\n");
+    if (!all || kinds[1][QUIET].found_behind < FEWEST) {
+        fprintf(stderr, "too few signals, or too few ticks without one\n");
         return 1;
     }
-    printf("%d %d %.2f\n", all, kinds[1][STOPPED].found, sum / all);
+    printf("%d %d %.2f %.2f\n", all, at_ticks, sum / all, both(&kinds[1][QUIET]) - both(&kinds[0][QUIET]));
     return x == 0;
 }

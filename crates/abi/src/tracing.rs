@@ -68,8 +68,8 @@ pub const BENCHES: u64 = LARGE_WORK - SLOTS as u64 * BENCH_BYTES;
 /// See [`BENCHES`].
 pub const BENCH_BYTES: u64 = 0x1_0000;
 
-/// Large pages to evaluate in, each for whichever thread takes it for a moment: hardly ever are more in the handler, and
-/// what one has decoded the next need not.
+/// Large pages to evaluate in, each for whichever thread takes it for a moment: hardly ever are more in the handler, unless
+/// samples come at ticks, which all processors have at once; and what one has decoded the next need not.
 pub const LARGE_WORKS: usize = 4;
 
 /// Where the first of them begins.
@@ -249,6 +249,13 @@ impl TraceHeader {
         Some(taken)
     }
 
+    /// The shortest time from one sample to the next, nanoseconds: half of what it is on average, and so much less as a tick
+    /// of the kernel's timer may be sooner, but not one that is about to come.
+    pub fn shortest_wait_ns(&self) -> u64 {
+        let tick = self.timer_tick_ns;
+        (self.period_ns.saturating_sub(tick) / 2).max(tick / 4)
+    }
+
     /// Whether the sampling event stays on while a trace is taken. Where traces are far longer apart than they take, the
     /// next sample is put off in time; others must wait for the end of one.
     pub fn samples_go_on(&self) -> bool {
@@ -298,13 +305,14 @@ pub struct TraceSlot {
     pub ticks: u64,
     /// CPU time that has passed at least since a trace went on, or a sample came, nanoseconds; tracer.
     pub passed_ns: u64,
-    /// When the next sample is due if the thread runs until then, by the monotonic clock, nanoseconds, where samples come at
-    /// the kernel's timer ticks; tracer.
-    pub due_ns: u64,
-    /// 1 if the latest sample came when it was due; tracer.
-    pub ran_on: u32,
     /// 1 if a tick has come since then: the next one says how long it is since that; tracer.
     pub ticked: u32,
+    /// Where samples come at the kernel's timer ticks, how many of the latest came when they were due; tracer.
+    pub on_time: u32,
+    /// When the next one is due if the thread runs until then, by the monotonic clock, nanoseconds; tracer.
+    pub due_ns: u64,
+    /// How long that was when it was asked for, nanoseconds; tracer.
+    pub wait_ns: u64,
     /// The signal mask that the host gave it, with [`LET_THROUGH`], so that `SIGTRAP` comes through to it, which the
     /// program has it block; 0 for none; both.
     pub let_through: AtomicU64,
@@ -330,7 +338,7 @@ impl TraceSlot {
     /// descriptors are closed when the next one opens its own.
     fn forget_former(&mut self) {
         (self.openings, self.passed_ns, self.ticked, self.unheard) = (0, 0, 0, 0);
-        (self.tracing, self.armed, self.ran_on) = (0, 0, 0);
+        (self.tracing, self.armed, self.on_time) = (0, 0, 0);
         self.let_through.store(0, Ordering::Relaxed);
     }
 }
@@ -425,12 +433,12 @@ mod tests {
         // SAFETY: as above.
         let slot = unsafe { &mut *slots.add(freed) };
         (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
-        (slot.sampling, slot.breakpoint) = (600, 601);
+        (slot.sampling, slot.breakpoint, slot.on_time) = (600, 601, 16);
         slot.let_through.store(LET_THROUGH, Ordering::Relaxed);
         assert_eq!(find(5000, &|tid| tid == 7), Some(freed));
         // Openings: the first tick of one that has none opens its events.
         assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
-        assert_eq!(slot.let_through.load(Ordering::Relaxed), 0);
+        assert_eq!((slot.let_through.load(Ordering::Relaxed), slot.on_time), (0, 0));
         assert_eq!((slot.sampling, slot.breakpoint), (600, 601), "still to be closed");
     }
 }

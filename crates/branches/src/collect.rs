@@ -31,8 +31,8 @@ const UNTOLD: &str =
     "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
 
 /// What a reader must know where traces started at ticks.
-const AT_TICKS: &str = "traces started at the kernel's timer ticks: of what the program does in step with the clock without \
-     sleeping, the same moments were seen each time";
+const AT_TICKS: &str = "traces started at the kernel's timer ticks: if the program keeps step with the clock, the same moments were \
+     seen again and again";
 
 /// What a reader must know where tracing ended early.
 const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \

@@ -22,7 +22,7 @@ Examples:
   timewise branches --pid 1234 --for 10s    a program that runs already, which then runs on
   timewise branches --pid 1234 --children --for 10s    a server and its workers
 
-Traces start at random moments; hardware breakpoints stand in for the last-branch record that
+Traces start at random moments, unless at ticks; hardware breakpoints stand in for the last-branch record that
 processors and virtual machines often lack. All threads of the program are traced, and the
 processes that it makes; of one that was attached to, only with --children. timewise report shows
 what was seen, timewise export writes it for optimisers. docs/branches.md says which setting is for
@@ -46,8 +46,8 @@ pub struct Arguments {
     /// none
     #[arg(long, value_name = "TRACES", default_value = "16")]
     confirm: u32,
-    /// Start traces where the kernel's timer interrupts the program anyway, 100 to 1000 times a second: cheaper in virtual
-    /// machines, but what the program does in step with the clock is always seen at the same moments
+    /// Start traces where the kernel's timer interrupts the program anyway, 100 to 1000 times a second, from Linux 6.4 on:
+    /// cheaper in virtual machines, but a program that keeps step with the clock is seen at the same moments again and again
     #[arg(long)]
     at_ticks: bool,
     #[command(flatten)]
@@ -102,8 +102,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// The time between two ticks of the kernel's timer, if they come often enough for traces so many nanoseconds apart.
 fn tick_for(period_ns: u64) -> anyhow::Result<u64> {
-    let tick_ns = machine::timer_tick_ns()
-        .context("--at-ticks needs Linux 6.4, where it is known when the timer ticks; leave it out")?;
+    let tick_ns = machine::timer_tick_ns().context(
+        "--at-ticks needs Linux 6.4, from which on it is known when the timer ticks; leave it out",
+    )?;
     ensure!(
         period_ns >= tick_ns,
         "--at-ticks gives at most {} traces a second here, as often as the kernel's timer ticks; ask for fewer by \

@@ -50,7 +50,7 @@ pub fn kernel_release() -> String {
 }
 
 /// The time between two of the kernel's timer ticks, nanoseconds. Each tick is due at a multiple of it by the monotonic
-/// clock; none if the kernel is older than 6.4 and lets them fall anywhere.
+/// clock, unless the kernel was started with `skew_tick`; none if it is older than 6.4, where they may fall anywhere.
 pub fn timer_tick_ns() -> Option<u64> {
     let is_aligned = kernel_version().is_some_and(|version| version >= (6, 4));
     // The coarse clock goes on at each tick.
@@ -155,7 +155,7 @@ fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 mod tests {
     use super::*;
 
-    /// The coarse clock stands still between ticks: it is at most one of these behind, and a moment of being told late.
+    /// The coarse clock stands still between ticks.
     #[test]
     fn a_tick_is_as_far_as_the_coarse_clock_goes_at_once() {
         let Some(tick) = timer_tick_ns() else { return };

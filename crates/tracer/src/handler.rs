@@ -134,7 +134,7 @@ fn close(slot: &mut TraceSlot) {
         }
     }
     (slot.sampling, slot.breakpoint, slot.armed, slot.tracing) = (0, 0, 0, 0);
-    (slot.passed_ns, slot.ticked) = (0, 0);
+    (slot.passed_ns, slot.ticked, slot.on_time) = (0, 0, 0);
 }
 
 /// The event that every thread inherits: it picks up new ones, and looks after those that have got stuck.
@@ -166,8 +166,7 @@ fn is_overdue(header: &TraceHeader, slot: &TraceSlot) -> bool {
 /// A trace starts here.
 fn sample(header: &TraceHeader, slot: &mut TraceSlot, context: &Context) {
     if slot.tracing == 1 {
-        // Samples come twice as often as on average at most.
-        slot.passed_ns += header.period_ns / 2;
+        slot.passed_ns += header.shortest_wait_ns();
         return end_if_stuck(header, slot);
     }
     (slot.passed_ns, slot.ticked) = (0, 0);
@@ -345,7 +344,7 @@ fn finish(header: &TraceHeader, slot: &mut TraceSlot, end: End) {
 /// after the same time. If the event is gone, `tick` notices.
 fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
     let goes_on = header.samples_go_on();
-    // A period that ends at a tick is of another length each time.
+    // To end at a tick it must be of another length each time.
     if !goes_on || header.timer_tick_ns > 0 || header.period_ns < RARE_NS || is_drawn(slot, SAME) {
         sample_later(header, slot);
     }
@@ -355,7 +354,7 @@ fn resume_sampling(header: &TraceHeader, slot: &mut TraceSlot) {
 }
 
 /// The next sample comes after half to one and a half times the period, at random, so that nothing periodic in
-/// the program meets it always at the same place.
+/// the program meets it always at the same place, or at the tick of the kernel's timer that is nearest to that.
 fn sample_later(header: &TraceHeader, slot: &mut TraceSlot) {
     let period = header.period_ns;
     let wait = period / 2 + next_random(&mut slot.random) % period.max(1);

@@ -1,38 +1,54 @@
-//! Samples at the kernel's timer ticks: an event that is due when the kernel looks through its timers anyway needs no
-//! interrupt of its own, which on a guest costs more than the signal.
+//! Samples at the kernel's timer ticks: an event that is due when the kernel looks through its timers anyway mostly needs
+//! no interrupt of its own, which on a guest costs more than the signal.
 //!
 //! A sample's wait passes while its thread runs, so it ends at a tick only for one that runs throughout. One that sleeps
-//! would come to the end of waits for ticks in step with them, if what wakes it is: its waits are at random.
+//! and is woken in step with ticks would be seen in step with them, whatever its waits: so they stay random until many in
+//! a row have been run through.
 
 use crate::events::monotonic_ns;
 use timewise_abi::tracing::{TraceHeader, TraceSlot};
 
-/// How much later than it was due a sample comes at most if its thread ran all the while, nanoseconds: on a guest an
+/// How much later than it is due a sample comes at most if its thread ran all the while, nanoseconds: on a guest an
 /// interrupt and a signal take a tenth of a millisecond.
 const AT_MOST_LATE_NS: u64 = 250_000;
 
-/// A sample has come: whether its thread ran since the one before.
+/// Samples in a row that came when they were due before waits end at ticks.
+const IN_A_ROW: u32 = 16;
+
+/// A sample has come.
 pub fn came(header: &TraceHeader, slot: &mut TraceSlot) {
     if header.timer_tick_ns > 0 {
-        slot.ran_on = u32::from(monotonic_ns().wrapping_sub(slot.due_ns) <= AT_MOST_LATE_NS);
+        note(slot, monotonic_ns());
     }
+}
+
+/// Notes whether a sample that came at `now` was due.
+fn note(slot: &mut TraceSlot, now: u64) {
+    // One that is due while the thread is in the kernel is left out, and comes after the same wait once more.
+    let late = now.checked_sub(slot.due_ns).map(|late| late % slot.wait_ns.max(1));
+    let was_due = slot.wait_ns > 0 && late.is_some_and(|late| late <= AT_MOST_LATE_NS);
+    slot.on_time = if was_due { slot.on_time.saturating_add(1) } else { 0 };
 }
 
 /// How long to wait for the next sample if it is to be about `wait`, both in nanoseconds.
 pub fn adjust(header: &TraceHeader, slot: &mut TraceSlot, wait: u64) -> u64 {
-    if header.timer_tick_ns == 0 {
-        return wait;
+    match header.timer_tick_ns {
+        0 => wait,
+        tick => adjust_at(tick, slot, wait, monotonic_ns()),
     }
-    let now = monotonic_ns();
-    let wait = if slot.ran_on == 1 { until_tick(header.timer_tick_ns, now, wait) } else { wait };
-    (slot.due_ns, slot.ran_on) = (now + wait, 0);
+}
+
+/// The same at `now`.
+fn adjust_at(tick: u64, slot: &mut TraceSlot, wait: u64, now: u64) -> u64 {
+    let wait = if slot.on_time < IN_A_ROW { wait } else { until_tick(tick, now, wait) };
+    (slot.due_ns, slot.wait_ns) = (now + wait, wait);
     wait
 }
 
-/// How long it is from `now` to the tick that is nearest to the end of `wait`.
+/// How long it is from `now` to the tick that is nearest to the end of `wait`, and not about to come.
 fn until_tick(tick: u64, now: u64, wait: u64) -> u64 {
     let nearest = (now + wait + tick / 2) / tick;
-    let next = now / tick + 1;
+    let next = (now + tick / 4) / tick + 1;
     nearest.max(next) * tick - now
 }
 
@@ -44,42 +60,37 @@ mod tests {
     use alloc::boxed::Box;
 
     #[test]
-    fn the_next_tick_is_the_nearest_to_the_end_of_the_wait_but_not_a_former_one() {
+    fn the_next_tick_is_the_nearest_to_the_end_of_the_wait_but_not_one_about_to_come() {
+        const TICK: u64 = 3_333_333;
         let ends = [
-            (0, 4_000, 4_000),
-            (100, 5_000, 4_000),
-            (100, 6_000, 8_000),
-            (3_900, 100, 4_000),
-            (4_100, 10, 8_000),
+            (0, TICK, 1),
+            (100, TICK * 5 / 4, 1),
+            (100, TICK * 7 / 4, 2),
+            (TICK - 100, 100, 2),
+            (TICK + 9, 10, 2),
         ];
-        for (now, wait, tick) in ends {
-            assert_eq!(now + until_tick(4_000, now, wait), tick, "{now} {wait}");
+        for (now, wait, ticks) in ends {
+            assert_eq!(now + until_tick(TICK, now, wait), ticks * TICK, "{now} {wait}");
         }
     }
 
     #[test]
-    fn only_who_ran_on_waits_for_a_tick() {
+    fn only_who_runs_on_and_on_waits_for_ticks() {
         const TICK: u64 = 4_000_000;
-        // SAFETY: all zeros is a value of both.
-        let (mut header, mut slot) = unsafe {
-            (Box::<TraceHeader>::new_zeroed().assume_init(), Box::<TraceSlot>::new_zeroed().assume_init())
-        };
-        // It would end in the midst of two ticks.
-        let wait = || (monotonic_ns() / TICK + 3) * TICK + TICK / 3 - monotonic_ns();
-        let is_at_tick = |slot: &TraceSlot| slot.due_ns.is_multiple_of(TICK);
-        let random = wait();
-        assert_eq!(adjust(&header, &mut slot, random), random);
-        header.timer_tick_ns = TICK;
-        adjust(&header, &mut slot, wait());
-        assert!(!is_at_tick(&slot), "the first");
-        // As if it had just been due.
-        slot.due_ns = monotonic_ns();
-        came(&header, &mut slot);
-        adjust(&header, &mut slot, wait());
-        assert!(is_at_tick(&slot));
-        slot.due_ns = monotonic_ns() - 2 * AT_MOST_LATE_NS;
-        came(&header, &mut slot);
-        adjust(&header, &mut slot, wait());
-        assert!(!is_at_tick(&slot), "it slept");
+        const WAIT: u64 = 9_000_000;
+        for late in [0, AT_MOST_LATE_NS, WAIT + 1] {
+            // SAFETY: all zeros is a value of it.
+            let mut slot = unsafe { Box::<TraceSlot>::new_zeroed().assume_init() };
+            slot.due_ns = 70 * TICK + 1;
+            let mut waits_for_tick = |late| {
+                let now = slot.due_ns + late;
+                note(&mut slot, now);
+                adjust_at(TICK, &mut slot, WAIT, now);
+                slot.due_ns.is_multiple_of(TICK)
+            };
+            // Before the first there was no wait.
+            assert!((0..=IN_A_ROW).all(|number| waits_for_tick(late) == (number == IN_A_ROW)));
+            assert!(!waits_for_tick(AT_MOST_LATE_NS + 1), "it slept");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What one sample costs where it falls: pieces of a program's work in which it was stopped, against those in which it was
-//! not, and where the kernel's timer ticks, against those in which it ticked as well. Of whole runs, that a few hundred
-//! samples take a hundredth of the time can hardly be told from what neighbours of the machine do to it.
+//! not; pieces with a tick of the kernel's timer are compared with each other. Of whole runs, that a few hundred samples
+//! take a hundredth of the time can hardly be told from what neighbours of the machine do to it.
 
 use super::statistics::{median, median_interval};
 use super::table::Destination;
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::Path;
 use std::process::Command;
+use timewise_target::machine;
 
 /// What to measure, and how.
 #[derive(Args)]
@@ -30,6 +31,8 @@ pub struct Options {
     into: Destination,
 }
 
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The table's name in a Markdown file.
 const TABLE: &str = "cost of a stop";
 
@@ -43,7 +46,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
     let profile = program.with_extension("tw");
     let [rate, length, pieces] = [options.frequency, options.length, options.pieces].map(|n| n.to_string());
-    let mut rows = vec![["what the signal does", "signals", "at a tick", "µs each"].map(String::from)];
+    let mut rows = vec![["what", "signals", "with a tick", "µs each"].map(String::from)];
     let mut own = Command::new(&program);
     own.args([&pieces, "own"]);
     let traced = |how: &[&str]| {
@@ -53,14 +56,20 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         traced
     };
     let mut all = [
-        Signals::of("nothing", own),
-        Signals::of("it traces", traced(&[])),
-        Signals::of("it traces, --at-ticks", traced(&["--at-ticks"])),
+        Signals::of("a signal that does nothing", own),
+        Signals::of("one that traces", traced(&[])),
+        Signals::of("one that traces, --at-ticks", traced(&["--at-ticks"])),
     ];
+    // Not every kernel has ticks at known moments, and often enough.
+    let are_ticks =
+        machine::timer_tick_ns().is_some_and(|tick| u64::from(options.frequency) * tick <= SECOND_NS);
+    let measured = &mut all[..if are_ticks { 3 } else { 2 }];
     for _ in 0..options.rounds {
-        all.iter_mut().try_for_each(Signals::measure)?;
+        measured.iter_mut().try_for_each(Signals::measure)?;
     }
-    rows.extend(all.iter().map(Signals::row));
+    // Signals of the program's own leave ticks as they are.
+    rows.push(["the timer's tick".into(), "-".into(), "-".into(), with_interval(&measured[0].ticks)]);
+    rows.extend(measured.iter().map(Signals::row));
     rows.iter().for_each(|row| println!("{}", row.join("  ")));
     let Options { frequency, length, rounds, .. } = options;
     let caption = format!(
@@ -77,36 +86,47 @@ struct Signals {
     counts: [u32; 2],
     /// What one took, in microseconds, in each run.
     costs: Vec<f64>,
+    /// What a tick of the kernel's timer took without one.
+    ticks: Vec<f64>,
 }
 
 impl Signals {
     fn of(what: &'static str, command: Command) -> Signals {
-        Signals { what, command, counts: [0; 2], costs: Vec::new() }
+        Signals { what, command, counts: [0; 2], costs: Vec::new(), ticks: Vec::new() }
     }
 
     fn measure(&mut self) -> Result<()> {
         let output = self.command.output().context("stops")?;
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "{}: {errors}", output.status);
-        let (counts, cost) = read(&String::from_utf8_lossy(&output.stdout)).context("stops says no costs")?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let (counts, [cost, tick]) = read(&said).context("stops says no costs")?;
         self.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         self.costs.push(cost);
+        self.ticks.push(tick);
         Ok(())
     }
 
     fn row(&self) -> [String; 4] {
-        let interval = median_interval(&self.costs);
-        let interval = interval.map_or(String::new(), |(low, high)| format!(" ({low:.1}-{high:.1})"));
         let [all, at_ticks] = self.counts.map(|count| count.to_string());
-        [self.what.to_string(), all, at_ticks, format!("{:.1}{interval}", median(&self.costs))]
+        [self.what.to_string(), all, at_ticks, with_interval(&self.costs)]
     }
 }
 
-/// How many signals there were and how many of them at a tick, and what one took.
-fn read(said: &str) -> Option<([u32; 2], f64)> {
+/// The median, with its interval if there are enough.
+fn with_interval(costs: &[f64]) -> String {
+    let interval =
+        median_interval(costs).map_or(String::new(), |(low, high)| format!(" ({low:.1}-{high:.1})"));
+    format!("{:.1}{interval}", median(costs))
+}
+
+/// How many signals there were and how many with a tick; what one took, and a tick without one.
+fn read(said: &str) -> Option<([u32; 2], [f64; 2])> {
     let mut words = said.split_whitespace();
-    let [all, at_ticks] = [words.next()?.parse().ok()?, words.next()?.parse().ok()?];
-    Some(([all, at_ticks], words.next()?.parse().ok()?))
+    let mut count = || words.next()?.parse().ok();
+    let counts = [count()?, count()?];
+    let mut cost = || words.next()?.parse().ok();
+    Some((counts, [cost()?, cost()?]))
 }
 
 #[cfg(test)]
@@ -115,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood() {
-        assert_eq!(read("303 12 53.67\n"), Some(([303, 12], 53.67)));
+        assert_eq!(read("303 12 53.67 50.1\n"), Some(([303, 12], [53.67, 50.1])));
         assert_eq!(read("too few"), None);
     }
 }
