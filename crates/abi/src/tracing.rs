@@ -326,6 +326,8 @@ pub struct TraceSlot {
     pub begun: AtomicU64,
     /// Samples for which the ring had no room; tracer.
     pub lost: AtomicU64,
+    /// Samples that came at a tick of the kernel's timer for which they had waited; tracer.
+    pub at_ticks: AtomicU64,
     /// Branches decided in traces, taken or not, that algorithm 1 sets a breakpoint for: all but direct jumps and calls;
     /// tracer.
     pub conditional: AtomicU64,

@@ -30,10 +30,6 @@ const LOOKS: Duration = Duration::from_millis(50);
 const UNTOLD: &str =
     "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
 
-/// What a reader must know where traces started at ticks.
-const AT_TICKS: &str = "traces started at the kernel's timer ticks: if the program keeps step with the clock, the same moments were \
-     seen again and again";
-
 /// What a reader must know where tracing ended early.
 const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \
      comes before it): a filter would have ended it for the tracer's; what it did from there on is missing";
@@ -211,9 +207,6 @@ impl<'a> Collector<'a> {
         let mut warnings = run.warnings.clone();
         if self.modules.must_look() {
             warnings.push(UNTOLD.to_string());
-        }
-        if self.rings.header().timer_tick_ns > 0 {
-            warnings.push(AT_TICKS.to_string());
         }
         warnings.extend(self.unmask.doubt());
         if self.rings.is_restricted() {

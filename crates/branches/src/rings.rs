@@ -229,6 +229,7 @@ impl Rings {
                 sum.threads += 1;
                 sum.begun += (*slot).begun.load(Ordering::Relaxed);
                 sum.lost += (*slot).lost.load(Ordering::Relaxed);
+                sum.at_ticks += (*slot).at_ticks.load(Ordering::Relaxed);
                 sum.hits += (*slot).hits.load(Ordering::Relaxed);
                 sum.conditional += (*slot).conditional.load(Ordering::Relaxed);
                 for (sum, end) in sum.ends.iter_mut().zip(&(*slot).ends) {

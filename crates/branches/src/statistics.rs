@@ -13,6 +13,8 @@ pub struct Statistics {
     pub begun: u64,
     /// Samples for which there was no room.
     pub lost: u64,
+    /// Samples that came at a tick of the kernel's timer for which they had waited.
+    pub at_ticks: u64,
     /// Traces that gave branches.
     pub traces: u64,
     /// Taken branches recorded.
@@ -49,7 +51,8 @@ impl Statistics {
 
     /// What a reader must know of a program that took `kernel_ns` in the kernel, where no trace begins.
     pub fn doubts(&self, kernel_ns: u64) -> Vec<String> {
-        let Statistics { begun, lost, unplaced, branches, turned_away, senseless, refusal, .. } = *self;
+        let Statistics { begun, lost, at_ticks, unplaced, branches, turned_away, senseless, refusal, .. } =
+            *self;
         let [refused, unreadable, otherwise] =
             [End::Refused, End::Unreadable, End::Otherwise].map(|end| self.ended(end));
         let why = io::Error::from_raw_os_error(refusal as i32);
@@ -63,6 +66,13 @@ impl Statistics {
             (
                 lost > 0,
                 format!("samples without a trace, because earlier ones had not been collected: {lost}"),
+            ),
+            (
+                at_ticks > 0,
+                format!(
+                    "{at_ticks} of {begun} traces started at ticks of the kernel's timer: of what the program does in step \
+                     with the clock, handlers of timers above all, shares may be far off"
+                ),
             ),
             (
                 unplaced > 0,
@@ -113,6 +123,7 @@ impl std::ops::AddAssign for Statistics {
             threads,
             begun,
             lost,
+            at_ticks,
             traces,
             branches,
             conditional,
@@ -128,6 +139,7 @@ impl std::ops::AddAssign for Statistics {
         self.threads += threads;
         self.begun += begun;
         self.lost += lost;
+        self.at_ticks += at_ticks;
         self.traces += traces;
         self.branches += branches;
         self.conditional += conditional;

@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TRACES", default_value = "16")]
     confirm: u32,
     /// Start traces where the kernel's timer interrupts the program anyway, 100 to 1000 times a second, from Linux 6.4 on:
-    /// cheaper in virtual machines, but a program that keeps step with the clock is seen at the same moments again and again
+    /// cheaper in virtual machines, for programs that compute; of what one does in step with the clock, shares may be far off
     #[arg(long)]
     at_ticks: bool,
     #[command(flatten)]

@@ -2,10 +2,11 @@
 //! no interrupt of its own, which on a guest costs more than the signal.
 //!
 //! A sample's wait passes while its thread runs, so it ends at a tick only for one that runs throughout. One that sleeps
-//! and is woken in step with ticks would be seen in step with them, whatever its waits: so they stay random until many in
-//! a row have been run through.
+//! and is woken in step with ticks would be seen in step with them: so waits stay random until many in a row have been run
+//! through. That does not find who sleeps for moments, or seldom.
 
 use crate::events::monotonic_ns;
+use core::sync::atomic::Ordering;
 use timewise_abi::tracing::{TraceHeader, TraceSlot};
 
 /// How much later than it is due a sample comes at most if its thread ran all the while, nanoseconds: on a guest an
@@ -24,9 +25,13 @@ pub fn came(header: &TraceHeader, slot: &mut TraceSlot) {
 
 /// Notes whether a sample that came at `now` was due.
 fn note(slot: &mut TraceSlot, now: u64) {
+    let late = now.checked_sub(slot.due_ns).filter(|_| slot.wait_ns > 0).unwrap_or(u64::MAX);
+    if late <= AT_MOST_LATE_NS && slot.on_time >= IN_A_ROW {
+        // This thread alone writes there.
+        slot.at_ticks.store(slot.at_ticks.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
     // One that is due while the thread is in the kernel is left out, and comes after the same wait once more.
-    let late = now.checked_sub(slot.due_ns).map(|late| late % slot.wait_ns.max(1));
-    let was_due = slot.wait_ns > 0 && late.is_some_and(|late| late <= AT_MOST_LATE_NS);
+    let was_due = late < u64::MAX && late % slot.wait_ns <= AT_MOST_LATE_NS;
     slot.on_time = if was_due { slot.on_time.saturating_add(1) } else { 0 };
 }
 
@@ -78,19 +83,22 @@ mod tests {
     fn only_who_runs_on_and_on_waits_for_ticks() {
         const TICK: u64 = 4_000_000;
         const WAIT: u64 = 9_000_000;
-        for late in [0, AT_MOST_LATE_NS, WAIT + 1] {
+        for late in [0, AT_MOST_LATE_NS] {
             // SAFETY: all zeros is a value of it.
             let mut slot = unsafe { Box::<TraceSlot>::new_zeroed().assume_init() };
             slot.due_ns = 70 * TICK + 1;
-            let mut waits_for_tick = |late| {
-                let now = slot.due_ns + late;
+            // So many more waits later, for samples that were left out.
+            let mut waits_for_tick = |waits, late| {
+                let now = slot.due_ns + waits * slot.wait_ns + late;
                 note(&mut slot, now);
                 adjust_at(TICK, &mut slot, WAIT, now);
                 slot.due_ns.is_multiple_of(TICK)
             };
             // Before the first there was no wait.
-            assert!((0..=IN_A_ROW).all(|number| waits_for_tick(late) == (number == IN_A_ROW)));
-            assert!(!waits_for_tick(AT_MOST_LATE_NS + 1), "it slept");
+            assert!((0..=IN_A_ROW).all(|number| waits_for_tick(0, late) == (number == IN_A_ROW)));
+            assert!(waits_for_tick(0, late) && waits_for_tick(1, late));
+            assert!(!waits_for_tick(0, AT_MOST_LATE_NS + 1), "it slept");
+            assert_eq!(slot.at_ticks.load(Ordering::Relaxed), 1);
         }
     }
 }
