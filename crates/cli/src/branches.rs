@@ -22,11 +22,11 @@ Examples:
   timewise branches --pid 1234 --for 10s    a program that runs already, which then runs on
   timewise branches --pid 1234 --children --for 10s    a server and its workers
 
-Traces start at random moments, unless at ticks; hardware breakpoints stand in for the last-branch record that
-processors and virtual machines often lack. All threads of the program are traced, and the
-processes that it makes; of one that was attached to, only with --children. timewise report shows
-what was seen, timewise export writes it for optimisers. docs/branches.md says which setting is for
-what, and what it costs.
+Traces start at random moments, unless at ticks; hardware breakpoints stand in for the last-branch
+record that processors and virtual machines often lack. All threads of the program are traced, and
+the processes that it makes; of one that was attached to, only with --children. timewise report
+shows what was seen, timewise export writes it for optimisers. docs/branches.md says which setting
+is for what, and what it costs.
 
 The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed
 or attached to, 127 if there is none; 0 for one that was attached to, unless there is nothing to

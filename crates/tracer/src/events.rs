@@ -219,16 +219,6 @@ fn set_period(descriptor: i32, period: &mut u64, new: u64) -> Result<(), Errno> 
     Ok(())
 }
 
-/// The time of the clock by which the kernel's timers go, nanoseconds; 0 if it does not say.
-pub fn monotonic_ns() -> u64 {
-    const CLOCK_GETTIME: u64 = 228;
-    const MONOTONIC: u64 = 1;
-    let mut time = [0_u64; 2];
-    // SAFETY: fills the two numbers.
-    let told = unsafe { call(CLOCK_GETTIME, [MONOTONIC, &raw mut time as u64, 0, 0, 0, 0]) };
-    told.map_or(0, |_| time[0] * 1_000_000_000 + time[1])
-}
-
 fn control(descriptor: i32, request: u64, argument: u64) -> Result<(), Errno> {
     // SAFETY: these requests read or fill what the argument points to, and change the event alone.
     unsafe { call(IOCTL, [descriptor as u64, request, argument, 0, 0, 0]) }.map(drop)

@@ -5,9 +5,9 @@
 //! and is woken in step with ticks would be seen in step with them: so waits stay random until many in a row have been run
 //! through. That does not find who sleeps for moments, or seldom.
 
-use crate::events::monotonic_ns;
 use core::sync::atomic::Ordering;
 use timewise_abi::tracing::{TraceHeader, TraceSlot};
+use timewise_runtime::sys::call;
 
 /// How much later than it is due a sample comes at most if its thread ran all the while, nanoseconds: on a guest an
 /// interrupt and a signal take a tenth of a millisecond.
@@ -55,6 +55,16 @@ fn until_tick(tick: u64, now: u64, wait: u64) -> u64 {
     let nearest = (now + wait + tick / 2) / tick;
     let next = (now + tick / 4) / tick + 1;
     nearest.max(next) * tick - now
+}
+
+/// The time of the clock by which the kernel's timers go, nanoseconds; 0 if it does not say.
+fn monotonic_ns() -> u64 {
+    const CLOCK_GETTIME: u64 = 228;
+    const MONOTONIC: u64 = 1;
+    let mut time = [0_u64; 2];
+    // SAFETY: fills the two numbers.
+    let told = unsafe { call(CLOCK_GETTIME, [MONOTONIC, &raw mut time as u64, 0, 0, 0, 0]) };
+    told.map_or(0, |_| time[0] * 1_000_000_000 + time[1])
 }
 
 #[cfg(test)]

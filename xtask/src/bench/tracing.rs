@@ -30,8 +30,8 @@ pub struct Options {
     /// Branches of a trace
     #[arg(long, default_value_t = 16)]
     length: u32,
-    /// Have traces start at the kernel's timer ticks, of which there must be as many as traces
-    #[arg(long, requires = "frequency")]
+    /// Have traces start at the kernel's timer ticks, at no higher rate than these come
+    #[arg(long)]
     at_ticks: bool,
     /// Pairs of a native and a traced run for each rate; fewer than six give no interval
     #[arg(long, default_value_t = 6)]

@@ -86,6 +86,9 @@ pub struct Options {
     /// Of so many traces one is confirmed by a breakpoint
     #[arg(long, default_value_t = 2)]
     confirm: u32,
+    /// Have traces start at the kernel's timer ticks, at no higher rate than these come
+    #[arg(long)]
+    at_ticks: bool,
     /// Lowest share of branches within functions that must agree, by weight
     #[arg(long, default_value_t = 0.88)]
     within: f64,
@@ -139,7 +142,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let exact = Edges::counted(&execute(&["count", "--no-calls"], "counted.tw")?.0);
         for frequency in &options.frequency {
             let rate = frequency.to_string();
-            let words = ["branches", "-F", &rate, "--length", &length, "--confirm", &confirm];
+            let mut words = vec!["branches", "-F", &rate, "--length", &length, "--confirm", &confirm];
+            words.extend(options.at_ticks.then_some("--at-ticks"));
             let name = match &options.frequency[..] {
                 [_] => subject.name().to_string(),
                 _ => format!("{} {rate}", subject.name()),
@@ -183,8 +187,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         branches => format!(" --recorded {branches}"),
     };
     let caption = format!(
-        "`--size {size} -F {} --length {length} --confirm {confirm}{recorded}`\n\n{}",
+        "`--size {size} -F {} --length {length} --confirm {confirm}{}{recorded}`\n\n{}",
         rates.join(","),
+        if options.at_ticks { " --at-ticks" } else { "" },
         sums.to_string().replace('\n', "; ")
     );
     options.into.put(table, &caption, &rows)?;
