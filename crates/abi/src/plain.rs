@@ -7,7 +7,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Where in the tracer's shared file they stand.
-pub const PLAIN: u64 = 0x1000;
+pub const PLAIN: u64 = 0x2000;
 
 const _: () = assert!(
     size_of::<TraceHeader>() as u64 <= PLAIN && PLAIN + (size_of::<PlainMemory>() as u64) < GRANULE / 2

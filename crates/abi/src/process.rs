@@ -18,8 +18,9 @@ pub struct ProcessRecord {
     /// 1 if it ran before it was counted, so that it knows that the kernel has restartable sequences, or descends
     /// by `fork` from such a one; whoever registers it.
     pub attached: AtomicU32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
+    /// What it has locked of the memory that it maps from now on, as `mlockall` has it: while it is counted the kernel
+    /// fills none of that; host of one that is attached to, then runtime.
+    pub locks: AtomicU32,
     /// Translated blocks; runtime.
     pub blocks: Log,
     /// Edges; runtime.

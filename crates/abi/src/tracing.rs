@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: u64 = u64::from_le_bytes(*b"twtracer");
 
 /// Version of this layout.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// Where the image begins, in multiples of this: one entry each.
 pub const ENTRY_BYTES: u64 = 16;
@@ -189,8 +189,13 @@ pub struct TraceHeader {
     pub restriction: AtomicU32,
     /// Where the system calls stand that are watched, 0 for nowhere more; host, while the program stands.
     pub guarded: [AtomicU64; GUARDS],
-    /// Which slots threads use or used, a bit each; tracer.
+    /// Which thread uses each slot, 0 for none yet; both. A thread may take one from another that has ended.
+    pub owners: [AtomicU32; SLOTS],
+    /// Which slots threads use or used, a bit each; both.
     pub used: [AtomicU64; SLOTS / 64],
+    /// Which slots the process may touch, with their benches, a bit each; tracer. What no thread uses is out of reach, so
+    /// that a program which locks all of its memory does not have it filled.
+    pub opened: [AtomicU64; SLOTS / 64],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
@@ -211,30 +216,21 @@ impl TraceHeader {
     }
 
     /// The position of the slot of thread `tid`: its own, or else one that is free, or that of a thread that has ended,
-    /// which is its own from then on.
-    ///
-    /// # Safety
-    /// `slot` says where slots are, all of which are mapped. The thread itself asks, or stands outside of the tracer.
-    pub unsafe fn slot_of(
-        &self,
-        tid: u32,
-        slot: impl Fn(usize) -> *mut TraceSlot,
-        has_ended: impl Fn(u32) -> bool,
-    ) -> Option<usize> {
+    /// which is its own from then on; and whether it was taken just now, and has to forget the former thread. The thread
+    /// itself asks, or stands outside of the tracer.
+    pub fn slot_of(&self, tid: u32, has_ended: impl Fn(u32) -> bool) -> Option<(usize, bool)> {
         let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
         let positions = || (0..SLOTS).map(|step| (first + step) % SLOTS);
-        // SAFETY: the slot is mapped; the field is atomic.
-        let owner = |position: usize| unsafe { &(*slot(position)).tid };
         // Slots are never given back, so the thread's own lies before the first free one.
         for position in positions() {
-            match owner(position).load(Ordering::Acquire) {
-                owner if owner == tid => return Some(position),
+            match self.owners[position].load(Ordering::Acquire) {
+                owner if owner == tid => return Some((position, false)),
                 0 => break,
                 _ => {}
             }
         }
         let take = |&position: &usize| {
-            let owner = owner(position);
+            let owner = &self.owners[position];
             let seen = owner.load(Ordering::Acquire);
             let free = seen == 0 || has_ended(seen);
             free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -243,10 +239,8 @@ impl TraceHeader {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        // SAFETY: from here on it is this thread's alone, but for the atomic fields.
-        unsafe { (*slot(taken)).forget_former() };
         self.note_used(taken);
-        Some(taken)
+        Some((taken, true))
     }
 
     /// The shortest time from one sample to the next, nanoseconds: half of what it is on average, and so much less as a tick
@@ -268,7 +262,7 @@ impl TraceHeader {
 /// Start of what is kept for a thread; its stack and its ring follow, at [`STACK_END`] and [`RING`].
 #[repr(C, align(4096))]
 pub struct TraceSlot {
-    /// Thread that uses it, 0 for none yet; tracer. A thread may take it from one that has ended.
+    /// Thread that uses it; both.
     pub tid: AtomicU32,
     /// 1 while a trace is under way; tracer.
     pub tracing: u32,
@@ -338,7 +332,7 @@ pub struct TraceSlot {
 impl TraceSlot {
     /// What a thread that has ended left there is none of the next one's, but for the ring and what was counted; its
     /// descriptors are closed when the next one opens its own.
-    fn forget_former(&mut self) {
+    pub fn forget_former(&mut self) {
         (self.openings, self.passed_ns, self.ticked, self.unheard) = (0, 0, 0, 0);
         (self.tracing, self.armed, self.on_time) = (0, 0, 0);
         self.let_through.store(0, Ordering::Relaxed);
@@ -416,28 +410,24 @@ mod tests {
     #[test]
     fn threads_find_their_own_slots_and_take_those_of_ended_ones_ready_for_use() {
         // SAFETY: all zeros is a value of both.
-        let (header, mut slots) = unsafe {
-            (
-                Box::<TraceHeader>::new_zeroed().assume_init(),
-                Box::<[TraceSlot; SLOTS]>::new_zeroed().assume_init(),
-            )
+        let (header, mut slot) = unsafe {
+            (Box::<TraceHeader>::new_zeroed().assume_init(), Box::<TraceSlot>::new_zeroed().assume_init())
         };
-        let slots = slots.as_mut_ptr();
-        // SAFETY: all slots are there, and no thread uses them.
-        let find = |tid, has_ended: &dyn Fn(u32) -> bool| unsafe {
-            header.slot_of(tid, |position| slots.add(position), has_ended)
-        };
-        let all: std::vec::Vec<_> = (1..=SLOTS as u32).map(|tid| find(tid, &|_| false).unwrap()).collect();
-        assert!((1..=SLOTS as u32).all(|tid| find(tid, &|_| false) == Some(all[tid as usize - 1])));
+        let find = |tid, has_ended: &dyn Fn(u32) -> bool| header.slot_of(tid, has_ended);
+        let all: std::vec::Vec<_> = (1..=SLOTS as u32)
+            .map(|tid| match find(tid, &|_| false) {
+                Some((position, true)) => position,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!((1..=SLOTS as u32).all(|tid| find(tid, &|_| false) == Some((all[tid as usize - 1], false))));
         assert_eq!(header.used().count(), SLOTS);
         assert_eq!((find(5000, &|_| false), header.turned_away.load(Ordering::Relaxed)), (None, 1));
-        let freed = all[6];
-        // SAFETY: as above.
-        let slot = unsafe { &mut *slots.add(freed) };
         (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
         (slot.sampling, slot.breakpoint, slot.on_time) = (600, 601, 16);
         slot.let_through.store(LET_THROUGH, Ordering::Relaxed);
-        assert_eq!(find(5000, &|tid| tid == 7), Some(freed));
+        assert_eq!(find(5000, &|tid| tid == 7), Some((all[6], true)));
+        slot.forget_former();
         // Openings: the first tick of one that has none opens its events.
         assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
         assert_eq!((slot.let_through.load(Ordering::Relaxed), slot.on_time), (0, 0));

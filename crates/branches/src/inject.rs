@@ -9,11 +9,15 @@ use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use timewise_abi::tracing::{ENTRY_BYTES, LARGE_WORK, TraceHeader, entry};
+use timewise_abi::tracing::{BENCHES, ENTRY_BYTES, LARGE_WORK, TraceHeader, entry};
 use timewise_abi::{IMAGE, LARGE_PAGE};
 use timewise_injection::{Image, Payload};
 use timewise_target::group::Group;
+use timewise_target::locking;
 use timewise_target::trace::Tracee;
+
+/// What fails where the system does not say what the program locks.
+const LOCKS: &str = "look at what memory it locks";
 
 /// Maps the tracer, sets the handler, and makes a thread of the program ready.
 ///
@@ -21,6 +25,30 @@ use timewise_target::trace::Tracee;
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
+    let locks = locking::future(tracee).map_err(system(LOCKS))?;
+    locking::fill_nothing(tracee, locks).map_err(system(LOCKS))?;
+    let mapped = map_all(rings, payload, tracee);
+    if locks != 0 && mapped.is_ok() {
+        // Else the program could not lock anything of its own any more.
+        for ours in taken_up(tracee.tid()).map_err(system(LOCKS))? {
+            locking::unlock(tracee, ours).map_err(system(LOCKS))?;
+        }
+    }
+    locking::fill_again(tracee, locks).map_err(system(LOCKS))?;
+    mapped?;
+    set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
+    tracee
+        .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
+        .map_err(system("make the program's first thread ready"))?;
+    match rings.header().refusal.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
+    }
+}
+
+/// Maps the tracer into the program.
+fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
+    let system = |what| move |cause| TraceError::System { what, cause: locking::told(cause) };
     map_private(tracee).map_err(system("map memory into the program"))?;
     let mapped =
         timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset(), Image::Copied);
@@ -31,14 +59,12 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
         }
         return Err(system("map the tracer into the program")(cause));
     }
-    set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
-    tracee
-        .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
-        .map_err(system("make the program's first thread ready"))?;
-    match rings.header().refusal.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
+    // A thread that takes a slot opens it.
+    let slots = BASE + rings.header().slots..BASE + rings.file().size();
+    for closed in [slots, BENCHES..LARGE_WORK] {
+        protect(tracee, closed, libc::PROT_NONE).map_err(system("protect memory of the tracer"))?;
     }
+    Ok(())
 }
 
 /// Unmaps all of it, and nothing else: the program may have mapped what lies between. No thread may be in it. `SIGTRAP` is
@@ -103,6 +129,11 @@ fn map_private(tracee: Tracee) -> io::Result<()> {
         let _ = advise(tracee, first..first + LARGE_PAGE, libc::MADV_POPULATE_WRITE);
     }
     Ok(())
+}
+
+fn protect(tracee: Tracee, range: Range<u64>, protection: i32) -> io::Result<()> {
+    let Range { start, end } = range;
+    tracee.system_call(libc::SYS_mprotect, [start, end - start, protection as u64, 0, 0, 0]).map(drop)
 }
 
 fn advise(tracee: Tracee, range: Range<u64>, advice: i32) -> io::Result<()> {

@@ -22,7 +22,9 @@ use timewise_injection::{Payload, SharedFile, payload};
 pub const BASE: u64 = 0x2000_0000_0000;
 
 /// Where in the file there is room for what is handed to system calls made in the program's name.
-pub const SCRATCH: u64 = 0x800;
+pub const SCRATCH: u64 = PLAIN - 0x100;
+
+const _: () = assert!(size_of::<TraceHeader>() as u64 <= SCRATCH);
 
 /// The shared file.
 #[derive(Debug)]
@@ -142,14 +144,16 @@ impl Rings {
     /// Notes the mask that thread `tid`, which stands outside of the tracer, is given so that `SIGTRAP` comes through to
     /// it: false if there is no slot for it. `threads` are those of its process.
     pub fn note_let_through(&self, tid: i32, mask: u64, threads: &[i32]) -> bool {
-        let slot = |position| self.slot(position).cast_mut();
         let has_ended = |owner: u32| !threads.contains(&(owner as i32));
-        // SAFETY: the whole file is mapped, and the thread stands.
-        let Some(position) = (unsafe { self.header().slot_of(tid as u32, slot, has_ended) }) else {
+        let Some((position, is_fresh)) = self.header().slot_of(tid as u32, has_ended) else {
             return false;
         };
-        // SAFETY: within the file; the field is atomic.
-        unsafe { (*self.slot(position)).let_through.store(mask | LET_THROUGH, Ordering::Relaxed) };
+        // SAFETY: within the file; the thread stands, and no other uses the slot.
+        let slot = unsafe { &mut *self.slot(position).cast_mut() };
+        if is_fresh {
+            slot.forget_former();
+        }
+        slot.let_through.store(mask | LET_THROUGH, Ordering::Relaxed);
         true
     }
 

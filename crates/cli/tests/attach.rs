@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{MEANWHILE, Outcome, Place};
+use command::{MEANWHILE, Outcome, Place, locks};
 use serde_json::Value;
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
@@ -272,4 +272,40 @@ fn a_program_that_faults_all_the_time_is_left_as_it_was() {
          [ $failed = 0 ] && exit $status",
     );
     assert_eq!(outcome.status, Some(3), "{}\n{}", outcome.stdout, outcome.stderr);
+}
+
+/// Nearly all of what counting maps is only reserved: to fill it would take more memory than there is.
+#[test]
+fn what_a_program_locks_is_not_filled_with_what_counting_reserves() {
+    let place = Place::new();
+    let begin = locks(&place);
+    let outcome = place.shell(&format!(
+        "{begin} begin; for i in 1 2; do observe count; worked 20; leave || failed=1; done
+         said && exit $failed"
+    ));
+    // Who may lock a few MiB only keeps the runtime out.
+    if !outcome.stderr.contains("may lock no more") {
+        assert_unharmed(&outcome);
+    }
+    let said = outcome.stdout.lines().last().unwrap_or_default();
+    let mib = said.strip_prefix("at most ").and_then(|rest| rest.strip_suffix(" MiB, filled: 1"));
+    assert!(mib.is_some_and(|mib| mib.parse::<u32>().unwrap() < 100), "{said}\n{}", outcome.stderr);
+}
+
+/// It is refused, and told why.
+#[test]
+fn a_program_that_may_lock_no_more_runs_on() {
+    let place = Place::new();
+    let begin = locks(&place);
+    let outcome = place.shell(&format!(
+        "{begin} may_not=
+         [ $(id -u) != 0 ] || may_not='setpriv --bounding-set=-ipc_lock'
+         ulimit -l 8192; begin $may_not
+         for own in count branches; do timewise $own --pid $pid --for 1h; echo $?; done; said"
+    ));
+    assert_unharmed(&outcome);
+    assert!(outcome.stdout.starts_with("125\n125\n"), "{}\n{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.ends_with("filled: 1\n"), "{}", outcome.stdout);
+    let told = outcome.stderr.matches("prlimit --memlock=unlimited").count();
+    assert!(told == 2 || outcome.stderr.contains("cannot open performance events"), "{}", outcome.stderr);
 }

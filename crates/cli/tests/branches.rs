@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{MEANWHILE, Outcome, Place};
+use command::{MEANWHILE, Outcome, Place, locks};
 
 /// Whatever a process that is traced has mapped, or opened.
 const TRACES: &str = "^2[0-9a-f]{11}-|memfd:timewise";
@@ -450,4 +450,28 @@ fn what_was_traced_is_reported() {
     }
     let untraced = place.shell("timewise count -- true && timewise report --by branch");
     assert!(untraced.stdout.contains("timewise branches -- PROGRAM"), "{}", untraced.stdout);
+}
+
+/// What the tracer maps is 2.6 GiB, of which a thread uses a few MiB.
+#[test]
+fn what_a_program_locks_is_not_filled_with_what_tracing_reserves() {
+    let place = Place::new();
+    let begin = locks(&place);
+    let launched =
+        format!("begin '{}' branches -F 1000; pid=$(pgrep -P $pid)", env!("CARGO_BIN_EXE_timewise"));
+    for begun in ["begin; observe branches -F 1000", launched.as_str()] {
+        let outcome = place.shell(&format!("{begin} {begun}; worked 20; said"));
+        if refused(&outcome) {
+            return;
+        }
+        let said = outcome.stdout.lines().last().unwrap_or_default();
+        let mib = said.strip_prefix("at most ").and_then(|rest| rest.strip_suffix(" MiB, filled: 1"));
+        let is_refused = outcome.stderr.contains("may lock no more");
+        assert!(
+            is_refused || mib.is_some_and(|mib| mib.parse::<u32>().unwrap() < 100),
+            "{}\n{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+    }
 }

@@ -13,6 +13,7 @@ pub mod halt;
 pub mod inherited;
 pub mod keeper;
 pub mod launch;
+pub mod locking;
 pub mod machine;
 pub mod maps;
 pub mod memory;

@@ -36,9 +36,9 @@ fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
     (header.base + header.slots + SLOT_BYTES * position as u64) as *mut TraceSlot
 }
 
-/// The slots that threads use or used.
+/// The slots that threads of this process use or used.
 pub fn used(header: &TraceHeader) -> impl Iterator<Item = *mut TraceSlot> {
-    header.used().map(|position| slot_at(header, position))
+    header.used().filter(|&position| is_open(header, position)).map(|position| slot_at(header, position))
 }
 
 /// The thread's slot, taking a free one or that of a thread that has ended; null if there is none.
@@ -46,9 +46,41 @@ pub fn find() -> *mut TraceSlot {
     let header = header();
     // SAFETY: asks for a number.
     let tid = unsafe { call(number::GETTID, [0; 6]) }.unwrap_or_default() as u32;
-    // SAFETY: the slots are mapped as long as the process lives, and this is the thread itself.
-    let position = unsafe { header.slot_of(tid, |position| slot_at(header, position), has_ended) };
-    position.map_or(core::ptr::null_mut(), |position| slot_at(header, position))
+    let Some((position, is_fresh)) = header.slot_of(tid, has_ended) else { return core::ptr::null_mut() };
+    if !is_open(header, position) && !open(header, position) {
+        header.turned_away.fetch_add(1, Ordering::Relaxed);
+        return core::ptr::null_mut();
+    }
+    let slot = slot_at(header, position);
+    // SAFETY: it is open as long as the process lives, and this thread's alone but for atomic fields.
+    unsafe {
+        if is_fresh {
+            (*slot).forget_former();
+        }
+        (*slot).tid.store(tid, Ordering::Release);
+    }
+    slot
+}
+
+/// Whether the process may touch a slot and its bench.
+fn is_open(header: &TraceHeader, position: usize) -> bool {
+    header.opened[position / 64].load(Ordering::Acquire) >> (position % 64) & 1 == 1
+}
+
+/// Lets the process touch a slot and its bench: false if the kernel does not.
+fn open(header: &TraceHeader, position: usize) -> bool {
+    const READ_WRITE: u64 = 3;
+    const EXECUTE: u64 = 4;
+    let slot = [slot_at(header, position) as u64, SLOT_BYTES, READ_WRITE];
+    let bench = [BENCHES + BENCH_BYTES * position as u64, BENCH_BYTES, READ_WRITE | EXECUTE];
+    let is_let = [slot, bench].into_iter().all(|[start, size, protection]| {
+        // SAFETY: addresses of the tracer's own, which nobody else looks at.
+        unsafe { call(number::MPROTECT, [start, size, protection, 0, 0, 0]) }.is_ok()
+    });
+    if is_let {
+        header.opened[position / 64].fetch_or(1 << (position % 64), Ordering::Release);
+    }
+    is_let
 }
 
 /// The bench of a thread's slot.

@@ -57,6 +57,22 @@ pub const MEANWHILE: &str = concat!(
     "
 );
 
+/// Starts a program that has all its memory locked, `$pid`; some may lock no more than they have. `said` is to say what it
+/// said until it ended.
+pub fn locks(place: &Place) -> String {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/locks.c");
+    let built = place.shell(&format!("cc -O1 '{source}' -o locks"));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    format!(
+        "{MEANWHILE} begin() {{
+             rm -f out; \"$@\" ./locks > out & pid=$!; trap 'kill -KILL $pid' EXIT
+             until grep -qs ready out || ! kill -0 $pid; do sleep 0.01; done
+         }}
+         said() {{ trap - EXIT; kill $pid; wait && tail -n1 out; }}
+"
+    )
+}
+
 /// What came of a command.
 pub struct Outcome {
     /// Exit status; `None` if a signal ended it.

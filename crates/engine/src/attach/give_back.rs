@@ -15,6 +15,7 @@ use timewise_abi::thread::{Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::{self, Group};
+use timewise_target::locking;
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
@@ -94,6 +95,11 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         return Err(AttachError::Gone(pid).into());
     };
     take_away(visits, last, area).map_err(system("take the runtime out of the program"))?;
+    let record = running(arena).find(|&record| pid_of(record) == pid);
+    if let Some(record) = record {
+        // One that may lock nothing any more has less locked, and has lost nothing.
+        let _ = locking::fill_again(last, record.locks.load(Ordering::Relaxed) as i32);
+    }
     for (thread, native) in leaving.iter().zip(&natives) {
         if let Some(sequence) = sequences(thread) {
             // Without them it goes slower ways, as in a kernel that does not have them.
@@ -102,7 +108,7 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         thread.tracee.set_registers(native).map_err(system("set registers"))?;
         group.keep_registers(thread.tracee.tid());
     }
-    if let Some(record) = running(arena).find(|&record| pid_of(record) == pid) {
+    if let Some(record) = record {
         restore_limit(record, pid);
         record.state.store(state::ENDED, Ordering::Release);
     }

@@ -14,10 +14,14 @@ use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
 use timewise_injection::{Image, Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
+use timewise_target::locking;
 use timewise_target::maps;
 use timewise_target::restart::rewound;
 use timewise_target::rseq::{self, Registration};
 use timewise_target::trace::{Registers, Tracee};
+
+/// What fails where the system does not say what the program locks.
+const LOCKS: &str = "look at what memory it locks";
 
 /// The code segment of 64-bit programs.
 const LONG_MODE: u64 = 0x33;
@@ -59,6 +63,8 @@ struct Progress {
     withdrawn: usize,
     /// Areas of the threads that were made ready, in order.
     joined: Vec<*mut ThreadArea>,
+    /// What the program has locked of the memory that it maps from now on.
+    locks: i32,
 }
 
 /// Undoes what was done before it failed, as far as the system lets us.
@@ -73,6 +79,9 @@ fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
     }
     if let Some((first, area)) = threads.first().zip(progress.begun) {
         let _ = take_away(visits, first.tracee, area);
+    }
+    if let Some(first) = threads.first() {
+        let _ = locking::fill_again(first.tracee, progress.locks);
     }
     for (number, Found { tracee, registers, sequence }) in threads.iter().enumerate() {
         if let Some(sequence) = sequence.filter(|_| number < progress.withdrawn) {
@@ -134,6 +143,9 @@ fn put_in(
     }
     address_limit::raise(arena, pid, address_limit::note(arena, process, 0, pid)?)?;
     record_mappings(arena, process, pid, mappings)?;
+    progress.locks = locking::future(first.tracee).map_err(system(LOCKS))?;
+    shared.process(process).locks.store(progress.locks as u32, Ordering::Relaxed);
+    locking::fill_nothing(first.tracee, progress.locks).map_err(system(LOCKS))?;
     timewise_injection::map(
         first.tracee,
         arena.file(),
@@ -142,7 +154,12 @@ fn put_in(
         arena.image_offset(),
         Image::Mapped,
     )
-    .map_err(system("map the runtime into the program"))?;
+    .map_err(|cause| system("map the runtime into the program")(locking::told(cause)))?;
+    if progress.locks != 0 {
+        // Else the program could not lock anything of its own any more.
+        locking::unlock(first.tracee, arena::BASE..arena::BASE + arena.file().size())
+            .map_err(system(LOCKS))?;
+    }
     let areas: Vec<_> = areas.iter().map(|&area| shared.thread(area)).collect();
     progress.begun = Some(areas[0]);
     visit(visits, first.tracee, areas[0], task::BEGIN)?;

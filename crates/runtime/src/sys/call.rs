@@ -78,6 +78,7 @@ pub mod number {
     pub const RT_SIGSUSPEND: u64 = 130;
     pub const SIGALTSTACK: u64 = 131;
     pub const MLOCKALL: u64 = 151;
+    pub const MUNLOCKALL: u64 = 152;
     pub const PRCTL: u64 = 157;
     pub const ARCH_PRCTL: u64 = 158;
     pub const SETRLIMIT: u64 = 160;

@@ -10,6 +10,7 @@ use crate::state::{PROCESS, Process};
 use crate::sys::filter::is_confined;
 use crate::sys::{Errno, call, call_for_program, number};
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 use timewise_abi::Failure;
 use timewise_abi::thread::ThreadArea;
 
@@ -25,6 +26,7 @@ const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const MREMAP_FIXED: u64 = 2;
 const MREMAP_DONTUNMAP: u64 = 4;
 const SHM_REMAP: u64 = 0o40000;
+const MCL_FUTURE: u64 = 2;
 const MCL_ONFAULT: u64 = 4;
 const DONTNEED: u64 = 4;
 const FREE: u64 = 8;
@@ -175,7 +177,16 @@ fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option
             // What the runtime reserved must not be filled: lock pages as they come into use.
             let arguments = [a | MCL_ONFAULT, b, c, d, e, 0];
             // SAFETY: locks pages, which changes nothing that is relied on.
-            Some(unsafe { call_for_program(number, arguments) })
+            let result = unsafe { call_for_program(number, arguments) };
+            if result.is_ok() {
+                let of_future = if a & MCL_FUTURE != 0 { a & (MCL_FUTURE | MCL_ONFAULT) } else { 0 };
+                process.record.locks.store(of_future as u32, Ordering::Relaxed);
+            }
+            Some(result)
+        }
+        number::MUNLOCKALL => {
+            process.record.locks.store(0, Ordering::Relaxed);
+            None
         }
         number::MMAP if own(process, pages(a, b)) => Some(match d {
             _ if d & MAP_FIXED_NOREPLACE != 0 => Err(EEXIST),

@@ -42,6 +42,7 @@ pub fn handle(area: &mut ThreadArea) {
         | number::PKEY_MPROTECT
         | number::MADVISE
         | number::MLOCKALL
+        | number::MUNLOCKALL
         | number::BRK
         | number::SHMAT
         | number::SHMDT
