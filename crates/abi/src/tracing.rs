@@ -139,7 +139,7 @@ pub const ENDS: usize = 8;
 /// All registers in [`TraceSlot::expected`].
 pub const ALL_REGISTERS: u32 = 0xffff;
 
-/// First page of the file.
+/// What the file begins with.
 #[repr(C)]
 pub struct TraceHeader {
     /// [`MAGIC`]; host, once.
@@ -189,16 +189,13 @@ pub struct TraceHeader {
     pub restriction: AtomicU32,
     /// Where the system calls stand that are watched, 0 for nowhere more; host, while the program stands.
     pub guarded: [AtomicU64; GUARDS],
-    /// Which thread uses each slot, 0 for none yet; both. A thread may take one from another that has ended.
-    pub owners: [AtomicU32; SLOTS],
     /// Which slots threads use or used, a bit each; both.
     pub used: [AtomicU64; SLOTS / 64],
-    /// Which slots the process may touch, with their benches, a bit each; tracer. What no thread uses is out of reach, so
-    /// that a program which locks all of its memory does not have it filled.
-    pub opened: [AtomicU64; SLOTS / 64],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
+    /// Which thread uses each slot, 0 for none yet; both. A thread may take one from another that has ended.
+    pub owners: [AtomicU32; SLOTS],
 }
 
 impl TraceHeader {
@@ -215,16 +212,20 @@ impl TraceHeader {
         })
     }
 
-    /// The position of the slot of thread `tid`: its own, or else one that is free, or that of a thread that has ended,
-    /// which is its own from then on; and whether it was taken just now, and has to forget the former thread. The thread
-    /// itself asks, or stands outside of the tracer.
-    pub fn slot_of(&self, tid: u32, has_ended: impl Fn(u32) -> bool) -> Option<(usize, bool)> {
+    /// The position of the slot of thread `tid`: its own, or else, if it may take one, one that is free, or that of a thread
+    /// that has ended, which is its own from then on. The thread itself asks, or stands outside of the tracer.
+    pub fn slot_of(
+        &self,
+        tid: u32,
+        may_take: impl FnOnce() -> bool,
+        has_ended: impl Fn(u32) -> bool,
+    ) -> Option<usize> {
         let first = tid.wrapping_mul(0x9e37_79b1) as usize % SLOTS;
         let positions = || (0..SLOTS).map(|step| (first + step) % SLOTS);
         // Slots are never given back, so the thread's own lies before the first free one.
         for position in positions() {
             match self.owners[position].load(Ordering::Acquire) {
-                owner if owner == tid => return Some((position, false)),
+                owner if owner == tid => return Some(position),
                 0 => break,
                 _ => {}
             }
@@ -235,12 +236,15 @@ impl TraceHeader {
             let free = seen == 0 || has_ended(seen);
             free && owner.compare_exchange(seen, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
+        if !may_take() {
+            return None;
+        }
         let Some(taken) = positions().find(take) else {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         self.note_used(taken);
-        Some((taken, true))
+        Some(taken)
     }
 
     /// The shortest time from one sample to the next, nanoseconds: half of what it is on average, and so much less as a tick
@@ -262,7 +266,8 @@ impl TraceHeader {
 /// Start of what is kept for a thread; its stack and its ring follow, at [`STACK_END`] and [`RING`].
 #[repr(C, align(4096))]
 pub struct TraceSlot {
-    /// Thread that uses it; both.
+    /// Thread that it is made ready for, 0 for none yet; whoever comes first to one that [`TraceHeader::owners`] says is
+    /// another's.
     pub tid: AtomicU32,
     /// 1 while a trace is under way; tracer.
     pub tracing: u32,
@@ -330,12 +335,16 @@ pub struct TraceSlot {
 }
 
 impl TraceSlot {
-    /// What a thread that has ended left there is none of the next one's, but for the ring and what was counted; its
-    /// descriptors are closed when the next one opens its own.
-    pub fn forget_former(&mut self) {
+    /// Makes it ready for the thread whose slot it is now. What one that has ended left there is none of the next one's, but
+    /// for the ring and what was counted; its descriptors are closed when the next one opens its own.
+    pub fn make_ready_for(&mut self, tid: u32) {
+        if *self.tid.get_mut() == tid {
+            return;
+        }
         (self.openings, self.passed_ns, self.ticked, self.unheard) = (0, 0, 0, 0);
         (self.tracing, self.armed, self.on_time) = (0, 0, 0);
         self.let_through.store(0, Ordering::Relaxed);
+        self.tid.store(tid, Ordering::Release);
     }
 }
 
@@ -413,21 +422,22 @@ mod tests {
         let (header, mut slot) = unsafe {
             (Box::<TraceHeader>::new_zeroed().assume_init(), Box::<TraceSlot>::new_zeroed().assume_init())
         };
-        let find = |tid, has_ended: &dyn Fn(u32) -> bool| header.slot_of(tid, has_ended);
-        let all: std::vec::Vec<_> = (1..=SLOTS as u32)
-            .map(|tid| match find(tid, &|_| false) {
-                Some((position, true)) => position,
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert!((1..=SLOTS as u32).all(|tid| find(tid, &|_| false) == Some((all[tid as usize - 1], false))));
+        let find = |tid, has_ended: &dyn Fn(u32) -> bool| header.slot_of(tid, || true, has_ended);
+        let all: std::vec::Vec<_> = (1..=SLOTS as u32).map(|tid| find(tid, &|_| false).unwrap()).collect();
+        assert!((1..=SLOTS as u32).all(|tid| find(tid, &|_| false) == Some(all[tid as usize - 1])));
         assert_eq!(header.used().count(), SLOTS);
         assert_eq!((find(5000, &|_| false), header.turned_away.load(Ordering::Relaxed)), (None, 1));
+        // One that may not take any is not turned away, and takes none.
+        let none = header.slot_of(5000, || false, |_| true);
+        assert_eq!((none, header.turned_away.load(Ordering::Relaxed)), (None, 1));
+        slot.make_ready_for(7);
         (slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed) = (16, 9, 4096, 1, 0x1000);
         (slot.sampling, slot.breakpoint, slot.on_time) = (600, 601, 16);
         slot.let_through.store(LET_THROUGH, Ordering::Relaxed);
-        assert_eq!(find(5000, &|tid| tid == 7), Some((all[6], true)));
-        slot.forget_former();
+        slot.make_ready_for(7);
+        assert_eq!((slot.openings, slot.let_through.load(Ordering::Relaxed)), (16, LET_THROUGH));
+        assert_eq!(find(5000, &|tid| tid == 7), Some(all[6]));
+        slot.make_ready_for(5000);
         // Openings: the first tick of one that has none opens its events.
         assert_eq!((slot.openings, slot.passed_ns, slot.unheard, slot.tracing, slot.armed), (0, 0, 0, 0, 0));
         assert_eq!((slot.let_through.load(Ordering::Relaxed), slot.on_time), (0, 0));

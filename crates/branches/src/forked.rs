@@ -38,6 +38,7 @@ pub fn take_copy_out(group: &Group, traced: i32) -> Result<(), TraceError> {
             return Err(AttachError::Stuck(tracee.tid()).into());
         }
     }
+    former::same_version(pid)?;
     let lowest = first.peek(BASE + offset_of!(TraceHeader, descriptors) as u64);
     let lowest = lowest.map_err(system("read the program's memory"))? as u32 as i32;
     let before = first.registers().map_err(system("read registers"))?;

@@ -35,11 +35,7 @@ pub fn take_out(group: &mut Group) -> Result<(), TraceError> {
 /// Takes out what a timewise left that was killed: its own events are gone, those of the threads are not.
 fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
     let pid = group.pid();
-    let version = memory::word(pid, BASE + offset_of!(TraceHeader, version) as u64);
-    if version.is_none_or(|version| version as u32 != VERSION) {
-        let why = "a timewise of another version traced it and was killed; start it anew".into();
-        return Err(AttachError::Unfit { pid, why }.into());
-    }
+    same_version(pid)?;
     switch_off(pid).map_err(system("switch off what traced the program before"))?;
     // Nobody watches what the program restricts any more: no thread waits for an answer.
     outside(group, || ())?;
@@ -57,6 +53,21 @@ fn take_orphan_out(group: &mut Group) -> Result<(), TraceError> {
     taken_out.map_err(system("take out what traced the program before"))
 }
 
+/// Sees to it that what is in a process is laid out as ours.
+///
+/// # Errors
+/// If another version put it there.
+pub fn same_version(pid: i32) -> Result<(), TraceError> {
+    let version = memory::word(pid, BASE + offset_of!(TraceHeader, version) as u64);
+    if version.is_none_or(|version| version as u32 != VERSION) {
+        let why =
+            "a timewise of another version traced it, or a process that it was forked from; start it anew"
+                .into();
+        return Err(AttachError::Unfit { pid, why }.into());
+    }
+    Ok(())
+}
+
 /// Has the threads of process `pid` close their events at the next signal.
 fn switch_off(pid: i32) -> io::Result<()> {
     let memory = File::options().write(true).open(format!("/proc/{pid}/mem"))?;
@@ -65,7 +76,8 @@ fn switch_off(pid: i32) -> io::Result<()> {
 
 /// Descriptors that the threads of process `pid` opened.
 fn descriptors(pid: i32) -> io::Result<Vec<i32>> {
-    let both = |slot: u64| {
+    // One that no thread of it touched yet cannot be read, and has none.
+    let both = |(_, slot): (i32, u64)| {
         [offset_of!(TraceSlot, sampling), offset_of!(TraceSlot, breakpoint)]
             .map(|field| memory::word(pid, slot + field as u64).unwrap_or_default() as u32 as i32)
     };

@@ -16,26 +16,24 @@ use timewise_target::group::Group;
 use timewise_target::locking;
 use timewise_target::trace::Tracee;
 
-/// What fails where the system does not say what the program locks.
-const LOCKS: &str = "look at what memory it locks";
-
 /// Maps the tracer, sets the handler, and makes a thread of the program ready.
 ///
 /// # Errors
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    let locks = locking::future(tracee).map_err(system(LOCKS))?;
-    locking::fill_nothing(tracee, locks).map_err(system(LOCKS))?;
+    let refused = || system("map memory that the program does not have locked");
+    let locks = locking::future(tracee).map_err(refused())?;
+    locking::fill_nothing(tracee, locks).map_err(refused())?;
     let mapped = map_all(rings, payload, tracee);
-    if locks != 0 && mapped.is_ok() {
-        // Else the program could not lock anything of its own any more.
-        for ours in taken_up(tracee.tid()).map_err(system(LOCKS))? {
-            locking::unlock(tracee, ours).map_err(system(LOCKS))?;
-        }
-    }
-    locking::fill_again(tracee, locks).map_err(system(LOCKS))?;
+    // Else the program could lock less of its own.
+    let unlocked = match mapped {
+        Ok(()) if locks != 0 => unlock(tracee),
+        _ => Ok(()),
+    };
+    locking::fill_again(tracee, locks).map_err(refused())?;
     mapped?;
+    unlocked.map_err(refused())?;
     set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
     tracee
         .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
@@ -44,6 +42,10 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
         0 => Ok(()),
         error => Err(TraceError::Events(io::Error::from_raw_os_error(error as i32))),
     }
+}
+
+fn unlock(tracee: Tracee) -> io::Result<()> {
+    taken_up(tracee.tid())?.into_iter().try_for_each(|range| locking::unlock(tracee, range))
 }
 
 /// Maps the tracer into the program.

@@ -88,7 +88,7 @@ impl Rings {
 
     /// Puts words where the program can read them at the address that is returned.
     pub fn hand_over(&self, words: &[u64; 4]) -> u64 {
-        // SAFETY: within the first page, behind the header, where nobody else writes.
+        // SAFETY: within the first granule, behind the header, where nobody else writes.
         unsafe { self.file.mapping().add(SCRATCH as usize).cast::<[u64; 4]>().write(*words) };
         BASE + SCRATCH
     }
@@ -145,14 +145,12 @@ impl Rings {
     /// it: false if there is no slot for it. `threads` are those of its process.
     pub fn note_let_through(&self, tid: i32, mask: u64, threads: &[i32]) -> bool {
         let has_ended = |owner: u32| !threads.contains(&(owner as i32));
-        let Some((position, is_fresh)) = self.header().slot_of(tid as u32, has_ended) else {
+        let Some(position) = self.header().slot_of(tid as u32, || true, has_ended) else {
             return false;
         };
         // SAFETY: within the file; the thread stands, and no other uses the slot.
         let slot = unsafe { &mut *self.slot(position).cast_mut() };
-        if is_fresh {
-            slot.forget_former();
-        }
+        slot.make_ready_for(tid as u32);
         slot.let_through.store(mask | LET_THROUGH, Ordering::Relaxed);
         true
     }

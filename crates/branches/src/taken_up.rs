@@ -34,17 +34,22 @@ pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
     Ok(ranges)
 }
 
-/// The addresses of the slots that threads of process `pid` use or used.
+/// The slots that threads of process `pid` use or used: which thread, and the slot's address.
 ///
 /// # Errors
 /// If its memory cannot be read.
-pub fn used_slots(pid: i32) -> io::Result<Vec<u64>> {
+pub fn used_slots(pid: i32) -> io::Result<Vec<(i32, u64)>> {
     const USED: usize = offset_of!(TraceHeader, used);
+    const OWNERS: usize = offset_of!(TraceHeader, owners);
     let first = BASE + word(pid, offset_of!(TraceHeader, slots))?;
     let words = (0..SLOTS / 64).map(|number| word(pid, USED + number * size_of::<u64>()));
     let words = words.collect::<io::Result<Vec<u64>>>()?;
     let is_used = |position: &usize| words[position / 64] >> (position % 64) & 1 == 1;
-    Ok((0..SLOTS).filter(is_used).map(|position| first + SLOT_BYTES * position as u64).collect())
+    let slot = |position: usize| {
+        let owner = word(pid, OWNERS + position * size_of::<u32>())? as u32 as i32;
+        Ok((owner, first + SLOT_BYTES * position as u64))
+    };
+    (0..SLOTS).filter(is_used).map(slot).collect()
 }
 
 /// A word of the header.

@@ -12,7 +12,6 @@ use timewise_abi::tracing::{LET_THROUGH, TraceSlot};
 use timewise_target::family;
 use timewise_target::group::Group;
 use timewise_target::halt::{Found, Halt};
-use timewise_target::memory;
 use timewise_target::trace::Tracee;
 
 /// Threads that are looked at each time: a look costs some microseconds.
@@ -119,13 +118,13 @@ pub fn let_through(rings: &Rings, tracee: Tracee, threads: &[i32]) -> io::Result
 /// The system's.
 pub fn block_again(group: &Group) -> io::Result<()> {
     let slots = used_slots(group.pid())?;
-    let field =
-        |slot: &u64, offset: usize| memory::word(group.pid(), slot + offset as u64).unwrap_or_default();
     for tracee in group.tracees() {
-        let is_its = |slot: &&u64| field(slot, offset_of!(TraceSlot, tid)) as u32 as i32 == tracee.tid();
-        let Some(slot) = slots.iter().find(is_its) else { continue };
+        let is_its = |&&(owner, _): &&(i32, u64)| owner == tracee.tid();
+        let Some(&(_, slot)) = slots.iter().find(is_its) else { continue };
+        // Also where the thread itself, which no signal came to yet, could not.
+        let let_through = tracee.peek(slot + offset_of!(TraceSlot, let_through) as u64)?;
         let mask = tracee.signal_mask()?;
-        if field(slot, offset_of!(TraceSlot, let_through)) == mask | LET_THROUGH {
+        if let_through == mask | LET_THROUGH {
             tracee.set_signal_mask(mask | TRAP)?;
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::handler::{SIGTRAP, handle, open};
 use crate::restrict;
-use crate::slot::{find, header, set_header};
+use crate::slot::{find, header, set_header, set_process};
 use core::arch::naked_asm;
 use timewise_abi::tracing::{STACK_END, TraceSlot};
 use timewise_isa::decode;
@@ -74,6 +74,7 @@ extern "C" fn find_slot() -> *mut TraceSlot {
 extern "C" fn prepare(shared: u64) {
     // SAFETY: the host filled the header in before it let this thread run.
     unsafe { set_header(shared) };
+    set_process();
     // SAFETY: the host left it to the tracer.
     unsafe { HEAP.make_do_with(header().heap[0]..header().heap[1]) };
     // The decoder makes its tables when it is first used; in a handler it may not.

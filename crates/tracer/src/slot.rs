@@ -2,9 +2,9 @@
 
 use crate::handler::{SIGTRAP, SignalInfo};
 use core::arch::asm;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use timewise_abi::plain::{PLAIN, PlainMemory};
-use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, TraceHeader, TraceSlot};
+use timewise_abi::tracing::{BENCH_BYTES, BENCHES, SLOT_BYTES, SLOTS, TraceHeader, TraceSlot};
 use timewise_runtime::sys::{Errno, call, number};
 
 const TGKILL: u64 = 234;
@@ -38,7 +38,21 @@ fn slot_at(header: &TraceHeader, position: usize) -> *mut TraceSlot {
 
 /// The slots that threads of this process use or used.
 pub fn used(header: &TraceHeader) -> impl Iterator<Item = *mut TraceSlot> {
-    header.used().filter(|&position| is_open(header, position)).map(|position| slot_at(header, position))
+    header.used().filter(|&position| OPENED.has(position)).map(|position| slot_at(header, position))
+}
+
+/// The process that was made ready for tracing, as it numbers itself. One that it forks has all of this, too, until it is
+/// made ready for itself or the tracer is taken out of it: its threads take no slots.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The calling process is the one that is traced.
+pub fn set_process() {
+    PROCESS.store(process(), Ordering::Relaxed);
+}
+
+fn process() -> u32 {
+    // SAFETY: asks for a number.
+    unsafe { call(number::GETPID, [0; 6]) }.unwrap_or_default() as u32
 }
 
 /// The thread's slot, taking a free one or that of a thread that has ended; null if there is none.
@@ -46,48 +60,66 @@ pub fn find() -> *mut TraceSlot {
     let header = header();
     // SAFETY: asks for a number.
     let tid = unsafe { call(number::GETTID, [0; 6]) }.unwrap_or_default() as u32;
-    let Some((position, is_fresh)) = header.slot_of(tid, has_ended) else { return core::ptr::null_mut() };
-    if !is_open(header, position) && !open(header, position) {
+    let may_take = || process() == PROCESS.load(Ordering::Relaxed);
+    let Some(position) = header.slot_of(tid, may_take, has_ended) else { return core::ptr::null_mut() };
+    if !OPENED.has(position) && !open(header, position) {
         header.turned_away.fetch_add(1, Ordering::Relaxed);
         return core::ptr::null_mut();
     }
     let slot = slot_at(header, position);
     // SAFETY: it is open as long as the process lives, and this thread's alone but for atomic fields.
-    unsafe {
-        if is_fresh {
-            (*slot).forget_former();
-        }
-        (*slot).tid.store(tid, Ordering::Release);
-    }
+    unsafe { (*slot).make_ready_for(tid) };
     slot
 }
 
-/// Whether the process may touch a slot and its bench.
-fn is_open(header: &TraceHeader, position: usize) -> bool {
-    header.opened[position / 64].load(Ordering::Acquire) >> (position % 64) & 1 == 1
+/// Positions of slots. Not shared: what a process may touch is copied with this where it forks.
+struct Positions([AtomicU64; SLOTS / 64]);
+
+impl Positions {
+    const fn none() -> Positions {
+        Positions([const { AtomicU64::new(0) }; SLOTS / 64])
+    }
+
+    fn has(&self, position: usize) -> bool {
+        self.0[position / 64].load(Ordering::Acquire) >> (position % 64) & 1 == 1
+    }
+
+    fn add(&self, position: usize) {
+        self.0[position / 64].fetch_or(1 << (position % 64), Ordering::Release);
+    }
 }
 
-/// Lets the process touch a slot and its bench: false if the kernel does not.
+/// The slots that the process may touch. What no thread uses is out of reach: a program that locks all of its memory has
+/// it filled otherwise.
+static OPENED: Positions = Positions::none();
+
+/// Those with a bench that it may write to and execute.
+static WITH_BENCH: Positions = Positions::none();
+
+/// Lets the process touch a slot: false if the kernel does not. A program may have given up making memory executable
+/// (`PR_SET_MDWE`): its threads do without a bench.
 fn open(header: &TraceHeader, position: usize) -> bool {
     const READ_WRITE: u64 = 3;
     const EXECUTE: u64 = 4;
-    let slot = [slot_at(header, position) as u64, SLOT_BYTES, READ_WRITE];
-    let bench = [BENCHES + BENCH_BYTES * position as u64, BENCH_BYTES, READ_WRITE | EXECUTE];
-    let is_let = [slot, bench].into_iter().all(|[start, size, protection]| {
+    let protect = |start: u64, size: u64, protection: u64| {
         // SAFETY: addresses of the tracer's own, which nobody else looks at.
         unsafe { call(number::MPROTECT, [start, size, protection, 0, 0, 0]) }.is_ok()
-    });
-    if is_let {
-        header.opened[position / 64].fetch_or(1 << (position % 64), Ordering::Release);
+    };
+    if !protect(slot_at(header, position) as u64, SLOT_BYTES, READ_WRITE) {
+        return false;
     }
-    is_let
+    if protect(BENCHES + BENCH_BYTES * position as u64, BENCH_BYTES, READ_WRITE | EXECUTE) {
+        WITH_BENCH.add(position);
+    }
+    OPENED.add(position);
+    true
 }
 
-/// The bench of a thread's slot.
-pub fn bench_page(slot: &TraceSlot) -> *mut u8 {
+/// The bench of a thread's slot, if it has one.
+pub fn bench_page(slot: &TraceSlot) -> Option<*mut u8> {
     let header = header();
     let position = (core::ptr::from_ref(slot) as u64 - header.base - header.slots) / SLOT_BYTES;
-    (BENCHES + BENCH_BYTES * position) as *mut u8
+    WITH_BENCH.has(position as usize).then_some((BENCHES + BENCH_BYTES * position) as *mut u8)
 }
 
 /// The base of the calling thread's `fs` segment.
@@ -121,11 +153,8 @@ fn shares_memory() -> bool {
 /// Whether a thread of this process has ended.
 fn has_ended(tid: u32) -> bool {
     const ESRCH: Errno = Errno(3);
-    // SAFETY: these change nothing: signal 0 is not sent.
-    unsafe {
-        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
-        call(TGKILL, [process, tid.into(), 0, 0, 0, 0]) == Err(ESRCH)
-    }
+    // SAFETY: this changes nothing: signal 0 is not sent.
+    unsafe { call(TGKILL, [process().into(), tid.into(), 0, 0, 0, 0]) == Err(ESRCH) }
 }
 
 /// Sends a signal that somebody sent once more, as it was: to the calling thread, or to the process. Where that has one
@@ -139,7 +168,7 @@ pub fn queue_again(info: &SignalInfo) {
     let at = core::ptr::from_ref(info) as u64;
     // SAFETY: the kernel reads what it wrote itself where the handler was called.
     unsafe {
-        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
+        let process = process().into();
         let thread = call(number::GETTID, [0; 6]).unwrap_or_default();
         let _ = if info.code == TO_THREAD || is_alone(header()) {
             call(RT_TGSIGQUEUEINFO, [process, thread, SIGTRAP.into(), at, 0, 0])
@@ -153,7 +182,7 @@ pub fn queue_again(info: &SignalInfo) {
 pub fn raise(signal: u32) {
     // SAFETY: what the signal brings about is what the caller wants.
     unsafe {
-        let process = call(number::GETPID, [0; 6]).unwrap_or_default();
+        let process = process().into();
         let thread = call(number::GETTID, [0; 6]).unwrap_or_default();
         let _ = call(TGKILL, [process, thread, signal.into(), 0, 0, 0]);
     }

@@ -156,9 +156,11 @@ impl<'a> Trace<'a> {
         let vectors = (!vectors.is_null()).then_some(vectors);
         let memory = OwnMemory::of(tid, alone.then(plain_memory));
         let extensions = Extensions::from_bits(header().extensions);
-        // SAFETY: the bench's pages are mapped by the host, this thread's alone, and used during one signal at a time.
-        let bench = unsafe { Bench::new(bench_page(self.slot), vectors, extensions) };
-        Evaluation::new(room.work(), memory, Some(bench), visited)
+        let bench = bench_page(self.slot).map(|page| {
+            // SAFETY: the bench's pages are mapped by the host, this thread's alone, and used during one signal at a time.
+            unsafe { Bench::new(page, vectors, extensions) }
+        });
+        Evaluation::new(room.work(), memory, bench, visited)
     }
 
     /// What was noted since the last evaluation takes so much of the processor.

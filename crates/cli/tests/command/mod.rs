@@ -57,8 +57,7 @@ pub const MEANWHILE: &str = concat!(
     "
 );
 
-/// Starts a program that has all its memory locked, `$pid`; some may lock no more than they have. `said` is to say what it
-/// said until it ended.
+/// Functions that start a program which has all its memory locked, `$pid`, and say what it said when it ended.
 pub fn locks(place: &Place) -> String {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/locks.c");
     let built = place.shell(&format!("cc -O1 '{source}' -o locks"));
@@ -71,6 +70,13 @@ pub fn locks(place: &Place) -> String {
          said() {{ trap - EXIT; kill $pid; wait && tail -n1 out; }}
 "
     )
+}
+
+/// What that program says: how many MiB it took at most and had locked, and whether what it maps is filled.
+pub fn locked(outcome: &Outcome) -> Option<[u32; 3]> {
+    let numbers = outcome.stdout.lines().last()?.strip_prefix("at most ")?;
+    let mut numbers = numbers.split(|at: char| !at.is_ascii_digit()).filter_map(|number| number.parse().ok());
+    Some([numbers.next()?, numbers.next()?, numbers.next()?])
 }
 
 /// What came of a command.
