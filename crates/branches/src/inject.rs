@@ -61,8 +61,13 @@ fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Trace
         }
         return Err(system("map the tracer into the program")(cause));
     }
+    let shared = BASE..BASE + rings.file().size();
+    // A dump would have all of it made that is only reserved.
+    for ours in [shared.clone(), PRIVATE] {
+        advise(tracee, ours, libc::MADV_DONTDUMP).map_err(system("leave the tracer out of core dumps"))?;
+    }
     // A thread that takes a slot opens it.
-    let slots = BASE + rings.header().slots..BASE + rings.file().size();
+    let slots = BASE + rings.header().slots..shared.end;
     for closed in [slots, BENCHES..LARGE_WORK] {
         protect(tracee, closed, libc::PROT_NONE).map_err(system("protect memory of the tracer"))?;
     }

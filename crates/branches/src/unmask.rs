@@ -12,6 +12,7 @@ use timewise_abi::tracing::{LET_THROUGH, TraceSlot};
 use timewise_target::family;
 use timewise_target::group::Group;
 use timewise_target::halt::{Found, Halt};
+use timewise_target::status::Status;
 use timewise_target::trace::Tracee;
 
 /// Threads that are looked at each time: a look costs some microseconds.
@@ -61,6 +62,9 @@ impl Unmask {
     }
 
     fn halt(&self, rings: &Rings, tid: i32, threads: &[i32]) -> io::Result<()> {
+        if Status::of_thread(self.pid, tid).is_none_or(|status| status.of_the_kernel) {
+            return Ok(());
+        }
         let ours = taken_up(self.pid)?;
         let mut halt = Halt::ask(self.pid, tid, self.own_child)?;
         let deadline = Instant::now() + PATIENCE;

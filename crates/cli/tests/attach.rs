@@ -274,6 +274,26 @@ fn a_program_that_faults_all_the_time_is_left_as_it_was() {
     assert_eq!(outcome.status, Some(3), "{}\n{}", outcome.stdout, outcome.stderr);
 }
 
+/// The kernel works for it in a thread that belongs to the program and never executes anything of it.
+#[test]
+fn a_program_for_which_the_kernel_works_in_threads_is_given_back() {
+    let place = Place::new();
+    place.write("ring.c", include_str!("programs/ring.c"));
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} cc -O1 ring.c -o ring || exit; ./ring > out & pid=$!; trap 'kill -KILL $pid' EXIT
+         until grep -qs ready out || ! kill -0 $pid; do sleep 0.01; done
+         for own in count branches; do observe $own; worked 20; leave || failed=1; done
+         trap - EXIT; kill $pid; wait $pid && tail -n1 out && exit $failed"
+    ));
+    if outcome.status == Some(77) {
+        return;
+    }
+    if !outcome.stderr.contains("cannot open performance events") {
+        assert_unharmed(&outcome);
+    }
+    assert_eq!(outcome.stdout.lines().last(), Some("done"), "{}", outcome.stderr);
+}
+
 /// Nearly all of what counting maps is only reserved: to fill it would take more memory than there is. What the program
 /// asks to be locked meanwhile holds afterwards as well.
 #[test]

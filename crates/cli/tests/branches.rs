@@ -34,7 +34,12 @@ fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
     let outcome = place.shell(&format!(
         "{MEANWHILE} crowd quiet; failed=0
          for i in 1 2; do
-           observe branches -F 1000; worked 100; leave || failed=1
+           observe branches -F 1000; worked 100
+           # None of it is in a dump, which would have all of it made that is only reserved.
+           awk '/^[0-9a-f]+-[0-9a-f]+ / {{ own = $1 ~ /^2/ && length($1) == 25 }}
+             own && /^VmFlags/ && !/ dd/' \
+             /proc/$pid/smaps | grep . && failed=4
+           leave || failed=1
            grep -E '{TRACES}' /proc/$pid/maps && failed=2
            ls -l /proc/$pid/fd | grep perf_event && failed=3
          done

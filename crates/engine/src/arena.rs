@@ -39,8 +39,8 @@ const THREADS_UNDER_LIMIT: u64 = 32;
 /// Bytes of a thread area, which instructions reach by their displacement.
 const MOST_OF_AREA: u64 = 1 << 31;
 
-/// The part of the machine's memory that records of translated code may take; the code itself and what the runtime knows of
-/// it take about five times as much.
+/// The part of the memory that a program may use which records of translated code may take; the code itself and what the runtime
+/// knows of it take about five times as much.
 const LOG_SHARE: u64 = 16;
 
 /// The shared file, mapped into the host.
@@ -68,7 +68,8 @@ unsafe impl Sync for Arena {}
 
 impl Arena {
     /// Makes the shared file, with the runtime's image in it; with room for open calls if their costs are
-    /// asked for, and with a plan for counting paths if there is one. `plan` says what else is asked for.
+    /// asked for, and with a plan for counting paths if there is one. `plan` says what else is asked for, `memory` how
+    /// many bytes the program may use at most.
     ///
     /// # Errors
     /// [`CountError::System`]; [`CountError::Full`] if the counters of paths have no room.
@@ -77,6 +78,7 @@ impl Arena {
         calls: bool,
         plan: Plan,
         paths: Option<&Instrumentation>,
+        memory: u64,
     ) -> Result<Arena, CountError> {
         let system = |what| move |cause| CountError::System { what, cause };
         // The program has been launched with the limit that it is to see: this one is ours alone.
@@ -104,7 +106,7 @@ impl Arena {
         header.magic = MAGIC;
         header.version = VERSION;
         header.size = size;
-        header.log_limit = memory_of_the_machine() / LOG_SHARE;
+        header.log_limit = memory / LOG_SHARE;
         header.thread_area_size = thread_area_size;
         header.base = BASE;
         header.host_pid.store(std::process::id(), Ordering::Relaxed);
@@ -327,14 +329,6 @@ impl Arena {
 /// Whether a process has a shared file mapped where those under count have it.
 pub fn is_mapped_in(pid: i32) -> bool {
     maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
-}
-
-/// Bytes.
-fn memory_of_the_machine() -> u64 {
-    // SAFETY: these pass no memory.
-    let [pages, size] =
-        [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|n| unsafe { libc::sysconf(n) } as u64);
-    pages * size
 }
 
 /// Whether the processor finds what a load will read by how far its address is from the program counter, and not by a

@@ -20,6 +20,7 @@ use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
+use timewise_target::memory_limit;
 use timewise_target::run::outlived_by;
 use timewise_target::subject::Subject;
 
@@ -170,7 +171,8 @@ fn run(
         let payload = payload::load()?;
         // The paths of functions that wait stand where open calls would.
         let calls = options.calls && options.paths.is_none();
-        let arena = Arena::new(&payload, calls, recording.plan(), options.paths.as_deref())?;
+        let memory = memory_limit::of_process(stopped.pid());
+        let arena = Arena::new(&payload, calls, recording.plan(), options.paths.as_deref(), memory)?;
         let times = &arena.shared().header().times_translation;
         times.store(options.time_translation.into(), Ordering::Relaxed);
         inject(&arena, &payload, stopped.pid(), 0)?;

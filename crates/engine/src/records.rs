@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn those_before_one_that_was_given_back_are_known() {
-        let arena = Arena::new(&payload::load().unwrap(), false, Plan::default(), None).unwrap();
+        let arena = Arena::new(&payload::load().unwrap(), false, Plan::default(), None, 1 << 30).unwrap();
         let register = |pid: u32| {
             let (record, _) = arena.register(pid, 0).unwrap();
             arena.process(record).unwrap().pid.store(pid, Ordering::Relaxed);

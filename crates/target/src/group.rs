@@ -1,4 +1,5 @@
-//! All threads of a process that runs by itself, stopped where they are until they are let go.
+//! All threads of a process that runs by itself, stopped where they are until they are let go; but not those in which the
+//! kernel works for it.
 //!
 //! A signal on its way to a thread goes back to those that wait for it, as if it had come a moment later. One that
 //! interrupted a system call is delivered before the thread stands, because what the call answers depends on it; else a
@@ -218,7 +219,11 @@ impl Group {
     fn take_up_new(&mut self) -> Result<bool, AttachError> {
         let mut found = false;
         for tid in family::threads(self.pid) {
-            if self.members.iter().any(|member| member.tid == tid) || has_ended(self.pid, tid) {
+            let is_wanted = || {
+                let status = Status::of_thread(self.pid, tid);
+                status.is_some_and(|status| !status.ended && !status.of_the_kernel)
+            };
+            if self.members.iter().any(|member| member.tid == tid) || !is_wanted() {
                 continue;
             }
             match request(libc::PTRACE_SEIZE, tid, 0) {

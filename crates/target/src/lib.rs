@@ -17,6 +17,7 @@ pub mod locking;
 pub mod machine;
 pub mod maps;
 pub mod memory;
+pub mod memory_limit;
 pub mod modules;
 pub mod perf;
 pub mod program;

@@ -11,6 +11,9 @@ pub struct Status {
     pub running: bool,
     /// It has ended, and its parent has not taken note of that.
     pub ended: bool,
+    /// It is a thread of a process that executes none of its code, but the kernel's, as `io_uring` makes them: it cannot be
+    /// made to do anything.
+    pub of_the_kernel: bool,
     /// Id of the process that it descends from.
     pub parent: i32,
     /// CPU time used, in the system's clock ticks.
@@ -65,10 +68,13 @@ impl Status {
         let field = |number: usize| fields.get(number - 3).copied();
         let number = |at| field(at).and_then(|text| text.parse::<u64>().ok());
         let state = field(3)?;
+        /// The kernel's `PF_IO_WORKER` and `PF_USER_WORKER`.
+        const WORKER: u64 = 0x10 | 0x4000;
         Some(Status {
             name: name.split_once('(')?.1.to_string(),
             running: state == "R",
             ended: matches!(state, "Z" | "X"),
+            of_the_kernel: number(9).unwrap_or_default() & WORKER != 0,
             parent: field(4)?.parse().ok()?,
             cpu_ticks: number(14)? + number(15)?,
             kernel_ticks: number(15)?,
@@ -93,7 +99,9 @@ mod tests {
         let line = b"7 (a) (b) S 3 7 7 0 -1 4194560 91 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
         let status = Status::parse(line).unwrap();
         assert_eq!((status.name.as_str(), status.parent, status.cpu_ticks), ("a) (b", 3, 42));
-        assert!(!status.running && !status.ended && status.mapped_bytes == 6);
+        assert!(!status.running && !status.ended && !status.of_the_kernel && status.mapped_bytes == 6);
+        let worker = b"7 (iou-wrk-6) S 3 7 7 0 -1 4210768 0 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
+        assert!(Status::parse(worker).unwrap().of_the_kernel);
         assert!(!status.is_at_its_end());
         assert!(Status { ended: true, ..status.clone() }.is_at_its_end());
         assert!(Status { mapped_bytes: 0, ..status }.is_at_its_end());

@@ -43,7 +43,7 @@ impl Counted {
         let mut child = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let payload = payload::load().unwrap();
-        let arena = Arena::new(&payload, false, Plan::default(), None).unwrap();
+        let arena = Arena::new(&payload, false, Plan::default(), None, 1 << 30).unwrap();
         let mut counted = Counted { arena, child, input, output };
         counted.ask();
         let visits = Visits::new(&counted.arena, &payload).unwrap();

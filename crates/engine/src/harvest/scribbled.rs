@@ -70,7 +70,7 @@ fn recorded() -> (Arena, Run) {
     let built = Command::new("cc").args(["-nostdlib", "-static", "-o"]).args([&program, &source]).status();
     assert!(built.expect("cc runs").success());
     let payload = payload::load().unwrap();
-    let arena = Arena::new(&payload, true, Plan::default(), None).unwrap();
+    let arena = Arena::new(&payload, true, Plan::default(), None, 1 << 30).unwrap();
     let stopped = Launch::new(&program).stopped().unwrap();
     inject(&arena, &payload, stopped.pid(), 0).unwrap();
     let subject = Subject::of(stopped.pid() as u32).unwrap();
@@ -177,7 +177,7 @@ fn whatever_is_scribbled_over_the_counts_the_host_survives() {
 
 #[test]
 fn a_program_cannot_make_the_file_shorter() {
-    let arena = Arena::new(&payload::load().unwrap(), true, Plan::default(), None).unwrap();
+    let arena = Arena::new(&payload::load().unwrap(), true, Plan::default(), None, 1 << 30).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(arena.file().path()).unwrap();
     assert_eq!(file.set_len(0).unwrap_err().raw_os_error(), Some(libc::EPERM));
 }
@@ -193,7 +193,7 @@ fn memory_of_processes_that_ended_is_given_back() {
         assert!(begun.elapsed() < Duration::from_secs(100), "{} left", harvest.open.len());
         std::thread::sleep(Duration::from_millis(50));
     }
-    let empty = Arena::new(&payload::load().unwrap(), true, Plan::default(), None).unwrap().used();
+    let empty = Arena::new(&payload::load().unwrap(), true, Plan::default(), None, 1 << 30).unwrap().used();
     let [before, left] = [before, arena.used()].map(|used| used.saturating_sub(empty));
     assert!(left <= before / 20, "{left} of {before} bytes");
     let handed_out = arena.shared().header().next_free.load(Ordering::Relaxed);

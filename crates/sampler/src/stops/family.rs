@@ -225,7 +225,7 @@ impl Process {
     fn find_threads(&mut self, pid: i32, now_ns: u64, records: &mut Records) {
         for tid in family::threads(pid) {
             if let Entry::Vacant(place) = self.threads.entry(tid)
-                && let Some(status) = Status::of_thread(pid, tid)
+                && let Some(status) = Status::of_thread(pid, tid).filter(|status| !status.of_the_kernel)
             {
                 place.insert(Thread::of(pid, tid, &status));
                 records.add(now_ns, fork(pid, tid, pid));
