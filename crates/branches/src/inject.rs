@@ -62,9 +62,9 @@ fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Trace
         return Err(system("map the tracer into the program")(cause));
     }
     let shared = BASE..BASE + rings.file().size();
-    // A dump would have all of it made that is only reserved.
     for ours in [shared.clone(), PRIVATE] {
-        advise(tracee, ours, libc::MADV_DONTDUMP).map_err(system("leave the tracer out of core dumps"))?;
+        // A dump would have all of it made that is only reserved.
+        let _ = advise(tracee, ours, libc::MADV_DONTDUMP);
     }
     // A thread that takes a slot opens it.
     let slots = BASE + rings.header().slots..shared.end;

@@ -300,7 +300,7 @@ fn a_program_for_which_the_kernel_works_in_threads_is_given_back() {
 fn what_a_program_locks_is_not_filled_with_what_counting_reserves() {
     let place = Place::new();
     let begin = locks(&place);
-    // In the round's turn: of two signals that wait at once the later one's handler begins first.
+    // One after the other: of two signals that wait the one that is delivered later has its handler begin first.
     let does = "until [ $(grep -c ^$1 out) = $i ] || ! kill -0 $own; do sleep 0.01; done";
     for (meanwhile, filled) in [
         (":", 1),

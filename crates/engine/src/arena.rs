@@ -39,8 +39,8 @@ const THREADS_UNDER_LIMIT: u64 = 32;
 /// Bytes of a thread area, which instructions reach by their displacement.
 const MOST_OF_AREA: u64 = 1 << 31;
 
-/// The part of the memory that a program may use which records of translated code may take; the code itself and what the runtime
-/// knows of it take about five times as much.
+/// The part of the memory that a program may use which records of translated code may take; the code itself and what the
+/// runtime knows of it take about five times as much.
 const LOG_SHARE: u64 = 16;
 
 /// The shared file, mapped into the host.

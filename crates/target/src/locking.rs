@@ -80,8 +80,9 @@ fn lock_all(tracee: Tracee, flags: i32) -> io::Result<()> {
 
 /// How much of its memory is locked, as the kernel writes it.
 fn locked(tracee: Tracee) -> io::Result<String> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", tracee.tid()))?;
-    Ok(field(&status, "VmLck").to_string())
+    // The name in it may be of any bytes.
+    let status = std::fs::read(format!("/proc/{}/status", tracee.tid()))?;
+    Ok(field(&String::from_utf8_lossy(&status), "VmLck").to_string())
 }
 
 /// Whether a page has memory.
