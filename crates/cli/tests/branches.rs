@@ -201,7 +201,7 @@ fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
     assert_eq!(launched.status, Some(0), "{}{}", launched.stdout, launched.stderr);
     let attached = |addresses: &str, observed: &str| {
         let outcome = place.shell(&format!(
-            "{MEANWHILE} ./maps {addresses} > out & pid=$!; trap 'kill -KILL $pid' EXIT; until [ -s out ]; do sleep 0.01; done
+            "{MEANWHILE} rm -f out; ./maps {addresses} > out & pid=$!; trap 'kill -KILL $pid' EXIT; until [ -s out ]; do sleep 0.01; done
              {observed}; told=$?; grep -s memfd:timewise /proc/$pid/maps && exit 90
              worked 5; disperse || exit 91; exit $told"
         ));
