@@ -189,8 +189,6 @@ pub struct TraceHeader {
     pub restriction: AtomicU32,
     /// Where the system calls stand that are watched, 0 for nowhere more; host, while the program stands.
     pub guarded: [AtomicU64; GUARDS],
-    /// Which slots threads use or used, a bit each; both.
-    pub used: [AtomicU64; SLOTS / 64],
     /// What the program asked to be done about `SIGTRAP`, as `rt_sigaction` has it: the kernel knows the
     /// tracer's handler instead; tracer.
     pub action: [AtomicU64; 4],
@@ -199,17 +197,9 @@ pub struct TraceHeader {
 }
 
 impl TraceHeader {
-    /// Notes that a thread uses the slot at a position.
-    pub fn note_used(&self, position: usize) {
-        self.used[position / 64].fetch_or(1 << (position % 64), Ordering::Release);
-    }
-
-    /// The slots that threads use or used, by position. To look at each of them would take longer than all else.
+    /// The slots that threads use or used, by position. To look at the slots themselves would take longer than all else.
     pub fn used(&self) -> impl Iterator<Item = usize> {
-        self.used.iter().enumerate().flat_map(|(word, bits)| {
-            let bits = bits.load(Ordering::Acquire);
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * word + bit)
-        })
+        (0..SLOTS).filter(|&position| self.owners[position].load(Ordering::Acquire) != 0)
     }
 
     /// The position of the slot of thread `tid`: its own, or else, if it may take one, one that is free, or that of a thread
@@ -239,12 +229,11 @@ impl TraceHeader {
         if !may_take() {
             return None;
         }
-        let Some(taken) = positions().find(take) else {
+        let taken = positions().find(take);
+        if taken.is_none() {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
-        self.note_used(taken);
-        Some(taken)
+        }
+        taken
     }
 
     /// The shortest time from one sample to the next, nanoseconds: half of what it is on average, and so much less as a tick

@@ -13,7 +13,7 @@ use timewise_abi::tracing::{BENCHES, ENTRY_BYTES, LARGE_WORK, TraceHeader, entry
 use timewise_abi::{IMAGE, LARGE_PAGE};
 use timewise_injection::{Image, Payload};
 use timewise_target::group::Group;
-use timewise_target::locking;
+use timewise_target::locking::{self, Locks};
 use timewise_target::trace::Tracee;
 
 /// Maps the tracer, sets the handler, and makes a thread of the program ready.
@@ -22,18 +22,11 @@ use timewise_target::trace::Tracee;
 /// What the system refused. The program can still be released to run natively.
 pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause };
-    let refused = || system("map memory that the program does not have locked");
-    let locks = locking::future(tracee).map_err(refused())?;
-    locking::fill_nothing(tracee, locks).map_err(refused())?;
-    let mapped = map_all(rings, payload, tracee);
-    // Else the program could lock less of its own.
-    let unlocked = match mapped {
-        Ok(()) if locks != 0 => unlock(tracee),
-        _ => Ok(()),
-    };
-    locking::fill_again(tracee, locks).map_err(refused())?;
+    const LOCKS: &str = "change what memory the program locks";
+    let locks = Locks::lift(tracee).map_err(system(LOCKS))?;
+    let mapped = map_all(rings, payload, tracee, locks);
+    locks.put_back(tracee).map_err(system(LOCKS))?;
     mapped?;
-    unlocked.map_err(refused())?;
     set_handler(rings, payload, tracee).map_err(system("set a signal handler in the program"))?;
     tracee
         .run_to_trap(entry(payload, entry::PREPARE), [BASE, 0], rings.first_stack())
@@ -44,12 +37,8 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
     }
 }
 
-fn unlock(tracee: Tracee) -> io::Result<()> {
-    taken_up(tracee.tid())?.into_iter().try_for_each(|range| locking::unlock(tracee, range))
-}
-
 /// Maps the tracer into the program.
-fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), TraceError> {
+fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee, locks: Locks) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause: locking::told(cause) };
     map_private(tracee).map_err(system("map memory into the program"))?;
     let mapped =
@@ -64,7 +53,8 @@ fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Trace
     let shared = BASE..BASE + rings.file().size();
     for ours in [shared.clone(), PRIVATE] {
         // A dump would have all of it made that is only reserved.
-        let _ = advise(tracee, ours, libc::MADV_DONTDUMP);
+        let _ = advise(tracee, ours.clone(), libc::MADV_DONTDUMP);
+        locks.leave_out(tracee, ours).map_err(system("unlock memory of the tracer"))?;
     }
     // A thread that takes a slot opens it.
     let slots = BASE + rings.header().slots..shared.end;

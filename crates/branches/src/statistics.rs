@@ -80,7 +80,7 @@ impl Statistics {
                     "{unplaced} of {branches} branches are left out: they lie in code that was gone or unknown"
                 ),
             ),
-            (turned_away > 0, "threads were left out: more at once than can be traced, or no room for what that takes in the program".to_string()),
+            (turned_away > 0, "threads were left out: more than 1,024 at once, or as many mappings in the program as vm.max_map_count allows".to_string()),
             (
                 refusal > 0,
                 format!("the system refused events to a thread: {why}; traces that ended there: {refused}"),

@@ -39,17 +39,15 @@ pub fn taken_up(pid: i32) -> io::Result<Vec<Range<u64>>> {
 /// # Errors
 /// If its memory cannot be read.
 pub fn used_slots(pid: i32) -> io::Result<Vec<(i32, u64)>> {
-    const USED: usize = offset_of!(TraceHeader, used);
     const OWNERS: usize = offset_of!(TraceHeader, owners);
     let first = BASE + word(pid, offset_of!(TraceHeader, slots))?;
-    let words = (0..SLOTS / 64).map(|number| word(pid, USED + number * size_of::<u64>()));
-    let words = words.collect::<io::Result<Vec<u64>>>()?;
-    let is_used = |position: &usize| words[position / 64] >> (position % 64) & 1 == 1;
-    let slot = |position: usize| {
-        let owner = word(pid, OWNERS + position * size_of::<u32>())? as u32 as i32;
-        Ok((owner, first + SLOT_BYTES * position as u64))
-    };
-    (0..SLOTS).filter(is_used).map(slot).collect()
+    let mut owners = [0; SLOTS * size_of::<i32>()];
+    if memory::read(pid, BASE + OWNERS as u64, &mut owners) < owners.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let owners = owners.as_chunks().0.iter().map(|&owner| i32::from_ne_bytes(owner));
+    let slots = owners.zip((first..).step_by(SLOT_BYTES as usize));
+    Ok(slots.filter(|&(owner, _)| owner != 0).collect())
 }
 
 /// A word of the header.

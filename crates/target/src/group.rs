@@ -219,11 +219,7 @@ impl Group {
     fn take_up_new(&mut self) -> Result<bool, AttachError> {
         let mut found = false;
         for tid in family::threads(self.pid) {
-            let is_wanted = || {
-                let status = Status::of_thread(self.pid, tid);
-                status.is_some_and(|status| !status.ended && !status.of_the_kernel)
-            };
-            if self.members.iter().any(|member| member.tid == tid) || !is_wanted() {
+            if self.members.iter().any(|member| member.tid == tid) || !can_stand(self.pid, tid) {
                 continue;
             }
             match request(libc::PTRACE_SEIZE, tid, 0) {
@@ -339,6 +335,11 @@ fn awaits_processor(pid: i32, tid: i32) -> bool {
 /// How often a thread got a processor; `None` where the kernel does not keep that, or if it is gone.
 fn turns(pid: i32, tid: i32) -> Option<u64> {
     Some(ThreadAccount::open(pid, tid).ok()?.read()?.times)
+}
+
+/// Whether a thread executes the program's code, and can be made to stand there.
+fn can_stand(pid: i32, tid: i32) -> bool {
+    Status::of_thread(pid, tid).is_some_and(|status| !status.ended && !status.of_the_kernel)
 }
 
 fn has_ended(pid: i32, tid: i32) -> bool {

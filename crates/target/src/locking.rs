@@ -11,64 +11,71 @@ use std::os::unix::fs::FileExt;
 
 const PAGE: u64 = 4096;
 
-/// What of the memory that it maps from now on a process that stands has locked: [`libc::MCL_FUTURE`], with
-/// [`libc::MCL_ONFAULT`] if that is not filled, or nothing. Found out by mapping a page and looking at it.
-///
-/// # Errors
-/// The system's.
-pub fn future(tracee: Tracee) -> io::Result<i32> {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
-    let before = locked(tracee)?;
-    let page = tracee
-        .system_call(
-            libc::SYS_mmap,
-            [0, PAGE, libc::PROT_READ as u64 | libc::PROT_WRITE as u64, flags, u64::MAX, 0],
-        )
-        .map_err(told)?;
-    let found = locked(tracee).and_then(|after| match after == before {
-        true => Ok(0),
-        false if is_there(tracee, page)? => Ok(libc::MCL_FUTURE),
-        false => Ok(libc::MCL_FUTURE | libc::MCL_ONFAULT),
-    });
-    tracee.system_call(libc::SYS_munmap, [page, PAGE, 0, 0, 0, 0])?;
-    found
-}
+/// What of the memory that it maps from now on a process has locked: flags of `mlockall`, [`libc::MCL_FUTURE`], with
+/// [`libc::MCL_ONFAULT`] if that is not filled, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locks(pub i32);
 
-/// Has pages that the process maps from now on locked only as they come into use, if it has them filled.
-///
-/// # Errors
-/// The system's.
-pub fn fill_nothing(tracee: Tracee, future: i32) -> io::Result<()> {
-    if future != libc::MCL_FUTURE {
-        return Ok(());
+impl Locks {
+    /// Finds out what a process that stands has locked, by mapping a page and looking at it; what it maps from then on is
+    /// not filled, until [`Locks::put_back`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lift(tracee: Tracee) -> io::Result<Locks> {
+        let locks = Locks::of(tracee)?;
+        if locks.are_filled() {
+            lock_all(tracee, libc::MCL_FUTURE | libc::MCL_ONFAULT)?;
+        }
+        Ok(locks)
     }
-    lock_all(tracee, libc::MCL_FUTURE | libc::MCL_ONFAULT)
-}
 
-/// Has them filled again, if the process had.
-///
-/// # Errors
-/// The system's.
-pub fn fill_again(tracee: Tracee, future: i32) -> io::Result<()> {
-    if future != libc::MCL_FUTURE {
-        return Ok(());
+    /// Has the kernel do as before.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn put_back(self, tracee: Tracee) -> io::Result<()> {
+        if self.are_filled() { lock_all(tracee, libc::MCL_FUTURE) } else { Ok(()) }
     }
-    lock_all(tracee, libc::MCL_FUTURE)
-}
 
-/// Takes what was mapped out of what is locked, and thus of what the process may lock at most.
-///
-/// # Errors
-/// The system's.
-pub fn unlock(tracee: Tracee, range: Range<u64>) -> io::Result<()> {
-    tracee.system_call(libc::SYS_munlock, [range.start, range.end - range.start, 0, 0, 0, 0]).map(drop)
+    /// Takes what was mapped since out of what counts as locked: else the process could lock less of its own.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave_out(self, tracee: Tracee, range: Range<u64>) -> io::Result<()> {
+        if self == Locks::default() {
+            return Ok(());
+        }
+        let Range { start, end } = range;
+        tracee.system_call(libc::SYS_munlock, [start, end - start, 0, 0, 0, 0]).map(drop)
+    }
+
+    fn are_filled(self) -> bool {
+        self.0 == libc::MCL_FUTURE
+    }
+
+    fn of(tracee: Tracee) -> io::Result<Locks> {
+        let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+        let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
+        let before = locked(tracee)?;
+        let mapped = tracee.system_call(libc::SYS_mmap, [0, PAGE, protection, flags, u64::MAX, 0]);
+        let page = mapped.map_err(told)?;
+        let found = locked(tracee).and_then(|after| match after == before {
+            true => Ok(0),
+            false if is_there(tracee, page)? => Ok(libc::MCL_FUTURE),
+            false => Ok(libc::MCL_FUTURE | libc::MCL_ONFAULT),
+        });
+        tracee.system_call(libc::SYS_munmap, [page, PAGE, 0, 0, 0, 0])?;
+        found.map(Locks)
+    }
 }
 
 /// The error that mapping ended in, in words if it is that no more may be locked.
 pub fn told(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EAGAIN) => io::Error::other(
-            "it locks all memory that it maps (mlockall), and may lock no more: allow it with prlimit --memlock=unlimited",
+            "it locks all memory that it maps (mlockall), and may lock no more: allow it with \
+             prlimit --memlock=unlimited --pid PID",
         ),
         _ => error,
     }

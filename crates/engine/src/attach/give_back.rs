@@ -15,7 +15,7 @@ use timewise_abi::thread::{Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::{self, Group};
-use timewise_target::locking;
+use timewise_target::locking::Locks;
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
@@ -98,7 +98,7 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
     let record = running(arena).find(|&record| pid_of(record) == pid);
     if let Some(record) = record {
         // One that may lock nothing any more has less locked, and has lost nothing.
-        let _ = locking::fill_again(last, record.locks.load(Ordering::Relaxed) as i32);
+        let _ = Locks(record.locks.load(Ordering::Relaxed) as i32).put_back(last);
     }
     for (thread, native) in leaving.iter().zip(&natives) {
         if let Some(sequence) = sequences(thread) {

@@ -14,7 +14,7 @@ use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
 use timewise_injection::{Image, Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
-use timewise_target::locking;
+use timewise_target::locking::{self, Locks};
 use timewise_target::maps;
 use timewise_target::restart::rewound;
 use timewise_target::rseq::{self, Registration};
@@ -61,7 +61,7 @@ struct Progress {
     /// Areas of the threads that were made ready, in order.
     joined: Vec<*mut ThreadArea>,
     /// What the program has locked of the memory that it maps from now on.
-    locks: i32,
+    locks: Locks,
 }
 
 /// Undoes what was done before it failed, as far as the system lets us.
@@ -78,7 +78,7 @@ fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
         let _ = take_away(visits, first.tracee, area);
     }
     if let Some(first) = threads.first() {
-        let _ = locking::fill_again(first.tracee, progress.locks);
+        let _ = progress.locks.put_back(first.tracee);
     }
     for (number, Found { tracee, registers, sequence }) in threads.iter().enumerate() {
         if let Some(sequence) = sequence.filter(|_| number < progress.withdrawn) {
@@ -140,11 +140,8 @@ fn put_in(
     }
     address_limit::raise(arena, pid, address_limit::note(arena, process, 0, pid)?)?;
     record_mappings(arena, process, pid, mappings)?;
-    let refused = || system("map memory that the program does not have locked");
-    let locks = locking::future(first.tracee).map_err(refused())?;
-    locking::fill_nothing(first.tracee, locks).map_err(refused())?;
-    progress.locks = locks;
-    shared.process(process).locks.store(locks as u32, Ordering::Relaxed);
+    progress.locks = Locks::lift(first.tracee).map_err(system("change what memory the program locks"))?;
+    shared.process(process).locks.store(progress.locks.0 as u32, Ordering::Relaxed);
     timewise_injection::map(
         first.tracee,
         arena.file(),
@@ -154,10 +151,8 @@ fn put_in(
         Image::Mapped,
     )
     .map_err(|cause| system("map the runtime into the program")(locking::told(cause)))?;
-    if progress.locks != 0 {
-        // Else terabytes count as locked. Where this fails, they do.
-        let _ = locking::unlock(first.tracee, arena::BASE..arena::BASE + arena.file().size());
-    }
+    // Where this fails, terabytes count as locked.
+    let _ = progress.locks.leave_out(first.tracee, arena::BASE..arena::BASE + arena.file().size());
     let areas: Vec<_> = areas.iter().map(|&area| shared.thread(area)).collect();
     progress.begun = Some(areas[0]);
     visit(visits, first.tracee, areas[0], task::BEGIN)?;

@@ -173,22 +173,17 @@ fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option
     let [a, b, c, d, e, _] = arguments;
     let own = |process: &Process, range: Range<u64>| process.cache.owns(range);
     match number {
-        number::MLOCKALL => {
-            // What the runtime reserved must not be filled: lock pages as they come into use.
-            let arguments = [a | MCL_ONFAULT, b, c, d, e, 0];
-            // SAFETY: locks pages, which changes nothing that is relied on.
+        number::MLOCKALL | number::MUNLOCKALL => {
+            let (asked, arguments) = match number {
+                // What the runtime reserved must not be filled: lock pages as they come into use.
+                number::MLOCKALL => (a, [a | MCL_ONFAULT, b, c, d, e, 0]),
+                _ => (0, arguments),
+            };
+            // SAFETY: locks pages or unlocks them, which changes nothing that is relied on.
             let result = unsafe { call_for_program(number, arguments) };
             if result.is_ok() {
-                let of_future = if a & MCL_FUTURE != 0 { a & (MCL_FUTURE | MCL_ONFAULT) } else { 0 };
+                let of_future = if asked & MCL_FUTURE != 0 { asked & (MCL_FUTURE | MCL_ONFAULT) } else { 0 };
                 process.record.locks.store(of_future as u32, Ordering::Relaxed);
-            }
-            Some(result)
-        }
-        number::MUNLOCKALL => {
-            // SAFETY: unlocks pages, which changes nothing that is relied on.
-            let result = unsafe { call_for_program(number, arguments) };
-            if result.is_ok() {
-                process.record.locks.store(0, Ordering::Relaxed);
             }
             Some(result)
         }
