@@ -165,6 +165,8 @@ pub enum Failure {
     Unsupported = 4,
     /// The runtime contradicted itself.
     Internal = 5,
+    /// The process may not have memory that is both writable and executable.
+    WritableCodeDenied = 6,
 }
 
 impl SharedHeader {
@@ -176,6 +178,7 @@ impl SharedHeader {
             2 => Some(Failure::CountersFull),
             3 => Some(Failure::CacheFull),
             4 => Some(Failure::Unsupported),
+            6 => Some(Failure::WritableCodeDenied),
             _ => Some(Failure::Internal),
         }
     }

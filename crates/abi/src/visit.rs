@@ -26,4 +26,6 @@ pub mod answer {
     pub const VECTORS_IN_AREA: u32 = 2;
     /// The thread is at work in the runtime: it has to run on for a moment.
     pub const AT_WORK: u32 = 3;
+    /// The process may not have memory that is both writable and executable.
+    pub const WRITABLE_CODE_DENIED: u32 = 4;
 }

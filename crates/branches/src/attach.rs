@@ -188,6 +188,7 @@ fn where_it_fits(pid: i32, error: TraceError) -> TraceError {
         TraceError::System { cause, .. } if cause.raw_os_error() == Some(libc::EEXIST) => {
             AttachError::Unfit { pid, why: "it has mapped addresses that tracing needs".into() }.into()
         }
+        TraceError::WritableCodeDenied => AttachError::writable_code_denied(pid).into(),
         _ => error,
     }
 }

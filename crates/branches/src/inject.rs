@@ -40,7 +40,10 @@ pub fn inject(rings: &Rings, payload: &Payload, tracee: Tracee) -> Result<(), Tr
 /// Maps the tracer into the program.
 fn map_all(rings: &Rings, payload: &Payload, tracee: Tracee, locks: Locks) -> Result<(), TraceError> {
     let system = |what| move |cause| TraceError::System { what, cause: locking::told(cause) };
-    map_private(tracee).map_err(system("map memory into the program"))?;
+    map_private(tracee).map_err(|cause| match cause.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => TraceError::WritableCodeDenied,
+        _ => system("map memory into the program")(cause),
+    })?;
     let mapped =
         timewise_injection::map(tracee, rings.file(), BASE, payload, rings.image_offset(), Image::Copied);
     if let Err(cause) = mapped {

@@ -44,6 +44,9 @@ pub enum TraceError {
         /// The system's reason.
         cause: io::Error,
     },
+    /// The program may not have the tracer's memory.
+    #[error("{}; sample it: timewise sample …", timewise_target::attachable::WRITABLE_CODE_DENIED)]
+    WritableCodeDenied,
     /// The kernel refused the events that tracing is made of.
     #[error("cannot open performance events that send signals: {0}; {needs}", needs = what_events_need(.0))]
     Events(io::Error),

@@ -204,14 +204,20 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
         "{}",
         gone.stderr
     );
+    let denied = place.shell("./unfit unwritable true").status == Some(0);
+    let denied = denied.then_some(("./unfit unwritable", "both writable and executable"));
     for (program, said) in [
         ("./unfit gs", "segment register gs"),
         ("./unfit seccomp", "restricted its system calls"),
         ("./unfit traced", "traces it already"),
-    ] {
+    ]
+    .into_iter()
+    .chain(denied)
+    {
         let outcome = place.shell(&format!(
             "rm -f ready; {program} > ready & pid=$!; until grep -qs . ready; do sleep 0.01; done
-             timewise count --pid $pid --for 1s; status=$?; kill -9 $pid && exit $status"
+             timewise count --pid $pid --for 1s; status=$?
+             grep -E '{TRACES}' /proc/$pid/maps && status=1; kill -9 $pid && exit $status"
         ));
         assert_eq!(outcome.status, Some(126), "{program}: {}", outcome.stderr);
         let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("timewise:")).collect();

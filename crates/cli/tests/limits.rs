@@ -42,6 +42,28 @@ fn a_limit_on_files_keeps_the_former_profile() {
     assert!(!place.has("profile.tw.old"));
 }
 
+/// As of services that systemd starts with `MemoryDenyWriteExecute=`, and of what these execute.
+#[test]
+fn a_program_without_code_that_can_be_written_to_runs_on_and_why_it_is_not_counted_is_told() {
+    const WHY: &str = "no memory that is both writable and executable";
+    let place = place();
+    place.write("unfit.c", include_str!("programs/unfit.c"));
+    assert_eq!(place.shell("cc unfit.c -o unfit").status, Some(0));
+    if place.shell("./unfit unwritable true").status != Some(0) {
+        eprintln!("not checked: the kernel does not deny programs that");
+        return;
+    }
+    let executed = place.shell("timewise count -- ./unfit unwritable echo done");
+    assert_eq!((executed.status, &*executed.stdout), (Some(0), "done\n"), "{}", executed.stderr);
+    assert!(executed.stderr.contains(WHY), "{}", executed.stderr);
+    let timewise = env!("CARGO_BIN_EXE_timewise");
+    let started = place.shell(&format!("./unfit unwritable {timewise} branches -- ./busy"));
+    if !started.stderr.contains("cannot open performance events") {
+        assert_eq!(started.status, Some(125), "{}", started.stderr);
+        assert!(started.stderr.contains(WHY) && started.stderr.lines().count() == 1, "{}", started.stderr);
+    }
+}
+
 /// What took a run of the program is kept where there is room.
 #[test]
 fn a_full_disk_has_the_profile_go_elsewhere() {

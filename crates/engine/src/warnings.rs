@@ -21,6 +21,7 @@ pub fn of(
             Failure::SharedFull => "the memory for counts was full",
             Failure::CountersFull => "a process had too many branches for its counters",
             Failure::CacheFull => "there was no room for translated code",
+            Failure::WritableCodeDenied => timewise_target::attachable::WRITABLE_CODE_DENIED,
             Failure::Unsupported => "the program did something that counting does not know",
             Failure::None | Failure::Internal => "the runtime in the program contradicted itself",
         };

@@ -80,13 +80,14 @@ impl Cache {
     /// of `address` if there is no room nearer.
     ///
     /// # Errors
-    /// [`Failure::CacheFull`] if no address space is left at all.
+    /// [`Failure::CacheFull`] if no address space is left at all, [`Failure::WritableCodeDenied`].
     pub fn region_for(&mut self, address: u64, size: u64) -> Result<usize, Failure> {
         let fits = |r: &Region| r.reaches(address) && r.has_room(size);
         if let Some(found) = self.regions.iter().rposition(fits) {
             return Ok(found);
         }
-        let near = places_near(address).find_map(|start| Region::at(start).filter(|r| r.reaches(address)));
+        let near =
+            places_near(address).find_map(|start| Region::at(start).ok().filter(|r| r.reaches(address)));
         if let Some(region) = near {
             self.regions.push(region);
             return Ok(self.regions.len() - 1);
@@ -94,9 +95,17 @@ impl Cache {
         if let Some(found) = self.regions.iter().rposition(|r| r.has_room(size)) {
             return Ok(found);
         }
-        let far = (1..=FAR_REGIONS).find_map(|n| Region::at(entry::HIGH.end - n * REGION_SIZE));
-        self.regions.push(far.ok_or(Failure::CacheFull)?);
-        Ok(self.regions.len() - 1)
+        let mut failure = Failure::CacheFull;
+        for far in 1..=FAR_REGIONS {
+            match Region::at(entry::HIGH.end - far * REGION_SIZE) {
+                Ok(region) => {
+                    self.regions.push(region);
+                    return Ok(self.regions.len() - 1);
+                }
+                Err(error) => failure = why_full(error),
+            }
+        }
+        Err(failure)
     }
 
     /// Addresses taken for regions, bytes.
@@ -204,9 +213,13 @@ fn places_near(address: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Region {
-    /// A region of its own at `start`, as large as the system grants, if nothing is there.
-    fn at(start: u64) -> Option<Region> {
+    /// A region of its own at `start`, as large as the system grants.
+    ///
+    /// # Errors
+    /// The system's: `EEXIST` if something is there.
+    fn at(start: u64) -> Result<Region, Errno> {
         const EEXIST: Errno = Errno(17);
+        let mut refused = EEXIST;
         for size in [REGION_SIZE, REGION_SIZE / 8, REGION_SIZE / 64] {
             match map_at(start, size, true) {
                 Ok(()) => {
@@ -216,7 +229,7 @@ impl Region {
                     if size == REGION_SIZE {
                         prefer_large_pages(start + LARGE_PAGE..end - LARGE_PAGE);
                     }
-                    return Some(Region {
+                    return Ok(Region {
                         start,
                         end,
                         hot: start,
@@ -225,12 +238,12 @@ impl Region {
                         closed: false,
                     });
                 }
-                Err(EEXIST) => return None,
+                Err(EEXIST) => return Err(EEXIST),
                 // Too much at once, where memory is promised sparingly.
-                Err(_) => {}
+                Err(error) => refused = error,
             }
         }
-        None
+        Err(refused)
     }
 
     fn has_room(&self, size: u64) -> bool {
@@ -261,6 +274,16 @@ impl Region {
         let alignment = if size == 8 { 8 } else { 4 };
         self.cold = (self.cold - size) & !(alignment - 1);
         self.cold
+    }
+}
+
+/// What it means that there is no memory for translated code.
+pub fn why_full(error: Errno) -> Failure {
+    const NOT_PERMITTED: Errno = Errno(1);
+    const DENIED: Errno = Errno(13);
+    match error {
+        NOT_PERMITTED | DENIED => Failure::WritableCodeDenied,
+        _ => Failure::CacheFull,
     }
 }
 

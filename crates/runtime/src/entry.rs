@@ -78,9 +78,9 @@ const MISS_ROUTINE: u64 = 32;
 /// Makes the vectors and the routines for failed look-ups.
 ///
 /// # Errors
-/// [`Failure::CacheFull`] if the addresses are taken.
+/// [`Failure::CacheFull`] if the addresses are taken, [`Failure::WritableCodeDenied`].
 pub fn prepare() -> Result<(), Failure> {
-    map_at(u64::from(LOW), 0x1_0000, true).map_err(|_| Failure::CacheFull)?;
+    map_at(u64::from(LOW), 0x1_0000, true).map_err(cache::why_full)?;
     let vectors: [(u32, unsafe extern "C" fn()); 3] = [
         (vector::EXIT, leave_by_exit),
         (vector::SYSTEM_CALL, leave_by_system_call),

@@ -26,7 +26,11 @@ pub unsafe extern "C" fn visit(area: *mut ThreadArea, what: u64) {
     // looked at.
     let area = unsafe { &mut *area };
     area.answer = match what {
-        task::BEGIN => begin(area).map_or(answer::FAILED, |()| answer::DONE),
+        task::BEGIN => match begin(area) {
+            Ok(()) => answer::DONE,
+            Err(Failure::WritableCodeDenied) => answer::WRITABLE_CODE_DENIED,
+            Err(_) => answer::FAILED,
+        },
         task::JOIN => join(area),
         task::ASK if signal::can_leave(area) => answer::DONE,
         task::ASK => answer::AT_WORK,

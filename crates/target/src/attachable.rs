@@ -51,7 +51,19 @@ pub enum AttachError {
     Gone(i32),
 }
 
+/// What a process lacks that may not map code that can be written to, in words.
+pub const WRITABLE_CODE_DENIED: &str = "the program may have no memory that is both writable and executable \
+     (MemoryDenyWriteExecute= of systemd, PR_SET_MDWE, or SELinux)";
+
 impl AttachError {
+    /// Process `pid` may have no code that can be written to, which what goes into it needs.
+    pub fn writable_code_denied(pid: i32) -> AttachError {
+        AttachError::Unfit {
+            pid,
+            why: format!("{WRITABLE_CODE_DENIED}; sample it: timewise sample --pid {pid}"),
+        }
+    }
+
     /// The system refused to let us trace process `pid`.
     pub fn refused(pid: i32, cause: io::Error) -> AttachError {
         unfit(pid).unwrap_or_else(|| AttachError::forbidden(pid, cause))

@@ -1,4 +1,4 @@
-/* Waits in a state in which it cannot be attached to. */
+/* Waits in a state in which it cannot be attached to, or executes a program in it. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -19,6 +19,9 @@ int main(int count, char **arguments)
         struct sock_fprog program = {1, &allow};
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 1;
     }
+    /* PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN: since Linux 6.3. */
+    if (!strcmp(state, "unwritable") && prctl(65, 1, 0, 0, 0)) return 2;
+    if (count > 2) return execvp(arguments[2], arguments + 2);
     if (!strcmp(state, "private") && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) return 1;
     int is_traced = !strcmp(state, "traced");
     if (is_traced) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

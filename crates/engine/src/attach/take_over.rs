@@ -187,6 +187,7 @@ fn visit(visits: &Visits, tracee: Tracee, area: *mut ThreadArea, task: u64) -> R
     let what = "make the program ready for counting";
     match visits.make(tracee, area, task) {
         Ok(answer::DONE) => Ok(()),
+        Ok(answer::WRITABLE_CODE_DENIED) => Err(AttachError::writable_code_denied(tracee.tid()).into()),
         Ok(_) => {
             Err(CountError::System { what, cause: io::Error::other("its memory has no room near its code") })
         }
