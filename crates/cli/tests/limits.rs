@@ -64,6 +64,18 @@ fn a_program_without_code_that_can_be_written_to_runs_on_and_why_it_is_not_count
     }
 }
 
+/// As of what `strace -f` executes.
+#[test]
+fn a_program_that_another_traces_runs_uncounted_and_who_traces_it_is_told() {
+    let place = Place::new();
+    place.write("traces.c", include_str!("programs/traces.c"));
+    assert_eq!(place.shell("cc traces.c -o traces").status, Some(0));
+    let outcome = place.shell("timewise count -- ./traces");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let said = format!("was not counted: process {} traces it\n", outcome.stdout.trim());
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+}
+
 /// What took a run of the program is kept where there is room.
 #[test]
 fn a_full_disk_has_the_profile_go_elsewhere() {

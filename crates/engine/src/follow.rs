@@ -13,6 +13,7 @@ use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::{Mailbox, SharedHeader, process::state};
 use timewise_injection::Payload;
+use timewise_target::attachable;
 use timewise_target::cpu_time::ThreadAccount;
 use timewise_target::seize::{Outcome, Seized};
 use timewise_target::trace::Tracee;
@@ -151,8 +152,13 @@ impl Follower<'_> {
         }
         let path = path_of(tid, mailbox);
         let granted = check(&path).and_then(|()| {
-            let refused = |error: io::Error| Refusal::Native(format!("it cannot be traced: {error}"));
-            Seized::new(tid, self.own_child).map_err(refused)
+            Seized::new(tid, self.own_child).map_err(|error| {
+                let why = match attachable::tracer(tid) {
+                    Some(tracer) => format!("process {tracer} traces it"),
+                    None => format!("it cannot be traced: {error}"),
+                };
+                Refusal::Native(why)
+            })
         });
         let state = match granted {
             Ok(seized) => {

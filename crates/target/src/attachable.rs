@@ -156,10 +156,13 @@ fn unfit(pid: i32) -> Option<AttachError> {
 
 /// Who traces threads of process `pid`.
 fn tracers(pid: i32) -> impl Iterator<Item = i32> {
-    family::threads(pid).into_iter().filter_map(move |tid| {
-        let status = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-        field(&String::from_utf8_lossy(&status), "TracerPid").parse().ok().filter(|&tracer| tracer != 0)
-    })
+    family::threads(pid).into_iter().filter_map(tracer)
+}
+
+/// Who traces thread `tid`.
+pub fn tracer(tid: i32) -> Option<i32> {
+    let status = fs::read(format!("/proc/{tid}/status")).ok()?;
+    field(&String::from_utf8_lossy(&status), "TracerPid").parse().ok().filter(|&tracer| tracer != 0)
 }
 
 fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
