@@ -19,8 +19,8 @@ use timewise_image::sanitiser;
 use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::attachable::AttachError;
+use timewise_target::control_groups::memory_limit;
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
-use timewise_target::memory_limit;
 use timewise_target::run::outlived_by;
 use timewise_target::subject::Subject;
 
@@ -171,7 +171,7 @@ fn run(
         let payload = payload::load()?;
         // The paths of functions that wait stand where open calls would.
         let calls = options.calls && options.paths.is_none();
-        let memory = memory_limit::of_process(stopped.pid());
+        let memory = memory_limit(stopped.pid());
         let arena = Arena::new(&payload, calls, recording.plan(), options.paths.as_deref(), memory)?;
         let times = &arena.shared().header().times_translation;
         times.store(options.time_translation.into(), Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Whether a process that runs already can be taken over, and in one line why not.
 
+use crate::control_groups;
 use crate::family;
 use crate::keeper;
 use crate::machine;
@@ -150,7 +151,11 @@ fn unfit(pid: i32) -> Option<AttachError> {
     if let Some(by) = tracers(pid).find(|&tracer| keeper::is_orphan(tracer)) {
         return Some(AttachError::BeingGivenBack { pid, by });
     }
-    let why = why_unfit(pid, keeper::is_ours(pid), &status)?;
+    let frozen = || {
+        let why = "its control group is frozen (docker pause, systemctl freeze); thaw it first";
+        control_groups::is_frozen(pid).then(|| why.to_string())
+    };
+    let why = why_unfit(pid, keeper::is_ours(pid), &status).or_else(frozen)?;
     Some(AttachError::Unfit { pid, why })
 }
 

@@ -4,6 +4,7 @@
 
 pub mod address_space;
 pub mod attachable;
+pub mod control_groups;
 pub mod cpu_time;
 pub mod end;
 pub mod errand;
@@ -17,7 +18,6 @@ pub mod locking;
 pub mod machine;
 pub mod maps;
 pub mod memory;
-pub mod memory_limit;
 pub mod modules;
 pub mod perf;
 pub mod program;

@@ -24,8 +24,8 @@ use timewise_abi::stream::Plan;
 use timewise_injection::{await_left_alone, payload, stop_left_alone};
 use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable;
+use timewise_target::control_groups::memory_limit;
 use timewise_target::group;
-use timewise_target::memory_limit;
 use timewise_target::run::{self, Period};
 use visit::Visits;
 
@@ -70,13 +70,7 @@ fn count(
     let payload = payload::load()?;
     // The paths of functions that wait stand where open calls would.
     let calls = options.calls && options.paths.is_none();
-    let arena = Arena::new(
-        &payload,
-        calls,
-        Plan::default(),
-        options.paths.as_deref(),
-        memory_limit::of_process(pid),
-    )?;
+    let arena = Arena::new(&payload, calls, Plan::default(), options.paths.as_deref(), memory_limit(pid))?;
     let visits = Visits::new(&arena, &payload)?;
     arena.shared().header().giver_pid.store(std::process::id(), Ordering::Relaxed);
     let group = stop_left_alone(pid, PATIENCE)?;
