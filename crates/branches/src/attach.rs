@@ -56,7 +56,8 @@ pub fn attach(
         std::thread::sleep(pause);
         Instant::now() >= deadline || enough() || !attachable::lives(pid)
     };
-    let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options));
+    let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options)).transpose();
+    let followers = followers.map_err(|cause| TraceError::System { what: "start a thread", cause })?;
     let traced = group::apart(|| trace(pid, options, false, &mut is_over));
     let followed = followers.map(|followers| {
         // It may execute another program now, which is followed.

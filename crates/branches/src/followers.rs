@@ -5,10 +5,11 @@ use crate::attach::trace;
 use crate::record::{Options, TraceError, Traced};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use timewise_target::attachable::AttachError;
 use timewise_target::family;
@@ -68,11 +69,15 @@ enum Stage {
 
 impl Followers {
     /// Follows process `root`, whose program is traced by the caller.
-    pub fn begin(root: i32, options: Options) -> Followers {
+    ///
+    /// # Errors
+    /// The system's, if there can be no further thread.
+    pub fn begin(root: i32, options: Options) -> io::Result<Followers> {
         let over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&over);
         let image = Status::of_process(root).map(|status| status.image).unwrap_or_default();
-        Followers { over, thread: thread::spawn(move || follow((root, image), options, &until)) }
+        let thread = Builder::new().spawn(move || follow((root, image), options, &until))?;
+        Ok(Followers { over, thread })
     }
 
     /// Ends it: what still runs is let go.
@@ -130,7 +135,7 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
 fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
     let ticks = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&ticks);
-    let traced = thread::spawn(move || {
+    let traced = Builder::new().spawn(move || {
         let traced = trace(pid, &options, true, |pause| {
             thread::sleep(pause);
             let status = Status::of_process(pid).filter(|status| !status.ended);
@@ -143,7 +148,8 @@ fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
         let is_gone = || Status::of_process(pid).is_none_or(|status| status.is_at_its_end());
         if traced.is_err() && is_gone() { Err(AttachError::Gone(pid).into()) } else { traced }
     });
-    Stage::Traced(traced, ticks)
+    // Where the system allows no further thread it is left alone.
+    traced.map_or(Stage::Left, |traced| Stage::Traced(traced, ticks))
 }
 
 impl Followed {

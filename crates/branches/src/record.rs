@@ -164,7 +164,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
     let (subject, payload, rings, pick_up) = prepare()?;
     let mut collector = Collector::new(&rings, pid, true);
     load(tracee, &rings, &payload, pick_up, &mut collector)?;
-    let followers = Followers::begin(pid, *options);
+    let followers = Followers::begin(pid, *options).map_err(system("start a thread"))?;
     let running = stopped.release().map_err(system("release the program"))?;
     let followed = collector.follow(|pause| running.ends_within(pause));
     followed.map_err(system("wait for the program"))?;

@@ -1,7 +1,7 @@
 //! Counting a program's execution from its first instruction to its end.
 
 use crate::arena::{self, Arena};
-use crate::follow::{Uncounted, follow, wait_for};
+use crate::follow::{Uncounted, follow, spawn, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
 use crate::paths::{Instrumentation, PathCounts};
@@ -180,25 +180,34 @@ fn run(
     };
     let (subject, payload, arena) = prepare()?;
     let ticks = Ticks::begin();
-    let running = stopped.release().map_err(system("release the program"))?;
     let mut harvest = Harvest::new(&arena, options.process_limit, recording != Recording::Nothing);
-    let child = running.pid();
+    let child = stopped.pid();
+    let mut running = None;
+    let begin = || {
+        running = Some(stopped.release().map_err(system("release the program"))?);
+        Ok(())
+    };
     let (ended, beat) = (AtomicBool::new(false), Beat::new(&arena));
     let (uncounted, is_whole) = std::thread::scope(|scope| {
         if recording == Recording::Nothing {
-            return (follow(&arena, &payload, child, Some(&mut harvest), || wait_for(child)), true);
+            let uncounted = follow(&arena, &payload, child, Some(&mut harvest), begin, || wait_for(child));
+            return uncounted.map(|uncounted| (uncounted, true));
         }
-        let beating = scope.spawn(|| beat.go_on());
-        let drained = scope.spawn(|| streams::drain(&arena, &ended, take));
+        let beating = spawn(scope, || beat.go_on())?;
+        let drained = spawn(scope, || streams::drain(&arena, &ended, take));
         // Blocks of processes that have ended are still to be told.
-        let uncounted = follow(&arena, &payload, child, None, || wait_for(child));
-        ended.store(true, Ordering::Release);
-        let is_whole = drained.join();
+        let followed = drained.and_then(|drained| {
+            let uncounted = follow(&arena, &payload, child, None, begin, || wait_for(child));
+            ended.store(true, Ordering::Release);
+            Ok((uncounted?, drained.join()))
+        });
         beat.end();
         beating.thread().unpark();
+        let (uncounted, is_whole) = followed?;
         // Whoever takes chunks has no results then that could be taken for some.
-        (uncounted, is_whole.unwrap_or_else(|panic| resume_unwind(panic)))
-    });
+        Ok((uncounted, is_whole.unwrap_or_else(|panic| resume_unwind(panic))))
+    })?;
+    let running = running.expect("it was released");
     let ended = running.wait().map_err(system("wait for the program"))?;
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
     let Conclusion { mut profile, failure, imbalance, places, paths, shared_bytes, translated_in } =

@@ -2,12 +2,15 @@
 //! program is brought under count as well.
 
 use crate::arena::Arena;
+use crate::count::CountError;
 use crate::executable::{Refusal, check, name_of, path_of};
 use crate::harvest::Harvest;
 use crate::inject::inject;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 use timewise_abi::mailbox_state::{ASKED, FREE, GRANTED, REFUSED, WITHDRAWN};
 use timewise_abi::thread::ThreadArea;
@@ -37,37 +40,57 @@ pub struct Uncounted {
     pub times: u64,
 }
 
-/// Follows a program and its descendants until `wait` returns, which runs in a thread of its own, and harvests
-/// those that end before, if asked to. `own_child` is the program's process if it is a child of ours. Programs that
-/// could not be followed ran natively.
+/// Follows a program and its descendants from when `begin` let it run until `wait` returns, which runs in a thread of its
+/// own, and harvests those that end before, if asked to. `own_child` is the program's process if it is a child of ours.
+/// Programs that could not be followed ran natively.
+///
+/// # Errors
+/// Those of `begin`, and the system's if there can be no further thread: then it did not begin.
 pub fn follow(
     arena: &Arena,
     payload: &Payload,
     own_child: i32,
     mut harvest: Option<&mut Harvest>,
+    begin: impl FnOnce() -> Result<(), CountError>,
     wait: impl FnOnce() + Send,
-) -> Vec<Uncounted> {
+) -> Result<Vec<Uncounted>, CountError> {
     let header = arena.shared().header();
     let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let collector = scope.spawn(|| {
+        let collector = spawn(scope, || {
             while !ended.load(Ordering::Acquire) {
                 if let Some(harvest) = &mut harvest {
                     harvest.collect();
                 }
                 std::thread::park_timeout(COLLECTION);
             }
-        });
-        let collector = collector.thread().clone();
-        let ended = &ended;
-        scope.spawn(move || {
-            wait();
-            ended.store(true, Ordering::Release);
-            header.requests.fetch_add(1, Ordering::Release);
-            wake(&header.requests);
-            collector.unpark();
-        });
+        })?;
+        let end = {
+            let (ended, collector) = (&ended, collector.thread().clone());
+            move || {
+                ended.store(true, Ordering::Release);
+                header.requests.fetch_add(1, Ordering::Release);
+                wake(&header.requests);
+                collector.unpark();
+            }
+        };
+        let (begun, beginning) = channel();
+        let waiter = {
+            let end = end.clone();
+            spawn(scope, move || {
+                if beginning.recv().is_ok() {
+                    wait();
+                }
+                end();
+            })
+        };
+        if let Err(error) = waiter.and_then(|_| begin()) {
+            end();
+            return Err(error);
+        }
+        // It waits for that.
+        let _ = begun.send(());
         loop {
             let seen = header.requests.load(Ordering::Acquire);
             follower.look();
@@ -78,8 +101,21 @@ pub fn follow(
             sleep(&header.requests, seen, patience);
         }
         follower.close(header);
-    });
-    follower.uncounted
+        Ok(())
+    })?;
+    Ok(follower.uncounted)
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system's, if there can be none.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, CountError> {
+    let refused = |cause| CountError::System { what: "start a thread", cause };
+    Builder::new().spawn_scoped(scope, work).map_err(refused)
 }
 
 struct Follower<'a> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::thread;
+use std::thread::{self, Builder};
 
 /// More threads would wait for each other's memory.
 const MOST_THREADS: usize = 8;
@@ -15,22 +15,28 @@ pub fn in_parts<T: Send>(count: usize, least: usize, work: impl Fn(Range<usize>)
     let part = |at: usize| count * at / parts..count * (at + 1) / parts;
     let work = &work;
     thread::scope(|scope| {
-        let others: Vec<_> = (1..parts).map(|at| scope.spawn(move || work(part(at)))).collect();
+        let begin = |at| Builder::new().spawn_scoped(scope, move || work(part(at)));
+        let others: Vec<_> = (1..parts).map(begin).collect();
         let mut made = vec![work(part(0))];
-        made.extend(
-            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic))),
-        );
+        made.extend((1..parts).zip(others).map(|(at, other)| match other {
+            Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where the system allows no further thread this one does the work.
+            Err(_) => work(part(at)),
+        }));
         made
     })
 }
 
 /// Both at once.
 pub fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
-    thread::scope(|scope| {
-        let one = scope.spawn(one);
+    let mut one = Some(one);
+    let mut begin = || one.take().map(|one| one());
+    let (done, other) = thread::scope(|scope| {
+        let thread = Builder::new().spawn_scoped(scope, &mut begin);
         let other = other();
-        (one.join().unwrap_or_else(|panic| resume_unwind(panic)), other)
-    })
+        (thread.ok().and_then(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))), other)
+    });
+    (done.or_else(begin).expect("done by the one or the other"), other)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::hash::NumberMap;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::panic::resume_unwind;
-use std::thread;
+use std::thread::{self, Builder};
 use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, Thread};
 
 /// Samples and the time that they stand for, in one run.
@@ -177,10 +177,15 @@ impl Groups {
             let [first, others @ ..] = side_by_side else { break };
             thread::scope(|scope| {
                 let sum = &sum;
-                let others: Vec<_> = others.iter().map(|part| scope.spawn(move || sum(part))).collect();
+                let begin = |part| (part, Builder::new().spawn_scoped(scope, move || sum(part)));
+                let others: Vec<_> = others.iter().copied().map(begin).collect();
                 all.append(sum(first));
-                for other in others {
-                    all.append(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                for (part, other) in others {
+                    all.append(match other {
+                        Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                        // Where the system allows no further thread this one does the work.
+                        Err(_) => sum(part),
+                    });
                 }
             });
         }

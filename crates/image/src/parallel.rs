@@ -4,7 +4,7 @@ use crate::dwarf::{Frame, Lines};
 use crate::symboliser::Symboliser;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Builder};
 
 /// Offsets that a thread takes at once: neighbours, whose tables are read once for all.
 const PIECE: usize = 4096;
@@ -30,7 +30,10 @@ pub fn frames_of(symboliser: &Symboliser, offsets: &[u64]) -> Vec<Vec<Frame>> {
     thread::scope(|scope| {
         for _ in 1..threads {
             let reader = lines.for_thread();
-            scope.spawn(move || reader().as_ref().map(work));
+            // Where the system allows no further thread those that there are do the work.
+            if Builder::new().spawn_scoped(scope, move || reader().as_ref().map(work)).is_err() {
+                break;
+            }
         }
         work(lines);
     });

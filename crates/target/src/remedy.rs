@@ -10,6 +10,7 @@ pub fn remedy(cause: &io::Error) -> &'static str {
 /// Which limit to raise, if `cause` is one.
 pub fn raised_limit(cause: &io::Error) -> Option<&'static str> {
     match cause.raw_os_error() {
+        Some(libc::EAGAIN) => Some("allow more processes: ulimit -u, or pids.max of its control group"),
         Some(libc::EMFILE) => Some("allow more of them: ulimit -n 1024"),
         Some(libc::ENOMEM) => Some("allow more memory: ulimit -v unlimited"),
         Some(libc::EFBIG) => Some("allow larger files: ulimit -f unlimited"),

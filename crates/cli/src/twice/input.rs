@@ -63,13 +63,13 @@ impl Input {
     /// What the first run reads.
     ///
     /// # Errors
-    /// The system's, if there are no descriptors left.
+    /// The system's, if there are no descriptors left, or can be no further thread.
     pub fn first(&self) -> io::Result<Stdio> {
         match self {
             Input::Inherited | Input::File { .. } => Ok(Stdio::inherit()),
             Input::Stream(spool) => {
                 let (reader, writer) = io::pipe()?;
-                spool.pass_on(own_copy()?, writer);
+                spool.pass_on(own_copy()?, writer)?;
                 Ok(reader.into())
             }
         }

@@ -146,12 +146,12 @@ fn shown(kind: Kind, real: BorrowedFd) -> io::Result<(OwnedFd, Watch)> {
         }
         Kind::Stream => {
             let (reader, writer) = io::pipe()?;
-            let relay = Relay::start(File::from(OwnedFd::from(reader)), Then::Show(File::from(copy)));
+            let relay = Relay::start(File::from(OwnedFd::from(reader)), Then::Show(File::from(copy)))?;
             (writer.into(), Watch::Relay(relay))
         }
         Kind::Terminal => {
             let (ours, theirs) = terminal::like(real)?;
-            (theirs, Watch::Relay(Relay::start(ours, Then::Show(File::from(copy)))))
+            (theirs, Watch::Relay(Relay::start(ours, Then::Show(File::from(copy)))?))
         }
     })
 }
@@ -169,12 +169,12 @@ fn hidden(kind: Kind, real: BorrowedFd, limit: Option<u64>) -> io::Result<(Owned
             let (reader, writer) = io::pipe()?;
             (
                 writer.into(),
-                Watch::Relay(Relay::start(File::from(OwnedFd::from(reader)), Then::Forget(limit))),
+                Watch::Relay(Relay::start(File::from(OwnedFd::from(reader)), Then::Forget(limit))?),
             )
         }
         Kind::Terminal => {
             let (ours, theirs) = terminal::like(real)?;
-            (theirs, Watch::Relay(Relay::start(ours, Then::Forget(limit))))
+            (theirs, Watch::Relay(Relay::start(ours, Then::Forget(limit))?))
         }
     })
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::Builder;
 
 /// How long a relay waits for output before it looks whether the program has ended.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -44,12 +44,15 @@ pub enum Then {
 
 impl Relay {
     /// Begins to read `source`.
-    pub fn start(source: File, then: Then) -> Relay {
+    ///
+    /// # Errors
+    /// The system's, if there can be no further thread.
+    pub fn start(source: File, then: Then) -> io::Result<Relay> {
         let ended = Arc::new(AtomicBool::new(false));
         let (sender, result) = channel();
         let program_ended = Arc::clone(&ended);
-        thread::spawn(move || pump(source, then, &program_ended, &sender));
-        Relay { ended, result }
+        Builder::new().spawn(move || pump(source, then, &program_ended, &sender))?;
+        Ok(Relay { ended, result })
     }
 
     /// What went through, now that the program has ended.
@@ -63,20 +66,35 @@ impl Relay {
 /// own is left, or at the end of the source. Processes that the program leaves behind may write on: that is
 /// passed on too, for as long as we live.
 fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Relayed>) {
-    let mut relayed = Relayed::default();
+    // The program is to find nobody reading already when it writes first, where that is so.
+    let mut relayed = Relayed { cut: matches!(then, Then::Forget(Some(0))), ..Relayed::default() };
     let mut told = false;
     let mut since_end = 0;
     let mut buffer = vec![0; 1 << 16];
     while !relayed.cut {
         let over = ended.load(Ordering::Acquire);
         let patience = if over && !told { Timespec { tv_sec: 0, tv_nsec: 0 } } else { PATIENCE };
-        let ready = poll(&mut [PollFd::new(&source, PollFlags::IN)], Some(&patience));
-        if over && !told && (ready == Ok(0) || since_end >= MOST_UNREAD) {
+        let user = match &then {
+            Then::Show(real) => real,
+            Then::Forget(_) => &source,
+        };
+        let mut ends = [PollFd::new(&source, PollFlags::IN), PollFd::new(user, PollFlags::empty())];
+        let polled = poll(&mut ends, Some(&patience));
+        let [has_more, is_gone] = [
+            polled.is_err() || !ends[0].revents().is_empty(),
+            matches!(then, Then::Show(_)) && ends[1].revents().intersects(PollFlags::ERR | PollFlags::HUP),
+        ];
+        if over && !told && (!has_more || since_end >= MOST_UNREAD) {
             // Nobody may want to know.
             let _ = result.send(relayed);
             told = true;
         }
-        if matches!(ready, Ok(0) | Err(Errno::INTR)) {
+        if is_gone {
+            // What the program writes next is to fail, as it would by itself.
+            relayed.cut = true;
+            break;
+        }
+        if !has_more || polled == Err(Errno::INTR) {
             continue;
         }
         let room = match then {
@@ -132,7 +150,7 @@ mod tests {
     fn all_is_shown_even_if_somebody_keeps_the_pipe_open() {
         let (source, mut program) = pipe();
         let (mut user, real) = pipe();
-        let relay = Relay::start(source, Then::Show(real));
+        let relay = Relay::start(source, Then::Show(real)).unwrap();
         program.write_all(b"hello").unwrap();
         let relayed = relay.finish().unwrap();
         assert_eq!((relayed.fingerprint, relayed.cut), (Fingerprint::of(&mut &b"hello"[..]).unwrap(), false));
@@ -149,10 +167,10 @@ mod tests {
     #[test]
     fn a_process_left_behind_that_never_pauses_is_not_waited_for() {
         let (source, mut program) = pipe();
-        let relay = Relay::start(source, Then::Forget(None));
+        let relay = Relay::start(source, Then::Forget(None)).unwrap();
         let enough = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&enough);
-        let writer = thread::spawn(move || {
+        let writer = std::thread::spawn(move || {
             while !seen.load(Ordering::Relaxed) {
                 program.write_all(&[0; 4096]).unwrap();
             }
@@ -166,17 +184,29 @@ mod tests {
     fn a_reader_that_goes_away_is_felt_by_the_program() {
         let (source, mut program) = pipe();
         let (user, real) = pipe();
-        drop(user);
-        let relay = Relay::start(source, Then::Show(real));
+        let relay = Relay::start(source, Then::Show(real)).unwrap();
         program.write_all(b"hello").unwrap();
+        // Also by one that writes no more than a pipe holds.
+        drop(user);
         assert!(relay.finish().unwrap().cut);
         assert_eq!(program.write_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]
+    fn nothing_is_read_where_nobody_reads() {
+        for then in [Then::Forget(Some(0)), Then::Show(pipe().1)] {
+            let (source, mut program) = pipe();
+            let relay = Relay::start(source, then).unwrap();
+            let relayed = relay.finish().unwrap();
+            assert_eq!((relayed.fingerprint.length, relayed.cut), (0, true));
+            assert_eq!(program.write_all(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        }
+    }
+
+    #[test]
     fn a_limit_cuts_at_the_byte() {
         let (source, mut program) = pipe();
-        let relay = Relay::start(source, Then::Forget(Some(3)));
+        let relay = Relay::start(source, Then::Forget(Some(3))).unwrap();
         program.write_all(b"hello").unwrap();
         let relayed = relay.finish().unwrap();
         assert_eq!((relayed.fingerprint, relayed.cut), (Fingerprint::of(&mut &b"hel"[..]).unwrap(), true));

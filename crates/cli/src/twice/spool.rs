@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::Builder;
 
 /// Input that was read so far. Whoever feeds a program from it may outlive the program.
 #[derive(Clone, Debug)]
@@ -29,9 +29,16 @@ impl Spool {
     }
 
     /// Passes `source` on to `reader` as it comes, and keeps it, until either ends.
-    pub fn pass_on(&self, mut source: impl Read + Send + 'static, mut reader: impl Write + Send + 'static) {
+    ///
+    /// # Errors
+    /// The system's, if there can be no further thread.
+    pub fn pass_on(
+        &self,
+        mut source: impl Read + Send + 'static,
+        mut reader: impl Write + Send + 'static,
+    ) -> io::Result<()> {
         let spool = self.clone();
-        thread::spawn(move || {
+        let work = move || {
             let mut buffer = vec![0; 1 << 16];
             loop {
                 match source.read(&mut buffer) {
@@ -46,20 +53,21 @@ impl Spool {
                     Err(_) => break,
                 }
             }
-        });
+        };
+        Builder::new().spawn(work).map(drop)
     }
 
     /// Gives `reader` what was kept.
     ///
     /// # Errors
-    /// The one that kept the spool from being complete.
+    /// The one that kept the spool from being complete, or the system's if there can be no further thread.
     pub fn replay(&self, mut reader: impl Write + Send + 'static) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failure) = state.failure.take() {
             return Err(failure);
         }
         let (file, length) = (state.file.try_clone()?, state.length);
-        thread::spawn(move || {
+        let work = move || {
             let mut buffer = vec![0; 1 << 16];
             let mut at = 0;
             while at < length {
@@ -75,8 +83,8 @@ impl Spool {
                     }
                 }
             }
-        });
-        Ok(())
+        };
+        Builder::new().spawn(work).map(drop)
     }
 
     fn keep(&self, bytes: &[u8]) {

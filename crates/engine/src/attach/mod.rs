@@ -73,18 +73,23 @@ fn count(
     let arena = Arena::new(&payload, calls, Plan::default(), options.paths.as_deref(), memory_limit(pid))?;
     let visits = Visits::new(&arena, &payload)?;
     arena.shared().header().giver_pid.store(std::process::id(), Ordering::Relaxed);
-    let group = stop_left_alone(pid, PATIENCE)?;
-    let mut period = Period::begin(pid);
-    take_over(&arena, &payload, &visits, group)?;
     let mut harvest = Harvest::new(&arena, options.process_limit, false);
-    let deadline = Instant::now().checked_add(time);
     let meanwhile = Meanwhile::of(&arena);
-    let uncounted = follow(&arena, &payload, 0, Some(&mut harvest), || {
+    let mut period = None;
+    let begin = || {
+        let group = stop_left_alone(pid, PATIENCE)?;
+        period = Some(Period::begin(pid));
+        take_over(&arena, &payload, &visits, group)
+    };
+    let wait = || {
+        let deadline = Instant::now().checked_add(time);
         let is_time_left = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         while is_time_left() && !enough(&meanwhile) && attachable::lives(pid) {
             std::thread::sleep(GLANCE);
         }
-    });
+    };
+    let uncounted = follow(&arena, &payload, 0, Some(&mut harvest), begin, wait)?;
+    let mut period = period.expect("it was taken over");
     period.end(pid);
     let kept = give_back_all(&arena, &visits);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);

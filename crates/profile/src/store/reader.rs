@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags, Result};
 use std::ops::RangeInclusive;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::thread;
+use std::thread::{self, Builder};
 
 /// Below this length of a file one thread is as fast as several.
 const LARGE_FILE_BYTES: u64 = 4 << 20;
@@ -80,12 +80,18 @@ impl Reader {
             let Some((database, first)) = readers.next() else { break };
             let row = &row;
             thread::scope(|scope| {
-                let others: Vec<_> = readers
-                    .map(|(database, part)| scope.spawn(move || part.read(database, table, most, row)))
-                    .collect();
+                let mut others = Vec::new();
+                for (database, part) in readers {
+                    let work = move || part.read(database, table, most, row);
+                    others.push((part, Builder::new().spawn_scoped(scope, work)));
+                }
                 found.append(&mut first.read(database, table, most, row)?);
-                for other in others {
-                    found.append(&mut other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+                for (part, other) in others {
+                    found.append(&mut match other {
+                        Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic))?,
+                        // Where the system allows no further thread this one does the work.
+                        Err(_) => part.read(database, table, most, row)?,
+                    });
                 }
                 Ok::<_, rusqlite::Error>(())
             })?;
