@@ -64,6 +64,39 @@ fn a_program_without_code_that_can_be_written_to_runs_on_and_why_it_is_not_count
     }
 }
 
+/// A thread too few must be found before a program that would be waited for, or given back, by it is touched.
+#[test]
+fn without_further_threads_a_program_is_profiled_or_not_started() {
+    let place = Place::new();
+    place.write(
+        "busy.c",
+        "#include <stdio.h>\nint main(void) { for (volatile int n = 0; n < 50000000; n++); puts(\"done\"); return 3; }",
+    );
+    let own = "timeout -k 1 30 setpriv --reuid=65534 --clear-groups prlimit --nproc";
+    let copied =
+        format!("cc -O1 busy.c -o busy && cp '{}' own && chmod 777 .", env!("CARGO_BIN_EXE_timewise"));
+    let built = place.shell(&format!("{copied} && {own}=100 ./busy"));
+    if built.status != Some(3) {
+        eprintln!("not checked: {}", built.stderr);
+        return;
+    }
+    let mut seen = [0, 0];
+    for (verb, most) in
+        ["count", "sample", "run"].into_iter().flat_map(|verb| (2..12).map(move |n| (verb, n)))
+    {
+        let outcome = place.shell(&format!("{own}={most} ./own {verb} -o {verb}.tw -- ./busy"));
+        let told = outcome.stderr.lines().filter(|line| line.starts_with("timewise: ")).count();
+        let is_whole = match outcome.status {
+            Some(3) => outcome.stdout.starts_with("done\n") && told == 0,
+            Some(125) => outcome.stdout.is_empty() && told == 1 && outcome.stderr.lines().count() == 1,
+            _ => false,
+        };
+        assert!(is_whole, "{verb} {most}: {:?} {}{}", outcome.status, outcome.stdout, outcome.stderr);
+        seen[usize::from(told)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
 /// As of what `strace -f` executes.
 #[test]
 fn a_program_that_another_traces_runs_uncounted_and_who_traces_it_is_told() {

@@ -42,10 +42,10 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::No)?;
     let started_ns = monotonic_ns();
     let collector = Collector::new(root, started_ns, way.counts_cycles(), options);
-    let running =
-        stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
     let digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
+    let running =
+        stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
     let (followed, ended) = way.follow(running, &digestion, options)?;
     let run = run::row(RunKind::Sampling, subject, &ended);
     Ok(conclude(followed, digestion, probe, (run, Begun::No)))
