@@ -14,6 +14,7 @@ use timewise_sampler::SampleError;
 use timewise_target::attachable::AttachError;
 use timewise_target::end;
 use timewise_target::launch::LaunchError;
+use timewise_target::remedy::MORE_THREADS;
 
 /// Bad usage or bad input, where no program is run.
 pub const MISUSED: u8 = 2;
@@ -91,9 +92,7 @@ fn of_misuse() -> ExitCode {
 
 /// Says that no further thread or process may be started, of which each takes one.
 pub fn none_to_start(what: &str, error: &io::Error) -> ExitCode {
-    complain(format_args!(
-        "cannot start a {what}: {error}; allow more processes or memory: ulimit -u, ulimit -v"
-    ));
+    complain(format_args!("cannot start a {what}: {error}; {MORE_THREADS}"));
     ExitCode::from(OURS)
 }
 

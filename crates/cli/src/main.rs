@@ -17,6 +17,7 @@ mod import;
 mod in_turns;
 mod listener;
 mod manual;
+mod memory;
 mod pager;
 mod paths;
 mod prepare;

@@ -97,6 +97,25 @@ fn without_further_threads_a_program_is_profiled_or_not_started() {
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }
 
+/// What aborts, or waits for ever, in the standard library where a backtrace is asked for.
+#[test]
+fn without_memory_for_us_a_line_says_so() {
+    let place = place();
+    let own = env!("CARGO_BIN_EXE_timewise");
+    let mut seen = [0, 0];
+    for (verb, kilobytes) in
+        ["count", "sample"].into_iter().flat_map(|v| [12, 20, 40, 400].map(|n| (v, 1000 * n)))
+    {
+        let limit = format!("ulimit -d {kilobytes}; export RUST_BACKTRACE=1");
+        let outcome = place.shell(&format!("{limit}; timeout -k 1 30 '{own}' {verb} -o {verb}.tw -- ./busy"));
+        let told = outcome.stderr.lines().filter(|line| line.starts_with("timewise: ")).count();
+        assert_eq!(outcome.status, Some(if told == 0 { 0 } else { 125 }), "{kilobytes} {}", outcome.stderr);
+        assert!(told == 0 || outcome.stderr.lines().count() == 1, "{kilobytes} {}", outcome.stderr);
+        seen[told] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
 /// As of what `strace -f` executes.
 #[test]
 fn a_program_that_another_traces_runs_uncounted_and_who_traces_it_is_told() {

@@ -1,0 +1,50 @@
+//! What becomes of us where there is no more memory: a line and a status, as of whatever else is refused. The standard
+//! library aborts, and waits for ever where a backtrace is asked for, which needs memory, too.
+
+use crate::exit_status::OURS;
+use rustix::stdio::stderr;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// Bytes that may be asked for by whoever can go without, as for what a file says that it holds.
+const DISPENSABLE: usize = 64 << 20;
+
+const TOLD: &[u8] =
+    b"timewise: there is no more memory; allow more: ulimit -d, ulimit -v, or memory.max of the control group\n";
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+struct Memory;
+
+/// What was got, or the end.
+fn got(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() && bytes < DISPENSABLE {
+        let _ = rustix::io::write(stderr(), TOLD);
+        // SAFETY: ends the process, without whatever else would want memory.
+        unsafe { libc::_exit(OURS.into()) }
+    }
+    memory
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        got(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        got(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        got(unsafe { System.realloc(memory, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
