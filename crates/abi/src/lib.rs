@@ -87,6 +87,10 @@ pub struct SharedHeader {
     pub giver_pid: AtomicU32,
     /// How often a process executed a program that the host was not asked to follow; runtime.
     pub unfollowed: AtomicU32,
+    /// Pages of code of which nobody could tell what is mapped there, as without `/proc`; runtime.
+    pub unnamed_pages: AtomicU32,
+    /// Keeps the layout free of implicit padding.
+    pub reserved: u32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
     pub user_gs: u32,
     /// 1 if the runtime is to note how long it takes over new code; host, once.

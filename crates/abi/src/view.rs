@@ -1,6 +1,6 @@
 //! A view of the shared memory by its contents: the one place that turns offsets into references.
 
-use crate::log::{Log, SEGMENT_SIZE, Segment};
+use crate::log::{Log, MappingRecord, SEGMENT_SIZE, Segment};
 use crate::paths::Plan;
 use crate::process::ProcessRecord;
 use crate::thread::{COUNTERS, ThreadArea};
@@ -128,6 +128,27 @@ impl Shared {
         // Nobody else writes to it, so that no store needs to be waited for.
         log.count.store(log.count.load(Ordering::Relaxed) + 1, Ordering::Release);
         Ok(place as u64 + size_of::<T>() as u64)
+    }
+
+    /// Calls `each` with the records of a log of mappings so far, and their paths.
+    pub fn each_mapping(self, log: &Log, mut each: impl FnMut(&MappingRecord, &[u8])) {
+        const RECORD: usize = size_of::<MappingRecord>();
+        let mut offset = log.first.load(Ordering::Acquire);
+        while let Some(segment) = self.segment(offset) {
+            let used = segment.used.load(Ordering::Acquire).min(SEGMENT_SIZE as u32) as usize;
+            let mut at = size_of::<Segment>();
+            while at + RECORD <= used {
+                let place = self.base + offset + at as u64;
+                // SAFETY: within the segment; any bytes are a record.
+                let record = unsafe { &*(place as *const MappingRecord) };
+                let length = (record.path_length as usize).min(used - at - RECORD);
+                // SAFETY: likewise.
+                let path = unsafe { core::slice::from_raw_parts((place as *const u8).add(RECORD), length) };
+                each(record, path);
+                at += RECORD + length.next_multiple_of(8);
+            }
+            offset = segment.next.load(Ordering::Acquire);
+        }
     }
 
     /// The thread area registered before this one, 0 for none.

@@ -92,7 +92,7 @@ fn without_further_threads_a_program_is_profiled_or_not_started() {
             _ => false,
         };
         assert!(is_whole, "{verb} {most}: {:?} {}{}", outcome.status, outcome.stdout, outcome.stderr);
-        seen[usize::from(told)] += 1;
+        seen[told] += 1;
     }
     assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }

@@ -117,3 +117,26 @@ fn a_program_whose_name_is_no_text() {
     let started = started.expect("the program is followed");
     assert!(profile.block_counts.iter().any(|count| count.process.index() == started));
 }
+
+/// As services that lock themselves in: there, the kernel's table of mappings cannot be read.
+#[test]
+fn a_program_in_a_root_without_proc_has_its_name() {
+    let place = Place::new();
+    place.write("busy.c", BUSY);
+    let built = place.shell("mkdir root && cc -g -O1 busy.c -o root/busy -static && chroot root /busy");
+    if built.status != Some(0) {
+        eprintln!("not checked: {}", built.stderr);
+        return;
+    }
+    let outcome = place.shell("timewise count -- chroot root /busy");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(place.profile().functions.iter().any(|function| function.name == "main"));
+    let built = place.shell(
+        "cc -O1 busy.c -o root/moving && for file in $(ldd root/moving | grep -o '/[^ ]*'); do
+         mkdir -p root/${file%/*} && cp $file root/$file; done",
+    );
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let outcome = place.shell("timewise count -- chroot root /moving");
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("without the name of their file"), "{}", outcome.stderr);
+}

@@ -249,9 +249,10 @@ pub fn conclude(
     let imbalance = converter.balance.imbalance;
     let translated_in = converter.translated_in;
     let address = shared.header().failure_address.load(Ordering::Relaxed);
-    let unfollowed = shared.header().unfollowed.load(Ordering::Relaxed);
+    let [unfollowed, unnamed] =
+        [&shared.header().unfollowed, &shared.header().unnamed_pages].map(|n| n.load(Ordering::Relaxed));
     let failed = failure.map(|failure| (failure, address));
-    run.warnings.extend(warnings::of(failed, &converter, damage, uncounted, unfollowed));
+    run.warnings.extend(warnings::of(failed, &converter, damage, (uncounted, unfollowed), unnamed));
     let lost_calls = arena.has_frames().then(|| converter.lost_calls());
     let (mut profile, places) = converter.into_profile(intervals);
     if let Some(first) = profile.processes.first_mut() {

@@ -7,13 +7,14 @@ use timewise_abi::Failure;
 /// One sentence for each thing that is not as it should be.
 ///
 /// A failure comes with the address where a thread first went on uncounted, 0 if none did. `damage` is how
-/// many records made no sense. `unfollowed` are programs executed that the host was not asked to follow.
+/// many records made no sense. `unfollowed` are programs executed that the host was not asked to follow, `unnamed` pages
+/// of code of which nobody could tell what is mapped there.
 pub fn of(
     failure: Option<(Failure, u64)>,
     converter: &Converter,
     damage: u64,
-    uncounted: &[Uncounted],
-    unfollowed: u32,
+    (uncounted, unfollowed): (&[Uncounted], u32),
+    unnamed: u32,
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some((failure, address)) = failure {
@@ -56,6 +57,12 @@ pub fn of(
         let path = String::from_utf8_lossy(path);
         warnings
             .push(format!("{path} was gone when its headers were read: its offsets are those of the file"));
+    }
+    if unnamed > 0 {
+        warnings.push(format!(
+            "{unnamed} pages of code are counted without the name of their file: /proc could not be read where the \
+             program runs, as in a chroot without it; mount it there: mount -t proc proc DIRECTORY/proc"
+        ));
     }
     if unfollowed > 0 {
         warnings.push(format!(

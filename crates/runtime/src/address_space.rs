@@ -16,6 +16,7 @@ use crate::sys::maps::{self, Line};
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 use hashbrown::HashSet;
 use timewise_abi::Failure;
 use timewise_abi::log::{Log, MappingRecord};
@@ -41,6 +42,17 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
+    /// Of a program that is about to run under count, by what the host noted in its log.
+    pub fn new(shared: Shared, log: &Log) -> AddressSpace {
+        let mut space = AddressSpace::default();
+        shared.each_mapping(log, |record, path| {
+            space.recorded.insert(record.start..record.end, Mapping(space.records.len() as u32));
+            space.records.push(*record);
+            space.files.push(name(path));
+        });
+        space
+    }
+
     /// Whether `address` is executable for all that is known without asking the kernel.
     pub fn is_executable(&self, address: u64) -> bool {
         self.seen.get(address).is_some()
@@ -162,9 +174,16 @@ impl AddressSpace {
             if is_confined() {
                 return Ok(());
             }
-            // Without the table: the page is taken as what most code is, from nowhere.
+            // Without the table: what was there at the start has stayed unless a system call said otherwise, and any
+            // other page is taken to be from nowhere, and to be what most code is.
             let page = address & !0xfff;
-            return self.made(page..page.saturating_add(0x1000), false, shared, log);
+            let page = page..page.saturating_add(0x1000);
+            if self.mapping(address).is_some_and(|mapping| self.has_file(mapping)) {
+                self.seen.insert(page, false);
+                return Ok(());
+            }
+            shared.header().unnamed_pages.fetch_add(1, Ordering::Relaxed);
+            return self.made(page, false, shared, log);
         };
         for line in maps::lines(&text).filter(|line| line.executable) {
             self.see(&line, shared, log)?;

@@ -382,7 +382,7 @@ impl Process {
             fragments: Vec::new(),
             pages: HashMap::default(),
             retired: HashMap::default(),
-            space: AddressSpace::default(),
+            space: AddressSpace::new(shared, &record.mappings),
             beginnings: Beginnings::default(),
             starts: Starts::default(),
             external: HashMap::default(),
