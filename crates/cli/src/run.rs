@@ -21,7 +21,8 @@ use timewise_target::launch::Launch;
 The program runs twice. Standard input is read once and given to it twice, unless it is a terminal:
 then the second run has none. Only what the first run writes is shown. What the program itself
 changes or uses up must be put back before the second run: --prepare. What cannot be, such as what
-came through a FIFO or a socket that it opened itself, needs --once.
+came through a FIFO or a socket that it opened itself, needs --once. So do shells, editors and pagers:
+their second run would wait for keys unseen, and a shell has no control of jobs here.
 
 Examples:
   timewise run -- ./app input
