@@ -65,6 +65,40 @@ fn a_program_that_may_not_be_read() {
     }
 }
 
+/// Under observation it would run without the rights that it gains, unless it gains none natively either.
+#[test]
+fn a_program_that_gains_rights() {
+    let place = Place::new();
+    let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let script = format!(
+        "cp /bin/true setuid && chmod u+s setuid && cp /bin/true capable && chmod 777 . &&
+         setcap cap_net_raw+ep capable && {nobody} ./capable && cp '{}' tw || exit 99",
+        env!("CARGO_BIN_EXE_timewise")
+    );
+    if place.shell(&script).status == Some(99) {
+        eprintln!("not checked: no right to become another user or to give capabilities");
+        return;
+    }
+    for (program, how) in [("setuid", "setuid"), ("capable", "setcap")] {
+        for verb in ["run", "sample", "count", "branches"] {
+            let outcome = place.shell(&format!("{nobody} ./tw {verb} -- ./{program}"));
+            assert_eq!(
+                (outcome.status, outcome.stderr.lines().count()),
+                (Some(126), 1),
+                "{}",
+                outcome.stderr
+            );
+            assert!(
+                outcome.stderr.contains(&format!("({how}), which the system denies")),
+                "{}",
+                outcome.stderr
+            );
+        }
+        let outcome = place.shell(&format!("{nobody} --no-new-privs ./tw count -- ./{program}"));
+        assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn a_32_bit_program() {
     let place = Place::new();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use timewise_abi::Mailbox;
 use timewise_image::sanitiser;
+use timewise_target::program::has_capabilities;
 
 /// What is to be done about a request.
 pub enum Refusal {
@@ -92,10 +93,4 @@ pub fn check(path: &Path) -> Result<(), Refusal> {
             None => Ok(()),
         },
     }
-}
-
-fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both names are C strings; no value is asked for, only its size.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }

@@ -97,26 +97,43 @@ fn unreadable(file: &Path) -> String {
     )
 }
 
-/// The system ignores these bits in a program that somebody without such rights observes, so that it
+/// The system ignores what gives rights to a program that somebody without such rights observes, so that it
 /// would not run as it does otherwise.
 fn gains_rights(file: &Path, metadata: &Metadata) -> Option<String> {
     // SAFETY: these take no memory and cannot fail.
-    let we = unsafe { (libc::geteuid(), libc::getegid()) };
-    rights_denied(metadata.mode(), (metadata.uid(), metadata.gid()), we).then(|| {
-        format!(
-            "runs with another user's rights (setuid), which the system denies to a program under observation; \
-             run: sudo timewise … -- {}",
-            file.display()
-        )
-    })
+    let (we, gains_none) = unsafe {
+        ((libc::geteuid(), libc::getegid()), libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+    };
+    if we.0 == ROOT || gains_none {
+        return None;
+    }
+    let what = if rights_denied(metadata.mode(), (metadata.uid(), metadata.gid()), we) {
+        "runs with another user's rights (setuid)"
+    } else if has_capabilities(file) {
+        "runs with capabilities of its file (setcap)"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{what}, which the system denies to a program under observation; run: sudo timewise … -- {}",
+        file.display()
+    ))
 }
+
+const ROOT: u32 = 0;
 
 /// Whether `we`, a user and a group, would run a file without the rights that its mode promises.
 fn rights_denied(mode: u32, owner: (u32, u32), we: (u32, u32)) -> bool {
-    const ROOT: u32 = 0;
     let other_user = mode & libc::S_ISUID != 0 && owner.0 != we.0;
     let other_group = mode & libc::S_ISGID != 0 && owner.1 != we.1;
     we.0 != ROOT && (other_user || other_group)
+}
+
+/// Whether a file gives capabilities to whoever executes it.
+pub fn has_capabilities(file: &Path) -> bool {
+    let Ok(path) = CString::new(file.as_os_str().as_bytes()) else { return false };
+    // SAFETY: both names are C strings; no value is asked for, only its size.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
 /// `line` is what follows `#!`.
