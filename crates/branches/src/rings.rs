@@ -16,6 +16,7 @@ use timewise_abi::tracing::{
 };
 use timewise_abi::{GRANULE, LARGE_PAGE};
 use timewise_injection::{Payload, SharedFile, payload};
+use timewise_target::limits;
 
 /// Where the shared file is mapped in the program: where counting has its own, away from what the kernel and
 /// loaders use.
@@ -255,8 +256,6 @@ fn programs_read_bases() -> bool {
 /// they would be natively, but below the limit of most systems, and of process `pid`.
 fn lowest_descriptor(pid: i32) -> u32 {
     const USUAL_LIMIT: u64 = 1024;
-    let mut limit = libc::rlimit { rlim_cur: USUAL_LIMIT, rlim_max: 0 };
-    // SAFETY: the kernel fills the structure; nothing is set.
-    unsafe { libc::prlimit(pid, libc::RLIMIT_NOFILE, std::ptr::null(), &mut limit) };
-    (limit.rlim_cur.min(USUAL_LIMIT) / 2) as u32
+    let limit = limits::listed(pid, "Max open files").map_or(USUAL_LIMIT, |[soft, _]| soft);
+    (limit.min(USUAL_LIMIT) / 2) as u32
 }

@@ -248,6 +248,27 @@ fn too_few_descriptors() {
     }
 }
 
+/// As workers of servers may, of a user of their own, whose limits the system tells to few.
+#[test]
+fn another_users_program_that_may_have_few_descriptors_is_traced() {
+    let place = Place::new();
+    let outcome = place.shell(&format!(
+        "chmod 777 .; user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+         $user true && setpriv --bounding-set=-sys_resource true || exit 99
+         (ulimit -n 400; exec $user sh -c 'while :; do :; done') & pid=$!; trap 'kill $pid' EXIT
+         until [ \"$(ps -o uid=,comm= $pid | xargs)\" = '65534 sh' ] || ! kill -0 $pid; do sleep 0.01; done
+         setpriv --bounding-set=-sys_resource '{}' branches --pid $pid --for 300ms -F 1000",
+        env!("CARGO_BIN_EXE_timewise")
+    ));
+    // Where events are refused, that is not for their number.
+    let is_refused = outcome.stderr.contains("cannot open performance events")
+        && !outcome.stderr.contains("Invalid argument");
+    if outcome.status == Some(99) || is_refused {
+        return eprintln!("not checked: {}", outcome.stderr);
+    }
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+}
+
 /// As in some containers.
 #[test]
 fn a_machine_where_proc_is_read_only() {

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 use timewise_abi::process::HARD_LIMIT_ROOM;
 pub use timewise_abi::process::UNLIMITED;
+use timewise_target::limits;
 
 /// Addresses that the runtime takes at once beside the shared file: its image, its tables, its heap and its
 /// first regions of translated code. The runtime then makes the limit exact.
@@ -78,13 +79,7 @@ fn plus(limit: u64, size: u64) -> u64 {
 
 /// The limits as the system lists them, also those of another user's process, which it does not let us set.
 fn listed(pid: i32) -> Option<[u64; 2]> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    let mut values = line.split_whitespace().map(|word| match word {
-        "unlimited" => Some(UNLIMITED),
-        number => number.parse().ok(),
-    });
-    Some([values.next()??, values.next()??])
+    limits::listed(pid, "Max address space")
 }
 
 /// Sets the limits if `new` says so: those before.

@@ -14,6 +14,7 @@ pub mod halt;
 pub mod inherited;
 pub mod keeper;
 pub mod launch;
+pub mod limits;
 pub mod locking;
 pub mod machine;
 pub mod maps;
