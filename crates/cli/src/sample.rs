@@ -6,7 +6,7 @@ use crate::screen::{self, Colour};
 use crate::{progress, recording, signals};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use timewise_injection::await_given_back;
+use timewise_injection::await_uncounted;
 use timewise_profile::{Clock, Exit, Profile, Run};
 use timewise_report::number::{grouped, quantity};
 use timewise_report::visible::command_line;
@@ -56,8 +56,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 pub fn attach(pid: i32, time: Duration, options: &Options) -> Result<Profile, SampleError> {
     attachable::exists(pid)?;
     let _attached = signals::attached();
-    // What a killed timewise put into it is none of the program.
-    await_given_back(pid)?;
+    // What timewise put into it is none of the program.
+    await_uncounted(pid)?;
     let _shown = progress::show_until("sampling", Some(time));
     timewise_sampler::attach(pid, time, options, enough)
 }

@@ -226,6 +226,22 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
     }
 }
 
+/// It executes translated code, and nothing of its own.
+#[test]
+fn a_program_under_count_is_not_sampled() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} crowd quiet; observe count
+         for command in sample run; do timewise $command -o other.tw --pid $pid --for 1s; echo $?; done
+         leave; timewise sample -o other.tw --pid $pid --for 100ms 2> said; grep 'cannot be attached' said
+         disperse"
+    ));
+    assert_eq!(outcome.stdout.lines().take(2).collect::<Vec<_>>(), ["126"; 2], "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.matches("timewise counts it already; end that first").count(), 2);
+    assert!(!outcome.stdout.contains("cannot be attached"), "{}", outcome.stdout);
+}
+
 /// What was not observed has no status to hand on: a script that goes on with the profile would find a former one.
 #[test]
 fn a_process_that_did_nothing_leaves_nothing_to_save_which_is_told() {

@@ -14,16 +14,26 @@ pub fn await_left_alone(pid: i32) -> Result<(), AttachError> {
     once_given_back(|| attachable::check(pid).and_then(|()| is_left_alone(pid)))
 }
 
-/// Waits while process `pid` is being given back, whatever else is done with it.
+/// Waits while process `pid` is being given back, whatever else is done with it, if it is not counted: it would not
+/// execute its own code.
 ///
 /// # Errors
-/// [`AttachError::BeingGivenBack`].
-pub fn await_given_back(pid: i32) -> Result<(), AttachError> {
-    let is_given_back = || match attachable::check(pid).and_then(|()| is_left_alone(pid)) {
-        Err(error @ AttachError::BeingGivenBack { .. }) => Err(error),
-        _ => Ok(()),
+/// [`AttachError::BeingGivenBack`], or that it is counted.
+pub fn await_uncounted(pid: i32) -> Result<(), AttachError> {
+    let is_uncounted = || {
+        if let Err(error @ AttachError::BeingGivenBack { .. }) = attachable::check(pid) {
+            return Err(error);
+        }
+        // What the system refuses to tell it refuses to whoever samples, too.
+        let Ok(Some(occupant)) = Occupant::of(pid) else { return Ok(()) };
+        match (occupant, occupant.obstacle(pid)) {
+            (Occupant::Counting { .. }, error) | (_, error @ AttachError::BeingGivenBack { .. }) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
     };
-    once_given_back(is_given_back)
+    once_given_back(is_uncounted)
 }
 
 /// Stops all threads of process `pid` as [`Group::stop`] does, when it is left alone.

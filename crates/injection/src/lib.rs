@@ -10,7 +10,7 @@ mod occupant;
 pub mod payload;
 mod shared_file;
 
-pub use left_alone::{await_given_back, await_left_alone, stop_left_alone};
+pub use left_alone::{await_left_alone, await_uncounted, stop_left_alone};
 pub use map::{DESCRIPTORS, Image, map};
 pub use occupant::{Host, Occupant};
 pub use payload::{Payload, PayloadFault};
