@@ -30,6 +30,7 @@ fn assert_refused(place: &Place, program: &str, status: i32, says: &str) {
 fn no_such_program() {
     assert_refused(&Place::new(), "./missing", 127, "./missing: not found");
     assert_refused(&Place::new(), "missing-program", 127, "missing-program: not found");
+    assert_refused(&Place::new(), "''", 127, "the name of the program is empty");
 }
 
 #[test]
@@ -197,6 +198,15 @@ fn an_interpreter_that_is_missing() {
     let place = Place::new();
     place.write_executable("script", "#!/no/such/interpreter\n");
     assert_refused(&place, "./script", 126, "/no/such/interpreter");
+}
+
+#[test]
+fn an_interpreter_that_is_none() {
+    let place = Place::new();
+    place.write_executable("windows", "#!/bin/sh\r\nexit 0\r\n");
+    assert_refused(&place, "./windows", 126, "run: sed -i 's/\\r$//' ./windows");
+    place.write_executable("itself", format!("#!{}/itself\n", place.path().display()));
+    assert_refused(&place, "./itself", 126, "./itself: its interpreter is a script whose interpreter");
 }
 
 #[test]

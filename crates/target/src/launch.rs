@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// No such program (exit status 127).
-    #[error("{0}: not found; check the path, or that it is in PATH")]
+    #[error("{}", not_found(.0))]
     NotFound(String),
     /// It exists but cannot be executed (exit status 126).
     #[error("{path}: {why}")]
@@ -49,6 +49,13 @@ pub enum LaunchError {
         /// The system's reason.
         cause: io::Error,
     },
+}
+
+fn not_found(program: &str) -> String {
+    match program {
+        "" => "the name of the program is empty; name one".into(),
+        _ => format!("{program}: not found; check the path, or that it is in PATH"),
+    }
 }
 
 impl LaunchError {

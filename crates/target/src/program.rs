@@ -72,7 +72,7 @@ fn unfit(file: &Path, interpreters: usize) -> Option<String> {
     let mut head = Vec::new();
     content.by_ref().take(FIRST_LINE_BYTES).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {
-        return unfit_script(line, interpreters);
+        return unfit_script(file, line, interpreters);
     }
     if !head.starts_with(b"\x7fELF") {
         let what =
@@ -136,22 +136,36 @@ pub fn has_capabilities(file: &Path) -> bool {
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
 }
 
-/// `line` is what follows `#!`.
-fn unfit_script(line: &[u8], interpreters: usize) -> Option<String> {
-    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let interpreter = line.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+const ENDLESS: &str =
+    "its interpreter is a script whose interpreter is a script, and so on; name a program in its #! line";
+
+/// `line` is what follows `#!` in `script`.
+fn unfit_script(script: &Path, line: &[u8], interpreters: usize) -> Option<String> {
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    // To the kernel a carriage return is as good a letter of a name as any.
+    let interpreter = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty());
+    let Some(interpreter) = interpreter.filter(|name| !name.trim_ascii().is_empty()) else {
+        return Some("its #! line names no interpreter".into());
+    };
     let file = Path::new(OsStr::from_bytes(interpreter));
     let shown = file.display();
-    if interpreter.is_empty() {
-        return Some("its #! line names no interpreter".into());
-    }
     if !file.exists() {
-        return Some(format!("its interpreter {shown} is not there; install it or correct the #! line"));
+        let name = interpreter.strip_suffix(b"\r").map(String::from_utf8_lossy);
+        return Some(match name {
+            Some(name) => format!(
+                "its interpreter {name}\\r is not there, as its lines end in carriage returns; run: \
+                 sed -i 's/\\r$//' {}",
+                script.display()
+            ),
+            None => format!("its interpreter {shown} is not there; install it or correct the #! line"),
+        });
     }
-    match interpreters.checked_sub(1) {
-        Some(left) => unfit(file, left).map(|why| format!("its interpreter {shown}: {why}")),
-        None => Some("its interpreter is a script whose interpreter is a script, and so on".into()),
-    }
+    let why = match interpreters.checked_sub(1) {
+        Some(left) => unfit(file, left)?,
+        None => ENDLESS.into(),
+    };
+    // Of a script that is its own interpreter it would be said again and again.
+    Some(if why == ENDLESS { why } else { format!("its interpreter {shown}: {why}") })
 }
 
 const CLASS_64_BIT: u8 = 2;
@@ -308,7 +322,13 @@ mod tests {
         assert_eq!(why(b"#! /usr/bin/env sh\n"), None);
         assert!(why(b"#!/no/such -x\n").unwrap().contains("/no/such is not there"));
         assert!(why(b"#!/etc\n").unwrap().contains("is a directory"));
-        assert!(why(b"#!\n").unwrap().contains("no interpreter"));
+        for nothing in [&b"#!\n"[..], b"#! \t\n", b"#!\r\n"] {
+            assert!(why(nothing).unwrap().contains("no interpreter"));
+        }
+        let said = why(b"#!/bin/sh\r\nexit 0\r\n").unwrap();
+        assert!(said.contains("/bin/sh\\r is not there") && said.contains("sed -i 's/\\r$//' /"), "{said}");
+        // That is an argument's, and of no concern to the system.
+        assert_eq!(why(b"#!/bin/sh -e\r\n"), None);
         assert!(why(b"exit 0\n").unwrap().contains("-- sh"));
         assert!(why(b"").unwrap().contains("is empty"));
     }
