@@ -18,7 +18,9 @@ use timewise_image::sanitiser;
 use timewise_injection::{Payload, PayloadFault, payload};
 use timewise_profile::{Profile, RunId, RunKind};
 use timewise_target::attachable::AttachError;
+use timewise_target::first_instruction::{self, NoFirstInstruction};
 use timewise_target::launch::{LaunchError, Stopped};
+use timewise_target::maps;
 use timewise_target::perf::Event;
 use timewise_target::run::{self, outlived_by};
 use timewise_target::subject::{self, Subject};
@@ -44,6 +46,9 @@ pub enum TraceError {
         /// The system's reason.
         cause: io::Error,
     },
+    /// The first instruction is nowhere.
+    #[error(transparent)]
+    NoFirstInstruction(#[from] NoFirstInstruction),
     /// The program may not have the tracer's memory.
     #[error("{}; sample it: timewise sample …", timewise_target::attachable::WRITABLE_CODE_DENIED)]
     WritableCodeDenied,
@@ -154,6 +159,9 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Traced, TraceError>
         if let Some(sanitiser) = sanitiser(&executable) {
             return Err(LaunchError::no_room(&executable, sanitiser).into());
         }
+        let begins_at = tracee.registers().map_err(system("read registers"))?.rip;
+        let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
+        first_instruction::check(tracee, begins_at, &mappings)?;
         let payload = payload::load()?;
         let rings = Rings::new(&payload, options, pid)?;
         let pick_up = pick_up::open(pid).map_err(TraceError::Events)?;

@@ -136,10 +136,12 @@ fn programs_without_a_first_instruction() {
                  echo 'int f(void) { return 0; }' | cc -shared -fPIC -nostdlib -x c - -o library && chmod +x cut";
     assert_eq!(place.shell(build).status, Some(0));
     for program in ["./cut", "./library"] {
-        let outcome = place.shell(&format!("timewise count -- {program}"));
-        assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("cut short, or is a library"), "{}", outcome.stderr);
-        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        for verb in ["count", "branches"] {
+            let outcome = place.shell(&format!("timewise {verb} -- {program}"));
+            assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains("cut short, or is a library"), "{}", outcome.stderr);
+            assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        }
         let natively = place.shell(&format!("exec {program}"));
         let timewise = env!("CARGO_BIN_EXE_timewise");
         let outcome = place.shell(&format!("exec {timewise} run -- {program}"));

@@ -20,6 +20,7 @@ use timewise_injection::{PayloadFault, payload};
 use timewise_profile::{Profile, Run, RunKind};
 use timewise_target::attachable::AttachError;
 use timewise_target::control_groups::memory_limit;
+use timewise_target::first_instruction::NoFirstInstruction;
 use timewise_target::launch::{Ended, Launch, LaunchError, Stopped};
 use timewise_target::run::outlived_by;
 use timewise_target::subject::Subject;
@@ -39,11 +40,8 @@ pub enum CountError {
         cause: io::Error,
     },
     /// The first instruction is nowhere.
-    #[error(
-        "the program's first instruction, at address {0:#x}, is not in memory that can be executed: its file is \
-         cut short, or is a library; look at it with: readelf -hlW"
-    )]
-    NoFirstInstruction(u64),
+    #[error(transparent)]
+    NoFirstInstruction(#[from] NoFirstInstruction),
     /// A limit on the address space leaves no room, and cannot be raised.
     #[error(
         "counting reserves more addresses than the limit of {0} bytes allows; raise it with: \

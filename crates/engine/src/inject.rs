@@ -11,6 +11,7 @@ use timewise_abi::log::MappingRecord;
 use timewise_abi::thread::Registers;
 use timewise_injection::{Image, Payload};
 use timewise_target::errand::{Errand, Undo};
+use timewise_target::first_instruction;
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 
@@ -24,11 +25,7 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     let tracee = Tracee::new(pid);
     let before = tracee.registers().map_err(system("read registers"))?;
     let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
-    // A file may be cut short within what is mapped of it: then there is nothing to read.
-    let begins_in = mappings.iter().find(|mapped| (mapped.start..mapped.end).contains(&before.rip));
-    if begins_in.is_none() || tracee.peek(before.rip).is_err() {
-        return Err(CountError::NoFirstInstruction(before.rip));
-    }
+    first_instruction::check(tracee, before.rip, &mappings)?;
     let taken = maps::ranges(pid).map_err(system("read memory maps"))?;
     if taken.iter().any(|range| range.start < RESERVED_HIGH.end && RESERVED_HIGH.start < range.end) {
         return Err(system("map the runtime into the program")(io::Error::from_raw_os_error(libc::EEXIST)));

@@ -9,6 +9,7 @@ pub mod cpu_time;
 pub mod end;
 pub mod errand;
 pub mod family;
+pub mod first_instruction;
 pub mod group;
 pub mod halt;
 pub mod inherited;
