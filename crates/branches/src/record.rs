@@ -22,6 +22,7 @@ use timewise_target::first_instruction::{self, NoFirstInstruction};
 use timewise_target::launch::{LaunchError, Stopped};
 use timewise_target::maps;
 use timewise_target::perf::Event;
+use timewise_target::remedy::raised_limit;
 use timewise_target::run::{self, outlived_by};
 use timewise_target::subject::{self, Subject};
 use timewise_target::trace::Tracee;
@@ -65,7 +66,8 @@ fn what_events_need(refused: &io::Error) -> &'static str {
         Some(libc::ENOSPC) => {
             "somebody has set breakpoints of the processor in it, as debuggers do; end that first"
         }
-        _ => "they need Linux 5.13, and kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON",
+        _ => raised_limit(refused)
+            .unwrap_or("they need Linux 5.13, and kernel.perf_event_paranoid at 2 or less, or CAP_PERFMON"),
     }
 }
 

@@ -240,8 +240,12 @@ fn too_little_address_space_for_tracing() {
 #[test]
 fn too_few_descriptors() {
     let place = place();
-    for descriptors in [6, 8, 9] {
-        let outcome = place.shell(&format!("ulimit -n {descriptors}; timewise run -- ./busy"));
+    for (verb, descriptors) in [6, 8, 9].into_iter().flat_map(|few| [("run", few), ("branches", few)]) {
+        let outcome = place.shell(&format!("ulimit -n {descriptors}; timewise {verb} -- ./busy"));
+        let limit_is_met = outcome.stderr.contains("Too many open files");
+        if !limit_is_met && outcome.stderr.contains("cannot open performance events") {
+            continue;
+        }
         assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
         assert!(outcome.stderr.trim_end().ends_with("ulimit -n 1024"), "{}", outcome.stderr);
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
