@@ -204,6 +204,14 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
         "{}",
         gone.stderr
     );
+    // In a container the kernel's are not seen.
+    if place.shell("[ \"$(cat /proc/2/comm)\" = kthreadd ]").status == Some(0) {
+        for command in ["run", "sample", "count", "branches"] {
+            let outcome = place.shell(&format!("timewise {command} --pid 2 --for 1s"));
+            let is_told = outcome.stderr.contains("it is a thread of the kernel's");
+            assert_eq!((outcome.status, is_told), (Some(126), true), "{}", outcome.stderr);
+        }
+    }
     let denied = place.shell("./unfit unwritable true").status == Some(0);
     let denied = denied.then_some(("./unfit unwritable", "both writable and executable"));
     for (program, said) in [

@@ -128,13 +128,17 @@ pub fn subject(pid: i32) -> Result<Subject, AttachError> {
     })
 }
 
-/// Whether there is a process `pid`.
+/// Whether there is a process `pid` that has memory, and so code.
 ///
 /// # Errors
-/// [`AttachError::NotFound`].
+/// [`AttachError::NotFound`], or that it is the kernel's, or at its end.
 pub fn exists(pid: i32) -> Result<(), AttachError> {
-    let is_there = Status::of_process(pid).is_some_and(|status| !status.ended);
-    if is_there { Ok(()) } else { Err(AttachError::NotFound(pid)) }
+    match Status::of_process(pid) {
+        Some(status) if status.ended => Err(AttachError::NotFound(pid)),
+        Some(status) if status.is_at_its_end() => check(pid),
+        Some(_) => Ok(()),
+        None => Err(AttachError::NotFound(pid)),
+    }
 }
 
 /// Whether process `pid` still runs, and is not about to end.
