@@ -232,6 +232,21 @@ fn nowhere_to_save() {
 }
 
 #[test]
+fn a_file_system_that_is_read_only() {
+    let place = Place::new();
+    let outcome = place.shell(&format!(
+        "mkdir disk; unshare --mount sh -c 'mount -t tmpfs -o ro none disk || exit 99
+         exec \"$0\" sample -o disk/p.tw -- touch ran' '{}'",
+        env!("CARGO_BIN_EXE_timewise")
+    ));
+    if outcome.status == Some(99) || outcome.stderr.contains("unshare") {
+        return eprintln!("not checked: no right to mount a file system");
+    }
+    assert_eq!((outcome.status, place.has("ran")), (Some(125), false), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the file system of 'disk' is read-only"), "{}", outcome.stderr);
+}
+
+#[test]
 fn a_full_disk_keeps_the_former_profile() {
     let place = Place::new();
     let script = "mkdir disk && mount -t tmpfs -o size=4m none disk 2> /dev/null || exit 99

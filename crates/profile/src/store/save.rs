@@ -39,6 +39,9 @@ pub enum SaveCause {
     /// The directory must not be written to.
     #[error("no permission to write in '{}'; choose another path or allow writing there", .0.display())]
     Permission(PathBuf),
+    /// Nobody may write to the file system.
+    #[error("the file system of '{}' is read-only; choose another path", .0.display())]
+    ReadOnly(PathBuf),
     /// The device is full.
     #[error("no space is left in '{}'; free some or choose another path", .0.display())]
     Full(PathBuf),
@@ -136,7 +139,8 @@ fn from_system(error: io::Error, directory: &Path) -> SaveCause {
         ErrorKind::NotADirectory => SaveCause::NotADirectory(directory),
         // As in /proc.
         ErrorKind::NotFound | ErrorKind::Unsupported => SaveCause::NoFiles(directory),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => SaveCause::Permission(directory),
+        ErrorKind::PermissionDenied => SaveCause::Permission(directory),
+        ErrorKind::ReadOnlyFilesystem => SaveCause::ReadOnly(directory),
         ErrorKind::StorageFull => SaveCause::Full(directory),
         ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => SaveCause::Limit,
         _ => SaveCause::System(error),
