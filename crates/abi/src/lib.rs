@@ -87,7 +87,7 @@ pub struct SharedHeader {
     pub giver_pid: AtomicU32,
     /// How often a process executed a program that the host was not asked to follow; runtime.
     pub unfollowed: AtomicU32,
-    /// Pages of code of which nobody could tell what is mapped there, as without `/proc`; runtime.
+    /// Pages of code of which the kernel did not tell what is mapped there, as without `/proc`; runtime.
     pub unnamed_pages: AtomicU32,
     /// Keeps the layout free of implicit padding.
     pub reserved: u32,

@@ -128,7 +128,7 @@ pub struct MappingRecord {
     pub device: u64,
     /// File number; 0 for memory without a file.
     pub inode: u64,
-    /// 0 if the range was unmapped, 1 if mapped.
+    /// 0 if the range was unmapped, 1 if mapped, 2 if what is mapped at the start may change without a system call.
     pub mapped: u32,
     /// Bytes of the path that follows.
     pub path_length: u32,

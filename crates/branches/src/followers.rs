@@ -118,7 +118,10 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
                 && matches!(known.stage, Stage::Seen)
                 && traced < MOST
             {
-                known.stage = begin(pid, options, Arc::clone(over));
+                known.stage = begin(pid, options, Arc::clone(over)).unwrap_or_else(|error| {
+                    followed.refused.push(format!("process {pid}: cannot start a thread: {error}"));
+                    Stage::Left
+                });
             }
         }
         // One that has ended is waited for no more.
@@ -132,7 +135,7 @@ fn follow((root, image): (i32, ProgramImage), options: Options, over: &Arc<Atomi
     followed
 }
 
-fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
+fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> io::Result<Stage> {
     let ticks = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&ticks);
     let traced = Builder::new().spawn(move || {
@@ -148,8 +151,7 @@ fn begin(pid: i32, options: Options, over: Arc<AtomicBool>) -> Stage {
         let is_gone = || Status::of_process(pid).is_none_or(|status| status.is_at_its_end());
         if traced.is_err() && is_gone() { Err(AttachError::Gone(pid).into()) } else { traced }
     });
-    // Where the system allows no further thread it is left alone.
-    traced.map_or(Stage::Left, |traced| Stage::Traced(traced, ticks))
+    Ok(Stage::Traced(traced?, ticks))
 }
 
 impl Followed {

@@ -84,10 +84,15 @@ pub fn unsettled(error: &anyhow::Error) -> ExitCode {
 }
 
 fn of_misuse() -> ExitCode {
+    ExitCode::from(of_failure())
+}
+
+/// The status of what fails for no fault of a program's: whether one is to be run decides.
+pub fn of_failure() -> u8 {
     // Of any bytes: `args` would panic on what is not text.
     let command = std::env::args_os().nth(1).unwrap_or_default();
     let runs_a_program = RUNNING.iter().any(|running| command == *running);
-    ExitCode::from(if runs_a_program { OURS } else { MISUSED })
+    if runs_a_program { OURS } else { MISUSED }
 }
 
 /// Says that no further thread or process may be started, of which each takes one.

@@ -80,6 +80,7 @@ enum Command {
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    memory::end_with(exit_status::of_failure());
     exit_status::tell_faults_in_a_line();
     signals::outlive_file_limit();
     let command = match with_room(parse) {

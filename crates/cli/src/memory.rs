@@ -1,9 +1,10 @@
 //! What becomes of us where there is no more memory: a line and a status, as of whatever else is refused. The standard
 //! library aborts, and waits for ever where a backtrace is asked for, which needs memory, too.
 
-use crate::exit_status::OURS;
+use crate::exit_status::MISUSED;
 use rustix::stdio::stderr;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Bytes that may be asked for by whoever can go without, as for what a file says that it holds.
 const DISPENSABLE: usize = 64 << 20;
@@ -14,6 +15,13 @@ const TOLD: &[u8] =
 #[global_allocator]
 static MEMORY: Memory = Memory;
 
+static STATUS: AtomicU8 = AtomicU8::new(MISUSED);
+
+/// Says with which status we end then.
+pub fn end_with(status: u8) {
+    STATUS.store(status, Ordering::Relaxed);
+}
+
 struct Memory;
 
 /// What was got, or the end.
@@ -21,7 +29,7 @@ fn got(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() && bytes < DISPENSABLE {
         let _ = rustix::io::write(stderr(), TOLD);
         // SAFETY: ends the process, without whatever else would want memory.
-        unsafe { libc::_exit(OURS.into()) }
+        unsafe { libc::_exit(STATUS.load(Ordering::Relaxed).into()) }
     }
     memory
 }

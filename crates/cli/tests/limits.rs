@@ -72,7 +72,7 @@ fn without_further_threads_a_program_is_profiled_or_not_started() {
         "busy.c",
         "#include <stdio.h>\nint main(void) { for (volatile int n = 0; n < 50000000; n++); puts(\"done\"); return 3; }",
     );
-    let own = "timeout -k 1 30 setpriv --reuid=65534 --clear-groups prlimit --nproc";
+    let own = "timeout -k 1 30 setpriv --reuid=65213 --clear-groups prlimit --nproc";
     let copied =
         format!("cc -O1 busy.c -o busy && cp '{}' own && chmod 777 .", env!("CARGO_BIN_EXE_timewise"));
     let built = place.shell(&format!("{copied} && {own}=100 ./busy"));

@@ -99,9 +99,12 @@ pub fn record_mappings(
     }
     let shared = arena.shared();
     let log = &shared.process(process).mappings;
+    let changing =
+        maps::changing(pid).map_err(|cause| CountError::System { what: "read memory maps", cause })?;
     for Mapped { start, end, file_offset, device, inode, path } in mappings {
         let path_length = path.len() as u32;
-        let record = MappingRecord { start, end, file_offset, device, inode, mapped: 1, path_length };
+        let mapped = if changing.contains(&start) { 2 } else { 1 };
+        let record = MappingRecord { start, end, file_offset, device, inode, mapped, path_length };
         shared.append(log, &record, &path).map_err(|_| CountError::Full)?;
     }
     Ok(())

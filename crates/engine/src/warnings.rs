@@ -60,8 +60,9 @@ pub fn of(
     }
     if unnamed > 0 {
         warnings.push(format!(
-            "{unnamed} pages of code are counted without the name of their file: /proc could not be read where the \
-             program runs, as in a chroot without it; mount it there: mount -t proc proc DIRECTORY/proc"
+            "what is mapped where {unnamed} {} of code lie is not known, nor their files' names: /proc/self/maps could \
+             not be read where the program runs, as in a chroot without /proc, or without a free descriptor",
+            if unnamed == 1 { "page" } else { "pages" }
         ));
     }
     if unfollowed > 0 {

@@ -175,15 +175,16 @@ impl AddressSpace {
                 return Ok(());
             }
             // Without the table: what was there at the start has stayed unless a system call said otherwise, and any
-            // other page is taken to be from nowhere, and to be what most code is.
+            // other page is taken to be from nowhere, and may be written to for all that is known.
             let page = address & !0xfff;
             let page = page..page.saturating_add(0x1000);
-            if self.mapping(address).is_some_and(|mapping| self.has_file(mapping)) {
-                self.seen.insert(page, false);
+            if let Some(Mapping(number)) = self.mapping(address) {
+                let record = &self.records[number as usize];
+                self.seen.insert(page, record.inode == 0 || record.mapped == 2);
                 return Ok(());
             }
             shared.header().unnamed_pages.fetch_add(1, Ordering::Relaxed);
-            return self.made(page, false, shared, log);
+            return self.made(page, true, shared, log);
         };
         for line in maps::lines(&text).filter(|line| line.executable) {
             self.see(&line, shared, log)?;

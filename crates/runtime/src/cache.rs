@@ -102,7 +102,9 @@ impl Cache {
                     self.regions.push(region);
                     return Ok(self.regions.len() - 1);
                 }
-                Err(error) => failure = why_full(error),
+                // What lies elsewhere may be somebody else's.
+                Err(error) if failure == Failure::CacheFull => failure = why_full(error),
+                Err(_) => {}
             }
         }
         Err(failure)

@@ -74,8 +74,11 @@ fn least(mount: &str, groups: &str) -> Option<u64> {
 /// Whether a hierarchy says that the process's group, or one above it, is frozen.
 fn frozen(mount: &str, groups: &str) -> Option<bool> {
     let Group { own, is_unified, .. } = group(mount, groups, "freezer")?;
-    let (file, said) = if is_unified { ("cgroup.events", "frozen 1") } else { ("freezer.state", "FROZEN") };
-    Some(fs::read_to_string(own.join(file)).ok()?.lines().any(|line| line == said))
+    let (file, said): (_, &[&str]) = match is_unified {
+        true => ("cgroup.events", &["frozen 1"]),
+        false => ("freezer.state", &["FREEZING", "FROZEN"]),
+    };
+    Some(fs::read_to_string(own.join(file)).ok()?.lines().any(|line| said.contains(&line)))
 }
 
 #[cfg(test)]

@@ -29,6 +29,18 @@ pub fn executable(pid: i32) -> io::Result<Vec<Mapped>> {
     Ok(text.split(|&byte| byte == b'\n').filter_map(parse_executable).collect())
 }
 
+/// Where the executable mappings of process `pid` begin whose contents may change without a system call of its own: it,
+/// or others, may write to them.
+///
+/// # Errors
+/// As for [`executable`].
+pub fn changing(pid: i32) -> io::Result<Vec<u64>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let lines = text.split(|&byte| byte == b'\n');
+    let changing = lines.filter(|line| has_right(b'w', line) || has_right(b's', line));
+    Ok(changing.filter_map(parse_executable).map(|mapped| mapped.start).collect())
+}
+
 /// All mappings of process `pid`, in order, with whether it may read there.
 ///
 /// # Errors

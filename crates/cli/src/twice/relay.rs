@@ -3,8 +3,10 @@
 use super::fingerprint::Fingerprint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -71,27 +73,25 @@ fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Re
     let mut told = false;
     let mut since_end = 0;
     let mut buffer = vec![0; 1 << 16];
+    let shows_end = shows_end(&then);
     while !relayed.cut {
         let over = ended.load(Ordering::Acquire);
         let patience = if over && !told { Timespec { tv_sec: 0, tv_nsec: 0 } } else { PATIENCE };
         let user = match &then {
-            Then::Show(real) => real,
-            Then::Forget(_) => &source,
+            Then::Show(real) if shows_end => real,
+            _ => &source,
         };
         let mut ends = [PollFd::new(&source, PollFlags::IN), PollFd::new(user, PollFlags::empty())];
         let polled = poll(&mut ends, Some(&patience));
-        let [has_more, is_gone] = [
-            polled.is_err() || !ends[0].revents().is_empty(),
-            matches!(then, Then::Show(_)) && ends[1].revents().intersects(PollFlags::ERR | PollFlags::HUP),
-        ];
+        let has_more = polled.is_err() || !ends[0].revents().is_empty();
+        // Then what the program writes next is to fail, as it would by itself.
+        relayed.cut = ends[1].revents().intersects(PollFlags::ERR);
         if over && !told && (!has_more || since_end >= MOST_UNREAD) {
             // Nobody may want to know.
             let _ = result.send(relayed);
             told = true;
         }
-        if is_gone {
-            // What the program writes next is to fail, as it would by itself.
-            relayed.cut = true;
+        if relayed.cut {
             break;
         }
         if !has_more || polled == Err(Errno::INTR) {
@@ -116,6 +116,13 @@ fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Re
     // Closing our end tells the program that nobody reads on, as it would be told.
     drop(source);
     let _ = result.send(relayed);
+}
+
+/// Whether it shows at the user's end that nobody will read any more: a pipe with a name another reader may come to.
+fn shows_end(then: &Then) -> bool {
+    let Then::Show(real) = then else { return false };
+    let opened = fs::read_link(format!("/proc/self/fd/{}", real.as_raw_fd()));
+    opened.is_ok_and(|name| name.as_os_str().as_bytes().starts_with(b"pipe:"))
 }
 
 /// Writes all, also where the user's end does not wait by itself.
@@ -194,7 +201,9 @@ mod tests {
 
     #[test]
     fn nothing_is_read_where_nobody_reads() {
-        for then in [Then::Forget(Some(0)), Then::Show(pipe().1)] {
+        let (user, real) = pipe();
+        drop(user);
+        for then in [Then::Forget(Some(0)), Then::Show(real)] {
             let (source, mut program) = pipe();
             let relay = Relay::start(source, then).unwrap();
             let relayed = relay.finish().unwrap();
