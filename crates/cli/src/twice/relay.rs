@@ -86,13 +86,13 @@ fn pump(mut source: File, mut then: Then, ended: &AtomicBool, result: &Sender<Re
         let has_more = polled.is_err() || !ends[0].revents().is_empty();
         // Then what the program writes next is to fail, as it would by itself.
         relayed.cut = ends[1].revents().intersects(PollFlags::ERR);
+        if relayed.cut {
+            break;
+        }
         if over && !told && (!has_more || since_end >= MOST_UNREAD) {
             // Nobody may want to know.
             let _ = result.send(relayed);
             told = true;
-        }
-        if relayed.cut {
-            break;
         }
         if !has_more || polled == Err(Errno::INTR) {
             continue;
