@@ -73,13 +73,16 @@ fn a_program_that_gains_rights() {
     let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
     let script = format!(
         "cp /bin/true setuid && chmod u+s setuid && cp /bin/true capable && chmod 777 . &&
-         setcap cap_net_raw+ep capable && {nobody} ./capable && cp '{}' tw || exit 99",
+         setcap cap_net_raw+ep capable && {nobody} ./capable && cp '{}' tw &&
+         cp /bin/true incapable && setcap = incapable || exit 99",
         env!("CARGO_BIN_EXE_timewise")
     );
     if place.shell(&script).status == Some(99) {
         eprintln!("not checked: no right to become another user or to give capabilities");
         return;
     }
+    let outcome = place.shell(&format!("{nobody} ./tw count -- ./incapable"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     for (program, how) in [("setuid", "setuid"), ("capable", "setcap")] {
         for verb in ["run", "sample", "count", "branches"] {
             let outcome = place.shell(&format!("{nobody} ./tw {verb} -- ./{program}"));
