@@ -175,7 +175,7 @@ fn whoever_is_killed_leaves_the_program_running() {
     let said = place.read("said");
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines.len() == 4 && [lines[1], lines[3]] == ["126"; 2], "{said}");
-    assert!([lines[0], lines[2]].iter().all(|line| line.contains("that was killed")), "{said}");
+    assert!([lines[0], lines[2]].iter().all(|line| line.contains("that has ended")), "{said}");
 }
 
 #[test]
