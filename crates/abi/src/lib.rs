@@ -89,8 +89,6 @@ pub struct SharedHeader {
     pub unfollowed: AtomicU32,
     /// Pages of code of which the kernel did not tell what is mapped there, as without `/proc`; runtime.
     pub unnamed_pages: AtomicU32,
-    /// Keeps the layout free of implicit padding.
-    pub reserved: u32,
     /// 1 if programs may write `%gs`'s base themselves (FSGSBASE); host, once.
     pub user_gs: u32,
     /// 1 if the runtime is to note how long it takes over new code; host, once.

@@ -114,6 +114,9 @@ pub mod edge_kind {
     pub const ASTRAY: u16 = 12;
 }
 
+/// [`MappingRecord::mapped`] of what was mapped at the start and may change without a system call.
+pub const MAPPED_CHANGING: u32 = 2;
+
 /// A change of the address space, followed by `path_length` bytes, padded to 8.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +131,7 @@ pub struct MappingRecord {
     pub device: u64,
     /// File number; 0 for memory without a file.
     pub inode: u64,
-    /// 0 if the range was unmapped, 1 if mapped, 2 if what is mapped at the start may change without a system call.
+    /// 0 if the range was unmapped, 1 if mapped, or [`MAPPED_CHANGING`].
     pub mapped: u32,
     /// Bytes of the path that follows.
     pub path_length: u32,

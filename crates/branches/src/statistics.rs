@@ -2,7 +2,7 @@
 
 use crate::threads::Threads;
 use std::io;
-use timewise_abi::tracing::{ENDS, End};
+use timewise_abi::tracing::{ENDS, End, SLOTS};
 
 /// Sums over all threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,13 @@ impl Statistics {
                     "{unplaced} of {branches} branches are left out: they lie in code that was gone or unknown"
                 ),
             ),
-            (turned_away > 0, "threads were left out: more than 1,024 at once, or as many mappings in the program as vm.max_map_count allows".to_string()),
+            (
+                turned_away > 0,
+                format!(
+                    "threads were left out: more than {SLOTS} at once, or as many mappings in the program as \
+                     vm.max_map_count allows"
+                ),
+            ),
             (
                 refusal > 0,
                 format!("the system refused events to a thread: {why}; traces that ended there: {refused}"),

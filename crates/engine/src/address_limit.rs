@@ -13,6 +13,9 @@ use timewise_target::limits;
 /// first regions of translated code. The runtime then makes the limit exact.
 const TAKEN_AT_ONCE: u64 = 1 << 30;
 
+/// How the system lists the limit.
+const LISTED: &str = "Max address space";
+
 /// The least limit that the program and the runtime can share.
 const LEAST_UNDER_LIMIT: u64 = 1 << 30;
 
@@ -40,7 +43,7 @@ pub fn raise_own(size: u64) -> io::Result<u64> {
 pub fn note(arena: &Arena, process: u64, parent: u64, pid: i32) -> Result<[u64; 2], CountError> {
     let own = match arena.process(parent) {
         None => exchange(pid, None)
-            .or_else(|refused| listed(pid).ok_or(refused))
+            .or_else(|refused| limits::listed(pid, LISTED).ok_or(refused))
             .map_err(|cause| CountError::System { what: "read its limit on the address space", cause })?,
         Some(parent) => parent.address_limits.each_ref().map(|limit| limit.load(Ordering::Relaxed)),
     };
@@ -77,11 +80,6 @@ fn plus(limit: u64, size: u64) -> u64 {
     limit.saturating_add(size)
 }
 
-/// The limits as the system lists them, also those of another user's process, which it does not let us set.
-fn listed(pid: i32) -> Option<[u64; 2]> {
-    limits::listed(pid, "Max address space")
-}
-
 /// Sets the limits if `new` says so: those before.
 fn exchange(pid: i32, new: Option<[u64; 2]>) -> io::Result<[u64; 2]> {
     let new = new.map(|[rlim_cur, rlim_max]| libc::rlimit { rlim_cur, rlim_max });
@@ -101,6 +99,6 @@ mod tests {
     #[test]
     fn both_ways_tell_the_same() {
         let pid = std::process::id() as i32;
-        assert_eq!(listed(pid), Some(exchange(pid, None).unwrap()));
+        assert_eq!(limits::listed(pid, LISTED), Some(exchange(pid, None).unwrap()));
     }
 }

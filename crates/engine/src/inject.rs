@@ -6,7 +6,7 @@ use crate::count::CountError;
 use crate::unlisted;
 use std::sync::atomic::Ordering;
 use timewise_abi::RESERVED_HIGH;
-use timewise_abi::log::MappingRecord;
+use timewise_abi::log::{MAPPED_CHANGING, MappingRecord};
 use timewise_abi::thread::Registers;
 use timewise_injection::{Image, Payload};
 use timewise_target::errand::{Errand, Undo};
@@ -103,7 +103,7 @@ pub fn record_mappings(
         maps::changing(pid).map_err(|cause| CountError::System { what: "read memory maps", cause })?;
     for Mapped { start, end, file_offset, device, inode, path } in mappings {
         let path_length = path.len() as u32;
-        let mapped = if changing.contains(&start) { 2 } else { 1 };
+        let mapped = if changing.contains(&start) { MAPPED_CHANGING } else { 1 };
         let record = MappingRecord { start, end, file_offset, device, inode, mapped, path_length };
         shared.append(log, &record, &path).map_err(|_| CountError::Full)?;
     }

@@ -2,10 +2,10 @@
 
 use crate::code::{Code, InstructionId};
 use crate::hash::NumberMap;
+use crate::parallel::in_parts;
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
-use std::panic::resume_unwind;
-use std::thread::{self, Builder};
+use std::ops::{AddAssign, Range};
+use std::thread;
 use timewise_profile::{Clock, ModuleKind, Place, Profile, RunId, RunKind, Sample, StackId, Thread};
 
 /// Samples and the time that they stand for, in one run.
@@ -174,20 +174,8 @@ impl Groups {
         let parts: Vec<&[Sample]> = samples.chunks(PART).collect();
         let mut all = Groups::default();
         for side_by_side in parts.chunks(workers) {
-            let [first, others @ ..] = side_by_side else { break };
-            thread::scope(|scope| {
-                let sum = &sum;
-                let begin = |part| (part, Builder::new().spawn_scoped(scope, move || sum(part)));
-                let others: Vec<_> = others.iter().copied().map(begin).collect();
-                all.append(sum(first));
-                for (part, other) in others {
-                    all.append(match other {
-                        Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                        // Where the system allows no further thread this one does the work.
-                        Err(_) => sum(part),
-                    });
-                }
-            });
+            let sums = |part: Range<usize>| part.map(|at| sum(side_by_side[at])).collect::<Vec<_>>();
+            in_parts(side_by_side.len(), 1, sums).into_iter().flatten().for_each(|sum| all.append(sum));
         }
         all
     }

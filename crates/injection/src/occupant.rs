@@ -75,7 +75,9 @@ impl Occupant {
             }
             Occupant::Counting { host: Host::Works } => "timewise counts it already; end that first".into(),
             Occupant::Counting { host: Host::Gone } => {
-                "it runs under the count of a timewise that has ended, and does so until it ends itself; start it anew".into()
+                "it runs under the count of a timewise that has ended, and does so until it ends itself; start it \
+                 anew"
+                    .into()
             }
             Occupant::Tracing { .. } => format!(
                 "what it, or the process that it was forked from, was traced with is still in it; take it out: \

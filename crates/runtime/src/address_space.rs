@@ -19,7 +19,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 use hashbrown::HashSet;
 use timewise_abi::Failure;
-use timewise_abi::log::{Log, MappingRecord};
+use timewise_abi::log::{Log, MAPPED_CHANGING, MappingRecord};
 use timewise_abi::paths::name;
 use timewise_abi::view::Shared;
 
@@ -180,7 +180,7 @@ impl AddressSpace {
             let page = page..page.saturating_add(0x1000);
             if let Some(Mapping(number)) = self.mapping(address) {
                 let record = &self.records[number as usize];
-                self.seen.insert(page, record.inode == 0 || record.mapped == 2);
+                self.seen.insert(page, record.inode == 0 || record.mapped == MAPPED_CHANGING);
                 return Ok(());
             }
             shared.header().unnamed_pages.fetch_add(1, Ordering::Relaxed);

@@ -104,12 +104,12 @@ fn gains_rights(file: &Path, metadata: &Metadata) -> Option<String> {
     let (we, gains_none) = unsafe {
         ((libc::geteuid(), libc::getegid()), libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
     };
-    if we.0 == ROOT || gains_none {
+    if gains_none {
         return None;
     }
     let what = if rights_denied(metadata.mode(), (metadata.uid(), metadata.gid()), we) {
         "runs with another user's rights (setuid)"
-    } else if has_capabilities(file) {
+    } else if we.0 != ROOT && has_capabilities(file) {
         "runs with capabilities of its file (setcap)"
     } else {
         return None;
