@@ -4,27 +4,27 @@ extern crate alloc;
 
 use crate::decode::{Control, control};
 use crate::stack_change::change;
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// The instructions of a function that calls nothing and keeps to its own code until it returns, by their
-/// offset, each with the bytes that the function has on the stack before it: beyond them lies the address that
-/// it was called with, and to which it is sure to return. None if it may do anything else. Code that nothing
-/// leads to is not looked at.
-pub fn depths(code: &[u8]) -> Option<BTreeMap<u32, u32>> {
+/// Of a function that calls nothing and keeps to its own code until it returns: by the offset of each of its
+/// instructions, the bytes that the function has on the stack before it. Beyond them lies the address that it was called
+/// with, and to which it is sure to return. None if it may do anything else. Code that nothing leads to is not looked at.
+pub fn depths(code: &[u8]) -> Option<Vec<Option<u32>>> {
     let mut factory = InstructionInfoFactory::new();
-    let mut depths = BTreeMap::new();
+    let mut depths = alloc::vec![None; code.len()];
     let mut open = alloc::vec![(0, 0)];
+    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
     while let Some((offset, depth)) = open.pop() {
-        match depths.get(&offset) {
-            Some(&known) if known == depth => continue,
+        match depths.get_mut(offset as usize)? {
+            Some(known) if *known == depth => continue,
             Some(_) => return None,
-            None => depths.insert(offset, depth),
-        };
-        let bytes = code.get(offset as usize..)?;
-        let mut decoder = Decoder::with_ip(64, bytes, offset.into(), DecoderOptions::NONE);
+            none => *none = Some(depth),
+        }
+        decoder.set_position(offset as usize).ok()?;
+        decoder.set_ip(offset.into());
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             return None;
@@ -78,7 +78,8 @@ mod tests {
     use alloc::vec::Vec;
 
     fn all(code: &[u8]) -> Option<Vec<(u32, u32)>> {
-        depths(code).map(|depths| depths.into_iter().collect())
+        let each = depths(code)?.into_iter().enumerate();
+        Some(each.filter_map(|(offset, depth)| Some((offset as u32, depth?))).collect())
     }
 
     #[test]

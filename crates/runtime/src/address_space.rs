@@ -37,6 +37,8 @@ pub struct AddressSpace {
     records: Vec<MappingRecord>,
     /// Of the file of each, its [`name`].
     files: Vec<u64>,
+    /// How often what is recorded has changed.
+    changes: u64,
     /// Pages, by number, that were found executable and readable.
     readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
 }
@@ -93,6 +95,11 @@ impl AddressSpace {
         let is_known = is_one && is_settled && pages.all(|page| self.is_readable(page));
         // SAFETY: nothing writes to settled code, and the program's own unmapping forgets its pages first.
         is_known.then(|| unsafe { core::slice::from_raw_parts(address as *const u8, length as usize) })
+    }
+
+    /// How often what is mapped anywhere has changed.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// What is mapped at `address`.
@@ -237,6 +244,7 @@ impl AddressSpace {
             shared.append(log, &record, line.path)?;
             self.files.push(name(line.path));
             self.recorded.insert(line.range.clone(), fresh);
+            self.changes += 1;
         }
         self.seen.insert(line.range.clone(), line.writable || line.shared);
         Ok(())
@@ -266,6 +274,7 @@ impl AddressSpace {
             shared.append(log, &gone, &[])?;
         }
         self.recorded.remove(range);
+        self.changes += 1;
         Ok(())
     }
 }

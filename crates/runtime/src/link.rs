@@ -136,10 +136,8 @@ fn plan(process: &mut Process, number: u32, to: u32) -> Result<Plan, Failure> {
         }
         _ => None,
     };
-    if let Some(calls) = &mut process.calls
-        && calls.rely(calls::Way::Exit(number))
-    {
-        calls.keep(exit.stub, to, noted);
+    if let Some(calls) = &mut process.calls {
+        calls.rely_by_exit(number, to, noted);
     }
     let steps = paths::steps(process, exit.from, exit.kind, process.blocks[to as usize].address);
     Ok(Plan { sequence, steps, toll })

@@ -4,7 +4,6 @@
 use crate::address_space::{AddressSpace, Mapping};
 use crate::state::AddressHasher;
 use crate::sys::memory::read;
-use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
@@ -25,27 +24,36 @@ const MOST: usize = 1 << 22;
 struct Told {
     /// Its first address.
     start: u64,
-    /// Its length in bytes, or one of the two below.
-    length: u32,
+    /// Its length in bytes, if it is known.
+    length: Option<u32>,
+    /// Whether it is a part of a function, with more on the stack than a function has that was called.
+    is_part: bool,
     /// Its number among those of its image.
     number: usize,
-    by: Teller,
 }
 
-/// What tells of a function.
+/// What is told of an address.
 #[derive(Clone, Copy, Debug)]
-enum Teller {
-    /// An unwind table, by the address of its entry.
-    Table { entry: u64 },
-    /// A symbol, which is one of a part of a function or of a whole one.
-    Symbol { is_part: bool },
+struct Found {
+    /// The same is told of all addresses from here on,
+    begin: u64,
+    /// up to here.
+    end: u64,
+    told: Told,
+    /// The number of its image.
+    image: usize,
+    /// Where the function begins, or the one that it is a part of.
+    whole: u64,
 }
+
+/// How many of them are remembered: a call is of one function by another, and a jump may lead to a third.
+const REMEMBERED: usize = 4;
 
 /// A length that was not asked for.
-const UNASKED: u32 = u32::MAX;
+const UNASKED: i32 = 0;
 
 /// A length that is encoded in another way than nearly all compilers do.
-const UNKNOWN: u32 = u32::MAX - 1;
+const UNKNOWN: i32 = i32::MIN;
 
 /// Longest code of a function that is looked through.
 const LOOKED_THROUGH: u64 = 4096;
@@ -66,8 +74,8 @@ struct Described {
     /// How far from the table it and its entry lie.
     start: i32,
     entry: i32,
-    /// As in [`Told`].
-    length: u32,
+    /// Its length in bytes, negative if it is a part of another function; or one of the two above.
+    length: i32,
 }
 
 /// The functions of a mapping of a file.
@@ -83,10 +91,10 @@ struct Image {
     parts: Vec<u32>,
     /// Whether they are leaves, by number, as far as it was asked.
     leaves: Vec<Option<bool>>,
-    /// The function that was asked about last, and where what is told of it ends.
-    latest: Option<(Told, u64)>,
+    /// Whether they are all the entries that a linker made, by where they begin, as far as it was asked.
+    linkers: HashMap<u64, bool, BuildHasherDefault<AddressHasher>>,
     /// What is known of the leaves in which a thread was found.
-    depths: HashMap<u64, BTreeMap<u32, u32>, BuildHasherDefault<AddressHasher>>,
+    depths: HashMap<u64, Vec<Option<u32>>, BuildHasherDefault<AddressHasher>>,
 }
 
 /// The functions of each mapping of a file that was asked about.
@@ -98,8 +106,11 @@ pub struct Functions {
     /// Images, and what each is mapped by.
     images: Vec<Image>,
     mappings: Vec<Mapping>,
-    /// The one that was asked about last.
-    latest: usize,
+    /// What was found last, in turn, and which of them is to be replaced next.
+    recent: [Option<Found>; REMEMBERED],
+    oldest: usize,
+    /// What the address space had gone through when it was found.
+    changes: u64,
     /// Images that were mapped when that was looked at last.
     mapped: usize,
     /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
@@ -123,16 +134,16 @@ impl Functions {
 
     /// Where the function begins that holds `address`; none if nothing says so.
     pub fn start(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
-        let told = self.image(space, address)?.told(address)?;
-        Some(self.parts.get(&told.start).copied().unwrap_or(told.start))
+        Some(self.find(space, address)?.whole)
     }
 
     /// The function that begins at `whole` leads on to `address`, not by a call: if what is told of that place is
     /// only a part of a function, it is a part of this one.
     pub fn join(&mut self, space: &AddressSpace, whole: u64, address: u64) {
-        let Some(told) = self.image(space, address).and_then(|image| image.told(address)) else { return };
-        if told.start != whole && !self.parts.contains_key(&told.start) && told.is_part() {
+        let Some(Found { told, .. }) = self.find(space, address) else { return };
+        if told.is_part && told.start != whole && !self.parts.contains_key(&told.start) {
             self.parts.insert(told.start, whole);
+            self.recent = [None; REMEMBERED];
         }
     }
 
@@ -143,28 +154,27 @@ impl Functions {
             [0xff, 0x25, _, _, _, _] => true,
             _ => return false,
         };
-        match self.image(space, address).and_then(|image| image.told(address)) {
-            Some(told) if told.length() == Some(code.len() as u64) => true,
-            Some(told) => by_memory && told.is_linkers(),
-            None => by_memory,
-        }
+        let Some(Found { told, image, .. }) = self.find(space, address) else { return by_memory };
+        let is_all = told.length == Some(code.len() as u32);
+        let linkers = &mut self.images[image].linkers;
+        is_all || by_memory && *linkers.entry(told.start).or_insert_with(|| told.is_linkers())
     }
 
     /// Where the function begins that holds `address`, if it is a leaf: it is known to call nothing, and to do
     /// nothing but return to where it was called.
     pub fn leaf(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
-        let image = self.image(space, address)?;
-        let told = image.told(address)?;
-        let is_leaf = image.leaves[told.number].get_or_insert_with(|| told.depths(space).is_some());
-        is_leaf.then_some(told.start)
+        let Found { told, image, .. } = self.find(space, address)?;
+        let is_leaf = &mut self.images[image].leaves[told.number];
+        is_leaf.get_or_insert_with(|| told.depths(space).is_some()).then_some(told.start)
     }
 
     /// Straight from its first instruction on, the code at an address comes to a call: if a function begins there it is
     /// no leaf, which then need not be found out.
     pub fn comes_to_call(&mut self, space: &AddressSpace, address: u64) {
-        let Some(image) = self.image(space, address) else { return };
-        if let Some(told) = image.told(address).filter(|told| told.start == address) {
-            image.leaves[told.number].get_or_insert(false);
+        if let Some(Found { told, image, .. }) = self.find(space, address)
+            && told.start == address
+        {
+            self.images[image].leaves[told.number].get_or_insert(false);
         }
     }
 
@@ -172,44 +182,53 @@ impl Functions {
     /// the stack there.
     pub fn in_leaf(&mut self, space: &AddressSpace, address: u64) -> Option<(u64, u32)> {
         let start = self.leaf(space, address)?;
-        let image = self.image(space, address)?;
-        let told = image.told(address)?;
-        let depths = image.depths.entry(start).or_insert_with(|| told.depths(space).unwrap_or_default());
-        Some((start, *depths.get(&((address - start) as u32))?))
+        let Found { told, image, .. } = self.find(space, address)?;
+        let depths = &mut self.images[image].depths;
+        let depths = depths.entry(start).or_insert_with(|| told.depths(space).unwrap_or_default());
+        Some((start, (*depths.get((address - start) as usize)?)?))
     }
 
-    fn image(&mut self, space: &AddressSpace, address: u64) -> Option<&mut Image> {
+    /// What is told of `address`. Asked about the same few functions many times in a row.
+    fn find(&mut self, space: &AddressSpace, address: u64) -> Option<Found> {
+        if self.changes != space.changes() {
+            (self.recent, self.changes) = ([None; REMEMBERED], space.changes());
+        }
+        let holds = |found: &&Found| (found.begin..found.end).contains(&address);
+        if let Some(found) = self.recent.iter().flatten().find(holds) {
+            return Some(*found);
+        }
+        let image = self.image(space, address)?;
+        let (told, end) = self.images[image].told(address)?;
+        let mapped = space.mapped_at(address);
+        let (begin, end) = (told.start.max(mapped.start), end.min(mapped.end));
+        let whole = self.parts.get(&told.start).copied().unwrap_or(told.start);
+        let found = Found { begin, end, told, image, whole };
+        self.recent[self.oldest] = Some(found);
+        self.oldest = (self.oldest + 1) % REMEMBERED;
+        Some(found)
+    }
+
+    /// The number of the image that `address` is in.
+    fn image(&mut self, space: &AddressSpace, address: u64) -> Option<usize> {
         let mapping = space.mapping(address)?;
-        if self.mappings.get(self.latest) == Some(&mapping) {
-            return self.images.get_mut(self.latest);
+        if let Some(known) = self.mappings.iter().position(|&known| known == mapping) {
+            return Some(known);
         }
         // Of other code nothing is told.
         let (start, offset) = space.file_at(address)?;
-        let known = self.mappings.iter().position(|&known| known == mapping);
-        self.latest = known.unwrap_or(self.images.len());
-        if known.is_none() {
-            if self.images.len() >= KEPT + 2 * self.mapped {
-                self.forget_unmapped(space);
-                self.latest = self.images.len();
-            }
-            let is_program = self.described.origin == start.wrapping_sub(offset);
-            let of_program = || is_program.then(|| self.described.clone());
-            let named = (self.described.origin, if is_program { self.named } else { &[] });
-            let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
-            let parts = parts(&told);
-            let leaves = vec![None; told.len() + named.1.len()];
-            self.images.push(Image {
-                origin,
-                told,
-                named,
-                parts,
-                leaves,
-                latest: None,
-                depths: HashMap::default(),
-            });
-            self.mappings.push(mapping);
+        if self.images.len() >= KEPT + 2 * self.mapped {
+            self.forget_unmapped(space);
         }
-        self.images.get_mut(self.latest)
+        let is_program = self.described.origin == start.wrapping_sub(offset);
+        let of_program = || is_program.then(|| self.described.clone());
+        let named = (self.described.origin, if is_program { self.named } else { &[] });
+        let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
+        let parts = parts(&told);
+        let leaves = vec![None; told.len() + named.1.len()];
+        let (linkers, depths) = Default::default();
+        self.images.push(Image { origin, told, named, parts, leaves, linkers, depths });
+        self.mappings.push(mapping);
+        Some(self.images.len() - 1)
     }
 
     /// Forgets images that are mapped no more.
@@ -218,6 +237,7 @@ impl Functions {
             if !space.holds(self.mappings[number]) {
                 self.images.swap_remove(number);
                 self.mappings.swap_remove(number);
+                self.recent = [None; REMEMBERED];
             }
         }
         self.mapped = self.images.len();
@@ -225,18 +245,13 @@ impl Functions {
 }
 
 impl Image {
-    /// The function that holds `address`.
-    fn told(&mut self, address: u64) -> Option<Told> {
+    /// The function that holds `address`, and where what is told of it ends.
+    fn told(&mut self, address: u64) -> Option<(Told, u64)> {
         self.described(address).or_else(|| self.named(address))
     }
 
-    /// The function that holds `address`, if the table tells of it.
-    fn described(&mut self, address: u64) -> Option<Told> {
-        if let Some((told, end)) = self.latest
-            && (told.start..end).contains(&address)
-        {
-            return Some(told);
-        }
+    /// The same, if the table tells of it.
+    fn described(&mut self, address: u64) -> Option<(Told, u64)> {
         let origin = self.origin;
         let place = |distance: i32| origin.wrapping_add_signed(distance.into());
         let begins = |told: &Described| place(told.start) <= address;
@@ -247,29 +262,28 @@ impl Image {
         if self.told[number].length == UNASKED {
             read_lengths(origin, &mut self.told[number..]);
         }
-        let Described { start, entry, length } = self.told[number];
-        let by = Teller::Table { entry: place(entry) };
-        let told = Told { start: place(start), length, number, by };
-        // What lies between two functions is of neither: assembly often goes without an entry.
-        if told.length().is_some_and(|length| address - told.start >= length) {
-            return None;
-        }
+        let Described { start, length, .. } = self.told[number];
+        let start = place(start);
+        let (length, is_part) = match length {
+            UNASKED | UNKNOWN => (None, false),
+            length => (Some(length.unsigned_abs()), length < 0),
+        };
         let next = self.told.get(number + 1).map_or(u64::MAX, |next| place(next.start));
-        let end = told.length().map_or(next, |length| next.min(told.start + length));
-        self.latest = Some((told, end));
-        Some(told)
+        let end = length.map_or(next, |length| next.min(start + u64::from(length)));
+        // What lies between two functions is of neither: assembly often goes without an entry.
+        (address < end).then_some((Told { start, length, is_part, number }, end))
     }
 
-    /// The function that holds `address`, if a symbol tells of it.
-    fn named(&self, address: u64) -> Option<Told> {
+    /// The same, if a symbol tells of it.
+    fn named(&self, address: u64) -> Option<(Told, u64)> {
         let (origin, rows) = self.named;
         let place = |start: i32| origin.wrapping_add_signed(start.into());
         let number = rows.partition_point(|&[start, _]| place(start) <= address).checked_sub(1)?;
         let [start, length] = rows[number];
-        let by = Teller::Symbol { is_part: length < 0 };
+        let (start, length, is_part) = (place(start), length.unsigned_abs(), length < 0);
         let number = self.told.len() + number;
-        let told = Told { start: place(start), length: length.unsigned_abs(), number, by };
-        (address - told.start < told.length.into()).then_some(told)
+        let end = start + u64::from(length);
+        (address < end).then_some((Told { start, length: Some(length), is_part, number }, end))
     }
 }
 
@@ -280,25 +294,6 @@ impl Described {
 }
 
 impl Told {
-    fn length(self) -> Option<u64> {
-        (self.length < UNKNOWN).then_some(self.length.into())
-    }
-
-    /// Whether it begins with more on the stack than a function does that was called: what the table tells of it says so
-    /// before its first instruction, or a symbol by its name.
-    fn is_part(self) -> bool {
-        let entry = match self.by {
-            Teller::Table { entry } => entry,
-            Teller::Symbol { is_part } => return is_part,
-        };
-        let mut bytes = [0; 32];
-        let known = read(entry, &mut bytes);
-        // As compilers write it: the lengths of what follows, two addresses of 4 bytes, and more data by its length.
-        let Some(&more) = bytes[..known].get(16) else { return false };
-        let rules = bytes[..known].get(17 + usize::from(more)..).unwrap_or_default();
-        matches!(rules.first(), Some(0x0c..=0x0e)) // DW_CFA_def_cfa, _register, _offset
-    }
-
     /// Whether it is all the entries that a linker made for functions of other files.
     fn is_linkers(self) -> bool {
         let mut code = [0; 12];
@@ -307,8 +302,11 @@ impl Told {
     }
 
     /// See [`timewise_isa::depths`].
-    fn depths(self, space: &AddressSpace) -> Option<BTreeMap<u32, u32>> {
-        let length = self.length().filter(|&length| length <= LOOKED_THROUGH)?;
+    fn depths(self, space: &AddressSpace) -> Option<Vec<Option<u32>>> {
+        let length = u64::from(self.length?);
+        if length > LOOKED_THROUGH {
+            return None;
+        }
         if let Some(code) = space.settled_code(self.start, length) {
             return depths(code);
         }
@@ -338,13 +336,18 @@ fn read_lengths(origin: u64, told: &mut [Described]) {
     }
 }
 
-/// The length of the function that begins at `start`, by its entry at an address.
-fn length_in(bytes: &[u8], entry: u64, start: u64) -> Option<u32> {
+/// The length of the function that begins at `start`, as in [`Described`], by its entry at an address.
+fn length_in(bytes: &[u8], entry: u64, start: u64) -> Option<i32> {
     // The entry's own length, its reference to what many share, where the code begins, and its length.
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let begins = (entry + 8).wrapping_add_signed((number(8)? as i32).into());
-    let length = number(12)?;
-    (begins == start && length < UNKNOWN).then_some(length)
+    let length = i32::try_from(number(12)?).ok().filter(|&length| length != UNASKED)?;
+    // As compilers write it: more data by its length, and rules. Before its first instruction, a part of a function has
+    // more on the stack than a function that was called.
+    let bytes = bytes.get(..4 + number(0)? as usize)?;
+    let rules = bytes.get(17 + usize::from(*bytes.get(16)?)..).unwrap_or_default();
+    let is_part = matches!(rules.first(), Some(0x0c..=0x0e)); // DW_CFA_def_cfa, _register, _offset
+    (begins == start).then_some(if is_part { -length } else { length })
 }
 
 /// How many of some functions begin before each part of their code, whose first begins where the first of them does.

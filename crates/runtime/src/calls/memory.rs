@@ -64,12 +64,12 @@ impl Code {
         let Memory { in_thread_area, base, index, distance } = memory;
         let high = |number: Option<u8>| number.map_or(0, |number| number >> 3);
         let low = |number: Option<u8>, none: u8| number.map_or(none, |number| number & 7);
-        if in_thread_area {
-            self.raw(&[GS]);
-        }
         let prefix = prefix | (register >> 3) << 2 | high(index) << 1 | high(base);
-        if prefix != 0x40 {
-            self.raw(&[prefix]);
+        match (in_thread_area, prefix) {
+            (true, 0x40) => self.raw(&[GS, opcode]),
+            (true, _) => self.raw(&[GS, prefix, opcode]),
+            (false, 0x40) => self.raw(&[opcode]),
+            (false, _) => self.raw(&[prefix, opcode]),
         }
         let short = i8::try_from(distance).ok().filter(|_| base.is_some());
         let form = match (base, short) {
@@ -77,7 +77,6 @@ impl Code {
             (_, Some(_)) => 0x40,
             _ => 0x80,
         };
-        self.raw(&[opcode]);
         if base.is_none() || index.is_some() || low(base, NO_BASE) == STACK {
             self.raw(&[form | (register & 7) << 3 | 4, low(index, STACK) << 3 | low(base, NO_BASE)]);
         } else {

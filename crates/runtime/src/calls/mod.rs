@@ -39,7 +39,7 @@ pub use step::Step;
 use crate::address_space::AddressSpace;
 use crate::cache::{self, Region};
 use crate::emit::Code;
-use crate::state::{AddressHasher, Edge};
+use crate::state::{AddressHasher, Edge, Exit};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
 use call::{Call, Callee, Jump, Returning, place, recurring};
@@ -87,6 +87,8 @@ pub struct Calls {
     /// Functions that the code under construction takes for ones that do not recur, and functions and stubs whose calls
     /// it takes to be held.
     relied_on: Vec<u64>,
+    /// Ways of exits that rely on something: the exit, the block that it leads to, and what was noted of the edge.
+    relying: Vec<(u32, u32, Edge)>,
     /// What was noted of edges whose code is made anew: by its place, and the block that it leads to.
     kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code.
@@ -401,13 +403,26 @@ impl Calls {
         Function::Once
     }
 
-    /// Notes that the code just made relies on functions not to recur. False if it relies on none.
-    pub fn rely(&mut self, way: Way) -> bool {
-        let relies = !self.relied_on.is_empty();
+    /// Notes what the code just made relies on.
+    pub fn rely(&mut self, way: Way) {
         for start in self.relied_on.drain(..) {
             self.recursion.relied_on(start, way);
         }
-        relies
+    }
+
+    /// The same of the way of an exit to a block.
+    pub fn rely_by_exit(&mut self, exit: u32, to: u32, edge: Edge) {
+        if !self.relied_on.is_empty() {
+            self.rely(Way::Exit(self.relying.len() as u32));
+            self.relying.push((exit, to, edge));
+        }
+    }
+
+    /// An exit whose way is to be made anew, which relied on something.
+    fn take_exit(&mut self, noted: u32, exits: &[Exit]) -> u32 {
+        let (exit, to, edge) = self.relying[noted as usize];
+        self.keep(exits[exit as usize].stub, to, edge);
+        exit
     }
 
     /// The counter of a function that begins at an address, or 0 if it does not recur.

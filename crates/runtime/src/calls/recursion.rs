@@ -17,7 +17,7 @@ pub const ELSEWHERE: u64 = 0;
 /// Code that was made for a function of which nothing need be noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// The way of an exit, by number.
+    /// The way of an exit, by the number under which it was noted.
     Exit(u32),
     /// The stub of an indirect branch's target, by number.
     Target(u32),

@@ -34,7 +34,11 @@ pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) -> bool {
     let latest = blocks.get(from as usize).and_then(|block| calls.starts.start(space, block.end()));
     for way in ways {
         match way {
-            Way::Exit(number) => unlink::renew_exit(process, number),
+            Way::Exit(noted) => {
+                let calls = process.calls.as_mut();
+                let exit = calls.map(|calls| calls.take_exit(noted, &process.exits));
+                exit.into_iter().for_each(|exit| unlink::renew_exit(process, exit));
+            }
             Way::Target(number) => unlink::renew_target(process, number),
         }
     }
