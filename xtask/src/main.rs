@@ -5,6 +5,7 @@ mod check;
 mod confine;
 mod counter;
 mod dist;
+mod folder;
 mod fuzz;
 mod generate;
 mod profiler;

@@ -7,7 +7,7 @@
 use super::samples::{Sampler, Windows, wait_for_a_line};
 use super::table::Destination;
 use crate::check::{llvm, native::in_turn};
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::NATIVE;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -94,8 +94,7 @@ const PROGRAMS: [Program; 16] = [
 /// If a program cannot be built, run or simulated.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.check(TABLE)?;
-    let folder = target_folder(root).join("builds");
-    std::fs::create_dir_all(&folder)?;
+    let folder = Folder::of(root, "builds")?;
     let windows = Windows { count: options.windows, length: WINDOW, warming: options.warming };
     let bench = Bench { sampler: Sampler::build(root, &options.core, windows)?, root, folder, options };
     let programs = PROGRAMS.iter().filter(|program| program.source.contains(&options.name));
@@ -128,7 +127,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 struct Bench<'a> {
     sampler: Sampler,
     root: &'a Path,
-    folder: PathBuf,
+    folder: Folder,
     options: &'a Options,
 }
 

@@ -1,6 +1,6 @@
 //! A workload on a modelled core, with all profilers that sample it.
 
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result};
@@ -28,7 +28,7 @@ pub struct Simulated<'a> {
 pub struct Comparer {
     timewise: PathBuf,
     work: PathBuf,
-    folder: PathBuf,
+    folder: Folder,
 }
 
 impl Comparer {
@@ -37,8 +37,7 @@ impl Comparer {
     /// # Errors
     /// If something does not build.
     pub fn build(root: &Path, folder: &str) -> Result<Comparer> {
-        let folder = target_folder(root).join(folder);
-        std::fs::create_dir_all(&folder)?;
+        let folder = Folder::of(root, folder)?;
         Ok(Comparer { timewise: Profiler::build(root)?.program, work: suite::work_folder(root)?, folder })
     }
 

@@ -5,7 +5,7 @@
 //! second one takes longer is what those rounds take.
 
 use super::table::Destination;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::{NATIVE, Profiler};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -50,8 +50,7 @@ struct Loop {
 /// # Errors
 /// If one cannot be timed or simulated, or one that does not leave the core differs by too much.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let folder = target_folder(root).join("microbenchmarks");
-    std::fs::create_dir_all(&folder)?;
+    let folder = Folder::of(root, "microbenchmarks")?;
     let profiler = Profiler::build(root)?;
     let core = profiler.core(&options.core)?;
     let table = format!("{TABLE} {core}");

@@ -6,9 +6,10 @@
 use super::statistics::geomean;
 use super::table::Destination;
 use crate::check::paths::METHODS;
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::build_example_of;
+use crate::folder::Folder;
 use crate::suite::{self, Expected, Size, execute};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::Path;
 
@@ -52,8 +53,7 @@ struct Measured {
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before hours of work that it would be for.
     options.into.check(TABLE)?;
-    let scratch = target_folder(root).join("paths");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "paths")?;
     let program = build_example_of(root, "timewise-paths", "cost")?;
     let file = scratch.join("cost");
     let rounds = options.rounds.to_string();

@@ -1,7 +1,7 @@
 //! Whether a thread among many costs as much under count as one that is alone, and is counted as exactly.
 
 use super::statistics::median;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::usage::wait_with_usage;
 use anyhow::{Context, Result, ensure};
@@ -36,8 +36,7 @@ const INSTRUCTIONS: u64 = 5;
 /// If a thread among many costs more than is allowed, or counts are not exact.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?;
-    let folder = target_folder(root).join("threads");
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let folder = Folder::of(root, "threads")?;
     let program = folder.join("hammer");
     let mut compiler = Command::new("gcc");
     compiler.args(["-O2", "-g", "-fno-omit-frame-pointer", "-pthread", "-o"]).arg(&program);

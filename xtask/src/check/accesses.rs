@@ -3,7 +3,8 @@
 
 use super::singlestep::{ENVIRONMENT, compile};
 use super::stepper::{ptrace, registers, start, wait};
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::build_example_of;
+use crate::folder::Folder;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use std::collections::HashMap;
@@ -38,8 +39,7 @@ const WINDOWS: [(u64, u64, u64); 3] = [(0, 0, 1), (1003, 777, 100), (5, 1, 500)]
 /// At the first instruction that differs.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let streams = build_example_of(root, "timewise-replay", "streams")?;
-    let scratch = target_folder(root).join("accesses");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "accesses")?;
     super::fix_addresses()?;
     println!(
         "{:10} {:>8} {:>8} {:>8} {:>13} {:>10}",

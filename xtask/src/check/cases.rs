@@ -4,7 +4,7 @@
 use super::attempts::{ATTEMPTS, attempt};
 use super::changes::Changes;
 use super::native::in_turn;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -89,8 +89,7 @@ const CASES: [Case; 4] = [
 /// If a hint is missing, or the gain is not found.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
-    let folder = target_folder(root).join("cases");
-    std::fs::create_dir_all(&folder)?;
+    let folder = Folder::of(root, "cases")?;
     let mut wrong = Vec::new();
     for case in &CASES {
         println!("{}", case.source);

@@ -5,6 +5,7 @@
 //! among the ten of one only must be as hot as the tenth of the other, within the error of both.
 
 use crate::counter::target_folder;
+use crate::folder::Folder;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::Value;
@@ -58,8 +59,7 @@ struct Ranking {
 /// # Errors
 /// If they differ by more than sampling explains, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let folder = target_folder(root).join("import");
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let folder = Folder::of(root, "import")?;
     let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "timewise"]).status();
     ensure!(built.context("cargo")?.success(), "timewise does not build");
     let timewise = target_folder(root).join("debug/timewise");

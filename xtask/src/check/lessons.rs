@@ -3,7 +3,7 @@
 //! the version that follows from it is faster in the model and natively.
 
 use super::native::in_turn;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -94,8 +94,7 @@ const LEFT: f64 = 0.2;
 /// If the model does not blame what is at fault, or mending it gains nothing.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
-    let folder = target_folder(root).join("lessons");
-    std::fs::create_dir_all(&folder)?;
+    let folder = Folder::of(root, "lessons")?;
     let mut wrong = Vec::new();
     for lesson in &LESSONS {
         println!("{}, {} on {}", lesson.source, lesson.function, lesson.core);

@@ -3,7 +3,8 @@
 //! finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
 
 use crate::bench::table::Destination;
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::build_example_of;
+use crate::folder::Folder;
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -99,8 +100,7 @@ impl Report {
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before the hour of work that it would be for.
     options.into.check(TABLE)?;
-    let scratch = target_folder(root).join("paths");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "paths")?;
     let program = build_example_of(root, "timewise-paths", "paths")?;
     let file = scratch.join("report");
     let prefix = [&program, &file].map(|path| path.to_string_lossy().into_owned());

@@ -3,7 +3,8 @@
 use super::executions::{self, Executed};
 use super::segments::Place;
 use super::stepper::{self, Steps};
-use crate::counter::{Counter, target_folder};
+use crate::counter::Counter;
+use crate::folder::Folder;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +50,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         ensure!(KERNELS.iter().any(|k| k.name == name), "no kernel {name} in this check");
     }
     let counter = Counter::build(root)?;
-    let scratch = target_folder(root).join("singlestep");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "singlestep")?;
     super::fix_addresses()?;
     println!("{:10} {:>13} {:>12} {:>11}", "kernel", "instructions", "executions", "differences");
     let mut bad = Vec::new();

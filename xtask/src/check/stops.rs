@@ -6,10 +6,10 @@
 
 use super::agreement;
 use super::torture::{self, Case};
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::Path;
 use std::time::Duration;
@@ -43,8 +43,7 @@ pub struct Options {
 /// If a program is changed, or the samplers disagree.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
-    let scratch = target_folder(root).join("torture");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "torture")?;
     let mut bad = Vec::new();
     if !options.agreement {
         for case in torture::load(root)?.iter().filter(|case| is_meant(case, &options.names)) {

@@ -3,9 +3,10 @@
 
 use super::torture::{Case, Outcome};
 use super::transparency::{both, execute, select};
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::build_example_of;
+use crate::folder::Folder;
 use crate::suite;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,8 +66,7 @@ impl Report {
 /// # Errors
 /// If anything differs.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let scratch = target_folder(root).join("streams");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "streams")?;
     let program = build_example_of(root, "timewise-replay", "streams")?;
     let report = scratch.join("report");
     let text = |path: &Path| path.to_string_lossy().into_owned();

@@ -2,11 +2,12 @@
 //! counts must be complete and consistent.
 
 use super::executions;
-use crate::counter::{Counter, target_folder};
+use crate::counter::Counter;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Which, and for how long.
@@ -73,10 +74,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let stress = Stress {
         counter: Counter::build(root)?,
         profiler: Profiler::build(root)?,
-        scratch: target_folder(root).join("stress"),
+        scratch: Folder::of(root, "stress")?,
         seconds: options.seconds,
     };
-    std::fs::create_dir_all(&stress.scratch).with_context(|| stress.scratch.display().to_string())?;
     let all = STRESSORS.map(String::from);
     let names = if options.names.is_empty() { &all[..] } else { &options.names };
     println!("{:12} {:>14} faults", "stressor", "executions");
@@ -97,7 +97,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 struct Stress {
     counter: Counter,
     profiler: Profiler,
-    scratch: PathBuf,
+    scratch: Folder,
     seconds: u32,
 }
 
@@ -134,7 +134,7 @@ impl Stress {
             .args(prefix)
             .args(["stress-ng", &format!("--{name}"), "1", "--verify", "--timeout", &format!("{seconds}s")])
             .arg("--temp-path")
-            .arg(&self.scratch)
+            .arg(&*self.scratch)
             .output()
             .context("stress-ng; install it with scripts/setup-debian stress")
     }

@@ -3,10 +3,11 @@
 
 use super::executions;
 use super::torture::{self, Case, Outcome};
-use crate::counter::{Counter, target_folder};
+use crate::counter::Counter;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,8 +97,7 @@ impl Tools<'_> {
 /// If anything differs, or a program does not even run natively.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
-    let scratch = target_folder(root).join("torture");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "torture")?;
     let (cases, workloads) = select(root, &options.names, options.torture)?;
     let work = if workloads.is_empty() { PathBuf::new() } else { suite::work_folder(root)? };
     let (mut changed, mut contradictory) = (Vec::new(), Vec::new());

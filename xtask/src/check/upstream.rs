@@ -4,7 +4,8 @@
 //! test's outcome must be the same. Where two native runs differ as well, nothing is said.
 
 use super::executions;
-use crate::counter::{Counter, target_folder};
+use crate::counter::Counter;
+use crate::folder::Folder;
 use crate::suite;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -47,8 +48,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let built = Command::new(root.join("suite/upstream")).status().context("suite/upstream")?;
     ensure!(built.success(), "suite/upstream fails");
     let counter = Counter::build(root)?;
-    let scratch = target_folder(root).join("upstream");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "upstream")?;
     super::fix_addresses()?;
     let sources = suite::work_folder(root)?.join("build");
     let mut tests = tests(&sources)?;

@@ -4,7 +4,8 @@
 //! the first batch that does is run once more in detail, which names the sequence; its code and what it left are then
 //! shown. The counts of each process must balance as well.
 
-use crate::counter::{build_example, target_folder};
+use crate::counter::build_example;
+use crate::folder::Folder;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -72,8 +73,7 @@ struct Fuzzer {
 
 impl Fuzzer {
     fn build(root: &Path, seed: u64) -> Result<Fuzzer> {
-        let folder = target_folder(root).join("fuzz");
-        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        let folder = Folder::of(root, "fuzz")?;
         let program = folder.join("sequences");
         let mut compiler = Command::new("gcc");
         compiler.args([

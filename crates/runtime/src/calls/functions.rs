@@ -106,6 +106,8 @@ pub struct Functions {
     /// Images, and what each is mapped by.
     images: Vec<Image>,
     mappings: Vec<Mapping>,
+    /// The one that was asked about last.
+    latest: usize,
     /// What was found last, in turn, and which of them is to be replaced next.
     recent: [Option<Found>; REMEMBERED],
     oldest: usize,
@@ -211,11 +213,15 @@ impl Functions {
     /// The number of the image that `address` is in.
     fn image(&mut self, space: &AddressSpace, address: u64) -> Option<usize> {
         let mapping = space.mapping(address)?;
-        if let Some(known) = self.mappings.iter().position(|&known| known == mapping) {
-            return Some(known);
+        if self.mappings.get(self.latest) == Some(&mapping) {
+            return Some(self.latest);
         }
         // Of other code nothing is told.
         let (start, offset) = space.file_at(address)?;
+        if let Some(known) = self.mappings.iter().position(|&known| known == mapping) {
+            self.latest = known;
+            return Some(known);
+        }
         if self.images.len() >= KEPT + 2 * self.mapped {
             self.forget_unmapped(space);
         }
@@ -228,7 +234,8 @@ impl Functions {
         let (linkers, depths) = Default::default();
         self.images.push(Image { origin, told, named, parts, leaves, linkers, depths });
         self.mappings.push(mapping);
-        Some(self.images.len() - 1)
+        self.latest = self.images.len() - 1;
+        Some(self.latest)
     }
 
     /// Forgets images that are mapped no more.

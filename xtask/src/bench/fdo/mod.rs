@@ -15,7 +15,7 @@ use self::programs::{FOR_BOLT, FOR_CLANG, PROGRAMS, Program, Run};
 use super::statistics::{geomean, median, median_interval};
 use super::table::Destination;
 use crate::check::llvm;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::{NATIVE, Profiler};
 use crate::suite;
 use anyhow::{Context, Result, ensure};
@@ -98,14 +98,13 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         profiler,
         work: suite::work_folder(root)?,
         llvm: llvm()?,
-        scratch: std::path::absolute(target_folder(root).join("fdo-bench"))?,
+        scratch: Folder::of(root, "fdo-bench")?,
         frequency: options.frequency.to_string(),
         length: options.length.to_string(),
         trainings: options.trainings,
         rounds: options.rounds as usize,
         core,
     };
-    std::fs::create_dir_all(&bench.scratch)?;
     std::env::set_current_dir(&bench.work)?;
     let wanted =
         |program: &&Program| options.names.is_empty() || options.names.iter().any(|n| n == program.name);
@@ -151,7 +150,7 @@ struct Bench {
     profiler: Profiler,
     work: PathBuf,
     llvm: PathBuf,
-    scratch: PathBuf,
+    scratch: Folder,
     frequency: String,
     length: String,
     trainings: u32,

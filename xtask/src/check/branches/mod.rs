@@ -15,7 +15,7 @@ use self::traces::Traces;
 use super::attempts::ATTEMPTS;
 use super::{fix_addresses, stops, torture};
 use crate::bench::table::Destination;
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size};
 use anyhow::{Context, Result, ensure};
@@ -106,8 +106,7 @@ pub struct Options {
 /// If a traced branch was never taken, or shares do not agree.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
-    let scratch = target_folder(root).join("branches");
-    std::fs::create_dir_all(&scratch)?;
+    let scratch = Folder::of(root, "branches")?;
     if options.torture {
         return torture(root, &timewise, &scratch, options);
     }

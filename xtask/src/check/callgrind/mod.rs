@@ -17,7 +17,8 @@ mod programs;
 use super::executions::{self, Executed};
 use super::segments::Place;
 use super::stepper::{self, Steps};
-use crate::counter::{Counter, target_folder};
+use crate::counter::Counter;
+use crate::folder::Folder;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use compare::Compared;
@@ -62,8 +63,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         return calls::run(root, options);
     }
     let counter = Counter::build(root)?;
-    let scratch = target_folder(root).join("callgrind");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "callgrind")?;
     super::fix_addresses()?;
     println!(
         "{:16} {:>13} {:>12} {:>10} {:>9} {:>9} {:>11}",

@@ -8,6 +8,7 @@ mod formats;
 mod needs;
 
 use crate::counter::target_folder;
+use crate::folder::Folder;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use needs::Needs;
@@ -22,7 +23,7 @@ pub struct Options {}
 /// A profile and what is known of it.
 struct Exported {
     timewise: PathBuf,
-    folder: PathBuf,
+    folder: Folder,
     profile: PathBuf,
     /// Calls of `cmp_div`, as the program counted them.
     calls: u64,
@@ -35,8 +36,7 @@ struct Exported {
 /// # Errors
 /// If a reader refuses a file or understands something else than was meant, or something cannot be run.
 pub fn run(root: &Path, _: &Options) -> Result<()> {
-    let folder = target_folder(root).join("exports");
-    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let folder = Folder::of(root, "exports")?;
     let needs = Needs::install(root, &folder)?;
     let timewise = build(root)?;
     let exported = Exported::record(root, timewise, folder)?;
@@ -57,7 +57,7 @@ fn build(root: &Path) -> Result<PathBuf> {
 }
 
 impl Exported {
-    fn record(root: &Path, timewise: PathBuf, folder: PathBuf) -> Result<Exported> {
+    fn record(root: &Path, timewise: PathBuf, folder: Folder) -> Result<Exported> {
         let program = folder.join("qsortdiv");
         let mut compiler = Command::new("gcc");
         compiler.args(["-O1", "-g", "-fno-omit-frame-pointer", "-fno-inline", "-o"]).arg(&program);

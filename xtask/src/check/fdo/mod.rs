@@ -8,7 +8,7 @@ mod script;
 use self::said::Said;
 use super::attempts::ATTEMPTS;
 use super::branches::subject::{self, Subject};
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::Size;
 use anyhow::{Context, Result, ensure};
@@ -84,8 +84,7 @@ pub struct Options {
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let llvm = llvm()?;
     let timewise = Profiler::build(root)?.program;
-    let scratch = target_folder(root).join("fdo");
-    std::fs::create_dir_all(&scratch)?;
+    let scratch = Folder::of(root, "fdo")?;
     let subjects = match (options.small, options.names.is_empty()) {
         (true, _) => subject::small(root, &scratch)?,
         (_, true) => subject::workloads(root, &CHECKED.map(String::from), options.size, options.limit)?,
@@ -142,7 +141,7 @@ pub fn llvm() -> Result<PathBuf> {
 struct Tools {
     llvm: PathBuf,
     timewise: PathBuf,
-    scratch: PathBuf,
+    scratch: Folder,
 }
 
 impl Tools {

@@ -9,7 +9,7 @@ mod many;
 mod pages;
 mod views;
 
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use browser::Browser;
@@ -37,9 +37,7 @@ const WINDOW: (u32, u32) = (1280, 900);
 /// If anything is not as it should be, or there is no browser.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
-    let scratch = target_folder(root).join("html");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
-    let scratch = scratch.canonicalize()?;
+    let scratch = Folder::of(root, "html")?;
     let mut browser = Browser::start(&scratch.join("browser"), WINDOW.0, WINDOW.1)
         .context("no browser: scripts/setup-debian browser installs one")?;
     let real = match &options.profile {

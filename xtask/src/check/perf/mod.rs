@@ -9,10 +9,10 @@ mod names;
 mod ours;
 mod theirs;
 
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Size, Workload};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use names::Function;
 use std::collections::BTreeMap;
@@ -77,8 +77,7 @@ pub struct Samples {
 /// If shares differ by more than chance allows, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let timewise = Profiler::build(root)?.program;
-    let scratch = target_folder(root).join("perf");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "perf")?;
     let defaults = || WORKLOADS.map(str::to_string).to_vec();
     let names = if options.names.is_empty() { defaults() } else { options.names.clone() };
     let mut bad = Vec::new();

@@ -11,7 +11,7 @@ mod confined;
 mod paranoid;
 mod scripts;
 
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Executed, Expected, Size, Workload};
 use anyhow::{Context, Result, ensure};
@@ -176,12 +176,11 @@ fn compare(native: &Executed, confined: &Executed) -> Result<()> {
 }
 
 /// A folder that everybody may write to.
-struct Place(PathBuf);
+struct Place(Folder);
 
 impl Place {
     fn new(root: &Path) -> Result<Place> {
-        let folder = target_folder(root).join("unprivileged");
-        std::fs::create_dir_all(&folder)?;
+        let folder = Folder::of(root, "unprivileged")?;
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))?;
         for old in ["profile.tw", "profile.tw.old"] {
             // Another user's, of an earlier check, that could not be replaced.

@@ -15,7 +15,7 @@ mod totals;
 use super::launch::{PADDING, TUNABLES, callgrind, environment_under_valgrind, execute};
 use super::programs::{self, Program};
 use super::{Options, modules};
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use counted::Counted;
@@ -29,8 +29,7 @@ use totals::Totals;
 /// If there are such calls, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
-    let scratch = target_folder(root).join("callgrind");
-    std::fs::create_dir_all(&scratch).with_context(|| scratch.display().to_string())?;
+    let scratch = Folder::of(root, "callgrind")?;
     crate::check::fix_addresses()?;
     let mut bad = Vec::new();
     for program in programs::select(root, &scratch, &options.names)? {
