@@ -7,6 +7,7 @@ use crate::sys::memory::read;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 use hashbrown::HashMap;
 use timewise_abi::process::{ProcessRecord, Row, Rows};
@@ -35,10 +36,6 @@ struct Told {
 /// What is told of an address.
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    /// The same is told of all addresses from here on,
-    begin: u64,
-    /// up to here.
-    end: u64,
     told: Told,
     /// The number of its image.
     image: usize,
@@ -46,8 +43,31 @@ struct Found {
     whole: u64,
 }
 
-/// How many of them are remembered: a call is of one function by another, and a jump may lead to a third.
+/// How much is remembered of what was found: a call is of one function by another, and a jump may lead to a third.
 const REMEMBERED: usize = 4;
+
+/// What was found last, in turn.
+#[derive(Debug, Default)]
+struct Recent {
+    /// Addresses of which the same is told: the first, and how many. Together, as all are looked at.
+    ranges: [(u64, u64); REMEMBERED],
+    found: [Option<Found>; REMEMBERED],
+    /// Which is to be replaced next.
+    oldest: usize,
+}
+
+impl Recent {
+    fn get(&self, address: u64) -> Option<Found> {
+        let holds = |&(begin, length): &(u64, u64)| address.wrapping_sub(begin) < length;
+        self.found[self.ranges.iter().position(holds)?]
+    }
+
+    fn add(&mut self, range: Range<u64>, found: Found) {
+        self.ranges[self.oldest] = (range.start, range.end - range.start);
+        self.found[self.oldest] = Some(found);
+        self.oldest = (self.oldest + 1) % REMEMBERED;
+    }
+}
 
 /// A length that was not asked for.
 const UNASKED: i32 = 0;
@@ -108,9 +128,8 @@ pub struct Functions {
     mappings: Vec<Mapping>,
     /// The one that was asked about last.
     latest: usize,
-    /// What was found last, in turn, and which of them is to be replaced next.
-    recent: [Option<Found>; REMEMBERED],
-    oldest: usize,
+    /// What was found last.
+    recent: Recent,
     /// What the address space had gone through when it was found.
     changes: u64,
     /// Images that were mapped when that was looked at last.
@@ -145,7 +164,7 @@ impl Functions {
         let Some(Found { told, .. }) = self.find(space, address) else { return };
         if told.is_part && told.start != whole && !self.parts.contains_key(&told.start) {
             self.parts.insert(told.start, whole);
-            self.recent = [None; REMEMBERED];
+            self.recent = Recent::default();
         }
     }
 
@@ -193,20 +212,18 @@ impl Functions {
     /// What is told of `address`. Asked about the same few functions many times in a row.
     fn find(&mut self, space: &AddressSpace, address: u64) -> Option<Found> {
         if self.changes != space.changes() {
-            (self.recent, self.changes) = ([None; REMEMBERED], space.changes());
+            (self.recent, self.changes) = (Recent::default(), space.changes());
         }
-        let holds = |found: &&Found| (found.begin..found.end).contains(&address);
-        if let Some(found) = self.recent.iter().flatten().find(holds) {
-            return Some(*found);
+        if let Some(found) = self.recent.get(address) {
+            return Some(found);
         }
         let image = self.image(space, address)?;
         let (told, end) = self.images[image].told(address)?;
         let mapped = space.mapped_at(address);
         let (begin, end) = (told.start.max(mapped.start), end.min(mapped.end));
         let whole = self.parts.get(&told.start).copied().unwrap_or(told.start);
-        let found = Found { begin, end, told, image, whole };
-        self.recent[self.oldest] = Some(found);
-        self.oldest = (self.oldest + 1) % REMEMBERED;
+        let found = Found { told, image, whole };
+        self.recent.add(begin..end, found);
         Some(found)
     }
 
@@ -244,7 +261,7 @@ impl Functions {
             if !space.holds(self.mappings[number]) {
                 self.images.swap_remove(number);
                 self.mappings.swap_remove(number);
-                self.recent = [None; REMEMBERED];
+                self.recent = Recent::default();
             }
         }
         self.mapped = self.images.len();
