@@ -2,7 +2,7 @@
 
 use crate::counter::target_folder;
 use anyhow::{Context, Result};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ impl Folder {
         let folder = target_folder(root).join(name);
         let made = std::fs::create_dir_all(&folder).and_then(|()| File::open(&folder));
         let lock = made.with_context(|| folder.display().to_string())?;
-        if lock.try_lock().is_err() {
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             eprintln!("xtask: waits for another that uses {}", folder.display());
-            lock.lock().with_context(|| folder.display().to_string())?;
         }
+        lock.lock().with_context(|| folder.display().to_string())?;
         Ok(Folder { folder: folder.canonicalize()?, _lock: lock })
     }
 }

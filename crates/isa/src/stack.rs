@@ -9,9 +9,9 @@ use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
-/// Of a function that calls nothing and keeps to its own code until it returns: by the offset of each of its
-/// instructions, the bytes that the function has on the stack before it. Beyond them lies the address that it was called
-/// with, and to which it is sure to return. None if it may do anything else. Code that nothing leads to is not looked at.
+/// Of a function that calls nothing and keeps to its own code until it returns: by offset, as many as `code` has bytes,
+/// what it has on the stack before its instruction there, in bytes; none where none begins that it comes to. Beyond them
+/// lies the address that it was called with, and to which it is sure to return. None if it may do anything else.
 pub fn depths(code: &[u8]) -> Option<Vec<Option<u32>>> {
     let mut factory = InstructionInfoFactory::new();
     let mut depths = alloc::vec![None; code.len()];
@@ -21,7 +21,7 @@ pub fn depths(code: &[u8]) -> Option<Vec<Option<u32>>> {
         match depths.get_mut(offset as usize)? {
             Some(known) if *known == depth => continue,
             Some(_) => return None,
-            none => *none = Some(depth),
+            fresh => *fresh = Some(depth),
         }
         decoder.set_position(offset as usize).ok()?;
         decoder.set_ip(offset.into());

@@ -37,7 +37,7 @@ pub struct AddressSpace {
     records: Vec<MappingRecord>,
     /// Of the file of each, its [`name`].
     files: Vec<u64>,
-    /// How often what is recorded has changed.
+    /// See [`AddressSpace::changes`].
     changes: u64,
     /// Pages, by number, that were found executable and readable.
     readable: HashSet<u64, BuildHasherDefault<AddressHasher>>,
@@ -97,7 +97,7 @@ impl AddressSpace {
         is_known.then(|| unsafe { core::slice::from_raw_parts(address as *const u8, length as usize) })
     }
 
-    /// How often what is mapped anywhere has changed.
+    /// A number that is another whenever [`AddressSpace::mapping`] may say something else than before.
     pub fn changes(&self) -> u64 {
         self.changes
     }

@@ -118,7 +118,7 @@ struct Plan {
     toll: Toll,
 }
 
-/// Decides what stands on the way from an exit to a block that it never led to.
+/// Decides what stands on the way from an exit to a block, which is to be made.
 fn plan(process: &mut Process, number: u32, to: u32) -> Result<Plan, Failure> {
     let exit = process.exits[number as usize];
     let was_linked = exit.goal != 0;

@@ -1,6 +1,7 @@
 //! Undoing what leads to translated code, and having it made anew.
 
 use crate::cache;
+use crate::calls::Relying;
 use crate::entry;
 use crate::indirect;
 use crate::kinds::Mode;
@@ -16,10 +17,16 @@ fn lead_out(exit: &Exit) {
     }
 }
 
-/// Has the way of an exit made anew when a thread next takes it.
-pub fn renew_exit(process: &mut Process, number: u32) {
+/// Has the way of an exit that relied on something made anew when a thread next takes it, if it is still its way.
+pub fn renew_exit(process: &mut Process, noted: u32) {
+    let Some(calls) = &mut process.calls else { return };
+    let Relying { exit: number, to, edge } = calls.relying(noted);
     let exit = process.exits[number as usize];
-    let Exit { to, linked, next, .. } = exit;
+    let Exit { linked, next, .. } = exit;
+    if exit.to != to {
+        return;
+    }
+    calls.keep(exit.stub, to, edge);
     if linked {
         lead_out(&exit);
         // Out of the list of what leads to the block.

@@ -7,7 +7,7 @@
 use super::once::Bench;
 use super::statistics::{geomean, median, median_interval};
 use super::table::Destination;
-use crate::folder::Folder;
+use crate::counter::target_folder;
 use crate::profiler::Profiler;
 use crate::suite::{self, Expected, Size};
 use anyhow::{Context, Result, ensure};
@@ -209,7 +209,8 @@ fn per_branch(said: &str) -> String {
 
 /// The program of `suite/costs`, in a folder for what it makes.
 pub fn compiled(root: &Path, name: &str) -> Result<PathBuf> {
-    let folder = Folder::of(root, "tracing")?;
+    let folder = target_folder(root).join("tracing");
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let program = folder.join(name);
     let mut compiler = Command::new("gcc");
     compiler.args(["-O2", "-pthread", "-o"]).arg(&program).arg(root.join(format!("suite/costs/{name}.c")));

@@ -1,7 +1,7 @@
 //! `cargo xtask check gate`: what is planted in programs of `suite/gate` fails a gate on modelled cycles, which names
 //! the loop and the reason; equal builds pass one that allows no growth at all.
 
-use crate::counter::target_folder;
+use crate::folder::Folder;
 use crate::profiler::Profiler;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -59,7 +59,7 @@ const PLANTED: [Planted; 3] = [
 /// If a gate passes that should fail, does not say why, or fails where nothing differs.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
-    let folder = target_folder(root).join("gate");
+    let folder = Folder::of(root, "gate")?;
     for planted in &PLANTED {
         let source = root.join(format!("suite/gate/{}.c", planted.source));
         let simulated = |name: &str, flags: &[&str]| {

@@ -66,6 +66,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
 struct Fuzzer {
     /// The program that makes and runs sequences.
     program: PathBuf,
+    /// Where it lies.
+    _folder: Folder,
     /// What counts, and says on standard error whether counts balance.
     counter: PathBuf,
     seed: u64,
@@ -85,7 +87,7 @@ impl Fuzzer {
         compiler.args(["-static", "-nostdlib", "-no-pie", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
         let compiled = compiler.arg(root.join("suite/fuzz/sequences.c")).status().context("gcc")?;
         ensure!(compiled.success(), "suite/fuzz/sequences.c does not compile");
-        Ok(Fuzzer { program, counter: build_example(root, "count")?, seed })
+        Ok(Fuzzer { program, _folder: folder, counter: build_example(root, "count")?, seed })
     }
 
     /// Runs the program, counted or not, from a batch on.

@@ -15,6 +15,9 @@ use hashbrown::HashSet;
 /// How far behind the last place a new one lies.
 const SPACING: u64 = 1 << 32;
 
+/// The place of what has none yet.
+const NOWHERE: u64 = u64::MAX;
+
 /// Where ways are followed to.
 #[derive(Clone, Copy)]
 enum Side {
@@ -51,13 +54,14 @@ impl Circles {
     /// Adds the next number; something may be about to lead to it.
     pub fn add(&mut self, from: Option<u32>) {
         let number = self.nodes.len() as u32;
-        let place = self.order.last_key_value().map_or(0, |(&last, _)| last) + SPACING;
-        self.nodes.push(Node { one_with: number, place, ways: [Vec::new(), Vec::new()] });
-        self.order.insert(place, number);
+        self.nodes.push(Node { one_with: number, place: NOWHERE, ways: [Vec::new(), Vec::new()] });
         if let Some(from) = from {
             // What is led to later mostly leads to what is known: so it comes before that.
-            self.put(Side::After, self.one(from), &[number]);
+            return self.put(Side::After, self.one(from), &[number]);
         }
+        let place = self.order.last_key_value().map_or(0, |(&last, _)| last) + SPACING;
+        self.nodes[number as usize].place = place;
+        self.order.insert(place, number);
     }
 
     /// `from` leads to `to`: what lies on a circle now and may not have before.

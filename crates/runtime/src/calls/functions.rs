@@ -57,11 +57,13 @@ struct Recent {
 }
 
 impl Recent {
+    /// What was found of an address.
     fn get(&self, address: u64) -> Option<Found> {
         let holds = |&(begin, length): &(u64, u64)| address.wrapping_sub(begin) < length;
         self.found[self.ranges.iter().position(holds)?]
     }
 
+    /// Notes what was found of all addresses of a range, which is not empty.
     fn add(&mut self, range: Range<u64>, found: Found) {
         self.ranges[self.oldest] = (range.start, range.end - range.start);
         self.found[self.oldest] = Some(found);
@@ -70,7 +72,7 @@ impl Recent {
 }
 
 /// A length that was not asked for.
-const UNASKED: i32 = 0;
+const UNASKED: i32 = i32::MAX;
 
 /// A length that is encoded in another way than nearly all compilers do.
 const UNKNOWN: i32 = i32::MIN;
@@ -209,7 +211,7 @@ impl Functions {
         Some((start, (*depths.get((address - start) as usize)?)?))
     }
 
-    /// What is told of `address`. Asked about the same few functions many times in a row.
+    /// What is told of `address`: it is asked about the same few functions many times in a row.
     fn find(&mut self, space: &AddressSpace, address: u64) -> Option<Found> {
         if self.changes != space.changes() {
             (self.recent, self.changes) = (Recent::default(), space.changes());
@@ -218,12 +220,12 @@ impl Functions {
             return Some(found);
         }
         let image = self.image(space, address)?;
-        let (told, end) = self.images[image].told(address)?;
+        let (told, same) = self.images[image].told(address)?;
         let mapped = space.mapped_at(address);
-        let (begin, end) = (told.start.max(mapped.start), end.min(mapped.end));
+        let same = same.start.max(mapped.start)..same.end.min(mapped.end);
         let whole = self.parts.get(&told.start).copied().unwrap_or(told.start);
         let found = Found { told, image, whole };
-        self.recent.add(begin..end, found);
+        self.recent.add(same, found);
         Some(found)
     }
 
@@ -248,7 +250,8 @@ impl Functions {
         let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
         let parts = parts(&told);
         let leaves = vec![None; told.len() + named.1.len()];
-        let (linkers, depths) = Default::default();
+        let linkers = HashMap::default();
+        let depths = HashMap::default();
         self.images.push(Image { origin, told, named, parts, leaves, linkers, depths });
         self.mappings.push(mapping);
         self.latest = self.images.len() - 1;
@@ -269,13 +272,13 @@ impl Functions {
 }
 
 impl Image {
-    /// The function that holds `address`, and where what is told of it ends.
-    fn told(&mut self, address: u64) -> Option<(Told, u64)> {
+    /// The function that holds `address`, and addresses about it of which the same is told.
+    fn told(&mut self, address: u64) -> Option<(Told, Range<u64>)> {
         self.described(address).or_else(|| self.named(address))
     }
 
     /// The same, if the table tells of it.
-    fn described(&mut self, address: u64) -> Option<(Told, u64)> {
+    fn described(&mut self, address: u64) -> Option<(Told, Range<u64>)> {
         let origin = self.origin;
         let place = |distance: i32| origin.wrapping_add_signed(distance.into());
         let begins = |told: &Described| place(told.start) <= address;
@@ -294,12 +297,13 @@ impl Image {
         };
         let next = self.told.get(number + 1).map_or(u64::MAX, |next| place(next.start));
         let end = length.map_or(next, |length| next.min(start + u64::from(length)));
-        // What lies between two functions is of neither: assembly often goes without an entry.
-        (address < end).then_some((Told { start, length, is_part, number }, end))
+        // What lies between two functions is of neither: assembly often goes without an entry. Below the first, the part
+        // that is looked at is the last.
+        (start..end).contains(&address).then_some((Told { start, length, is_part, number }, start..end))
     }
 
     /// The same, if a symbol tells of it.
-    fn named(&self, address: u64) -> Option<(Told, u64)> {
+    fn named(&self, address: u64) -> Option<(Told, Range<u64>)> {
         let (origin, rows) = self.named;
         let place = |start: i32| origin.wrapping_add_signed(start.into());
         let number = rows.partition_point(|&[start, _]| place(start) <= address).checked_sub(1)?;
@@ -307,7 +311,9 @@ impl Image {
         let (start, length, is_part) = (place(start), length.unsigned_abs(), length < 0);
         let number = self.told.len() + number;
         let end = start + u64::from(length);
-        (address < end).then_some((Told { start, length: Some(length), is_part, number }, end))
+        // The table goes before it, of whatever addresses it tells.
+        let same = if self.told.is_empty() { start..end } else { address..address + 1 };
+        (address < end).then_some((Told { start, length: Some(length), is_part, number }, same))
     }
 }
 
@@ -365,12 +371,13 @@ fn length_in(bytes: &[u8], entry: u64, start: u64) -> Option<i32> {
     // The entry's own length, its reference to what many share, where the code begins, and its length.
     let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let begins = (entry + 8).wrapping_add_signed((number(8)? as i32).into());
-    let length = i32::try_from(number(12)?).ok().filter(|&length| length != UNASKED)?;
-    // As compilers write it: more data by its length, and rules. Before its first instruction, a part of a function has
-    // more on the stack than a function that was called.
-    let bytes = bytes.get(..4 + number(0)? as usize)?;
-    let rules = bytes.get(17 + usize::from(*bytes.get(16)?)..).unwrap_or_default();
-    let is_part = matches!(rules.first(), Some(0x0c..=0x0e)); // DW_CFA_def_cfa, _register, _offset
+    let length = i32::try_from(number(12)?).ok().filter(|&length| length < UNASKED)?;
+    // As compilers write it: more data by its length, if that is a byte, and rules. Before its first instruction, a part
+    // of a function has more on the stack than a function that was called.
+    let (end, more) = (4 + number(0)? as usize, *bytes.get(16)?);
+    let rules = 17 + usize::from(more);
+    let first = if more < 0x80 && rules < end { *bytes.get(rules)? } else { 0 };
+    let is_part = matches!(first, 0x0c..=0x0e); // DW_CFA_def_cfa, _register, _offset
     (begins == start).then_some(if is_part { -length } else { length })
 }
 
@@ -441,4 +448,83 @@ fn starts(start: u64, offset: u64) -> Option<Listed> {
         |row: &[u8]| [0, 4].map(|at| i32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]));
     let told = bytes.chunks_exact(ROW as usize).map(|row| Described::new(numbers(row)));
     Some(Listed { origin: header, told: told.collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the table of the tests lies: between its functions.
+    const TABLE: u64 = 0x50_0000;
+
+    /// Two functions of which lengths are known, with room between them, one of which none is, and one far behind.
+    fn image() -> Image {
+        let described = |start, length| Described { start, entry: 0, length };
+        let told = vec![
+            described(-0x1000, 0x40),
+            described(-0xf00, -0x20),
+            described(-0xe00, UNKNOWN),
+            described(0x20_0000, 8),
+        ];
+        let parts = parts(&told);
+        let leaves = vec![None; told.len()];
+        let (linkers, depths) = (HashMap::default(), HashMap::default());
+        Image { origin: TABLE, told, named: (0, &[]), parts, leaves, linkers, depths }
+    }
+
+    #[test]
+    fn each_address_is_of_the_function_that_holds_it_or_of_none() {
+        let mut image = image();
+        let mut told = |address: i64| {
+            let (told, same) = image.told(TABLE.wrapping_add_signed(address))?;
+            let place = |address: u64| address.wrapping_sub(TABLE) as i64;
+            Some((told.number, told.is_part, place(same.start)..place(same.end)))
+        };
+        let ends = [-0x1000, -0xfff, -0xfc1].map(&mut told);
+        assert!(ends.into_iter().all(|found| found == Some((0, false, -0x1000..-0xfc0))));
+        assert_eq!(told(-0xf00), Some((1, true, -0xf00..-0xee0)));
+        assert_eq!(told(-0x400), Some((2, false, -0xe00..0x20_0000)));
+        assert_eq!(told(0x20_0007), Some((3, false, 0x20_0000..0x20_0008)));
+        // Below the first, between two, behind the last.
+        for nowhere in [-0x1001, -0x1200, -0x20_0000, -0xfc0, -0xee0, 0x20_0008, 0x4000_0000] {
+            assert_eq!(told(nowhere), None, "{nowhere:#x}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_last_is_remembered_of_its_addresses_only() {
+        let mut recent = Recent::default();
+        let ranges = [0x10..0x20, 0x20..0x21, 0x1000..0x2000, u64::MAX - 8..u64::MAX, 0x40..0x50];
+        for (number, range) in ranges.clone().into_iter().enumerate() {
+            let told = Told { start: range.start, length: None, is_part: false, number };
+            recent.add(range, Found { told, image: 0, whole: 0 });
+        }
+        let number = |address| recent.get(address).map(|found| found.told.number);
+        assert_eq!(number(0x10), None, "the oldest made room");
+        assert_eq!([0x20, 0x1000, 0x1fff, u64::MAX - 1, 0x4f].map(number), [1, 2, 2, 3, 4].map(Some));
+        assert_eq!([0, 0x21, 0xfff, 0x2000, u64::MAX, 0x50].map(number), [None; 6]);
+    }
+
+    #[test]
+    fn an_entry_tells_a_length_and_whether_a_function_begins_deep_in_its_stack() {
+        const ENTRY: u64 = 0x1000;
+        const START: u64 = 0x2000;
+        let entry = |length: u32, more: &[u8], rules: &[u8]| {
+            let rest = [&[more.len() as u8], more, rules].concat();
+            let words = [12 + rest.len() as u32, 20, (START - ENTRY - 8) as u32, length];
+            [words.map(u32::to_le_bytes).concat(), rest].concat()
+        };
+        let told = |bytes: &[u8]| length_in(bytes, ENTRY, START);
+        assert_eq!(told(&entry(0x123, &[], &[0x41, 0x0e, 0x10])), Some(0x123));
+        assert_eq!(told(&entry(0x123, &[], &[0x0e, 0x10])), Some(-0x123));
+        assert_eq!(told(&entry(0x123, &[1, 2, 3, 4], &[0x0c, 7, 8])), Some(-0x123));
+        // Without rules, what lies behind is the next entry's.
+        assert_eq!(told(&[entry(0x123, &[], &[]), vec![0x0e]].concat()), Some(0x123));
+        // A long entry of which only the beginning was read.
+        assert_eq!(told(&entry(0x123, &[], &[0x0e; 200])[..20]), Some(-0x123));
+        assert_eq!(told(&entry(0x123, &[0; 0x80], &[0x0e])), Some(0x123));
+        assert_eq!(told(&entry(u32::MAX, &[], &[0])), None);
+        assert_eq!(length_in(&entry(0x123, &[], &[0]), ENTRY, START + 1), None, "of another function");
+        assert!((0..17).all(|cut| told(&entry(0x123, &[], &[0x0e])[..cut]).is_none()));
+    }
 }

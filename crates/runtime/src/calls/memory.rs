@@ -65,6 +65,7 @@ impl Code {
         let high = |number: Option<u8>| number.map_or(0, |number| number >> 3);
         let low = |number: Option<u8>, none: u8| number.map_or(none, |number| number & 7);
         let prefix = prefix | (register >> 3) << 2 | high(index) << 1 | high(base);
+        // At once, as there are very many.
         match (in_thread_area, prefix) {
             (true, 0x40) => self.raw(&[GS, opcode]),
             (true, _) => self.raw(&[GS, prefix, opcode]),

@@ -39,7 +39,7 @@ pub use step::Step;
 use crate::address_space::AddressSpace;
 use crate::cache::{self, Region};
 use crate::emit::Code;
-use crate::state::{AddressHasher, Edge, Exit};
+use crate::state::{AddressHasher, Edge};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
 use call::{Call, Callee, Jump, Returning, place, recurring};
@@ -61,13 +61,24 @@ use timewise_abi::view::Shared;
 /// Where a call returns to and what is mapped there, in one word: there may be very many.
 type Return = u64;
 
+/// The way of an exit to a block, whose code relies on something.
+#[derive(Clone, Copy, Debug)]
+pub struct Relying {
+    /// The exit.
+    pub exit: u32,
+    /// The block.
+    pub to: u32,
+    /// What is noted of the edge.
+    pub edge: Edge,
+}
+
 /// What is known of the calls of a process.
 #[derive(Debug, Default)]
 pub struct Calls {
     /// What is noted of edges that are calls, by number.
     noted: Vec<Call>,
-    /// Their numbers, by the counter for their cost.
-    by_cost: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
+    /// The number of the latest with each counter for its cost, by that; `NONE` for other counters.
+    by_cost: Vec<u32>,
     /// Where calls return to, with what they call if that is always the same.
     returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
@@ -87,8 +98,8 @@ pub struct Calls {
     /// Functions that the code under construction takes for ones that do not recur, and functions and stubs whose calls
     /// it takes to be held.
     relied_on: Vec<u64>,
-    /// Ways of exits that rely on something: the exit, the block that it leads to, and what was noted of the edge.
-    relying: Vec<(u32, u32, Edge)>,
+    /// Ways of exits that rely on something.
+    relying: Vec<Relying>,
     /// What was noted of edges whose code is made anew: by its place, and the block that it leads to.
     kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code.
@@ -204,13 +215,17 @@ impl Calls {
         };
         let number = self.noted.len() as u32;
         self.noted.push(call);
-        self.by_cost.insert(call.cost, number);
+        let counter = (call.cost / 8) as usize;
+        if self.by_cost.len() <= counter {
+            self.by_cost.resize(counter + 1, timewise_abi::NONE);
+        }
+        self.by_cost[counter] = number;
         number
     }
 
     /// The latest call with a counter for its cost.
     fn with_cost(&self, cost: u32) -> Option<Call> {
-        self.call(*self.by_cost.get(&cost)?)
+        self.call(*self.by_cost.get((cost / 8) as usize)?)
     }
 
     /// What the record of an edge says of a call's cost.
@@ -414,15 +429,13 @@ impl Calls {
     pub fn rely_by_exit(&mut self, exit: u32, to: u32, edge: Edge) {
         if !self.relied_on.is_empty() {
             self.rely(Way::Exit(self.relying.len() as u32));
-            self.relying.push((exit, to, edge));
+            self.relying.push(Relying { exit, to, edge });
         }
     }
 
-    /// An exit whose way is to be made anew, which relied on something.
-    fn take_exit(&mut self, noted: u32, exits: &[Exit]) -> u32 {
-        let (exit, to, edge) = self.relying[noted as usize];
-        self.keep(exits[exit as usize].stub, to, edge);
-        exit
+    /// A way of an exit that relied on something, by the number under which it was noted.
+    pub fn relying(&self, number: u32) -> Relying {
+        self.relying[number as usize]
     }
 
     /// The counter of a function that begins at an address, or 0 if it does not recur.

@@ -34,11 +34,7 @@ pub fn relink(process: &mut Process, area: &mut ThreadArea, from: u32) -> bool {
     let latest = blocks.get(from as usize).and_then(|block| calls.starts.start(space, block.end()));
     for way in ways {
         match way {
-            Way::Exit(noted) => {
-                let calls = process.calls.as_mut();
-                let exit = calls.map(|calls| calls.take_exit(noted, &process.exits));
-                exit.into_iter().for_each(|exit| unlink::renew_exit(process, exit));
-            }
+            Way::Exit(number) => unlink::renew_exit(process, number),
             Way::Target(number) => unlink::renew_target(process, number),
         }
     }
@@ -59,6 +55,8 @@ pub fn share(process: &mut Process, area: &mut ThreadArea, from: u32) {
         relink(process, area, from);
         if let Some(calls) = &mut process.calls {
             calls.held.forget();
+            // From now on nothing does.
+            calls.relying = Vec::new();
         }
     }
 }
