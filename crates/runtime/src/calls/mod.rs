@@ -77,8 +77,8 @@ pub struct Relying {
 pub struct Calls {
     /// What is noted of edges that are calls, by number.
     noted: Vec<Call>,
-    /// The number of the latest with each counter for its cost, by that; `NONE` for other counters.
-    by_cost: Vec<u32>,
+    /// Their numbers, by the counter for their cost.
+    by_cost: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
     /// Where calls return to, with what they call if that is always the same.
     returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
@@ -215,17 +215,13 @@ impl Calls {
         };
         let number = self.noted.len() as u32;
         self.noted.push(call);
-        let counter = (call.cost / 8) as usize;
-        if self.by_cost.len() <= counter {
-            self.by_cost.resize(counter + 1, timewise_abi::NONE);
-        }
-        self.by_cost[counter] = number;
+        self.by_cost.insert(call.cost, number);
         number
     }
 
     /// The latest call with a counter for its cost.
     fn with_cost(&self, cost: u32) -> Option<Call> {
-        self.call(*self.by_cost.get((cost / 8) as usize)?)
+        self.call(*self.by_cost.get(&cost)?)
     }
 
     /// What the record of an edge says of a call's cost.
