@@ -111,6 +111,9 @@ struct Image {
     named: (u64, &'static [Row]),
     /// How many of them begin before each part of the code.
     parts: Vec<u32>,
+    /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
+    /// by where the part does.
+    wholes: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
     /// Whether they are leaves, by number, as far as it was asked.
     leaves: Vec<Option<bool>>,
     /// Whether they are all the entries that a linker made, by where they begin, as far as it was asked.
@@ -136,9 +139,6 @@ pub struct Functions {
     changes: u64,
     /// Images that were mapped when that was looked at last.
     mapped: usize,
-    /// Parts of functions that lie elsewhere, as compilers put code that is rarely executed: where the whole begins,
-    /// by where the part does.
-    parts: HashMap<u64, u64, BuildHasherDefault<AddressHasher>>,
 }
 
 impl Functions {
@@ -163,9 +163,10 @@ impl Functions {
     /// The function that begins at `whole` leads on to `address`, not by a call: if what is told of that place is
     /// only a part of a function, it is a part of this one.
     pub fn join(&mut self, space: &AddressSpace, whole: u64, address: u64) {
-        let Some(Found { told, .. }) = self.find(space, address) else { return };
-        if told.is_part && told.start != whole && !self.parts.contains_key(&told.start) {
-            self.parts.insert(told.start, whole);
+        let Some(Found { told, image, .. }) = self.find(space, address) else { return };
+        let wholes = &mut self.images[image].wholes;
+        if told.is_part && told.start != whole && !wholes.contains_key(&told.start) {
+            wholes.insert(told.start, whole);
             self.recent = Recent::default();
         }
     }
@@ -220,10 +221,11 @@ impl Functions {
             return Some(found);
         }
         let image = self.image(space, address)?;
-        let (told, same) = self.images[image].told(address)?;
+        let its = &mut self.images[image];
+        let (told, same) = its.told(address)?;
         let mapped = space.mapped_at(address);
         let same = same.start.max(mapped.start)..same.end.min(mapped.end);
-        let whole = self.parts.get(&told.start).copied().unwrap_or(told.start);
+        let whole = its.wholes.get(&told.start).filter(|_| told.is_part).copied().unwrap_or(told.start);
         let found = Found { told, image, whole };
         self.recent.add(same, found);
         Some(found)
@@ -250,9 +252,11 @@ impl Functions {
         let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
         let parts = parts(&told);
         let leaves = vec![None; told.len() + named.1.len()];
-        let linkers = HashMap::default();
-        let depths = HashMap::default();
-        self.images.push(Image { origin, told, named, parts, leaves, linkers, depths });
+        // Of a file that comes back, so does code that was made by what was known of it.
+        let before = self.mappings.iter().rposition(|&known| space.same(known, mapping));
+        let wholes = before.map_or_else(HashMap::default, |number| self.images[number].wholes.clone());
+        let (linkers, depths) = (HashMap::default(), HashMap::default());
+        self.images.push(Image { origin, told, named, parts, wholes, leaves, linkers, depths });
         self.mappings.push(mapping);
         self.latest = self.images.len() - 1;
         Some(self.latest)
@@ -468,8 +472,8 @@ mod tests {
         ];
         let parts = parts(&told);
         let leaves = vec![None; told.len()];
-        let (linkers, depths) = (HashMap::default(), HashMap::default());
-        Image { origin: TABLE, told, named: (0, &[]), parts, leaves, linkers, depths }
+        let (wholes, linkers, depths) = (HashMap::default(), HashMap::default(), HashMap::default());
+        Image { origin: TABLE, told, named: (0, &[]), parts, wholes, leaves, linkers, depths }
     }
 
     #[test]

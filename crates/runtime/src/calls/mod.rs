@@ -157,13 +157,18 @@ impl Calls {
             (Some(cost), _) if self.holds(cost) => Returning::Held { cost },
             _ if is_leaf => Returning::Framed { cost, callee: Function::Once },
             (_, Some(start)) => Returning::Framed { cost, callee: self.told(start, take) },
-            // What nothing is told of is left only for what something is told of: it is the function that was called.
-            (_, None) if target.is_some_and(|target| self.starts.start(space, target).is_none()) => {
-                let callee =
-                    target.map_or(Function::Unknown, |target| recurring(self.function(target, take)));
+            (_, None) => {
+                // What nothing is told of is left only for what something is told of: it is the function that was called,
+                // unless a stub passed the call on.
+                let called = cost.and_then(|cost| self.with_cost(cost)).map(|call| call.callee);
+                let callee = match called {
+                    Some(Callee::Function(start)) if self.starts.start(space, start).is_none() => {
+                        recurring(self.function(start, take))
+                    }
+                    _ => Function::Unknown,
+                };
                 Returning::Framed { cost, callee }
             }
-            (_, None) => Returning::Framed { cost, callee: Function::Unknown },
         }
     }
 
