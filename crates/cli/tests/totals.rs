@@ -312,3 +312,60 @@ fn figure_4() {
     }
     assert_eq!(compared, 5 + 4);
 }
+
+/// Costs of calls within plugins, by plugin, caller and callee, of a run in which these are loaded so many times.
+fn costs_of_plugins(place: &Place, rounds: u32, plugins: &str) -> BTreeMap<[String; 3], u64> {
+    let outcome = place.shell(&format!("timewise count -- ./loads {rounds} {plugins}"));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let mut costs = BTreeMap::new();
+    for row in rows(place, "call") {
+        let [module, caller, callee] =
+            ["module", "caller", "callee"].map(|name| row[name].as_str().unwrap().to_string());
+        if module.ends_with(".so") && row["callee_module"] == row["module"] && row["instructions_total"] != 0
+        {
+            *costs.entry([module, caller, callee]).or_default() +=
+                row["instructions_total"].as_u64().unwrap();
+        }
+    }
+    costs
+}
+
+/// Of what is known of one nothing may be taken for the other's, nor may it be forgotten of code that comes back; and
+/// nothing tells where the functions of the third begin.
+#[test]
+fn plugins_that_come_to_one_address_cost_what_each_costs_alone() {
+    let place = Place::new();
+    let folder = format!("{}/tests/programs", env!("CARGO_MANIFEST_DIR"));
+    let plugin = |name: &str, options: &str| {
+        format!("cc -O2 -fPIC -shared {options} '{folder}/plugin.c' -o {name}.so && ")
+    };
+    let plugins = [
+        plugin("one", "-DCOLD=1"),
+        plugin("two", "-DCOLD=2"),
+        plugin("bare", "-DCOLD=0 -fno-asynchronous-unwind-tables -fno-unwind-tables"),
+        plugin("four", "-DCOLD=1 -O1"),
+        plugin("five", "-DCOLD=2 -fcf-protection"),
+    ];
+    let outcome = place.shell(&format!("{} cc '{folder}/loads.c' -o loads", plugins.concat()));
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let names = ["./one.so", "./two.so", "./bare.so", "./four.so", "./five.so"];
+    let together = costs_of_plugins(&place, 3, &names.join(" "));
+    let mut alone = BTreeMap::new();
+    for name in names {
+        let costs = costs_of_plugins(&place, 1, name);
+        assert!(costs.len() >= 4, "{name}: {costs:?}");
+        alone.extend(costs.into_iter().map(|(call, cost)| (call, 3 * cost)));
+    }
+    assert_eq!(together, alone);
+    // What is called straight costs the same whether a table tells of it or not.
+    let of = |plugin: &str, caller: &str, callee: &str| {
+        let found = |(call, _): &(&[String; 3], &u64)| {
+            call[0].ends_with(plugin) && call[1] == caller && call[2] == callee
+        };
+        alone.iter().find(found).map(|(_, &cost)| cost)
+    };
+    // 9 + 4 calls of `leaf` by `first`: each two instructions of the linker's entry and those of the function.
+    let leaf = of("bare.so", "first", "leaf").unwrap();
+    assert_eq!(leaf % (3 * 13), 0);
+    assert_eq!(of("bare.so", "second", "leaf"), Some(leaf / 13 * 10));
+}
