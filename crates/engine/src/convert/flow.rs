@@ -111,7 +111,8 @@ fn next(pieces: &Pieces, (piece, executed): (PieceId, u16)) -> Option<(Place, Ed
 
 /// Takes back arrivals at a piece that left it before its first instruction: they go on to where the
 /// departure leads. Of several ways in, the most frequent gives them up, one that shows nothing otherwise
-/// (from outside) first.
+/// (from outside) first, and calls last: a thread that a signal finds right behind one has made it, though the handler
+/// may have it come back by another way.
 pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
     // Piece by piece in order: each round moves departures on towards pieces that are executed, or out.
     for _ in 0..8 {
@@ -135,7 +136,10 @@ pub fn take_back(pieces: &Pieces, flows: &mut Vec<Flow>) {
         for (piece, departures) in departures {
             let mut arrivals = arrivals.remove(&piece).unwrap_or_default();
             for departure in departures {
-                arrivals.sort_by_key(|&n| (flows[n].from.is_some(), std::cmp::Reverse(flows[n].count)));
+                arrivals.sort_by_key(|&n| {
+                    let is_call = matches!(flows[n].kind, EdgeKind::Call | EdgeKind::IndirectCall);
+                    (flows[n].from.is_some(), is_call, std::cmp::Reverse(flows[n].count))
+                });
                 for &arrival in arrivals.iter().filter(|&&arrival| arrival != departure) {
                     let count = flows[departure].count.min(flows[arrival].count);
                     let to = flows[departure].to;
@@ -220,6 +224,27 @@ mod tests {
             flow(Some((last, 1)), Some(all), EdgeKind::Return, 7),
         ];
         assert_eq!(flows, expected);
+    }
+
+    /// A signal found a thread right behind a call, and its handler had it come back by a return, as Go's does that lets
+    /// others run.
+    #[test]
+    fn a_call_was_made_though_a_signal_came_right_behind_it() {
+        let (pieces, [all, _, last]) = pieces();
+        for kind in [EdgeKind::Call, EdgeKind::IndirectCall] {
+            let mut flows = vec![
+                flow(Some((last, 1)), Some(all), kind, 5),
+                flow(Some((all, 0)), None, EdgeKind::External, 1),
+                flow(Some((last, 1)), Some(all), EdgeKind::Return, 1),
+            ];
+            take_back(&pieces, &mut flows);
+            merge(&mut flows);
+            let expected = [
+                flow(Some((last, 1)), None, EdgeKind::External, 1),
+                flow(Some((last, 1)), Some(all), kind, 5),
+            ];
+            assert_eq!(flows, expected);
+        }
     }
 
     #[test]
