@@ -32,9 +32,14 @@ pub struct Arguments {
 
 /// Prints what was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let is_profile = |word: &OsStr| Path::new(word).extension() == Path::new(DEFAULT_FILE).extension();
     let (file, name) = match &arguments.words[..] {
+        [name, file] if is_profile(file) && Path::new(file).exists() && !Path::new(name).exists() => {
+            let [file, name] = [file, name].map(|word| word.to_string_lossy());
+            anyhow::bail!("the profile comes before the function: timewise annotate {file} {name}")
+        }
         [file, name] => (file.as_os_str(), name),
-        [file] if Path::new(file).extension() == Path::new(DEFAULT_FILE).extension() => {
+        [file] if is_profile(file) => {
             let file = file.to_string_lossy();
             anyhow::bail!(
                 "{file} is a profile: say which of its functions: timewise annotate {file} FUNCTION"

@@ -395,6 +395,10 @@ fn a_profile_without_a_function_is_not_taken_for_one() {
     let says =
         "timewise: other.tw is a profile: say which of its functions: timewise annotate other.tw FUNCTION\n";
     assert_eq!(outcome.stderr, says);
+    let turned = place.shell("touch other.tw; timewise annotate main other.tw");
+    assert_eq!((turned.status, turned.stdout.as_str()), (Some(2), ""));
+    let says = "timewise: the profile comes before the function: timewise annotate other.tw main\n";
+    assert_eq!(turned.stderr, says);
 }
 
 #[test]
