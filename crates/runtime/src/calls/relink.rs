@@ -55,8 +55,6 @@ pub fn share(process: &mut Process, area: &mut ThreadArea, from: u32) {
         relink(process, area, from);
         if let Some(calls) = &mut process.calls {
             calls.held.forget();
-            // From now on nothing does.
-            calls.relying = Vec::new();
         }
     }
 }
