@@ -1,4 +1,5 @@
-/* Recursion 500,000 frames deep, back, and again from another depth; mutual, through pointers too. */
+/* Recursion 500,000 frames deep, back, and again from another depth; mutual, through pointers too; and deeper than there
+   is room to note of. */
 #include "torture.h"
 #include <sys/resource.h>
 
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
     }
     pointer = even;
     for (int i = 0; i < 5; i++) CHECK(even(500000 + i) == 500000 + i);
+    CHECK(even(2000000) == 2000000);
     CHECK(fib(27) == 196418);
     return passed();
 }

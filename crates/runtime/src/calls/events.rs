@@ -7,6 +7,7 @@ use crate::guard;
 use crate::state::{Exit, Process};
 use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Frame, Registers, ThreadArea};
+use timewise_isa::MAX_LENGTH;
 
 /// How far below its latest call a function that left the stack is taken to have had its own part of it.
 const OWN: u64 = 1 << 10;
@@ -178,7 +179,8 @@ pub fn limit(process: &Process, area: &ThreadArea) {
 }
 
 /// Whether a fault at `address` means that the thread has too many frames. They are dropped then, and the thread
-/// can go on, which was about to write the first of a new frame beyond the one in `rcx`, perhaps what is in `rdx`.
+/// can go on, which was about to write the first of a new frame beyond the one whose address is in a register, perhaps
+/// what is in another.
 pub fn is_overflow(
     process: &Process,
     area: &mut ThreadArea,
@@ -189,6 +191,7 @@ pub fn is_overflow(
         return false;
     }
     let base = area.this + process.shared.header().frames;
+    let by_rax = is_based_on_rax(process.cache.bytes_at(registers.rip, MAX_LENGTH));
     area.frame_top = guard::begins(process, area) - size_of::<Frame>() as u64;
     let mut frames = Frames { process, area, now: 0 };
     let count = frames.open().len();
@@ -199,9 +202,18 @@ pub fn is_overflow(
     }
     area.lost_calls += count as u64;
     area.frame_top = base;
-    // No older activation of the function waits any more.
-    (registers.rcx, registers.rdx) = (base, 0);
+    // No older activation of the function waits any more. Direct calls borrow other registers than indirect ones.
+    match by_rax {
+        true => (registers.rax, registers.r8_to_r15[3]) = (base, 0),
+        false => (registers.rcx, registers.rdx) = (base, 0),
+    }
     true
+}
+
+/// Whether an instruction that stores something beyond the address in a register does so by `rax`.
+fn is_based_on_rax(code: &[u8]) -> bool {
+    let prefix = usize::from(code.first().is_some_and(|byte| byte & 0xf0 == 0x40));
+    code.get(prefix + 1).is_some_and(|operands| operands & 7 == 0)
 }
 
 /// A handler at an address is about to run, with the address of what it returns to at the top of its stack, `place`.
