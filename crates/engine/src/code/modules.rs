@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use timewise_abi::log::MappingRecord;
-use timewise_image::Headers;
-use timewise_profile::{Module, ModuleId, ModuleKind};
+use timewise_image::{Headers, Image};
+use timewise_profile::{Module, ModuleId, ModuleKind, Offset};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::modules;
 
@@ -26,6 +26,8 @@ pub struct Modules {
     known: modules::Modules,
     /// By path, device and number.
     files: HashMap<(Vec<u8>, u64, u64), File>,
+    /// Files that code was compared with, none for those that cannot be read as they were.
+    images: HashMap<ModuleId, Option<Image>>,
     /// Paths of files that were gone by the time that they were looked at.
     pub gone: Vec<Vec<u8>>,
 }
@@ -106,6 +108,18 @@ impl Modules {
     pub fn unmapped(&mut self) -> ModuleId {
         let path = b"[unmapped]".into();
         self.known.intern(0, Module { kind: ModuleKind::Unknown, path, build_id: Vec::new() })
+    }
+
+    /// Whether other code stands in a module's file at an offset.
+    pub fn contradicts(&mut self, module: ModuleId, offset: Offset, code: &[u8]) -> bool {
+        let Module { kind, path, build_id } = self.known.get(module);
+        let open = || {
+            let path = Path::new(OsStr::from_bytes(path));
+            (*kind == ModuleKind::File).then(|| Image::open_same(path, build_id).ok())?
+        };
+        let image = self.images.entry(module).or_insert_with(open);
+        let end = offset.0.saturating_add(code.len() as u64);
+        image.as_ref().and_then(|image| image.code(offset.0..end)).is_some_and(|there| there != code)
     }
 
     /// A module by id.

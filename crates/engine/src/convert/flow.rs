@@ -179,7 +179,7 @@ mod tests {
                 instructions: code.len() as u16,
                 code,
             };
-            pieces.add(&modules, &found)
+            pieces.add(&mut modules, &found)
         };
         let ids = [add(0x10, &[0x90; 5]), add(0x13, &[0x90; 2]), add(0x15, &[0xc3])];
         (pieces, ids)

@@ -57,7 +57,7 @@ pub struct Found<'a> {
 
 impl Pieces {
     /// The piece that a translated block is.
-    pub fn add(&mut self, modules: &Modules, found: &Found) -> PieceId {
+    pub fn add(&mut self, modules: &mut Modules, found: &Found) -> PieceId {
         let place = self.place(modules, found);
         let piece = Piece { place, length: found.code.len() as u16, instructions: found.instructions };
         *self.ids.entry(piece).or_insert_with(|| {
@@ -68,16 +68,22 @@ impl Pieces {
     }
 
     /// Code of a file is the same wherever it is mapped, unless its bytes contradict that: then somebody
-    /// wrote to it, and it gets a version of its own. Code without a file is told apart by image and
-    /// version, for two of them may write different code to one address.
-    fn place(&mut self, modules: &Modules, found: &Found) -> Place {
+    /// wrote to it, and it gets a version of its own. What stood there before may not have been executed; so
+    /// code that may have been written is compared with the file. Code without a file is told apart by image
+    /// and version, for two of them may write different code to one address.
+    fn place(&mut self, modules: &mut Modules, found: &Found) -> Place {
         let at = |version| Place { module: found.module, version, offset: found.offset };
         let written = modules.kind(found.module) == ModuleKind::Jit;
         let key = (found.module, found.owner, found.version);
+        let may_be_written = found.version > 0 && !written;
+        let is_others = may_be_written && modules.contradicts(found.module, found.offset, found.code);
         let versions = self.versions.entry(found.module).or_default();
+        // The first is the file's.
+        let first = u32::from(is_others);
+        *versions = (*versions).max(first);
         let known = match written {
             true => self.written.get(&key).copied().filter(|&v| self.bytes.agrees(at(v), found.code)),
-            false => (0..*versions).map(CodeVersion).find(|&v| self.bytes.agrees(at(v), found.code)),
+            false => (first..*versions).map(CodeVersion).find(|&v| self.bytes.agrees(at(v), found.code)),
         };
         let version = known.unwrap_or_else(|| {
             let new = CodeVersion(*versions);
