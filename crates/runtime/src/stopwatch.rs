@@ -14,6 +14,8 @@ pub fn timed<R>(process: &mut Process, work: impl FnOnce(&mut Process) -> R) -> 
     let now = || unsafe { _rdtsc() };
     let begun = now();
     let result = work(process);
-    process.record.translation_ticks.fetch_add(now().wrapping_sub(begun), Ordering::Relaxed);
+    // Under the process lock: nobody else adds to it.
+    let ticks = &process.record.translation_ticks;
+    ticks.store(ticks.load(Ordering::Relaxed) + now().wrapping_sub(begun), Ordering::Relaxed);
     result
 }
