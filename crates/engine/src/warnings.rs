@@ -93,7 +93,8 @@ pub fn of_costs(modules: &[Module]) -> impl Iterator<Item = String> {
     files.filter(|path| is_go(path)).map(|path| {
         format!(
             "{} is Go: its goroutines go from thread to thread, and their stacks elsewhere in memory, which costs of \
-             calls do not follow: these and totals of functions may be wrong; executions are exact",
+             calls do not follow: these and totals of functions may be wrong; executions are exact, and --no-calls \
+             counts them alone",
             path.display()
         )
     })

@@ -110,7 +110,7 @@ impl Modules {
         self.known.intern(0, Module { kind: ModuleKind::Unknown, path, build_id: Vec::new() })
     }
 
-    /// Whether other code stands in a module's file at an offset.
+    /// Whether other code stands in a module's file at an offset; false if it is not there to be read as it was.
     pub fn contradicts(&mut self, module: ModuleId, offset: Offset, code: &[u8]) -> bool {
         let Module { kind, path, build_id } = self.known.get(module);
         let open = || {
