@@ -186,6 +186,28 @@ fn edges_must_go_where_code_leads() {
     assert_eq!(nowhere, ["Edges: a jump comes from nowhere"]);
 }
 
+/// Of a file that no linker made, pages may be mapped anywhere: the callee lies two pages further on than the call says.
+#[test]
+fn a_file_that_was_not_linked_may_be_mapped_in_pieces() {
+    let findings = |build_id: Vec<u8>, further: u64| {
+        let mut profile = good();
+        profile.modules[0].build_id = build_id;
+        let callee = profile.blocks.iter_mut().find(|block| block.place.offset == Offset(0x1020)).unwrap();
+        callee.place.offset = Offset(0x1020 + further);
+        let (function, sample) =
+            (&mut profile.functions[1].place, profile.samples[0].place.as_mut().unwrap());
+        (function.offset, sample.offset) = (Offset(0x1020 + further), Offset(0x1020 + further));
+        let mut code = file();
+        code.resize(0x20 + further as usize, 0xcc);
+        code.extend([0x90, 0xc3]);
+        words(&verdict(&profile, code))
+    };
+    assert_eq!(findings(Vec::new(), 0x2000), [""; 0]);
+    let elsewhere = |to: &str| vec![format!("Edges: a call leads to {to}, but its instruction to 0x1020")];
+    assert_eq!(findings(Vec::new(), 0x1010), elsewhere("0x2030"));
+    assert_eq!(findings(vec![1; 20], 0x2000), elsewhere("0x3020"));
+}
+
 #[test]
 fn samples_must_begin_instructions() {
     let found = found(|profile| {

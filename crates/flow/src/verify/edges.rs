@@ -3,7 +3,7 @@
 use super::{Check, Kind};
 use crate::code::Code;
 use timewise_isa::Control;
-use timewise_profile::{BlockId, EdgeCount, EdgeKind, ModuleKind, Offset, Profile};
+use timewise_profile::{BlockId, EdgeCount, EdgeKind, Module, ModuleKind, Offset, Place, Profile};
 
 /// Each edge goes where the last instruction of its block can lead, in the way that the edge says.
 pub fn check(profile: &Profile, code: &Code) -> Check {
@@ -38,13 +38,22 @@ fn misled(edge: &EdgeCount, profile: &Profile, code: &Code) -> Option<String> {
     let to = code.blocks[to?.index()].place;
     // Overwritten code goes on in what stands there now.
     let wanted = expected.filter(|_| edge.kind != EdgeKind::Fallthrough || from.version == to.version)?;
+    let module = |place: &Place| &profile.modules[place.module.index()];
     let is_there = match from.module == to.module {
-        true => to.offset == wanted,
+        true => to.offset == wanted || may_be_in_pieces(module(&to), to.offset, wanted),
         // Mappings of code that was written at run time may lie side by side.
-        false => [from, to].iter().any(|place| profile.modules[place.module.index()].kind == ModuleKind::Jit),
+        false => [from, to].iter().any(|place| module(place).kind == ModuleKind::Jit),
     };
     let [led, leads] = [to.offset.0, wanted.0];
     (!is_there).then(|| format!("{} leads to {led:#x}, but its instruction to {leads:#x}", named(edge.kind)))
+}
+
+/// Whether code of a file may have been mapped in pieces, at other distances than in the file: a program does that as it
+/// likes with what no linker made, as with images of Lisp. What a linker made mostly has a build id.
+fn may_be_in_pieces(module: &Module, one: Offset, other: Offset) -> bool {
+    const PAGE: u64 = 1 << 12;
+    let is_linked = !module.build_id.is_empty() || module.kind != ModuleKind::File;
+    !is_linked && one.0.wrapping_sub(other.0).is_multiple_of(PAGE)
 }
 
 /// Where an edge of this kind leads from the end of `block`: `Some(None)` where code does not tell, and `None` if
