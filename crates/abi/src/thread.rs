@@ -74,8 +74,6 @@ pub struct ThreadArea {
     pub clock: u64,
     /// Address of the [`Frame`] of the call that the thread is in; if asked for.
     pub frame_top: u64,
-    /// Address of what the runtime keeps of other stacks of the thread, 0 for nothing.
-    pub strands: u64,
     /// The clock when the costs of open calls were last charged, because the thread might not come back.
     pub settled: u64,
     /// Calls whose frames were dropped: there were too many at once.

@@ -247,8 +247,44 @@ fn stacks_may_lie_side_by_side_and_be_switched_in_place() {
 }
 
 #[test]
+fn stacks_go_from_thread_to_thread_and_from_place_to_place() {
+    assert_totals("migration.c", &["turn", "work"]);
+    assert_totals("moved_stack.c", &["turn", "work"]);
+    assert_totals("grown_stack.c", &["copy", "work"]);
+}
+
+/// What calls of a function cost is what was executed in it and the calls in it: wherever goroutines went meanwhile.
+#[test]
+fn goroutines_cost_what_they_execute_on_any_thread_and_stack() {
+    // An interruption is under no call.
+    let build =
+        format!("go build -o program '{}' && export GODEBUG=asyncpreemptoff=1", path("goroutines.go"));
+    let counted = |_| profiled_after(&build, "count");
+    // What ends with the program in the midst of something is not exact to the last instruction.
+    let is_exact =
+        |place: &Place| place.profile().processes.iter().all(|process| process.count_uncertainty == 0);
+    let place = (0..5).map(counted).find(is_exact).expect("a run whose end was seen");
+    let (functions, calls) = (rows(&place, "function"), rows(&place, "call"));
+    let sum = |rows: &[Value], field: &str, name: &str| -> u64 {
+        let of = rows.iter().filter(|row| row[field] == name);
+        of.map(|row| row["instructions_total"].as_u64().unwrap()).sum()
+    };
+    for name in ["main.main.func1", "main.main.func2", "main.task", "main.deep", "runtime.chansend1"] {
+        let (total, charged) = (sum(&functions, "function", name), sum(&calls, "callee", name));
+        assert!(total > 0 && total == charged, "{name} took {total} instructions and its calls {charged}");
+    }
+}
+
+#[test]
 fn functions_are_entered_otherwise_than_by_calls() {
-    for program in ["fall_through.c", "middle_entry.c", "cold_landing.c", "pushed_return.c", "retpoline.c"] {
+    for program in [
+        "fall_through.c",
+        "middle_entry.c",
+        "cold_landing.c",
+        "pushed_return.c",
+        "retpoline.c",
+        "dropped_return.c",
+    ] {
         assert_counted(program, &profiled(program, "count"));
     }
 }
@@ -266,6 +302,7 @@ fn handlers_cost_whom_they_interrupt_nothing() {
 #[test]
 fn calls_are_interrupted_anywhere() {
     assert_totals("interrupted.c", &[]);
+    assert_counted("redirected.c", &profiled("redirected.c", "count"));
 }
 
 #[test]

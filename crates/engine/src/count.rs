@@ -259,9 +259,6 @@ pub fn conclude(
     if let Some(first) = profile.processes.first_mut() {
         first.exit = run.exit;
     }
-    if lost_calls.is_some() {
-        run.warnings.extend(warnings::of_costs(&profile.modules));
-    }
     let counts_complete = failure.is_none() && damage == 0 && imbalance == 0;
     profile.runs.push(Run { counts_complete, lost_calls, ..run });
     Conclusion { profile, failure, imbalance, places, paths, shared_bytes, translated_in }

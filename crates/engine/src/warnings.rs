@@ -2,12 +2,7 @@
 
 use crate::convert::{Balance, Converter};
 use crate::follow::Uncounted;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use timewise_abi::Failure;
-use timewise_image::is_go;
-use timewise_profile::{Module, ModuleKind};
 
 /// One sentence for each thing that is not as it should be.
 ///
@@ -84,18 +79,4 @@ pub fn of(
         warnings.push(format!("{} ({who}) was not counted: {why}", path.display()));
     }
     warnings
-}
-
-/// One for each module of which the costs of calls may be wrong.
-pub fn of_costs(modules: &[Module]) -> impl Iterator<Item = String> {
-    let path = |module: &Module| PathBuf::from(OsStr::from_bytes(&module.path));
-    let files = modules.iter().filter(|module| module.kind == ModuleKind::File).map(path);
-    files.filter(|path| is_go(path)).map(|path| {
-        format!(
-            "{} is Go: its goroutines go from thread to thread, and their stacks elsewhere in memory, which costs of \
-             calls do not follow: these and totals of functions may be wrong; executions are exact, and --no-calls \
-             counts them alone",
-            path.display()
-        )
-    })
 }

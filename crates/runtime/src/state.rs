@@ -393,15 +393,25 @@ impl Process {
     /// Calls `each` with every other thread of the process that is in a system call, and the block that made it, as the
     /// process ends. One that shares its memory with another process is not ended by that.
     pub fn each_in_system_call(&self, area: &ThreadArea, mut each: impl FnMut(&mut ThreadArea, u32)) {
-        let mut offset = self.record.latest_thread.load(Ordering::Acquire);
-        while offset != 0 {
+        self.each_other(area, |other| {
             // SAFETY: a registered area, whose thread is in the kernel or stopped. Should it come back before the
             // process ends, both may write to what the area holds; neither leaves it by that.
-            let other = unsafe { &mut *self.shared.thread(offset) };
+            let other = unsafe { &mut *other };
             let in_call = other.state.load(Ordering::Acquire) == state::IN_SYSTEM_CALL;
-            if in_call && other.this != area.this && other.sharing == 0 {
+            if in_call && other.sharing == 0 {
                 let from = other.position.load(Ordering::Relaxed);
                 each(other, from);
+            }
+        });
+    }
+
+    /// Calls `each` with the areas of all other threads of the process, those that ended included.
+    pub fn each_other(&self, area: &ThreadArea, mut each: impl FnMut(*mut ThreadArea)) {
+        let mut offset = self.record.latest_thread.load(Ordering::Acquire);
+        while offset != 0 {
+            let other = self.shared.thread(offset);
+            if other as u64 != area.this {
+                each(other);
             }
             offset = self.shared.previous_thread(offset);
         }

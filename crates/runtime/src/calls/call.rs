@@ -16,6 +16,9 @@ pub enum Returning {
         /// The counter for the cost of the call.
         cost: u32,
     },
+    /// Its call's frame would be, but nothing is known that led to it from what was called: it may have given up its own
+    /// return address, and return for its caller.
+    Doubted,
     /// It has one on top of the others.
     Framed {
         /// The counter for the cost of the call, if it is always the same.

@@ -47,6 +47,7 @@ pub fn leave(
         Returning::Brief { cost } => {
             return Ok(Some(Sequence::Brief(Brief { cost, ahead, is_free, returns: true })));
         }
+        Returning::Doubted => return Ok(None),
         Returning::Held { cost } => (Some(cost), Function::Once, true),
         Returning::Framed { cost, callee } => (cost, callee, false),
     };

@@ -1,92 +1,146 @@
 //! What becomes of a thread's calls when they do not simply return: by long jumps, exceptions, switches of stacks,
 //! handlers, forks and ends.
 
+use super::elsewhere::{self, Place};
 use super::frames::{Frames, brief};
-use super::{relink, strands};
+use super::relink;
+use super::strands::{self, TAKEN};
 use crate::guard;
 use crate::state::{Exit, Process};
+use crate::unlink;
 use timewise_abi::log::edge_kind;
-use timewise_abi::thread::{Frame, Registers, ThreadArea};
+use timewise_abi::thread::{Frame, Registers, ThreadArea, returned};
 use timewise_isa::MAX_LENGTH;
 
-/// How far below its latest call a function that left the stack is taken to have had its own part of it.
-const OWN: u64 = 1 << 10;
+/// Where a thread goes on by a return that does not end the latest call, or by a jump that moved the stack pointer,
+/// maybe into another function.
+#[derive(Clone, Copy, Debug)]
+pub struct Landing {
+    /// The stack pointer.
+    pub stack: u64,
+    /// The address.
+    pub address: u64,
+    /// The counter for the cost of the call without a frame that goes on there, which a handler interrupted, or 0.
+    pub brief: u32,
+    /// Where the function begins that holds the address, or that made that call, if it is known.
+    pub within: Option<u64>,
+    /// The counter of the function that begins at the address, if one does, or 0 if that does not recur.
+    pub begins: Option<u32>,
+    /// The counter of the function that the thread was in before, or 0.
+    pub left: u32,
+}
 
-/// The thread left block `from` after so many of its instructions, with the stack pointer at `stack`, and goes
-/// on at `address`: by a return that does not end the latest call, or by a jump that moved the stack pointer, maybe
-/// into another function. Of calls made until the moment `rest` frames may be held.
+/// The thread left block `from` after so many of its instructions. Of calls made until the moment `rest` frames may be
+/// held. How many calls returned there, the latest and those in which it was made.
 fn matched(
     process: &Process,
     area: &mut ThreadArea,
     (from, executed): (u32, u16),
-    (stack, address): (u64, u64),
-    (function, rest): (Option<u32>, u64),
-) {
+    landing: Landing,
+    rest: u64,
+) -> usize {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
-    let Some(lead) = process.placing.lead(vertex) else { return };
+    let Some(lead) = process.placing.lead(vertex) else { return 0 };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
     // Mostly nothing but what is over has to be known.
-    if function.is_some() || !end_those_over(&mut frames, (stack, address), rest) {
+    let over = landing.begins.is_none().then(|| end_those_over(&mut frames, landing, rest)).flatten();
+    let returned = over.unwrap_or_else(|| {
         frames.gather();
-        put_in_order(&mut frames, (stack, address), function);
+        let returned = put_in_order(&mut frames, landing);
         frames.release();
-    }
+        returned
+    });
+    let now = frames.now;
+    frames.begin_brief(landing.brief, now);
+    returned
 }
 
-/// Whether a call returned to `address`, which left the stack pointer at `stack`.
-fn ends(frames: &Frames, frame: &Frame, (stack, address): (u64, u64)) -> bool {
-    frame.slot.wrapping_add(8) == stack && frames.returns_to(frame).is_none_or(|to| to == address)
+/// Whether a call returned there.
+fn ends(frames: &Frames, frame: &Frame, landing: Landing) -> bool {
+    frame.slot.wrapping_add(8) == landing.stack
+        && frames.returns_to(frame).is_none_or(|to| to == landing.address)
 }
 
-/// Ends the calls that are over, if the thread has one stack and is in no handler. False if that cannot be told: only
-/// frames made after `rest` are known.
-fn end_those_over(frames: &mut Frames, (stack, address): (u64, u64), rest: u64) -> bool {
+/// Ends the calls that are over, if the thread has one stack and is in no handler: how many returned there. None if that
+/// cannot be told: only frames made after `rest` are known.
+fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<usize> {
+    let Landing { stack, .. } = landing;
     let open = frames.open();
     let is_latest_known = open.last().is_some_and(|latest| latest.clock > rest);
-    if !is_latest_known || open.iter().any(|frame| frame.cost == 0) || !strands::is_empty(frames.area) {
-        return false;
+    let is_plain = open.iter().all(|frame| frame.cost != 0 && frame.slot != TAKEN);
+    if !is_latest_known || !is_plain || !frames.is_only_stack() {
+        return None;
     }
     let count = frames.open().len();
     let below = frames.open().iter().rposition(|frame| frame.slot >= stack).map_or(0, |above| above + 1);
     let mut at_top = (0..count).rev().filter(|&n| frames.copy(n).slot.wrapping_add(8) == stack);
-    let ended = at_top.find(|&n| ends(frames, &frames.copy(n), (stack, address)));
+    let ended = at_top.find(|&n| ends(frames, &frames.copy(n), landing));
     if ended.is_none() && !frames.is_near(stack) {
-        return false;
+        return None;
     }
     let first = ended.unwrap_or(below);
     let is_known = frames.open().get(first).is_none_or(|frame| frame.clock > rest);
     (first..count).filter(|_| is_known).for_each(|_| frames.end());
-    is_known
+    is_known.then(|| ended.map_or(0, |ended| count - ended))
 }
 
-/// Finds out on which stack the thread is, and which of its calls are over.
-fn put_in_order(frames: &mut Frames, (stack, address): (u64, u64), function: Option<u32>) {
+/// Ends the call that returned there, and those that it made: how many these are. Others may have been where the thread's
+/// own are, if that is doubted.
+fn end_returned(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
+    let ended = place.ended(frames, frames.all(), is_doubted);
+    let over = ended.map_or(0, |ended| frames.all().len() - ended);
+    (0..over).for_each(|_| frames.end());
+    over
+}
+
+/// Finds out on which stack the thread is, and which of its calls are over: how many returned there.
+fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
+    let Landing { stack, begins, .. } = landing;
     // A handler that returned is over when the kernel is told so.
     let is_handler = |frame: Frame| frame.cost == 0 && frame.slot.wrapping_add(8) == stack;
     if frames.latest().is_some_and(is_handler) {
-        return;
+        return 0;
     }
-    let ends = |frames: &Frames, frame: &Frame| ends(frames, frame, (stack, address));
-    if frames.end_down_to(ends) {
-        return;
+    let place = Place::new(landing);
+    let is_doubted = !frames.is_only_stack() || frames.are_moved();
+    let returned = end_returned(frames, &place, is_doubted);
+    if returned > 0 {
+        return returned;
     }
-    let back = strands::find(&*frames.area, |open| open.iter().rev().any(|frame| ends(frames, frame)));
-    // Where a function begins that does not return to one of these calls, it is the first on another stack.
-    let begins = function.is_some() && !frames.spans(stack);
-    if back.is_none() && !begins && frames.is_near(stack) {
-        // Landed in a function further up, by an exception or a long jump.
+    if frames.open().is_empty() {
+        // If the function that the stack began with is over, it waits no more.
+        *frames.counter(landing.left) = 0;
+    }
+    let process = frames.process;
+    let Some(left) = process.calls.as_ref().map(|calls| &calls.left) else { return 0 };
+    let back = left
+        .borrow_mut()
+        .take_ended(frames, stack, |open, is_doubted| place.ended(frames, open, is_doubted).is_some());
+    if back.is_some() {
+        strands::switch(frames, back);
+        return end_returned(frames, &place, false);
+    }
+    if begins.is_none() && elsewhere::follow(frames, &place) {
+        return end_returned(frames, &place, false);
+    }
+    // By an exception, a long jump or a jump into another function.
+    let stays = match frames.is_only_stack() {
+        // Where a function begins that does not return to one of these calls, it is the first on another stack.
+        true => (begins.is_none() || frames.spans(stack)) && frames.is_near(stack),
+        false => strands::go_back(frames, landing),
+    };
+    if stays {
         frames.drop_below(stack);
-        if let Some(function) = function {
+        if let Some(function) = begins {
             frames.become_another(function);
         }
-        return;
+    } else {
+        let next = left.borrow_mut().take_around(frames, landing);
+        strands::switch(frames, next);
+        strands::go_back(frames, landing);
     }
-    let found = back.or_else(|| strands::find(&*frames.area, |open| frames.holds(open, stack, OWN)));
-    strands::switch(frames, found);
-    if found.is_some() && !frames.end_down_to(ends) {
-        frames.drop_below(stack);
-    }
+    0
 }
 
 /// A thread leaves by exit `number` with its stack pointer at `stack`: if that exit is there for its calls, they are put
@@ -95,8 +149,28 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
     let Exit { from, executed, kind, target, .. } = process.exits[number as usize];
     if kind == edge_kind::UNMATCHED {
         let rest = relink::land(process, area, number, stack);
-        let function = process.calls.as_ref().and_then(|calls| calls.moved_into(number));
-        matched(process, area, (from, executed), (stack, target), (function, rest));
+        let Process { calls, space, blocks, .. } = &mut *process;
+        let Some(calls) = calls else { return };
+        let begins = calls.moved_into(number);
+        let (left, within) =
+            (calls.function_at(space, blocks[from as usize].end()), calls.function_at(space, target));
+        // Where it is already, nothing begins.
+        let interrupted = (left != within).then(|| calls.brief_at(space, target, stack)).flatten();
+        let caller = interrupted.and_then(|cost| calls.with_cost(cost)).and_then(|call| call.caller());
+        let landing = Landing {
+            stack,
+            address: target,
+            brief: interrupted.unwrap_or(0),
+            within: caller.or(within),
+            begins,
+            left: left.map_or(0, |start| calls.recurring(start)),
+        };
+        let is_return = matched(process, area, (from, executed), landing, rest) == 1;
+        let within = process.blocks[from as usize].end();
+        let Process { calls: Some(calls), space, .. } = &mut *process else { return };
+        if is_return && calls.returned(space, target, within) {
+            unlink::renew_returns(process, target);
+        }
     }
 }
 
@@ -108,7 +182,7 @@ pub fn close(process: &Process, area: &mut ThreadArea, from: Option<(u32, u16)>)
     // What made the last outermost call may wait there no more: another thread will use the area.
     let outermost = frames.caller(0);
     *frames.counter(outermost) = 0;
-    strands::close(&mut frames);
+    strands::settle(&mut frames);
 }
 
 /// The process ends while other threads of it are in system calls: their calls end there.
@@ -135,6 +209,7 @@ pub fn settle(process: &Process, area: &mut ThreadArea, from: (u32, u16)) {
             frames.open()[index].clock = frames.now;
         }
     }
+    strands::settle(&mut frames);
     frames.area.settled = frames.area.clock;
 }
 
@@ -152,7 +227,7 @@ pub fn inherit(process: &Process, area: &mut ThreadArea, child: &mut ThreadArea)
         let (from, to) = (base as *const u8, child_base as *mut u8);
         core::ptr::copy_nonoverlapping(from, to, bytes as usize + size_of::<Frame>());
     }
-    (child.frame_top, child.clock, child.strands) = (child_base + bytes, area.clock, area.strands);
+    (child.frame_top, child.clock) = (child_base + bytes, area.clock);
     Frames { process, area: child, now: 0 }.note_waiting();
     Frames { process, area, now: 0 }.release();
 }
@@ -168,7 +243,9 @@ pub fn start(process: &Process, area: &mut ThreadArea) {
         let interrupted = brief(frame);
         frames.begin_brief(interrupted, now);
     }
-    strands::start(&mut frames);
+    if frames.area.returned == returned::FORK {
+        strands::start(&mut frames);
+    }
 }
 
 /// Makes the end of a thread's frames inaccessible, so that too many of them are noticed.

@@ -1,18 +1,23 @@
 //! The frames of a thread: its calls that have not returned, at a moment when translated code does not run.
 
 use super::call::Call;
-use super::strands;
 use crate::state::Process;
+use crate::sys::memory::{is_checked, read};
 use alloc::collections::BTreeMap;
 use core::slice;
 use timewise_abi::thread::{COUNTERS, Frame, ThreadArea};
 
 /// How far below its latest frame a thread is taken to be on the same stack.
-const NEAR: u64 = 16 << 10;
+pub const NEAR: u64 = 16 << 10;
 
 /// The counter for the cost of the call without a frame that a handler interrupted, if a frame is a handler's.
 pub fn brief(frame: &Frame) -> u32 {
     if frame.cost == 0 { frame.interrupted } else { 0 }
+}
+
+/// Whether a call's return address is on the stack where that of the next one may be.
+pub fn is_next(outer: u64, inner: u64) -> bool {
+    (outer.saturating_sub(NEAR)..=outer.saturating_sub(8)).contains(&inner)
 }
 
 /// The frames of a thread at a moment.
@@ -46,6 +51,14 @@ impl Frames<'_> {
         let count = self.area.frame_top.saturating_sub(base) / size_of::<Frame>() as u64;
         // SAFETY: the first stands for none; the others follow up to the latest.
         unsafe { slice::from_raw_parts_mut((base as *mut Frame).add(1), count as usize) }
+    }
+
+    /// The same, to look at.
+    pub fn all(&self) -> &[Frame] {
+        let base = self.area.this + self.process.shared.header().frames;
+        let count = self.area.frame_top.saturating_sub(base) / size_of::<Frame>() as u64;
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts((base as *const Frame).add(1), count as usize) }
     }
 
     /// One of them.
@@ -87,6 +100,13 @@ impl Frames<'_> {
         let call = self.process.calls.as_ref()?.with_cost(frame.cost)?;
         let block = &self.process.blocks[call.block as usize];
         Some(block.address + u64::from(block.length))
+    }
+
+    /// Whether the return address of a call stands where it was, or that cannot be asked.
+    pub fn is_intact(&self, frame: &Frame) -> bool {
+        let mut word = [0; 8];
+        let mut stands = |to| read(frame.slot, &mut word) == word.len() && u64::from_le_bytes(word) == to;
+        !is_checked() || self.returns_to(frame).is_none_or(&mut stands)
     }
 
     /// Charges what a call cost until now.
@@ -186,6 +206,11 @@ impl Frames<'_> {
         }
     }
 
+    /// Where the function begins that a call leads to, if it is known.
+    pub fn callee_of(&self, frame: &Frame) -> Option<u64> {
+        self.process.calls.as_ref()?.with_cost(frame.cost)?.callee()
+    }
+
     /// Where the function begins that made an open call, if it is known.
     pub fn caller_at(&self, index: usize) -> Option<u64> {
         self.call(index)?.caller()
@@ -231,24 +256,39 @@ impl Frames<'_> {
         true
     }
 
+    /// Whether no other stack is known on which a thread might go on.
+    pub fn is_only_stack(&self) -> bool {
+        self.process.calls.as_ref().is_none_or(|calls| calls.left.borrow().is_empty())
+    }
+
+    /// Whether stacks were found elsewhere than where they were left.
+    pub fn are_moved(&self) -> bool {
+        self.process.calls.as_ref().is_some_and(|calls| calls.left.borrow().are_moved())
+    }
+
     /// Whether a stack pointer is on the stack of the open calls, or nothing says otherwise.
     pub fn is_near(&mut self, stack: u64) -> bool {
-        let Some(latest) = self.latest() else { return strands::is_empty(self.area) };
-        let lowest = latest.slot.saturating_sub(NEAR);
-        let highest = self.copy(0).slot.saturating_add(NEAR);
-        (lowest..=highest).contains(&stack)
+        let Some((lowest, highest)) = self.extent() else { return self.is_only_stack() };
+        (lowest.saturating_sub(NEAR)..=highest.saturating_add(NEAR)).contains(&stack)
     }
 
-    /// Whether a stack pointer lies between the open calls.
+    /// Whether a stack pointer lies between the latest calls that may be on one stack.
     pub fn spans(&mut self, stack: u64) -> bool {
-        let open = self.open().to_vec();
-        self.holds(&open, stack, 0)
+        self.extent().is_some_and(|(lowest, highest)| (lowest..=highest).contains(&stack))
     }
 
-    /// Whether a stack pointer lies on the stack of these calls, up to so many bytes below the latest.
-    pub fn holds(&self, open: &[Frame], stack: u64, below: u64) -> bool {
-        let ends = open.last().zip(open.first());
-        ends.is_some_and(|(low, high)| (low.slot.saturating_sub(below)..=high.slot).contains(&stack))
+    /// Where the latest call has its return address, and where the first of those before it, each of which is below the one
+    /// before.
+    fn extent(&mut self) -> Option<(u64, u64)> {
+        let (latest, rest) = self.open().split_last()?;
+        let mut highest = latest.slot;
+        for slot in rest.iter().rev().map(|frame| frame.slot) {
+            if slot <= highest {
+                break;
+            }
+            highest = slot;
+        }
+        Some((latest.slot, highest))
     }
 
     /// Ends calls whose part of the stack is gone.

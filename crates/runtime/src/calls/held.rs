@@ -9,6 +9,7 @@
 //! Calls from which such a jump is reached, by way of other jumps or not, are not held.
 
 use super::frames::Frames;
+use super::strands;
 use crate::guard;
 use crate::state::AddressHasher;
 use alloc::vec::Vec;
@@ -44,6 +45,8 @@ pub struct Held {
     found: Vec<u64>,
     /// What jumps to a function or stub, by where that begins.
     jumps: HashMap<u64, Vec<u64>, BuildHasherDefault<AddressHasher>>,
+    /// What was called, with what the call returned from, where no jump is known that led there.
+    returned: HashSet<(u64, u64), BuildHasherDefault<AddressHasher>>,
 }
 
 impl Held {
@@ -90,6 +93,29 @@ impl Held {
         }
     }
 
+    /// Whether a call of a function or stub may return from another, by jumps.
+    pub fn leads(&self, callee: u64, from: u64) -> bool {
+        // Mostly by one.
+        if self.jumps.get(&from).is_some_and(|before| before.contains(&callee)) {
+            return true;
+        }
+        let (mut open, mut seen) =
+            (Vec::from([from]), HashSet::<u64, BuildHasherDefault<AddressHasher>>::default());
+        while let Some(at) = open.pop() {
+            if at == callee {
+                return true;
+            }
+            let before = self.jumps.get(&at).into_iter().flatten().copied();
+            open.extend(before.filter(|&function| seen.insert(function)));
+        }
+        self.returned.contains(&(callee, from))
+    }
+
+    /// A call of a function or stub returned from another.
+    pub fn returned(&mut self, callee: u64, from: u64) {
+        self.returned.insert((callee, from));
+    }
+
     /// Calls of a function or stub are not held any more, and of what jumps to it neither.
     pub fn except(&mut self, callee: u64) {
         let mut open = Vec::from([callee]);
@@ -123,13 +149,15 @@ fn is_empty<const N: usize>(slots: &[u64; N]) -> bool {
 }
 
 impl Frames<'_> {
-    /// Puts frames that are held among the others, in the order in which their calls were made.
+    /// Puts frames that are held among the others, in the order in which their calls were made, and drops those that
+    /// another thread has taken over.
     pub fn gather(&mut self) {
         self.gather_below(u64::MAX);
     }
 
     /// The same of those whose part of the stack lies below a stack pointer: the moment of the latest of the rest.
     pub fn gather_below(&mut self, stack: u64) -> u64 {
+        strands::drop_taken(self);
         let mut rest = 0;
         let Some(calls) = self.process.calls.as_ref() else { return rest };
         let mut held = Vec::with_capacity(LATEST);

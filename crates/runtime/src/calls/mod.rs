@@ -15,6 +15,7 @@
 pub mod call;
 pub mod choose;
 mod circles;
+mod elsewhere;
 pub mod enter;
 mod events;
 mod frames;
@@ -43,6 +44,7 @@ use crate::state::{AddressHasher, Edge};
 use crate::sys::memory::read;
 use alloc::vec::Vec;
 use call::{Call, Callee, Jump, Returning, place, recurring};
+use core::cell::RefCell;
 use core::hash::BuildHasherDefault;
 use core::num::NonZeroU64;
 use enter::Pass;
@@ -54,6 +56,7 @@ use leave::Tail;
 use placed::Placed;
 use recursion::Recursion;
 use sequence::{Function, Sequence};
+use strands::Strands;
 use timewise_abi::log::{BRIEF, HELD};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
@@ -104,6 +107,8 @@ pub struct Calls {
     kept: HashMap<(u64, u32), Edge, BuildHasherDefault<AddressHasher>>,
     /// What was added to translated code.
     sequences: Placed,
+    /// Stacks that threads have left.
+    left: RefCell<Strands>,
 }
 
 impl Calls {
@@ -154,7 +159,10 @@ impl Calls {
         let is_leaf = self.starts.leaf(space, within).is_some();
         match (cost, start) {
             (Some(cost), _) if is_leaf && start == target => Returning::Brief { cost },
-            (Some(cost), _) if self.holds(cost) => Returning::Held { cost },
+            (Some(cost), _) if self.holds(cost) => match (target, start) {
+                (Some(target), Some(start)) if !self.held.leads(target, start) => Returning::Doubted,
+                _ => Returning::Held { cost },
+            },
             _ if is_leaf => Returning::Framed { cost, callee: Function::Once },
             (_, Some(start)) => Returning::Framed { cost, callee: self.told(start, take) },
             (_, None) => {
@@ -170,6 +178,18 @@ impl Calls {
                 Returning::Framed { cost, callee }
             }
         }
+    }
+
+    /// The latest call returned to an address, from within the function at another. Whether that was not known to be
+    /// possible, and so left to the dispatcher.
+    fn returned(&mut self, space: &AddressSpace, returns_to: u64, within: u64) -> bool {
+        let target = self.target(place_of(space, returns_to));
+        let Some((target, start)) = target.zip(self.starts.start(space, within)) else { return false };
+        let is_new = !self.held.leads(target, start);
+        if is_new {
+            self.held.returned(target, start);
+        }
+        is_new
     }
 
     /// The counter for the cost of the call without a frame that a thread is in at `address`.
@@ -329,7 +349,8 @@ impl Calls {
             }
             _ => Some(Sequence::Tail(Tail { callee: entered, ahead, is_free, borrowed: false })),
         };
-        match (jumps, self.node(space, callee)) {
+        let goal = if let Callee::Leaf(start) = callee { Some(start) } else { self.node(space, callee) };
+        match (jumps, goal) {
             (Some(from), _) if sequence.is_some() => self.held.except(from),
             (Some(from), Some(to)) => self.held.jumps(from, to),
             _ => {}
@@ -346,6 +367,11 @@ impl Calls {
             self.function(start, take);
         }
         self.moved_to.insert(exit, begins);
+    }
+
+    /// Where the function begins that holds an address, if it is known.
+    fn function_at(&mut self, space: &AddressSpace, address: u64) -> Option<u64> {
+        self.starts.start(space, address)
     }
 
     /// Whether an address is known to be in the function that begins at another.

@@ -43,6 +43,11 @@ pub fn prefer_large_pages(range: Range<u64>) {
     let _ = unsafe { call(number::MADVISE, [range.start, range.end - range.start, HUGE_PAGE, 0, 0, 0]) };
 }
 
+/// Whether [`read`] finds out what is readable. Else only what the program is about to use itself may be read.
+pub fn is_checked() -> bool {
+    filter::allows(number::PROCESS_VM_READV, &[0, 0, 1, 0, 1, 0]) && filter::allows(number::GETTID, &[0; 6])
+}
+
 /// Copies readable memory of the program; stops, without a fault, where it ends.
 pub fn read(address: u64, buffer: &mut [u8]) -> usize {
     // SAFETY: writes to `buffer` at most.
