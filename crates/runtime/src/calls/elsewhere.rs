@@ -100,10 +100,7 @@ impl Place {
     /// Which of the calls of a stack returned here. If that is doubted, as another may be where it was, what stands here
     /// must be what the latest of them left.
     pub fn ended(&self, frames: &Frames, open: &[Frame], is_doubted: bool) -> Option<usize> {
-        let index = open.iter().rposition(|frame| {
-            frame.slot.wrapping_add(8) == self.landing.stack
-                && frames.returns_to(frame).is_none_or(|to| to == self.landing.address)
-        })?;
+        let index = open.iter().rposition(|frame| self.landing.ends(frames, frame))?;
         let stands = || {
             let first = first_of(open, index);
             let compared = first.max(index.saturating_sub(COMPARED));

@@ -30,6 +30,14 @@ pub struct Landing {
     pub left: u32,
 }
 
+impl Landing {
+    /// Whether a call returned there, by where its return address was and what that is.
+    pub fn ends(self, frames: &Frames, frame: &Frame) -> bool {
+        frame.slot.wrapping_add(8) == self.stack
+            && frames.returns_to(frame).is_none_or(|to| to == self.address)
+    }
+}
+
 /// The thread left block `from` after so many of its instructions. Of calls made until the moment `rest` frames may be
 /// held. How many calls returned there, the latest and those in which it was made.
 fn matched(
@@ -56,16 +64,10 @@ fn matched(
     returned
 }
 
-/// Whether a call returned there.
-fn ends(frames: &Frames, frame: &Frame, landing: Landing) -> bool {
-    frame.slot.wrapping_add(8) == landing.stack
-        && frames.returns_to(frame).is_none_or(|to| to == landing.address)
-}
-
 /// Ends the calls that are over, if the thread has one stack and is in no handler: how many returned there. None if that
 /// cannot be told: only frames made after `rest` are known.
 fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<usize> {
-    let Landing { stack, .. } = landing;
+    let stack = landing.stack;
     let open = frames.open();
     let is_latest_known = open.last().is_some_and(|latest| latest.clock > rest);
     let is_plain = open.iter().all(|frame| frame.cost != 0 && frame.slot != TAKEN);
@@ -74,8 +76,7 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
     }
     let count = frames.open().len();
     let below = frames.open().iter().rposition(|frame| frame.slot >= stack).map_or(0, |above| above + 1);
-    let mut at_top = (0..count).rev().filter(|&n| frames.copy(n).slot.wrapping_add(8) == stack);
-    let ended = at_top.find(|&n| ends(frames, &frames.copy(n), landing));
+    let ended = frames.all().iter().rposition(|frame| landing.ends(frames, frame));
     if ended.is_none() && !frames.is_near(stack) {
         return None;
     }
@@ -152,8 +153,8 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
         let Process { calls, space, blocks, .. } = &mut *process;
         let Some(calls) = calls else { return };
         let begins = calls.moved_into(number);
-        let (left, within) =
-            (calls.function_at(space, blocks[from as usize].end()), calls.function_at(space, target));
+        let end = blocks[from as usize].end();
+        let (left, within) = (calls.function_at(space, end), calls.function_at(space, target));
         // Where it is already, nothing begins.
         let interrupted = (left != within).then(|| calls.brief_at(space, target, stack)).flatten();
         let caller = interrupted.and_then(|cost| calls.with_cost(cost)).and_then(|call| call.caller());
@@ -166,9 +167,8 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
             left: left.map_or(0, |start| calls.recurring(start)),
         };
         let is_return = matched(process, area, (from, executed), landing, rest) == 1;
-        let within = process.blocks[from as usize].end();
         let Process { calls: Some(calls), space, .. } = &mut *process else { return };
-        if is_return && calls.returned(space, target, within) {
+        if is_return && calls.returned(space, target, end) {
             unlink::renew_returns(process, target);
         }
     }

@@ -48,30 +48,28 @@ impl Frames<'_> {
     /// Calls that have not returned, the outermost first.
     pub fn open(&mut self) -> &mut [Frame] {
         let base = self.area.this + self.process.shared.header().frames;
-        let count = self.area.frame_top.saturating_sub(base) / size_of::<Frame>() as u64;
-        // SAFETY: the first stands for none; the others follow up to the latest.
-        unsafe { slice::from_raw_parts_mut((base as *mut Frame).add(1), count as usize) }
+        let count = self.all().len();
+        // SAFETY: as to look at them, and they are the thread's own.
+        unsafe { slice::from_raw_parts_mut((base as *mut Frame).add(1), count) }
     }
 
     /// The same, to look at.
     pub fn all(&self) -> &[Frame] {
         let base = self.area.this + self.process.shared.header().frames;
         let count = self.area.frame_top.saturating_sub(base) / size_of::<Frame>() as u64;
-        // SAFETY: as above.
+        // SAFETY: the first stands for none; the others follow up to the latest.
         unsafe { slice::from_raw_parts((base as *const Frame).add(1), count as usize) }
     }
 
-    /// One of them.
+    /// One of them, or what was the first before it ended.
     pub fn copy(&self, index: usize) -> Frame {
         let base = self.area.this + self.process.shared.header().frames;
-        // SAFETY: the caller names one that is open.
+        // SAFETY: the caller names one that is open, or the first, for which there is always room.
         unsafe { *(base as *const Frame).add(1 + index) }
     }
 
     pub fn latest(&self) -> Option<Frame> {
-        let base = self.area.this + self.process.shared.header().frames;
-        // SAFETY: above the first it is one that is open.
-        (self.area.frame_top > base).then(|| unsafe { *(self.area.frame_top as *const Frame) })
+        self.all().last().copied()
     }
 
     /// Replaces all of them.

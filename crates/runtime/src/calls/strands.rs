@@ -133,12 +133,12 @@ impl Strands {
 
     /// Takes the one that a thread goes on with otherwise than by a return to one of its latest calls.
     pub fn take_around(&mut self, frames: &Frames, landing: Landing) -> Option<Strand> {
-        let is_it = |number: u64| {
-            let open = &self.left.get(&number).map_or(&[][..], |strand| &strand.open);
+        let is_it = |strand: &Strand| {
+            let open = &strand.open;
             (0..open.len()).rev().any(|index| is_above(frames, open, index, (landing, OWN)))
         };
-        let near = self.ends.range((landing.stack, 0)..).take(AROUND).map(|&(_, number)| number);
-        let number = near.into_iter().find(|&number| is_it(number))?;
+        let mut near = self.ends.range((landing.stack, 0)..).take(AROUND).map(|&(_, number)| number);
+        let number = near.find(|number| self.left.get(number).is_some_and(is_it))?;
         self.take(frames, number)
     }
 
