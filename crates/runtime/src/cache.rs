@@ -1,6 +1,7 @@
 //! Where translated code lies: regions near the code that it comes from, so that operands relative to
 //! the program counter stay in reach.
 
+use crate::emit::{Code, JUMP, RUN_ON};
 use crate::entry;
 use crate::sys::Errno;
 use crate::sys::memory::{leave_out_of_dumps, map_at, prefer_large_pages};
@@ -260,15 +261,24 @@ impl Region {
 
     /// Address of the next hot code.
     pub fn hot(&self) -> u64 {
-        self.hot
+        self.hot.next_multiple_of(16)
     }
 
-    /// Puts hot code at [`Region::hot`], which consists of pieces from positions in it on.
-    pub fn place(&mut self, bytes: &[u8], pieces: impl IntoIterator<Item = (usize, Kind)>) {
-        let start = (self.hot - self.start) as u32;
+    /// Likewise of what the jump or branch will lead to whose displacement is at `place`: right behind a jump if
+    /// nothing stands there yet, so that a thread runs on without it.
+    pub fn hot_behind(&self, place: Option<u64>) -> u64 {
+        match place {
+            Some(place) if place + 4 == self.hot && is_jump(place) => self.hot,
+            _ => self.hot(),
+        }
+    }
+
+    /// Puts hot code where [`Region::hot`] or [`Region::hot_behind`] said, with pieces from positions in it on.
+    pub fn place(&mut self, code: &Code, pieces: impl IntoIterator<Item = (usize, Kind)>) {
+        let start = (code.address - self.start) as u32;
         self.pieces.extend(pieces.into_iter().map(|(at, kind)| (start + at as u32, kind)));
-        write(self.hot, bytes);
-        self.hot = (self.hot + bytes.len() as u64).next_multiple_of(16);
+        write(code.address, &code.bytes);
+        self.hot = code.here();
     }
 
     /// Takes `size` bytes of cold room, aligned to 4, or to 8 for 8 bytes.
@@ -295,21 +305,96 @@ pub fn write(address: u64, bytes: &[u8]) {
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) }
 }
 
-/// Points the displacement at `place` of a jump to `target`, while other threads may execute it.
+/// Points the jump or branch whose displacement is at `place` to `target`, while other threads may execute it.
 /// False if it is out of reach.
+///
+/// A jump to right behind itself is taken out. What stands there was written before, and processors see stores to code
+/// in their order: a thread that finds no jump finds that, too.
 #[must_use]
 pub fn link(place: u64, target: u64) -> bool {
     let Ok(distance) = i32::try_from(target.wrapping_sub(place + 4) as i64) else { return false };
-    debug_assert!(place % 8 <= 4);
-    // The place may be odd, which an atomic type does not allow; within 8 aligned bytes the processor
-    // writes it whole all the same.
-    // SAFETY: `place` is a displacement in translated code that the emitter kept within 8 bytes.
-    unsafe { ptr::write_unaligned(place as *mut u32, distance as u32) };
+    let distance = distance.to_le_bytes();
+    if !is_jump(place) {
+        patch(place, distance);
+    } else if distance == [0; 4] {
+        patch(place - 1, RUN_ON);
+    } else {
+        let [a, b, c, d] = distance;
+        patch(place - 1, [JUMP, a, b, c, d]);
+    }
     true
+}
+
+/// Whether the displacement at `place` is that of a jump, which may have been taken out, and not of a branch.
+fn is_jump(place: u64) -> bool {
+    // SAFETY: `place` is a displacement in translated code, behind the last byte of an opcode.
+    let opcode = unsafe { *((place - 1) as *const u8) };
+    [JUMP, RUN_ON[0]].contains(&opcode)
+}
+
+/// Writes bytes of code that other threads may execute, all at once.
+fn patch<const N: usize>(place: u64, bytes: [u8; N]) {
+    let at = (place % 8) as usize;
+    debug_assert!(at + N <= 8);
+    // SAFETY: `place` is in translated code, within 8 aligned bytes, of which the emitter lets none reach beyond.
+    // Only the thread that holds the lock of the process writes there.
+    unsafe {
+        let word = &*((place & !7) as *const AtomicU64);
+        let mut now = word.load(Ordering::Relaxed).to_le_bytes();
+        now[at..at + N].copy_from_slice(&bytes);
+        word.store(u64::from_le_bytes(now), Ordering::Release);
+    }
 }
 
 /// Writes an entry of a table that translated code reads at any time.
 pub fn set_entry(place: u64, value: u64) {
     // SAFETY: `place` is an aligned entry of a table of the runtime's own.
     unsafe { (*(place as *const AtomicU64)).store(value, Ordering::Release) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code that is executed, as the tests of `indirect` do.
+    #[test]
+    fn a_jump_to_right_behind_it_is_none_until_it_leads_elsewhere() {
+        const MOV_EAX: u8 = 0xb8;
+        const RETURN: u8 = 0xc3;
+        let mut region = Region::at(0x7123_5000_0000).unwrap();
+        let mut put = |address: u64, number: u8, jumps: bool| {
+            let mut code = Code::at(address);
+            code.raw(&[MOV_EAX, number, 0, 0, 0]);
+            if !jumps {
+                code.raw(&[RETURN]);
+            }
+            let place = jumps.then(|| code.address + code.jump_here() as u64);
+            region.place(&code, [(0, Kind::Unit(number.into()))]);
+            (place, region.hot(), region.hot_behind(place))
+        };
+        let (place, aligned, behind) = put(0x7123_5000_0000, 1, true);
+        let place = place.unwrap();
+        assert_eq!(behind, place + 4);
+        assert_ne!(behind, aligned, "there is room in between");
+        put(behind, 2, false);
+        let (_, elsewhere, _) = put(aligned + 64, 3, false);
+        put(elsewhere, 4, false);
+        // SAFETY: the code that was just put there, which changes `rax` alone.
+        let run = || unsafe { core::mem::transmute::<u64, extern "C" fn() -> u64>(0x7123_5000_0000)() };
+        let opcode = || bytes_of(place - 1);
+        for _ in 0..2 {
+            assert!(link(place, behind));
+            assert_eq!((opcode(), run()), (RUN_ON, 2));
+            assert!(link(place, elsewhere));
+            assert_eq!((opcode()[0], run()), (JUMP, 4));
+        }
+        assert!(!link(place, place + (1 << 32)));
+        assert_eq!(run(), 4, "what is out of reach changes nothing");
+        assert_eq!(region.hot_behind(Some(place)), region.hot(), "something stands behind it");
+    }
+
+    fn bytes_of(address: u64) -> [u8; 5] {
+        // SAFETY: within code that the test has put there.
+        unsafe { ptr::read_unaligned(address as *const [u8; 5]) }
+    }
 }

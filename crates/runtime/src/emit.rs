@@ -22,6 +22,12 @@ impl Toll {
     pub const NONE: Toll = Toll { counter: timewise_abi::NONE, step: 0 };
 }
 
+/// Opcode of a jump with a displacement of 4 bytes.
+pub const JUMP: u8 = 0xe9;
+
+/// What stands in place of such a jump that would lead right behind itself: it does nothing.
+pub const RUN_ON: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
+
 /// A register that translated code borrows, by its number in the encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -317,15 +323,15 @@ impl Code {
         }
     }
 
-    /// `jmp` whose displacement can be changed by one store: the displacement's position, to be fixed.
+    /// `jmp` that can be changed by one store, or be taken out: its displacement's position, to be fixed.
     pub fn jump_here(&mut self) -> usize {
-        self.pad_for_patch(1);
+        self.pad_for_patch(0, 1 + 4);
         self.plain_jump_here()
     }
 
     /// `jmp` of exactly 5 bytes: the displacement's position, to be fixed before use.
     pub fn plain_jump_here(&mut self) -> usize {
-        self.raw(&[0xe9, 0, 0, 0, 0]);
+        self.raw(&[JUMP, 0, 0, 0, 0]);
         self.bytes.len() - 4
     }
 
@@ -334,7 +340,7 @@ impl Code {
         let from = self.here() + 5;
         match i32::try_from(target.wrapping_sub(from) as i64) {
             Ok(distance) => {
-                self.raw(&[0xe9]);
+                self.raw(&[JUMP]);
                 self.raw32(distance as u32);
             }
             Err(_) => {
@@ -353,7 +359,7 @@ impl Code {
 
     /// `jcc`, likewise patchable.
     pub fn branch_here(&mut self, condition: u8) -> usize {
-        self.pad_for_patch(BRANCH_OPCODE);
+        self.pad_for_patch(BRANCH_OPCODE, 4);
         self.plain_branch_here(condition)
     }
 
@@ -366,7 +372,7 @@ impl Code {
     /// What [`Code::branch_here`] would have to put between an instruction of `length` bytes, which comes next, and
     /// a branch after it.
     pub fn pad_before(&mut self, length: u64) {
-        self.pad_for_patch(length + BRANCH_OPCODE);
+        self.pad_for_patch(length + BRANCH_OPCODE, 4);
     }
 
     /// Points the displacement at `place` to position `target` of this code.
@@ -382,12 +388,13 @@ impl Code {
         self.bytes[place..place + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
-    /// No-ops so that a displacement `bytes` further on lies within 8 aligned bytes: another core
-    /// may be fetching it while it is patched.
-    fn pad_for_patch(&mut self, bytes: u64) {
-        const NOPS: [&[u8]; 4] = [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00]];
-        let place = (self.here() + bytes) % 8;
-        if place > 4 {
+    /// No-ops so that the `size` bytes that come `ahead` bytes further on lie within 8 aligned bytes: another core
+    /// may be fetching them while they are patched.
+    fn pad_for_patch(&mut self, ahead: u64, size: u64) {
+        const NOPS: [&[u8]; 5] =
+            [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00], &[0x0f, 0x1f, 0x40, 0x00]];
+        let place = (self.here() + ahead) % 8;
+        if place + size > 8 {
             self.raw(NOPS[(8 - place) as usize]);
         }
     }
@@ -407,12 +414,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patchable_displacements_never_cross_eight_bytes() {
+    fn what_is_patched_never_crosses_eight_bytes() {
         for start in 0..16 {
             let mut code = Code::at(0x1000 + start);
             for _ in 0..8 {
                 let place = code.jump_here();
-                assert!((code.address + place as u64) % 8 <= 4);
+                assert!((code.address + place as u64 - 1) % 8 <= 3, "the opcode too");
                 let place = code.branch_here(4);
                 assert!((code.address + place as u64) % 8 <= 4);
                 code.pad_before(3);

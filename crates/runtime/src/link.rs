@@ -164,11 +164,11 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
         return Ok(entry);
     }
     let region = process.cache.region_for(exit.stub, STUB)?;
-    let mut code = Code::at(process.cache.region(region).hot());
+    let mut code = Code::at(process.cache.region(region).hot_behind(exit.place()));
     let counter = plan.toll.counter;
     put(process, &mut code, plan, number, to);
     code.jump_far(entry);
-    process.cache.region(region).place(&code.bytes, [(0, Kind::EdgeStub { counter, to })]);
+    process.cache.region(region).place(&code, [(0, Kind::EdgeStub { counter, to })]);
     Ok(code.address)
 }
 
@@ -208,7 +208,7 @@ pub fn indirect(
     let mut code = Code::at(process.cache.region(region).hot());
     let stub = stub(process, (&mut code, region), (table, index), (noted, to))?;
     code.jump_far(entry);
-    process.cache.region(region).place(&code.bytes, [(0, Kind::IndirectStub { site, to })]);
+    process.cache.region(region).place(&code, [(0, Kind::IndirectStub { site, to })]);
     Ok(enter(process, (table, index), (stub, to), known))
 }
 

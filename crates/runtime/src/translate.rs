@@ -59,7 +59,11 @@ pub fn translate(
     unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
     note_functions(process, &unit);
     let region = process.cache.region_for(address, ROOM)?;
-    let hot = process.cache.region(region).hot();
+    let from = match way {
+        Some(Way::Exit(exit)) => process.exits[exit as usize].place(),
+        _ => None,
+    };
+    let hot = process.cache.region(region).hot_behind(from);
     let marks = process.marks.end();
     let mut translation = Translation {
         process,
@@ -81,18 +85,18 @@ pub fn translate(
     translation.detours();
     translation.failures();
     translation.fix();
-    let Translation { code: Code { bytes, .. }, led, loops, system_calls, free, .. } = translation;
+    let Translation { code, led, loops, system_calls, free, .. } = translation;
     let number = process.fragments.len() as u32;
     let entry = process.blocks[first as usize].entry;
     let pieces = led.map(|(_, kind)| (0, kind)).into_iter();
     // What leads to it may be nothing but the way itself.
     let pieces = pieces.filter(|_| entry > hot).chain([((entry - hot) as usize, Kind::Unit(number))]);
-    process.cache.region(region).place(&bytes, pieces);
+    process.cache.region(region).place(&code, pieces);
     let special = Special { loops, system_calls, free: free.unwrap_or_default() };
     let fragment = Fragment {
         blocks: first..process.blocks.len() as u32,
         source: address..unit.last(unit.blocks.len() - 1).next(),
-        code: entry..hot + bytes.len() as u64,
+        code: entry..code.here(),
         marks,
         mapping: process.space.mapping(address),
         live: true,

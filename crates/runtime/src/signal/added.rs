@@ -1,7 +1,7 @@
 //! Reading the code that translation adds to the program's: the few forms that [`crate::emit`] and
 //! [`crate::indirect`] write between and after the program's instructions.
 
-use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, gs, spill_slot};
+use crate::emit::{COUNT_SPILL, JUMP, RUN_ON, SCRATCH_SPILL, gs, spill_slot};
 use crate::entry::vector;
 use crate::indirect::{RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
@@ -85,6 +85,8 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
         [0x90, ..] => (Form::Nop, 1),
         [0x66, 0x90, ..] => (Form::Nop, 2),
         [0x0f, 0x1f, 0x00, ..] => (Form::Nop, 3),
+        [0x0f, 0x1f, 0x40, 0x00, ..] => (Form::Nop, 4),
+        bytes if bytes.starts_with(&RUN_ON) => (Form::Nop, RUN_ON.len()),
         [0x65, 0x48, 0xff, 0x04, 0x25, ..] | [0x67, 0x65, 0x48, 0xff, 0x05, ..] => {
             (Form::Counter(counter(field(0, 0)?)?), 9)
         }
@@ -138,7 +140,7 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
             (Form::Restore(slot, (prefix & 4) << 1 | register >> 3), 9)
         }
         [0x65, 0x48, 0xc7, 0x04, 0x25, ..] if number(5)? == gs!(exit) => (Form::StoreExit(number(9)?), 13),
-        [0xe9, ..] => (Form::Jump(number(1)? as i32), 5),
+        [JUMP, ..] => (Form::Jump(number(1)? as i32), 5),
         [0xff, 0x25, 0, 0, 0, 0, ..] => {
             (Form::JumpFar(u64::from_le_bytes(bytes.get(6..14)?.try_into().ok()?)), 14)
         }
