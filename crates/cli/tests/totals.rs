@@ -227,6 +227,7 @@ fn static_programs_count_alike() {
 fn calls_that_never_return_end_where_control_lands() {
     assert_totals("long_jump.c", &["save", "work"]);
     assert_totals("longjmp.c", &["work"]);
+    assert_totals("fault_jumps.c", &["work"]);
 }
 
 #[test]
@@ -244,6 +245,19 @@ fn coroutines_cost_each_other_nothing() {
 fn stacks_may_lie_side_by_side_and_be_switched_in_place() {
     assert_totals("near_stacks.c", &[]);
     assert_totals("switch_in_place.c", &[]);
+}
+
+#[test]
+fn what_is_on_a_stack_may_be_swapped() {
+    assert_totals("swapped_stack.c", &["resume", "work"]);
+}
+
+#[test]
+fn greenlets_cost_no_more_than_was_executed() {
+    let place = Place::new();
+    let program = path("greenlets.py");
+    let outcome = place.shell(&format!("timewise count -- python3 '{program}' && timewise verify"));
+    assert_eq!(outcome.status, Some(0), "{}{}", outcome.stdout, outcome.stderr);
 }
 
 #[test]

@@ -60,6 +60,13 @@ pub fn discards(code: &[u8]) -> u16 {
     }
 }
 
+/// Whether code ends in a return.
+pub fn returns(code: &[u8]) -> bool {
+    // Such bytes may also end other instructions.
+    matches!(code, [.., 0xc3] | [.., 0xc2, _, _])
+        && matches!(boundaries(code, 0).last(), Some((_, Control::Return { .. })))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

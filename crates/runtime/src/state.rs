@@ -81,6 +81,11 @@ impl Block {
         timewise_isa::discards(self.code())
     }
 
+    /// Whether it ends in a return.
+    pub fn returns(&self) -> bool {
+        timewise_isa::returns(self.code())
+    }
+
     /// Where its code goes on after the check that it is what it was.
     pub fn checked(&self) -> u64 {
         self.entry + u64::from(self.check)

@@ -76,7 +76,10 @@ fn follow_moved(frames: &mut Frames, place: &Place) -> bool {
     let strand = taken.or_else(|| {
         take_from_thread(frames, place, |open, _| {
             let moved = place.moved(frames, open, (WAITING, false))?;
-            Some((moved.calls.1, Some(moved)))
+            let latest = moved.calls.1;
+            // Else that thread is still on it, in the same functions.
+            let is_left = open.get(latest + 1).is_some_and(|next| !is_next(open[latest].slot, next.slot));
+            is_left.then_some((latest, Some(moved)))
         })
     });
     let is_known = strand.is_some();
@@ -95,6 +98,11 @@ pub struct Place {
 impl Place {
     pub fn new(landing: Landing) -> Place {
         Place { landing, above: RefCell::default() }
+    }
+
+    /// Whether a thread came here by a return behind a call.
+    pub fn is_return(&self) -> bool {
+        self.landing.is_return
     }
 
     /// Which of the calls of a stack returned here. If that is doubted, as another may be where it was, what stands here

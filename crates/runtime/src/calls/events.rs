@@ -1,6 +1,7 @@
 //! What becomes of a thread's calls when they do not simply return: by long jumps, exceptions, switches of stacks,
 //! handlers, forks and ends.
 
+use super::aside::{self, put_aside, put_aside_gone};
 use super::elsewhere::{self, Place};
 use super::frames::{Frames, brief};
 use super::relink;
@@ -28,6 +29,8 @@ pub struct Landing {
     pub begins: Option<u32>,
     /// The counter of the function that the thread was in before, or 0.
     pub left: u32,
+    /// Whether it returns behind a call.
+    pub is_return: bool,
 }
 
 impl Landing {
@@ -81,6 +84,9 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
         return None;
     }
     let first = ended.unwrap_or(below);
+    if landing.is_return && (ended.is_none_or(|ended| ended + 1 < count) || frames.may_come_back(stack)) {
+        return None;
+    }
     let is_known = frames.open().get(first).is_none_or(|frame| frame.clock > rest);
     (first..count).filter(|_| is_known).for_each(|_| frames.end());
     is_known.then(|| ended.map_or(0, |ended| count - ended))
@@ -91,7 +97,10 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
 fn end_returned(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
     let ended = place.ended(frames, frames.all(), is_doubted);
     let over = ended.map_or(0, |ended| frames.all().len() - ended);
-    (0..over).for_each(|_| frames.end());
+    match ended.filter(|_| over > 1 && place.is_return()) {
+        Some(ended) if put_aside(frames, ended + 1) => frames.end(),
+        _ => (0..over).for_each(|_| frames.end()),
+    }
     over
 }
 
@@ -104,10 +113,13 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
         return 0;
     }
     let place = Place::new(landing);
-    let is_doubted = !frames.is_only_stack() || frames.are_moved();
+    let is_doubted = !frames.is_only_stack() || frames.are_moved() || frames.may_come_back(stack);
     let returned = end_returned(frames, &place, is_doubted);
     if returned > 0 {
         return returned;
+    }
+    if aside::come_back(frames, &place, stack) {
+        return end_returned(frames, &place, false);
     }
     if frames.open().is_empty() {
         // If the function that the stack began with is over, it waits no more.
@@ -132,7 +144,9 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
         false => strands::go_back(frames, landing),
     };
     if stays {
-        frames.drop_below(stack);
+        if !(landing.is_return && frames.is_only_stack() && put_aside_gone(frames, stack)) {
+            frames.drop_below(stack);
+        }
         if let Some(function) = begins {
             frames.become_another(function);
         }
@@ -154,6 +168,7 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
         let Some(calls) = calls else { return };
         let begins = calls.moved_into(number);
         let end = blocks[from as usize].end();
+        let is_return = calls.is_site(space, target) && blocks[from as usize].returns();
         let (left, within) = (calls.function_at(space, end), calls.function_at(space, target));
         // Where it is already, nothing begins.
         let interrupted = (left != within).then(|| calls.brief_at(space, target, stack)).flatten();
@@ -165,10 +180,11 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
             within: caller.or(within),
             begins,
             left: left.map_or(0, |start| calls.recurring(start)),
+            is_return,
         };
-        let is_return = matched(process, area, (from, executed), landing, rest) == 1;
+        let ends_latest = matched(process, area, (from, executed), landing, rest) == 1;
         let Process { calls: Some(calls), space, .. } = &mut *process else { return };
-        if is_return && calls.returned(space, target, end) {
+        if ends_latest && calls.returned(space, target, end) {
             unlink::renew_returns(process, target);
         }
     }

@@ -259,6 +259,11 @@ impl Frames<'_> {
         self.process.calls.as_ref().is_none_or(|calls| calls.left.borrow().is_empty())
     }
 
+    /// Whether calls were put aside that a thread may come back to by a return.
+    pub fn may_come_back(&self, stack: u64) -> bool {
+        self.process.calls.as_ref().is_some_and(|calls| calls.left.borrow().aside.may_go_on(stack))
+    }
+
     /// Whether stacks were found elsewhere than where they were left.
     pub fn are_moved(&self) -> bool {
         self.process.calls.as_ref().is_some_and(|calls| calls.left.borrow().are_moved())

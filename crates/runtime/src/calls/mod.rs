@@ -12,6 +12,7 @@
 //! wanted only of a function that waits is not noted for one that makes no calls. A direct call of one that can
 //! only return to its caller is *brief*: it needs no frame at all.
 
+mod aside;
 pub mod call;
 pub mod choose;
 mod circles;

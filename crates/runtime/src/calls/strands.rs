@@ -1,6 +1,7 @@
 //! Stacks between which threads switch, as coroutines do: each has calls of its own, whose costs stand still while no
 //! thread is on it. A thread may go on with a stack that another has left.
 
+use super::aside::Aside;
 use super::events::Landing;
 use super::frames::{Frames, NEAR, brief, is_next};
 use crate::state::AddressHasher;
@@ -41,7 +42,7 @@ pub struct Strand {
     /// Calls on it, the outermost first. The latest may be on the stack of whoever picks the next to run.
     pub open: Vec<Frame>,
     /// Instructions that the thread had executed when it left.
-    left: u64,
+    pub left: u64,
     /// Whether what its calls cost until then was charged.
     settled: bool,
     /// For how many of its calls it is the stack that was left last.
@@ -57,7 +58,7 @@ impl Strand {
     }
 
     /// Charges what its calls cost until it was left.
-    fn settle(&mut self, frames: &mut Frames) {
+    pub fn settle(&mut self, frames: &mut Frames) {
         if self.settled {
             return;
         }
@@ -95,11 +96,18 @@ pub struct Strands {
     /// How many were left.
     count: u64,
     are_moved: bool,
+    /// Calls that may come back to a stack that was not left.
+    pub aside: Aside,
 }
 
 impl Strands {
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// All of them, and calls that were put aside.
+    fn all(&mut self) -> impl Iterator<Item = &mut Strand> {
+        self.left.values_mut().chain(self.aside.parts())
     }
 
     /// Whether any was found elsewhere than where it was left.
@@ -266,7 +274,7 @@ pub fn switch(frames: &mut Frames, next: Option<Strand>) {
 }
 
 /// The calls of the stack that the thread leaves, for whose functions nothing waits any more.
-fn leave(frames: &mut Frames) -> Vec<Frame> {
+pub fn leave(frames: &mut Frames) -> Vec<Frame> {
     for index in (0..frames.open().len()).rev() {
         let waiting = frames.open()[index];
         frames.wait_again(&waiting);
@@ -297,7 +305,7 @@ fn forget(frames: &mut Frames, strands: &mut Strands) {
 }
 
 /// Goes on with the calls of a stack that was left. What waits on it is what its functions find now.
-fn take_up(frames: &mut Frames, open: &[Frame]) {
+pub fn take_up(frames: &mut Frames, open: &[Frame]) {
     frames.set(open);
     if let Some(&Frame { cost, .. }) = open.first() {
         let outermost = frames.caller(0);
@@ -315,13 +323,13 @@ fn take_up(frames: &mut Frames, open: &[Frame]) {
 /// Charges what calls cost on stacks that were left, when no thread may come back to them.
 pub fn settle(frames: &mut Frames) {
     let Some(calls) = frames.process.calls.as_ref() else { return };
-    calls.left.borrow_mut().left.values_mut().for_each(|strand| strand.settle(frames));
+    calls.left.borrow_mut().all().for_each(|strand| strand.settle(frames));
 }
 
 /// In a forked process, what calls on other stacks cost counts from where those were left.
 pub fn start(frames: &mut Frames) {
     let Some(calls) = frames.process.calls.as_ref() else { return };
-    for Strand { open, left, settled, .. } in calls.left.borrow_mut().left.values_mut() {
+    for Strand { open, left, settled, .. } in calls.left.borrow_mut().all() {
         *settled = false;
         for frame in open {
             frame.clock = *left;
@@ -334,7 +342,7 @@ pub fn start(frames: &mut Frames) {
 pub fn note_recurring(frames: &mut Frames, found: &BTreeMap<u64, u32>) {
     let Some(calls) = frames.process.calls.as_ref() else { return };
     let present = frames.open().to_vec();
-    for strand in calls.left.borrow_mut().left.values_mut() {
+    for strand in calls.left.borrow_mut().all() {
         frames.set(&strand.open);
         frames.note_recurring(found, None);
         strand.open.copy_from_slice(frames.open());
