@@ -6,7 +6,7 @@ use crate::image::Elf;
 use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use crate::unwind::descriptions;
-use crate::{labels, linkage, sections, symbols};
+use crate::{extent, labels, linkage, sections, symbols};
 use std::ops::Range;
 
 /// How a function is known.
@@ -65,6 +65,7 @@ impl Functions {
         named.iter_mut().for_each(|symbol| complete(symbol, &unwind));
         let called = |section: &CodeSection| labels::call_targets(section.code(), section.offsets.start);
         labels::drop_inner(&mut named, &code, &unwind, || sections.iter().flat_map(called).collect());
+        extent::find(&mut named, &sections);
         let mut known: Vec<Function> = linkage::of(elf, &sections, &named)
             .into_iter()
             .map(|s| Function { offset: s.offset, size: s.size, symbol: s.name, origin: Origin::Linkage })

@@ -3,7 +3,7 @@
 //! An assembler puts every label into the symbol table, those of functions and those of loops, and unless
 //! the programmer says so (`.type`, `.size`, frame directives), nothing tells them apart. What other files
 //! may refer to begins a function; so does what is called. Any other label is a place within the function
-//! before it.
+//! before it, or code without a name if that ends before ([`crate::extent`]).
 
 use crate::symbols::{Named, Standing};
 use std::collections::HashSet;

@@ -16,6 +16,7 @@ mod debug_file;
 mod demangle;
 mod dwarf;
 mod error;
+mod extent;
 mod functions;
 mod headers;
 mod image;

@@ -1,5 +1,6 @@
 //! Functions that a program's own memory does not tell of: no sorted table for its unwinder lists them.
 
+use crate::extent;
 use crate::functions::{self, Function, Origin};
 use crate::image::{Elf, Image};
 use crate::sections;
@@ -42,7 +43,8 @@ impl Unlisted {
 }
 
 fn named(elf: &Elf) -> Vec<Named> {
-    let code = functions::code_of(&sections::of(elf));
+    let sections = sections::of(elf);
+    let code = functions::code_of(&sections);
     let mut symbols = symbols::of(elf, &code);
     // Which labels of assembly begin a function is seen only by looking for calls, which takes long.
     symbols.retain(|symbol| symbol.standing > Standing::Label);
@@ -51,7 +53,9 @@ fn named(elf: &Elf) -> Vec<Named> {
     }
     let described = descriptions::ranges(elf);
     symbols.retain(|symbol| !is_within(symbol.offset, &described));
-    let symbols = symbols::without_aliases(symbols).into_iter();
+    let mut symbols = symbols::without_aliases(symbols);
+    extent::find(&mut symbols, &sections);
+    let symbols = symbols.into_iter();
     let described = described.iter().map(|range| (range.start, range.end - range.start, "", Origin::Unwind));
     let all = symbols.map(|s| (s.offset, s.size, s.name, Origin::Symbol)).chain(described);
     let known =

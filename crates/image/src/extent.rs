@@ -1,0 +1,60 @@
+//! Where functions end of which the symbol table does not say it, as of assembly without `.size`.
+
+use crate::sections::CodeSection;
+use crate::symbols::{Named, Standing};
+use timewise_isa::{Control, boundaries};
+
+/// Gives symbols of `named`, which is sorted, that are said to be of functions the size that their code tells.
+pub fn find(named: &mut [Named], sections: &[CodeSection]) {
+    for at in 0..named.len() {
+        let Named { offset, size: 0, standing: Standing::Function, .. } = named[at] else { continue };
+        let Some(section) = sections.iter().find(|section| section.offsets.contains(&offset)) else {
+            continue;
+        };
+        let following = named.get(at + 1).map_or(u64::MAX, |next| next.offset).min(section.offsets.end);
+        let start = (offset - section.offsets.start) as usize;
+        let code = section.code().get(start..).unwrap_or_default();
+        let code = &code[..code.len().min((following - offset) as usize)];
+        named[at].size = size(code, offset).unwrap_or(0);
+    }
+}
+
+/// Up to where a function at `offset` reaches, whose code comes first in `code`: a return or a jump beyond which none of
+/// its jumps before leads. None if the code does not tell, as where it jumps to what it has computed.
+fn size(code: &[u8], offset: u64) -> Option<u64> {
+    let end = offset + code.len() as u64;
+    let (mut at, mut reached) = (offset, offset);
+    for (length, control) in boundaries(code, offset) {
+        at += u64::from(length);
+        match control {
+            Control::Branch { target, .. } | Control::CountBranch { target } | Control::Jump { target } => {
+                reached = reached.max(if target < end { target } else { 0 });
+            }
+            Control::IndirectJump | Control::Unsupported | Control::Transaction { .. } => return None,
+            _ => {}
+        }
+        if matches!(control, Control::Return { .. } | Control::Jump { .. }) && reached < at {
+            return Some(at - offset);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_ends_where_nothing_of_it_leads_further() {
+        const RETURN: u8 = 0xc3;
+        // Past the first return to the second; then something else.
+        let skips = [0x74, 0x01, RETURN, 0x90, RETURN, 0x90, RETURN];
+        assert_eq!(size(&skips, 0x1000), Some(5));
+        // Back to its start.
+        assert_eq!(size(&[0x90, 0xeb, 0xfd, RETURN], 0x1000), Some(3));
+        // To another function.
+        assert_eq!(size(&[0xe9, 0, 1, 0, 0, RETURN], 0x1000), Some(5));
+        assert_eq!(size(&[0xff, 0xe0, RETURN], 0x1000), None, "to what it has computed");
+        assert_eq!(size(&[0x90, 0x90], 0x1000), None, "it runs on");
+    }
+}
