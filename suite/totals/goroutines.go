@@ -1,5 +1,6 @@
 // Goroutines on threads that take them over from each other, with stacks that grow, are copied and shrink: each
-// activation of deep waits at its innermost for another goroutine, mostly on another thread.
+// activation of deep waits at its innermost for another goroutine, mostly on another thread. And a fault after which the
+// function goes on that it was in: a handler made its activation one of what panics.
 package main
 
 import "runtime"
@@ -24,8 +25,17 @@ func task(n int, here, there chan int) int {
 	return sum
 }
 
+//go:noinline
+func recovering(p *int) {
+	defer func() { recover() }()
+	*p = 1
+}
+
 func main() {
 	const pairs = 50
+	for i := 0; i < 100; i++ {
+		recovering(nil)
+	}
 	done := make(chan int)
 	for i := 0; i < pairs; i++ {
 		a, b := make(chan int, 1), make(chan int, 1)

@@ -283,7 +283,8 @@ fn goroutines_cost_what_they_execute_on_any_thread_and_stack() {
         let of = rows.iter().filter(|row| row[field] == name);
         of.map(|row| row["instructions_total"].as_u64().unwrap()).sum()
     };
-    for name in ["main.main.func1", "main.main.func2", "main.task", "main.deep", "runtime.chansend1"] {
+    let program = ["main.main.func1", "main.main.func2", "main.task", "main.deep"];
+    for name in program.into_iter().chain(["runtime.chansend1", "runtime.gopanic"]) {
         let (total, charged) = (sum(&functions, "function", name), sum(&calls, "callee", name));
         assert!(total > 0 && total == charged, "{name} took {total} instructions and its calls {charged}");
     }

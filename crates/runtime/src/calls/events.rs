@@ -34,6 +34,11 @@ pub struct Landing {
 }
 
 impl Landing {
+    /// The counter of the function that holds the address, or 0 if it does not recur, if it is known.
+    fn function(self, process: &Process) -> Option<u32> {
+        process.calls.as_ref().zip(self.within).map(|(calls, within)| calls.recurring(within))
+    }
+
     /// Whether a call returned there, by where its return address was and what that is.
     pub fn ends(self, frames: &Frames, frame: &Frame) -> bool {
         frame.slot.wrapping_add(8) == self.stack
@@ -85,6 +90,11 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
     }
     let first = ended.unwrap_or(below);
     if landing.is_return && (ended.is_none_or(|ended| ended + 1 < count) || frames.may_come_back(stack)) {
+        return None;
+    }
+    let back = first.checked_sub(1).map(|back| frames.copy(back)).filter(|_| ended.is_none());
+    let function = landing.function(frames.process);
+    if back.zip(function).is_some_and(|(back, function)| is_of_another(&back, function)) {
         return None;
     }
     let is_known = frames.open().get(first).is_none_or(|frame| frame.clock > rest);
@@ -155,7 +165,18 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
         strands::switch(frames, next);
         strands::go_back(frames, landing);
     }
+    if let Some(function) = landing.function(process).filter(|_| begins.is_none())
+        && frames.latest().is_some_and(|latest| is_of_another(&latest, function))
+    {
+        frames.become_another(function);
+    }
     0
+}
+
+/// Whether an activation in which a thread goes on, in a function by its counter, was made one of another by what a
+/// handler sent the thread to.
+fn is_of_another(frame: &Frame, function: u32) -> bool {
+    frame.cost != 0 && frame.function != 0 && frame.function != function
 }
 
 /// A thread leaves by exit `number` with its stack pointer at `stack`: if that exit is there for its calls, they are put
