@@ -14,6 +14,10 @@ use timewise_abi::thread::Frame;
 /// How many parts of stacks are kept: beyond that, those that were put aside first are given up.
 const MOST: usize = 1 << 12;
 
+/// How many calls all of them may have, and one of them.
+const MOST_CALLS: usize = 1 << 18;
+const DEEPEST: usize = 1 << 12;
+
 /// How many are looked at for the one that a thread comes back to.
 const COMPARED: usize = 1 << 6;
 
@@ -25,6 +29,8 @@ pub struct Aside {
     by_slot: HashMap<u64, VecDeque<u64>, BuildHasherDefault<AddressHasher>>,
     /// How many were put aside.
     count: u64,
+    /// How many calls they have.
+    calls: usize,
 }
 
 impl Aside {
@@ -38,13 +44,19 @@ impl Aside {
         self.parts.values_mut()
     }
 
-    /// Puts a part aside: the one that is given up for it, if any is.
-    fn put(&mut self, part: Strand) -> Option<Strand> {
-        let slot = slot_of(&part)?;
+    /// Puts a part aside.
+    fn put(&mut self, part: Strand) {
+        let Some(slot) = slot_of(&part) else { return };
+        self.calls += part.open.len();
         self.by_slot.entry(slot).or_default().push_back(self.count);
         self.parts.insert(self.count, part);
         self.count += 1;
-        let first = *self.parts.first_key_value().filter(|_| self.parts.len() > MOST)?.0;
+    }
+
+    /// The one that was put aside first if there are too many: it is given up.
+    fn give_up(&mut self) -> Option<Strand> {
+        let are_too_many = self.parts.len() > MOST || self.calls > MOST_CALLS;
+        let first = *self.parts.first_key_value().filter(|_| are_too_many)?.0;
         self.take(first)
     }
 
@@ -62,6 +74,7 @@ impl Aside {
 
     fn take(&mut self, number: u64) -> Option<Strand> {
         let part = self.parts.remove(&number)?;
+        self.calls -= part.open.len();
         let slot = slot_of(&part)?;
         if let Some(numbers) = self.by_slot.get_mut(&slot) {
             if let Some(at) = numbers.iter().position(|&other| other == number) {
@@ -82,16 +95,19 @@ fn slot_of(part: &Strand) -> Option<u64> {
 /// A thread returned to where its calls from `first` on do not lead: puts them aside. False if it cannot come back to
 /// them, as some are a handler's.
 pub fn put_aside(frames: &mut Frames, first: usize) -> bool {
-    let mut part = frames.all()[first..].to_vec();
-    if part.iter().any(|frame| frame.cost == 0) {
+    let part = &frames.all()[first..];
+    if part.len() > DEEPEST || part.iter().any(|frame| frame.cost == 0) {
         return false;
     }
+    let mut part = part.to_vec();
+    let outermost = if first == 0 && !part.is_empty() { frames.caller(0) } else { 0 };
     for frame in part.iter_mut().rev() {
         // Older activations of its function, which stay, were charged the same.
         frames.charge(frame);
         frame.clock = frames.now;
         frames.wait_again(frame);
     }
+    *frames.counter(outermost) = 0;
     frames.area.frame_top -= size_of_val(&part[..]) as u64;
     keep(frames, part);
     true
@@ -122,8 +138,9 @@ fn keep(frames: &mut Frames, part: Vec<Frame>) {
     if part.is_empty() {
         return;
     }
-    let given_up = calls.left.borrow_mut().aside.put(Strand::new(part, frames.now));
-    if let Some(mut given_up) = given_up {
+    let aside = &mut calls.left.borrow_mut().aside;
+    aside.put(Strand::new(part, frames.now));
+    while let Some(mut given_up) = aside.give_up() {
         given_up.settle(frames);
     }
 }
@@ -139,7 +156,11 @@ mod tests {
         };
         let mut aside = Aside::default();
         let most = MOST as u64;
-        let given_up = (0..most + 2).filter_map(|number| aside.put(part(number))).map(|part| part.left);
+        let mut put = |number: u64| {
+            aside.put(part(number));
+            aside.give_up()
+        };
+        let given_up = (0..most + 2).filter_map(&mut put).map(|part| part.left);
         assert_eq!(given_up.collect::<Vec<u64>>(), [0, 1]);
         for number in 2..most + 2 {
             assert!(aside.may_go_on(8 * (number % 3) + 8));

@@ -13,6 +13,9 @@ use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Frame, Registers, ThreadArea, returned};
 use timewise_isa::MAX_LENGTH;
 
+/// How many calls one return may end of which none is come back to: a function may return for its caller.
+const DROPPED: usize = 2;
+
 /// Where a thread goes on by a return that does not end the latest call, or by a jump that moved the stack pointer,
 /// maybe into another function.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +92,8 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
         return None;
     }
     let first = ended.unwrap_or(below);
-    if landing.is_return && (ended.is_none_or(|ended| ended + 1 < count) || frames.may_come_back(stack)) {
+    let leaves_some = ended.is_none_or(|ended| count - ended > DROPPED);
+    if landing.is_return && (leaves_some || frames.may_come_back(stack)) {
         return None;
     }
     let back = first.checked_sub(1).map(|back| frames.copy(back)).filter(|_| ended.is_none());
@@ -107,11 +111,19 @@ fn end_those_over(frames: &mut Frames, landing: Landing, rest: u64) -> Option<us
 fn end_returned(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
     let ended = place.ended(frames, frames.all(), is_doubted);
     let over = ended.map_or(0, |ended| frames.all().len() - ended);
-    match ended.filter(|_| over > 1 && place.is_return()) {
-        Some(ended) if put_aside(frames, ended + 1) => frames.end(),
-        _ => (0..over).for_each(|_| frames.end()),
-    }
+    (0..over).for_each(|_| frames.end());
     over
+}
+
+/// The same of the thread's own calls. It may come back to those that the one made which returned.
+fn end_own(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
+    let count = frames.all().len();
+    let Some(ended) = place.ended(frames, frames.all(), is_doubted) else { return 0 };
+    if count - ended > DROPPED && place.is_return() && frames.is_only_stack() {
+        put_aside(frames, ended + 1);
+    }
+    (ended..frames.all().len()).for_each(|_| frames.end());
+    count - ended
 }
 
 /// Finds out on which stack the thread is, and which of its calls are over: how many returned there.
@@ -124,7 +136,7 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
     }
     let place = Place::new(landing);
     let is_doubted = !frames.is_only_stack() || frames.are_moved() || frames.may_come_back(stack);
-    let returned = end_returned(frames, &place, is_doubted);
+    let returned = end_own(frames, &place, is_doubted);
     if returned > 0 {
         return returned;
     }
