@@ -15,16 +15,16 @@ pub fn find(named: &mut [Named], sections: &[CodeSection]) {
         let start = (offset - section.offsets.start) as usize;
         let code = section.code().get(start..).unwrap_or_default();
         let code = &code[..code.len().min((following - offset) as usize)];
-        named[at].size = size(code, offset).unwrap_or(0);
+        named[at].size = size(code).unwrap_or(0);
     }
 }
 
-/// Up to where a function at `offset` reaches, whose code comes first in `code`: a return or a jump beyond which none of
-/// its jumps before leads. None if the code does not tell, as where it jumps to what it has computed.
-fn size(code: &[u8], offset: u64) -> Option<u64> {
-    let end = offset + code.len() as u64;
-    let (mut at, mut reached) = (offset, offset);
-    for (length, control) in boundaries(code, offset) {
+/// Bytes of the function whose code comes first: up to a return or a jump beyond which none of its jumps before leads.
+/// None if the code does not tell, as where it jumps to what it has computed.
+fn size(code: &[u8]) -> Option<u64> {
+    let end = code.len() as u64;
+    let (mut at, mut reached) = (0, 0);
+    for (length, control) in boundaries(code, 0) {
         at += u64::from(length);
         match control {
             Control::Branch { target, .. } | Control::CountBranch { target } | Control::Jump { target } => {
@@ -34,7 +34,7 @@ fn size(code: &[u8], offset: u64) -> Option<u64> {
             _ => {}
         }
         if matches!(control, Control::Return { .. } | Control::Jump { .. }) && reached < at {
-            return Some(at - offset);
+            return Some(at);
         }
     }
     None
@@ -49,12 +49,12 @@ mod tests {
         const RETURN: u8 = 0xc3;
         // Past the first return to the second; then something else.
         let skips = [0x74, 0x01, RETURN, 0x90, RETURN, 0x90, RETURN];
-        assert_eq!(size(&skips, 0x1000), Some(5));
+        assert_eq!(size(&skips), Some(5));
         // Back to its start.
-        assert_eq!(size(&[0x90, 0xeb, 0xfd, RETURN], 0x1000), Some(3));
+        assert_eq!(size(&[0x90, 0xeb, 0xfd, RETURN]), Some(3));
         // To another function.
-        assert_eq!(size(&[0xe9, 0, 1, 0, 0, RETURN], 0x1000), Some(5));
-        assert_eq!(size(&[0xff, 0xe0, RETURN], 0x1000), None, "to what it has computed");
-        assert_eq!(size(&[0x90, 0x90], 0x1000), None, "it runs on");
+        assert_eq!(size(&[0xe9, 0, 1, 0, 0, RETURN]), Some(5));
+        assert_eq!(size(&[0xff, 0xe0, RETURN]), None, "to what it has computed");
+        assert_eq!(size(&[0x90, 0x90]), None, "it runs on");
     }
 }

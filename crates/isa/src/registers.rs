@@ -50,21 +50,21 @@ pub fn moves_stack(code: &[u8]) -> bool {
 
 /// What the return that ends some code takes off the stack beside the return address.
 pub fn discards(code: &[u8]) -> u16 {
-    // Its bytes may also be the ends of other instructions: `mov edx, eax; pop rbx; ret`.
-    if !matches!(code, [.., 0xc2, _, _]) {
-        return 0;
-    }
-    match boundaries(code, 0).last() {
-        Some((_, Control::Return { discard })) => discard,
-        _ => 0,
-    }
+    if matches!(code, [.., 0xc2, _, _]) { last_return(code).unwrap_or(0) } else { 0 }
 }
 
-/// Whether code ends in a return.
+/// Whether some code ends in a return.
 pub fn returns(code: &[u8]) -> bool {
-    // Such bytes may also end other instructions.
-    matches!(code, [.., 0xc3] | [.., 0xc2, _, _])
-        && matches!(boundaries(code, 0).last(), Some((_, Control::Return { .. })))
+    matches!(code, [.., 0xc3] | [.., 0xc2, _, _]) && last_return(code).is_some()
+}
+
+/// What the last instruction takes off if it is a return, whose bytes may also be the ends of others:
+/// `mov edx, eax; pop rbx; ret`.
+fn last_return(code: &[u8]) -> Option<u16> {
+    match boundaries(code, 0).last() {
+        Some((_, Control::Return { discard })) => Some(discard),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +76,12 @@ mod tests {
         assert_eq!(discards(&[0x5b, 0xc2, 16, 0]), 16); // pop rbx; ret 16
         assert_eq!(discards(&[0x89, 0xc2, 0x5b, 0xc3]), 0); // mov edx, eax; pop rbx; ret
         assert_eq!(discards(&[0xc3]), 0);
+    }
+
+    #[test]
+    fn only_a_last_instruction_returns() {
+        assert!([&[0xc3][..], &[0x5b, 0xc2, 16, 0]].into_iter().all(returns));
+        assert!(![&[0x89, 0xc3][..], &[0xc3, 0x90]].into_iter().any(returns)); // mov ebx, eax; ret; nop
     }
 
     #[test]

@@ -100,11 +100,6 @@ impl Place {
         Place { landing, above: RefCell::default() }
     }
 
-    /// Whether a thread came here by a return behind a call.
-    pub fn is_return(&self) -> bool {
-        self.landing.is_return
-    }
-
     /// Which of the calls of a stack returned here. If that is doubted, as another may be where it was, what stands here
     /// must be what the latest of them left.
     pub fn ended(&self, frames: &Frames, open: &[Frame], is_doubted: bool) -> Option<usize> {

@@ -115,11 +115,11 @@ fn end_returned(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
     over
 }
 
-/// The same of the thread's own calls. It may come back to those that the one made which returned.
-fn end_own(frames: &mut Frames, place: &Place, is_doubted: bool) -> usize {
+/// The same of the thread's own calls. Those that the one made which returned may be such as it comes back to.
+fn end_own(frames: &mut Frames, place: &Place, is_doubted: bool, may_come_back: bool) -> usize {
     let count = frames.all().len();
     let Some(ended) = place.ended(frames, frames.all(), is_doubted) else { return 0 };
-    if count - ended > DROPPED && place.is_return() && frames.is_only_stack() {
+    if may_come_back && count - ended > DROPPED {
         put_aside(frames, ended + 1);
     }
     (ended..frames.all().len()).for_each(|_| frames.end());
@@ -136,7 +136,8 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
     }
     let place = Place::new(landing);
     let is_doubted = !frames.is_only_stack() || frames.are_moved() || frames.may_come_back(stack);
-    let returned = end_own(frames, &place, is_doubted);
+    let may_come_back = landing.is_return && frames.is_only_stack();
+    let returned = end_own(frames, &place, is_doubted, may_come_back);
     if returned > 0 {
         return returned;
     }
@@ -166,7 +167,7 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
         false => strands::go_back(frames, landing),
     };
     if stays {
-        if !(landing.is_return && frames.is_only_stack() && put_aside_gone(frames, stack)) {
+        if !(may_come_back && put_aside_gone(frames, stack)) {
             frames.drop_below(stack);
         }
         if let Some(function) = begins {
