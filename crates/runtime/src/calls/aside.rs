@@ -92,8 +92,8 @@ fn slot_of(part: &Strand) -> Option<u64> {
     part.open.last().map(|latest| latest.slot)
 }
 
-/// A thread returned to where its calls from `first` on do not lead: puts them aside. False if it cannot come back to
-/// them, as some are a handler's.
+/// A thread returned to where its calls from `first` on do not lead: puts them aside. False, with nothing done, if some
+/// are a handler's or they are more than [`DEEPEST`].
 pub fn put_aside(frames: &mut Frames, first: usize) -> bool {
     let part = &frames.all()[first..];
     if part.len() > DEEPEST || part.iter().any(|frame| frame.cost == 0) {
@@ -114,7 +114,7 @@ pub fn put_aside(frames: &mut Frames, first: usize) -> bool {
 }
 
 /// A thread returned behind a call that is none of its own: puts those aside whose part of the stack is gone, or holds
-/// something else by now. False if it cannot come back to them.
+/// something else by now. False as by [`put_aside`].
 pub fn put_aside_gone(frames: &mut Frames, stack: u64) -> bool {
     let is_gone = |frame: &Frame| frame.slot < stack || !frames.is_intact(frame);
     let gone = frames.all().iter().rev().take_while(|frame| is_gone(frame)).count();
