@@ -23,7 +23,7 @@ pub mod text;
 pub mod walk;
 
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
-pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, evaluate};
+pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, condition_in, evaluate};
 pub use extensions::{Extension, Extensions};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};

@@ -1,7 +1,7 @@
 //! Where translated code lies: regions near the code that it comes from, so that operands relative to
 //! the program counter stay in reach.
 
-use crate::emit::{Code, JUMP, RUN_ON};
+use crate::emit::{BRANCH, Code, JUMP, RUN_ON};
 use crate::entry;
 use crate::sys::Errno;
 use crate::sys::memory::{leave_out_of_dumps, map_at, prefer_large_pages};
@@ -268,12 +268,17 @@ impl Region {
     /// nothing stands there yet, so that a thread runs on without it.
     pub fn hot_behind(&self, place: Option<u64>) -> u64 {
         match place {
-            Some(place) if place + 4 == self.hot && is_jump(place) => self.hot,
+            Some(place) if self.ends_with_jump(place) => self.hot,
             _ => self.hot(),
         }
     }
 
-    /// Puts hot code where [`Region::hot`] or [`Region::hot_behind`] said, with pieces from positions in it on.
+    /// Whether the last of the hot code is a jump, whose displacement is at `place`.
+    pub fn ends_with_jump(&self, place: u64) -> bool {
+        place + 4 == self.hot && is_jump(place)
+    }
+
+    /// Puts hot code where [`Region::hot`] or [`Region::hot_behind`] said, or over the jump that ended it, with pieces from positions in it on.
     pub fn place(&mut self, code: &Code, pieces: impl IntoIterator<Item = (usize, Kind)>) {
         let start = (code.address - self.start) as u32;
         self.pieces.extend(pieces.into_iter().map(|(at, kind)| (start + at as u32, kind)));
@@ -312,7 +317,7 @@ pub fn write(address: u64, bytes: &[u8]) {
 /// in their order: a thread that finds no jump finds that, too.
 #[must_use]
 pub fn link(place: u64, target: u64) -> bool {
-    let Ok(distance) = i32::try_from(target.wrapping_sub(place + 4) as i64) else { return false };
+    let Some(distance) = distance(place, target) else { return false };
     let distance = distance.to_le_bytes();
     if !is_jump(place) {
         patch(place, distance);
@@ -325,11 +330,54 @@ pub fn link(place: u64, target: u64) -> bool {
     true
 }
 
+/// Whether `target` is in reach of the jump or branch whose displacement is at `place`.
+pub fn reaches(place: u64, target: u64) -> bool {
+    distance(place, target).is_some()
+}
+
+/// What that displacement has to be.
+fn distance(place: u64, target: u64) -> Option<i32> {
+    i32::try_from(target.wrapping_sub(place + 4) as i64).ok()
+}
+
+/// Whether the displacement at `place` is that of a branch.
+pub fn is_branch(place: u64) -> bool {
+    let [first, second] = opcode(place);
+    first == BRANCH[0] && second & 0xf0 == BRANCH[1]
+}
+
+/// The condition of the branch whose displacement is at `place`.
+pub fn condition(place: u64) -> u8 {
+    opcode(place)[1] & 0x0f
+}
+
+/// Has that branch lead to `target` where its condition does not hold, and behind itself where it does. No other thread
+/// may be about to execute it.
+pub fn turn(place: u64, target: u64) {
+    let [first, second] = opcode(place);
+    patch(place - 2, [first, second ^ 1]);
+    // Both lie in one region.
+    let _ = link(place, target);
+}
+
+/// Makes a jump of it to `target`, where the same branch stands again, while other threads may execute it: at first it
+/// leads there if its condition holds, and then always.
+pub fn branch_to_jump(place: u64, target: u64) {
+    const NOP: u8 = 0x90;
+    // Both lie in one region.
+    let _ = link(place, target);
+    patch(place - 2, [NOP, JUMP]);
+}
+
+/// The two bytes before the displacement at `place`.
+fn opcode(place: u64) -> [u8; 2] {
+    // SAFETY: `place` is a displacement in translated code, behind an opcode and at least one byte before that.
+    unsafe { *((place - 2) as *const [u8; 2]) }
+}
+
 /// Whether the displacement at `place` is that of a jump, which may have been taken out, and not of a branch.
 fn is_jump(place: u64) -> bool {
-    // SAFETY: `place` is a displacement in translated code, behind the last byte of an opcode.
-    let opcode = unsafe { *((place - 1) as *const u8) };
-    [JUMP, RUN_ON[0]].contains(&opcode)
+    [JUMP, RUN_ON[0]].contains(&opcode(place)[1])
 }
 
 /// Writes bytes of code that other threads may execute, all at once.
@@ -391,6 +439,46 @@ mod tests {
         assert!(!link(place, place + (1 << 32)));
         assert_eq!(run(), 4, "what is out of reach changes nothing");
         assert_eq!(region.hot_behind(Some(place)), region.hot(), "something stands behind it");
+    }
+
+    #[test]
+    fn a_branch_may_be_turned_and_become_a_jump_to_a_copy() {
+        const BEGIN: u64 = 0x7123_6000_0000;
+        const IF_ZERO: u8 = 4;
+        let mut region = Region::at(BEGIN).unwrap();
+        let give = |code: &mut Code, number: u8| code.raw(&[0xb8, number, 0, 0, 0, 0xc3]); // mov eax, number; ret
+        let mut code = Code::at(BEGIN);
+        code.raw(&[0x85, 0xff]); // test edi, edi
+        let [branch, jump] = [code.branch_here(IF_ZERO), code.jump_here()].map(|at| BEGIN + at as u64);
+        region.place(&code, [(0, Kind::Unit(0))]);
+        assert!(region.ends_with_jump(jump) && !region.ends_with_jump(branch));
+        let over = branch + 4;
+        let elsewhere = [BEGIN + 64, BEGIN + 128];
+        for (number, at) in (1..).zip(elsewhere) {
+            let mut code = Code::at(at);
+            give(&mut code, number);
+            write(at, &code.bytes);
+        }
+        let [zero, other] = elsewhere;
+        assert!(link(branch, zero) && link(jump, other));
+        // SAFETY: the code that was just put there, which changes `eax` alone.
+        let run =
+            |argument| unsafe { core::mem::transmute::<u64, extern "C" fn(u32) -> u32>(BEGIN)(argument) };
+        let both = || [run(0), run(1)];
+        assert_eq!((is_branch(branch), is_branch(jump), condition(branch)), (true, false, IF_ZERO));
+        assert_eq!(both(), [1, 2]);
+        turn(branch, other);
+        let mut behind = Code::at(over);
+        give(&mut behind, 3);
+        region.place(&behind, [(0, Kind::Unit(1))]);
+        assert_eq!((condition(branch), both()), (IF_ZERO ^ 1, [3, 2]));
+        let mut copy = Code::at(BEGIN + 192);
+        for (place, to) in [(copy.plain_branch_here(IF_ZERO ^ 1), other), (copy.plain_jump_here(), zero)] {
+            copy.fix_to(place, to);
+        }
+        write(copy.address, &copy.bytes);
+        branch_to_jump(branch, copy.address);
+        assert_eq!((is_branch(branch), both()), (false, [1, 2]));
     }
 
     fn bytes_of(address: u64) -> [u8; 5] {

@@ -28,6 +28,9 @@ pub const JUMP: u8 = 0xe9;
 /// What stands in place of such a jump that would lead right behind itself: it does nothing.
 pub const RUN_ON: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
 
+/// Opcode of a branch with a displacement of 4 bytes, but for its condition.
+pub const BRANCH: [u8; 2] = [0x0f, 0x80];
+
 /// A register that translated code borrows, by its number in the encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -352,27 +355,30 @@ impl Code {
 
     /// `jcc` to an address of the same region.
     pub fn branch_to(&mut self, condition: u8, target: u64) {
-        self.raw(&[0x0f, 0x80 | condition]);
+        self.raw(&[BRANCH[0], BRANCH[1] | condition]);
         let from = self.here() + 4;
         self.raw32(target.wrapping_sub(from) as u32);
     }
 
     /// `jcc`, likewise patchable.
     pub fn branch_here(&mut self, condition: u8) -> usize {
-        self.pad_for_patch(BRANCH_OPCODE, 4);
+        self.pad_before(0);
         self.plain_branch_here(condition)
     }
 
     /// `jcc` whose displacement is fixed before use and stays.
     pub fn plain_branch_here(&mut self, condition: u8) -> usize {
-        self.raw(&[0x0f, 0x80 | condition, 0, 0, 0, 0]);
+        let [first, second] = BRANCH;
+        self.raw(&[first, second | condition, 0, 0, 0, 0]);
         self.bytes.len() - 4
     }
 
     /// What [`Code::branch_here`] would have to put between an instruction of `length` bytes, which comes next, and
     /// a branch after it.
     pub fn pad_before(&mut self, length: u64) {
-        self.pad_for_patch(length + BRANCH_OPCODE, 4);
+        // The opcode, too, is changed by one store.
+        self.pad_for_patch(length, BRANCH.len() as u64);
+        self.pad_for_patch(length + BRANCH.len() as u64, 4);
     }
 
     /// Points the displacement at `place` to position `target` of this code.
@@ -391,17 +397,23 @@ impl Code {
     /// No-ops so that the `size` bytes that come `ahead` bytes further on lie within 8 aligned bytes: another core
     /// may be fetching them while they are patched.
     fn pad_for_patch(&mut self, ahead: u64, size: u64) {
-        const NOPS: [&[u8]; 5] =
-            [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00], &[0x0f, 0x1f, 0x40, 0x00]];
         let place = (self.here() + ahead) % 8;
         if place + size > 8 {
-            self.raw(NOPS[(8 - place) as usize]);
+            self.pad(8 - place);
+        }
+    }
+
+    /// No-ops of so many bytes.
+    pub fn pad(&mut self, mut bytes: u64) {
+        const NOPS: [&[u8]; 5] =
+            [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00], &[0x0f, 0x1f, 0x40, 0x00]];
+        while bytes > 0 {
+            let nop = NOPS[bytes.min(4) as usize];
+            self.raw(nop);
+            bytes -= nop.len() as u64;
         }
     }
 }
-
-/// Bytes of `jcc` before its displacement.
-const BRANCH_OPCODE: u64 = 2;
 
 /// Spill slot that counting borrows a register through.
 pub const COUNT_SPILL: u32 = 2;
@@ -422,6 +434,7 @@ mod tests {
                 assert!((code.address + place as u64 - 1) % 8 <= 3, "the opcode too");
                 let place = code.branch_here(4);
                 assert!((code.address + place as u64) % 8 <= 4);
+                assert!((code.address + place as u64 - 2) % 8 <= 6, "the opcode too");
                 code.pad_before(3);
                 code.raw(&[0x48, 0x85, 0xc0]);
                 let fused = code.bytes.len();

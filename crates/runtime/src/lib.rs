@@ -12,6 +12,7 @@ extern crate alloc;
 pub mod address_space;
 mod astray;
 pub mod beginnings;
+mod behind;
 pub mod borrow;
 pub mod cache;
 pub mod calls;

@@ -1,6 +1,7 @@
 //! Joining translated code: direct exits are patched to lead straight to the block that they are for, and
 //! targets of indirect branches enter their table. Both are undone in `unlink.rs`.
 
+use crate::behind;
 use crate::cache::{self, Kind};
 use crate::calls::call::Call;
 use crate::calls::sequence::Sequence;
@@ -102,7 +103,8 @@ pub fn exit(process: &mut Process, number: u32, to: u32, led: Option<Led>) -> Re
         _ if exit.to == to => exit.goal,
         _ => way(process, number, to)?,
     };
-    if exit.place().is_some_and(|place| !cache::link(place, goal)) {
+    let place = process.exits[number as usize].place();
+    if place.is_some_and(|place| !cache::link(place, goal)) {
         return Err(Failure::Internal);
     }
     let next = core::mem::replace(&mut process.blocks[to as usize].exits, number);
@@ -158,16 +160,20 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
     let plan = plan(process, number, to)?;
     let exit = process.exits[number as usize];
     let entry = process.blocks[to as usize].entry;
-    let reaches = |place: u64| i32::try_from(entry.wrapping_sub(place + 4) as i64).is_ok();
     let is_plain = plan.toll == Toll::NONE && plan.sequence.is_none() && plan.steps.is_empty();
-    if is_plain && exit.place().is_none_or(reaches) {
+    if is_plain && exit.place().is_none_or(|place| cache::reaches(place, entry)) {
         return Ok(entry);
     }
     let region = process.cache.region_for(exit.stub, STUB)?;
-    let mut code = Code::at(process.cache.region(region).hot_behind(exit.place()));
+    let behind = behind::find(process, region, number);
+    let hot = process.cache.region(region).hot_behind(exit.place());
+    let mut code = Code::at(behind.map_or(hot, |behind| behind.address()));
     let counter = plan.toll.counter;
     put(process, &mut code, plan, number, to);
     code.jump_far(entry);
+    if let Some(behind) = behind {
+        behind.take(process);
+    }
     process.cache.region(region).place(&code, [(0, Kind::EdgeStub { counter, to })]);
     Ok(code.address)
 }

@@ -36,8 +36,8 @@ pub fn version(process: &Process, start: u64, end: u64) -> u32 {
 
 /// Lets control come to a fragment.
 pub fn enter(process: &mut Process, number: u32) {
-    let Fragment { blocks, source, .. } = &process.fragments[number as usize];
-    let (blocks, source) = (blocks.clone(), source.clone());
+    let fragment = &process.fragments[number as usize];
+    let (blocks, source) = (fragment.blocks.clone(), fragment.source(&process.blocks));
     for block in blocks {
         let key = process.blocks[block as usize].key();
         if process.starts.may_hold(key) {
@@ -77,8 +77,8 @@ pub fn retire(process: &mut Process, range: Range<u64>) {
 /// Takes away everything that leads to a fragment, and what could keep a thread in it for long.
 fn leave(process: &mut Process, number: u32) {
     let fragment = &process.fragments[number as usize];
-    let (blocks, code) = (fragment.blocks.clone(), fragment.code.clone());
-    for page in pages(fragment.source.clone()) {
+    let blocks = fragment.blocks.clone();
+    for page in pages(fragment.source(&process.blocks)) {
         // One of two pages may stay as it is.
         if let Some(page) = process.pages.get_mut(&page) {
             page.fragments.retain(|&n| n != number);
@@ -104,21 +104,19 @@ fn leave(process: &mut Process, number: u32) {
     }
     let mut offset = process.record.latest_thread.load(core::sync::atomic::Ordering::Acquire);
     while offset != 0 {
-        redirect(process.shared.thread(offset), &process.fragments[number as usize], &code);
+        redirect(process.shared.thread(offset), &process.fragments[number as usize]);
         offset = process.shared.previous_thread(offset);
     }
 }
 
 /// A thread that is in a system call is not to come back to a retired fragment.
-fn redirect(area: *mut ThreadArea, fragment: &Fragment, code: &Range<u64>) {
+fn redirect(area: *mut ThreadArea, fragment: &Fragment) {
     // SAFETY: a registered area. The thread reads this field once when its call returns, and gets the old
     // value or the new one.
     unsafe {
         let after = &raw mut (*area).after;
         let current = after.read_volatile();
-        if code.contains(&current)
-            && let Some(call) = fragment.system_calls().iter().find(|call| call.after == current)
-        {
+        if let Some(call) = fragment.system_calls().iter().find(|call| call.after == current) {
             after.write_volatile(call.stub);
         }
     }
@@ -147,7 +145,7 @@ pub fn revive(process: &mut Process, address: u64) -> Option<u32> {
 /// Whether a retired fragment is what its source would be translated to.
 fn is_back(process: &mut Process, number: u32) -> bool {
     let fragment = &process.fragments[number as usize];
-    let (source, blocks) = (fragment.source.clone(), fragment.blocks.clone());
+    let (source, blocks) = (fragment.source(&process.blocks), fragment.blocks.clone());
     let (old, is_checked) = (fragment.mapping, fragment.is_checked);
     for page in pages(source.clone()) {
         if process.probe(page << 12).is_err() || !process.space.is_readable(page) {
@@ -181,7 +179,7 @@ pub fn changed(process: &mut Process, block: u32) {
     let number = process.blocks[block as usize].fragment;
     let fragment = &mut process.fragments[number as usize];
     if core::mem::replace(&mut fragment.live, false) {
-        for page in pages(fragment.source.clone()) {
+        for page in pages(fragment.source(&process.blocks)) {
             if let Some(page) = process.pages.get_mut(&page) {
                 page.version += 1;
             }

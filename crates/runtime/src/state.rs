@@ -112,13 +112,9 @@ impl Block {
 pub struct Fragment {
     /// Its blocks, by number.
     pub blocks: Range<u32>,
-    /// The program's code that it was translated from.
-    pub source: Range<u64>,
-    /// Its own code.
-    pub code: Range<u64>,
     /// Where its marks begin.
     pub marks: u32,
-    /// What was mapped at `source`.
+    /// What was mapped where its source begins.
     pub mapping: Option<Mapping>,
     /// Whether control may come to it: its source is what it was.
     pub live: bool,
@@ -140,6 +136,12 @@ pub struct Special {
 }
 
 impl Fragment {
+    /// The program's code that it was translated from.
+    pub fn source(&self, blocks: &[Block]) -> Range<u64> {
+        let [first, last] = [self.blocks.start, self.blocks.end - 1].map(|block| &blocks[block as usize]);
+        first.address..last.address + u64::from(last.length)
+    }
+
     /// Jumps back within it.
     pub fn loops(&self) -> &[Loop] {
         self.special.as_ref().map_or(&[], |special| &special.loops)
@@ -198,6 +200,8 @@ pub struct Exit {
     pub goal: u64,
     /// Whether it is linked.
     pub linked: bool,
+    /// Whether what it leads to stands right behind the branch that ends its block: then there is no displacement.
+    pub behind: bool,
     /// The next exit that is linked to the same block, `NONE` for none.
     pub next: u32,
 }
@@ -206,7 +210,8 @@ impl Exit {
     /// A way out that was never taken.
     pub fn new(from: u32, kind: u16, executed: u16, target: u64) -> Exit {
         let (to, next) = (NONE, NONE);
-        Exit { from, kind, executed, target, distance: 0, stub: 0, to, goal: 0, linked: false, next }
+        let (linked, behind) = (false, false);
+        Exit { from, kind, executed, target, distance: 0, stub: 0, to, goal: 0, linked, behind, next }
     }
 
     /// The displacement to patch, if there is one.
@@ -293,6 +298,8 @@ pub struct Process {
     pub kinds: Kinds,
     /// The mode of the thread that the runtime works for.
     pub mode: Mode,
+    /// Whether one thread alone has executed in its memory yet.
+    pub is_alone: bool,
     /// Ways out by number.
     pub exits: Vec<Exit>,
     /// Indirect branches by number.
@@ -378,6 +385,7 @@ impl Process {
             paths: Paths::new(shared),
             kinds: Kinds::new(shared.header().plan),
             mode: Mode::Count,
+            is_alone: true,
             exits: Vec::new(),
             sites: Vec::new(),
             targets: Vec::new(),
@@ -512,6 +520,10 @@ impl World for Process {
 
     fn mode(&self) -> Mode {
         self.mode
+    }
+
+    fn is_alone(&self) -> bool {
+        self.is_alone
     }
 
     fn cuts(&self, instructions: &[Instruction]) -> Vec<usize> {

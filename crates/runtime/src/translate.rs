@@ -7,6 +7,7 @@
 
 mod ways;
 
+use crate::behind;
 use crate::borrow;
 use crate::cache::{self, Kind};
 use crate::check;
@@ -38,7 +39,7 @@ const ROOM: u64 = 64 << 10;
 const TOLL: u64 = 96;
 
 /// Bytes of the stub by which translated code leaves for the dispatcher.
-const EXIT_STUB: u64 = 20;
+pub const EXIT_STUB: u64 = 20;
 
 /// Translates what starts at `address`, if something leads there with that right before it. `None` if there is no
 /// instruction: executing there natively gives the program the fault that it is due.
@@ -59,11 +60,11 @@ pub fn translate(
     unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
     note_functions(process, &unit);
     let region = process.cache.region_for(address, ROOM)?;
-    let from = match way {
-        Some(Way::Exit(exit)) => process.exits[exit as usize].place(),
-        _ => None,
+    let (from, behind) = match way {
+        Some(Way::Exit(exit)) => (process.exits[exit as usize].place(), behind::find(process, region, exit)),
+        _ => (None, None),
     };
-    let hot = process.cache.region(region).hot_behind(from);
+    let hot = behind.map_or_else(|| process.cache.region(region).hot_behind(from), |behind| behind.address());
     let marks = process.marks.end();
     let mut translation = Translation {
         process,
@@ -91,12 +92,13 @@ pub fn translate(
     let pieces = led.map(|(_, kind)| (0, kind)).into_iter();
     // What leads to it may be nothing but the way itself.
     let pieces = pieces.filter(|_| entry > hot).chain([((entry - hot) as usize, Kind::Unit(number))]);
+    if let Some(behind) = behind {
+        behind.take(process);
+    }
     process.cache.region(region).place(&code, pieces);
     let special = Special { loops, system_calls, free: free.unwrap_or_default() };
     let fragment = Fragment {
         blocks: first..process.blocks.len() as u32,
-        source: address..unit.last(unit.blocks.len() - 1).next(),
-        code: entry..code.here(),
         marks,
         mapping: process.space.mapping(address),
         live: true,
@@ -128,10 +130,15 @@ fn note_functions(process: &mut Process, unit: &Unit) {
     }
 }
 
-/// Writes the stub for an exit into cold room: its address.
-fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: FlagSet) -> u64 {
+/// Writes the stub for an exit into cold room, with `room` bytes behind it: its address.
+fn exit_stub(
+    process: &mut Process,
+    (region, room): (usize, u64),
+    exit: u32,
+    (toll, live): (Toll, FlagSet),
+) -> u64 {
     let size = if toll == Toll::NONE { EXIT_STUB } else { EXIT_STUB + TOLL };
-    let address = process.cache.region(region).take_cold(size);
+    let address = process.cache.region(region).take_cold(size + room);
     let mut code = Code::at(address);
     code.toll(toll, live);
     code.store_number(gs!(exit), exit);
@@ -372,7 +379,8 @@ impl Translation<'_> {
         let block = self.process.blocks[number as usize];
         let exit = self.process.exits.len() as u32;
         self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
-        let stub = exit_stub(self.process, self.region, exit, self.process.first(number), block.live);
+        let toll = (self.process.first(number), block.live);
+        let stub = exit_stub(self.process, (self.region, 0), exit, toll);
         self.process.exits[exit as usize].stub = stub;
         stub
     }
@@ -448,7 +456,7 @@ impl Translation<'_> {
         exits.push(Exit { goal: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
         // The other way on, for a thread that finds the fragment no longer live.
         exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
-        let stub = exit_stub(self.process, self.region, exit + 1, Toll::NONE, FlagSet::ALL);
+        let stub = exit_stub(self.process, (self.region, 0), exit + 1, (Toll::NONE, FlagSet::ALL));
         self.process.exits[exit as usize + 1].stub = stub;
         self.system_calls.push(SystemCall { after, stub });
     }

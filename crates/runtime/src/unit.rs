@@ -1,5 +1,6 @@
-//! Deciding what to translate together: from one address, straight on past conditional branches up to a call, a jump or
-//! a return, split into blocks wherever a branch inside lands, with counters placed.
+//! Deciding what to translate together: from one address, straight on up to a call, a jump or a return, or up to a
+//! conditional branch that is of no small loop if one thread executes alone (`behind.rs`), split into blocks wherever a
+//! branch inside lands, with counters placed.
 //!
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
@@ -92,6 +93,10 @@ pub trait World {
     fn known(&self, address: u64) -> Option<FlagSet>;
     /// What the code is to do beside counting.
     fn mode(&self) -> Mode;
+    /// Whether one thread alone executes: then what a branch leads to can be put right behind it.
+    fn is_alone(&self) -> bool {
+        false
+    }
     /// Instructions, by their position, before which blocks must end whatever leads there.
     fn cuts(&self, _: &[Instruction]) -> Vec<usize> {
         Vec::new()
@@ -183,6 +188,15 @@ fn decode_from(
                 }
             }
             Control::Next => {}
+            // Which way will be taken first is not known. A small loop is translated as a whole, with what comes behind.
+            Control::Branch { target, .. }
+                if world.is_alone()
+                    && position(&instructions, target).is_none()
+                    && !(unroll::may_close(world, start..address)
+                        && unroll::closing(world, &instructions, address).is_some()) =>
+            {
+                break;
+            }
             Control::Branch { .. } | Control::CountBranch { .. } | Control::SystemCall => {
                 blocks += 1;
                 if blocks > MAX_BLOCKS {

@@ -1,5 +1,6 @@
 //! Undoing what leads to translated code, and having it made anew.
 
+use crate::behind;
 use crate::cache;
 use crate::calls::Relying;
 use crate::entry;
@@ -10,8 +11,11 @@ use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 
 /// Points an exit back to its stub.
-fn lead_out(exit: &Exit) {
-    if let Some(place) = exit.place() {
+fn lead_out(process: &mut Process, number: u32) {
+    let exit = process.exits[number as usize];
+    if exit.behind {
+        behind::part(process, number);
+    } else if let Some(place) = exit.place() {
         // The stub lies in the region of its exit, so it is in reach.
         let _ = cache::link(place, exit.stub);
     }
@@ -28,7 +32,7 @@ pub fn renew_exit(process: &mut Process, noted: u32) {
     }
     calls.keep(exit.stub, to, edge);
     if linked {
-        lead_out(&exit);
+        lead_out(process, number);
         // Out of the list of what leads to the block.
         let first = process.blocks[to as usize].exits;
         if first == number {
@@ -117,8 +121,9 @@ pub fn undo(process: &mut Process, block: u32) {
     let mut number = core::mem::replace(&mut process.blocks[block as usize].exits, NONE);
     while let Some(exit) = process.exits.get_mut(number as usize) {
         exit.linked = false;
-        lead_out(exit);
-        number = core::mem::replace(&mut exit.next, NONE);
+        let next = core::mem::replace(&mut exit.next, NONE);
+        lead_out(process, number);
+        number = next;
     }
     let mut number = process.blocks[block as usize].targets;
     while let Some(target) = process.targets.get_mut(number as usize) {

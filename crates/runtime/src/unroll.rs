@@ -7,12 +7,15 @@
 
 use crate::unit::{PlannedBlock, Unit, World, position};
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 use timewise_isa::{Control, Instruction, MAX_LENGTH, decode};
 
 /// Instructions of a loop at most, and of all its rounds together: longer ones take as long as counting does.
 const LOOP: usize = 16;
 const ROUNDS: usize = 32;
+
+/// How many bytes behind what comes before it the branch that closes a small loop begins at most, or nearly.
+const FURTHEST: u64 = 5 * LOOP as u64;
 
 /// Rounds at most.
 const MOST: usize = 8;
@@ -88,6 +91,29 @@ pub fn closing(world: &mut impl World, instructions: &[Instruction], mut address
     None
 }
 
+/// Whether some bytes from `address` on could be a short branch back into `code`, which ends there: what does not need
+/// to be looked at by [`closing`] is told apart quickly.
+pub fn may_close(world: &mut impl World, code: Range<u64>) -> bool {
+    const BRANCHES: Range<u8> = 0x70..0x80;
+    let mut address = code.end;
+    while address < code.end + FURTHEST {
+        let mut buffer = [0; MAX_LENGTH];
+        let readable = world.read(address, &mut buffer);
+        let is_back = |pair: &[u8], at: u64| {
+            BRANCHES.contains(&pair[0])
+                && code.contains(&(at + 2).wrapping_add_signed((pair[1] as i8).into()))
+        };
+        if buffer[..readable].windows(2).zip(address..).any(|(pair, at)| is_back(pair, at)) {
+            return true;
+        }
+        if readable < MAX_LENGTH {
+            return false;
+        }
+        address += MAX_LENGTH as u64 - 1;
+    }
+    false
+}
+
 fn find(unit: &Unit, limit: usize) -> Vec<Loop> {
     let mut room = limit.saturating_sub(unit.instructions.len());
     let mut loops = Vec::new();
@@ -123,10 +149,14 @@ mod tests {
     use crate::kinds::Mode;
     use crate::placing::Placing;
     use crate::unit::{World, place_counters, plan};
+    use alloc::vec;
     use timewise_isa::{FlagSet, MAX_LENGTH};
 
     /// Code from address 0 on; what others have of it begins at the address given.
     struct Code(&'static [u8], Option<u64>);
+
+    /// The same, executed by one thread alone.
+    struct Alone(Code);
 
     impl World for Code {
         fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize {
@@ -142,6 +172,32 @@ mod tests {
 
         fn mode(&self) -> Mode {
             Mode::Count
+        }
+
+        fn is_settled(&self, _: u64) -> bool {
+            true
+        }
+
+        fn may_change(&self, _: u64) -> bool {
+            false
+        }
+    }
+
+    impl World for Alone {
+        fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize {
+            self.0.read(address, buffer)
+        }
+
+        fn known(&self, address: u64) -> Option<FlagSet> {
+            self.0.known(address)
+        }
+
+        fn mode(&self) -> Mode {
+            Mode::Count
+        }
+
+        fn is_alone(&self) -> bool {
+            true
         }
 
         fn is_settled(&self, _: u64) -> bool {
@@ -187,6 +243,30 @@ mod tests {
         assert_eq!(shape(&unit), expected);
         let turned: Vec<usize> = (0..unit.blocks.len()).filter(|&block| unit.is_turned(block)).collect();
         assert_eq!(turned, [3, 6, 9, 12]);
+    }
+
+    #[test]
+    fn a_unit_ends_at_a_branch_unless_that_is_of_a_small_loop() {
+        let unit = |code: &'static [u8]| plan(&mut Alone(Code(code, None)), 0, 96).unwrap();
+        // All of the loop, and what follows it up to a branch.
+        assert_eq!(shape(&unit(SKIPPING)), shape(&plan(&mut Code(SKIPPING, None), 0, 96).unwrap()));
+        // 0: dec eax; jne 0; 4: inc ecx; je 8; ret
+        const LOOP: &[u8] = &[0xff, 0xc8, 0x75, 0xfc, 0xff, 0xc1, 0x74, 0x00, 0xc3];
+        assert_eq!(shape(&unit(LOOP)).last(), Some(&(4, None, None)));
+        // 0: test al, 1; je 6; inc eax; 6: cmp eax, edi; jne 12; ret
+        const STRAIGHT: &[u8] = &[0xa8, 0x01, 0x74, 0x02, 0xff, 0xc0, 0x39, 0xf8, 0x75, 0x02, 0xc3];
+        assert_eq!(shape(&unit(STRAIGHT)), [(0, None, None)]);
+    }
+
+    #[test]
+    fn a_branch_back_is_seen_before_anything_is_decoded() {
+        // `jne 0`, so many bytes behind the first four.
+        let may_close = |bytes: usize| {
+            let code = [&vec![0x90; 4 + bytes], &[0x75, (-6 - bytes as i64) as u8][..]].concat();
+            super::may_close(&mut Code(code.leak(), None), 0..4)
+        };
+        assert!([0, 1, 12, 13, 14, 15, 60, 79].into_iter().all(may_close));
+        assert!(![100, 120].into_iter().any(may_close), "of a large loop");
     }
 
     #[test]

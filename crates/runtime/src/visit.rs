@@ -45,6 +45,7 @@ fn begin(area: &mut ThreadArea) -> Result<(), Failure> {
         let process = process.as_mut().ok_or(Failure::Internal)?;
         let latest = process.shared.offset(area.this);
         if process.shared.previous_thread(latest) != 0 {
+            process.is_alone = false;
             calls::share(process, area, NONE);
         }
         Ok(())

@@ -13,6 +13,7 @@ mod tests;
 
 pub(crate) use operand::address as operand_address;
 pub use state::{ARITHMETIC, Memory, State};
+pub use transfer::condition_in;
 
 use self::operand::{operand, read, write};
 use self::state::{CARRY, DIRECTION, ZERO, extended, mask, part};

@@ -9,7 +9,14 @@ use iced_x86::{Code, Instruction, Mnemonic};
 /// Whether the processor's condition of this number, 0 to 15, holds; `None` if flags are undefined that it is
 /// made of.
 pub(super) fn holds(condition: u8, state: &State) -> Option<bool> {
-    let set = |mask: u64| state.flags & mask != 0;
+    let (needed, holds) = condition_in(condition, state.flags);
+    state.knows(needed).then_some(holds)
+}
+
+/// Whether the processor's condition of this number, 0 to 15, holds where `flags` are the register of flags, and
+/// which of them it is made of.
+pub fn condition_in(condition: u8, flags: u64) -> (u64, bool) {
+    let set = |mask: u64| flags & mask != 0;
     let less = || set(SIGN) != set(OVERFLOW);
     let (needed, even) = match condition >> 1 {
         0 => (OVERFLOW, set(OVERFLOW)),
@@ -21,7 +28,7 @@ pub(super) fn holds(condition: u8, state: &State) -> Option<bool> {
         6 => (SIGN | OVERFLOW, less()),
         _ => (ZERO | SIGN | OVERFLOW, less() || set(ZERO)),
     };
-    state.knows(needed).then_some(even != (condition & 1 == 1))
+    (needed, even != (condition & 1 == 1))
 }
 
 /// Executes a control transfer.

@@ -30,6 +30,8 @@ pub enum Form {
     Path(u32),
     /// A jump to this distance from its end.
     Jump(i32),
+    /// The same where a condition, by its number, holds.
+    Branch(u8, i32),
     /// A jump to this address.
     JumpFar(u64),
     /// The number of an exit is stored.
@@ -141,6 +143,7 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
         }
         [0x65, 0x48, 0xc7, 0x04, 0x25, ..] if number(5)? == gs!(exit) => (Form::StoreExit(number(9)?), 13),
         [JUMP, ..] => (Form::Jump(number(1)? as i32), 5),
+        [0x0f, opcode @ 0x80..0x90, ..] => (Form::Branch(opcode & 0x0f, number(2)? as i32), 6),
         [0xff, 0x25, 0, 0, 0, 0, ..] => {
             (Form::JumpFar(u64::from_le_bytes(bytes.get(6..14)?.try_into().ok()?)), 14)
         }
@@ -263,6 +266,15 @@ mod tests {
             assert!(forms.len() <= 2);
             assert_eq!(forms.last(), Some(&Form::Jump(0)));
         }
+    }
+
+    #[test]
+    fn a_copied_branch_is_read_with_the_jump_behind_it() {
+        let mut code = Code::at(0x1000);
+        code.pad(6);
+        code.branch_to(5, 0x1000);
+        code.plain_jump_here();
+        assert_eq!(forms(&code), [Form::Nop, Form::Nop, Form::Branch(5, -12), Form::Jump(0)]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
 use timewise_abi::view::count;
+use timewise_isa::condition_in;
 
 /// How a thread left the counted program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -350,6 +351,10 @@ impl Recovery<'_> {
                 | Form::SpillRcx
                 | Form::SpillRdx => end,
                 Form::Jump(distance) => end.wrapping_add_signed(i64::from(distance)),
+                Form::Branch(condition, distance) => match condition_in(condition, self.registers.rflags) {
+                    (_, true) => end.wrapping_add_signed(i64::from(distance)),
+                    (_, false) => end,
+                },
                 Form::JumpFar(target) => target,
                 Form::StoreExit(number) => return Some(self.left(number)),
                 Form::Leave => return Some(self.left(self.area.exit as u32)),

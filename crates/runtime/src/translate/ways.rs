@@ -1,6 +1,7 @@
 //! Ways from the blocks of a unit to others, inside of it and out of it.
 
 use super::{Translation, exit_stub};
+use crate::behind;
 use crate::emit::Toll;
 use crate::paths::{self, Step};
 use crate::placing::{self, Passage};
@@ -9,7 +10,7 @@ use crate::unit::PlannedBlock;
 use alloc::vec::Vec;
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::{Failure, NONE};
-use timewise_isa::FlagSet;
+use timewise_isa::{Control, FlagSet};
 
 /// The displacement at position `place` of the code is to lead to block `to`.
 pub(super) struct Fixup {
@@ -128,7 +129,11 @@ impl Translation<'_> {
         let exit = self.process.exits.len() as u32;
         let executed = self.unit.blocks[block].instructions.len() as u16;
         self.process.exits.push(Exit::new(self.first + block as u32, kind, executed, target));
-        let stub = exit_stub(self.process, self.region, exit, Toll::NONE, FlagSet::ALL);
+        let is_behind_branch = kind == edge_kind::FALLTHROUGH
+            && condition.is_none()
+            && matches!(self.unit.last(block).control, Control::Branch { .. });
+        let room = if is_behind_branch && self.process.is_alone { behind::ROOM } else { 0 };
+        let stub = exit_stub(self.process, (self.region, room), exit, (Toll::NONE, FlagSet::ALL));
         let place = match condition {
             Some(condition) => self.code.branch_here(condition),
             None => self.code.jump_here(),

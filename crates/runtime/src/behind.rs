@@ -1,0 +1,119 @@
+//! What a conditional branch at the end of a unit leads to, right behind the branch.
+//!
+//! Such a unit has two ways out: the branch, and a jump behind it. What is taken first is put over the jump, with the
+//! condition turned if it is what the branch leads to, so that code stands in the order in which it was first executed
+//! and nothing is executed in between. That is done only while no second thread could be between the branch and the
+//! jump. It is undone at any time: the branch becomes a jump to a copy of both, in room that was left behind the jump's
+//! stub.
+
+use crate::cache;
+use crate::emit::{BRANCH, Code};
+use crate::state::{Exit, Process};
+use crate::translate::EXIT_STUB;
+use timewise_abi::log::edge_kind;
+
+/// Bytes that the copy takes at most, from the end of the stub on.
+pub const ROOM: u64 = 4 + COPY;
+
+/// Bytes of the copy, a branch and a jump, from a multiple of 8 on: the displacement of the branch begins at half of 8
+/// bytes, so that each can be changed by one store.
+const COPY: u64 = 2 * BRANCH.len() as u64 + 4 + 5;
+
+/// The two ways out of a unit that ends at a conditional branch.
+#[derive(Clone, Copy)]
+struct Ends {
+    /// The exit to what the branch leads to in the program.
+    taken: u32,
+    /// The exit to what follows there.
+    passed: u32,
+}
+
+/// A place over the jump behind a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// The exit that is to lead there.
+    exit: u32,
+    /// The other one.
+    other: u32,
+    /// The displacement of the branch.
+    branch: u64,
+    /// Whether the branch leads to `exit` so far.
+    turns: bool,
+}
+
+impl Ends {
+    /// Those of which `exit` is one.
+    fn of(process: &Process, exit: u32) -> Option<Ends> {
+        let exits = &process.exits;
+        let taken = match exits.get(exit as usize)?.kind {
+            edge_kind::BRANCH => exit,
+            edge_kind::FALLTHROUGH => exit.checked_sub(1)?,
+            _ => return None,
+        };
+        let [one, two] = [taken, taken + 1].map(|exit| exits.get(exit as usize));
+        let (one, two) = (one?, two?);
+        let are_two =
+            (one.kind, two.kind) == (edge_kind::BRANCH, edge_kind::FALLTHROUGH) && one.from == two.from;
+        are_two.then_some(Ends { taken, passed: taken + 1 })
+    }
+}
+
+/// The place over the jump behind the branch of which `exit` is one way, if nothing stands behind that yet in a region.
+pub fn find(process: &mut Process, region: usize, exit: u32) -> Option<Behind> {
+    if !process.is_alone {
+        return None;
+    }
+    let Ends { taken, passed } = Ends::of(process, exit)?;
+    let [branch, jump] = [taken, passed].map(|exit| process.exits[exit as usize].place());
+    let (branch, jump) = (branch?, jump?);
+    let other = taken + passed - exit;
+    let is_free = cache::is_branch(branch) && process.cache.region(region).ends_with_jump(jump);
+    is_free.then_some(Behind { exit, other, branch, turns: exit == taken })
+}
+
+impl Behind {
+    /// Its address.
+    pub fn address(&self) -> u64 {
+        self.branch + 4
+    }
+
+    /// Has the exit lead there. What is to stand there comes next.
+    pub fn take(self, process: &mut Process) {
+        let Behind { exit, other, branch, turns } = self;
+        if turns {
+            let passed = &mut process.exits[other as usize];
+            passed.distance = branch.wrapping_sub(passed.stub) as i32;
+            cache::turn(branch, goes_to(passed, branch));
+        }
+        let exit = &mut process.exits[exit as usize];
+        (exit.distance, exit.behind) = (0, true);
+    }
+}
+
+/// Has an exit no longer run on into what stands behind its branch, but leave by its stub. Other threads may be there.
+pub fn part(process: &mut Process, number: u32) {
+    let Some(Ends { taken, passed }) = Ends::of(process, number) else { return };
+    let exit = process.exits[number as usize];
+    let other = process.exits[(taken + passed - number) as usize];
+    let Some(branch) = other.place() else { return };
+    let stub_end = process.exits[passed as usize].stub + EXIT_STUB;
+    let mut code = Code::at(stub_end);
+    code.pad(stub_end.next_multiple_of(8) + BRANCH.len() as u64 - stub_end);
+    let copy = code.here();
+    let ends = [code.plain_branch_here(cache::condition(branch)), code.plain_jump_here()];
+    let places = ends.map(|end| code.address + end as u64);
+    code.fix_to(ends[0], goes_to(&other, places[0]));
+    code.fix_to(ends[1], exit.stub);
+    cache::write(code.address, &code.bytes);
+    cache::branch_to_jump(branch, copy);
+    for (number, place) in [taken + passed - number, number].into_iter().zip(places) {
+        let exit = &mut process.exits[number as usize];
+        (exit.distance, exit.behind) = (place.wrapping_sub(exit.stub) as i32, false);
+    }
+}
+
+/// Where an exit that does not lead right behind its branch leads from a displacement at `place`. Its stub is always in
+/// reach.
+fn goes_to(exit: &Exit, place: u64) -> u64 {
+    if exit.linked && cache::reaches(place, exit.goal) { exit.goal } else { exit.stub }
+}
