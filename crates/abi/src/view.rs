@@ -157,6 +157,12 @@ impl Shared {
         unsafe { (*self.thread(thread)).previous.load(Ordering::Acquire) }
     }
 
+    /// Whether more than one thread of a process was registered yet.
+    pub fn has_several_threads(self, process: &ProcessRecord) -> bool {
+        let latest = process.latest_thread.load(Ordering::Acquire);
+        latest != 0 && self.previous_thread(latest) != 0
+    }
+
     /// A segment of a log, by its offset; `None` if none can be there.
     pub fn segment(self, offset: u64) -> Option<&'static Segment> {
         // SAFETY: within the file, aligned; all fields are atomic or never change.

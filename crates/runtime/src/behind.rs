@@ -13,11 +13,11 @@ use crate::translate::EXIT_STUB;
 use timewise_abi::log::edge_kind;
 
 /// Bytes that the copy takes at most, from the end of the stub on.
-pub const ROOM: u64 = 4 + COPY;
+pub const ROOM: u64 = 4 + BRANCH.len() as u64 + COPY;
 
-/// Bytes of the copy, a branch and a jump, from a multiple of 8 on: the displacement of the branch begins at half of 8
-/// bytes, so that each can be changed by one store.
-const COPY: u64 = 2 * BRANCH.len() as u64 + 4 + 5;
+/// Bytes of the copy, a branch and a jump: the displacement of the branch stands at a multiple of 4, and the jump begins
+/// at one of 8, so that each can be changed by one store.
+pub const COPY: u64 = BRANCH.len() as u64 + 4 + 5;
 
 /// The two ways out of a unit that ends at a conditional branch.
 #[derive(Clone, Copy)]
@@ -97,19 +97,39 @@ pub fn part(process: &mut Process, number: u32) {
     let other = process.exits[(taken + passed - number) as usize];
     let Some(branch) = other.place() else { return };
     let stub_end = process.exits[passed as usize].stub + EXIT_STUB;
-    let mut code = Code::at(stub_end);
-    code.pad(stub_end.next_multiple_of(8) + BRANCH.len() as u64 - stub_end);
-    let copy = code.here();
+    let copy = stub_end.next_multiple_of(8) + BRANCH.len() as u64;
+    let mut code = Code::at(copy);
     let ends = [code.plain_branch_here(cache::condition(branch)), code.plain_jump_here()];
-    let places = ends.map(|end| code.address + end as u64);
+    let places = ends.map(|end| copy + end as u64);
     code.fix_to(ends[0], goes_to(&other, places[0]));
     code.fix_to(ends[1], exit.stub);
-    cache::write(code.address, &code.bytes);
+    cache::write(copy, &code.bytes);
+    process.copies.insert(copy);
     cache::branch_to_jump(branch, copy);
     for (number, place) in [taken + passed - number, number].into_iter().zip(places) {
         let exit = &mut process.exits[number as usize];
         (exit.distance, exit.behind) = (place.wrapping_sub(exit.stub) as i32, false);
     }
+    process.exits[number as usize].parted = true;
+}
+
+/// Has an exit that was parted, and is to lead to the same again, run on into it as before, if no second thread could be
+/// on its way.
+pub fn rejoin(process: &mut Process, number: u32) {
+    let exit = process.exits[number as usize];
+    let Some(Ends { taken, passed }) = Ends::of(process, number).filter(|_| exit.parted && process.is_alone)
+    else {
+        return;
+    };
+    let other = &mut process.exits[(taken + passed - number) as usize];
+    let Some(copied) = other.place() else { return };
+    // What is behind it begins there.
+    let branch = exit.goal - 4;
+    cache::jump_to_branch(branch, cache::condition(copied), goes_to(other, branch));
+    other.distance = branch.wrapping_sub(other.stub) as i32;
+    process.copies.remove(&(copied - BRANCH.len() as u64));
+    let exit = &mut process.exits[number as usize];
+    (exit.distance, exit.behind) = (0, true);
 }
 
 /// Where an exit that does not lead right behind its branch leads from a displacement at `place`. Its stub is always in

@@ -369,6 +369,13 @@ pub fn branch_to_jump(place: u64, target: u64) {
     patch(place - 2, [NOP, JUMP]);
 }
 
+/// Makes a branch of it again, on a condition, to `target`. No other thread may be about to execute it.
+pub fn jump_to_branch(place: u64, condition: u8, target: u64) {
+    patch(place - 2, [BRANCH[0], BRANCH[1] | condition]);
+    // It was in reach before.
+    let _ = link(place, target);
+}
+
 /// The two bytes before the displacement at `place`.
 fn opcode(place: u64) -> [u8; 2] {
     // SAFETY: `place` is a displacement in translated code, behind an opcode and at least one byte before that.
@@ -479,6 +486,8 @@ mod tests {
         write(copy.address, &copy.bytes);
         branch_to_jump(branch, copy.address);
         assert_eq!((is_branch(branch), both()), (false, [1, 2]));
+        jump_to_branch(branch, IF_ZERO ^ 1, other);
+        assert_eq!((is_branch(branch), both()), (true, [3, 2]));
     }
 
     fn bytes_of(address: u64) -> [u8; 5] {

@@ -397,20 +397,11 @@ impl Code {
     /// No-ops so that the `size` bytes that come `ahead` bytes further on lie within 8 aligned bytes: another core
     /// may be fetching them while they are patched.
     fn pad_for_patch(&mut self, ahead: u64, size: u64) {
-        let place = (self.here() + ahead) % 8;
-        if place + size > 8 {
-            self.pad(8 - place);
-        }
-    }
-
-    /// No-ops of so many bytes.
-    pub fn pad(&mut self, mut bytes: u64) {
         const NOPS: [&[u8]; 5] =
             [&[], &[0x90], &[0x66, 0x90], &[0x0f, 0x1f, 0x00], &[0x0f, 0x1f, 0x40, 0x00]];
-        while bytes > 0 {
-            let nop = NOPS[bytes.min(4) as usize];
-            self.raw(nop);
-            bytes -= nop.len() as u64;
+        let place = (self.here() + ahead) % 8;
+        if place + size > 8 {
+            self.raw(NOPS[(8 - place) as usize]);
         }
     }
 }

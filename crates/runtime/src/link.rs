@@ -94,22 +94,32 @@ pub fn lead(
 /// A [`Failure`] that makes going on impossible.
 pub fn exit(process: &mut Process, number: u32, to: u32, led: Option<Led>) -> Result<u64, Failure> {
     let exit = process.exits[number as usize];
-    if exit.linked && exit.to == to {
+    // A branch whose copy is further away than it was itself has a way that is in reach made here.
+    let in_reach = exit.place().is_none_or(|place| cache::reaches(place, exit.goal));
+    let was_linked = exit.linked && exit.to == to;
+    if was_linked && in_reach {
         // Another thread was here first.
         return Ok(exit.goal);
     }
     let goal = match led {
         Some(Led::Exit(led)) => led,
-        _ if exit.to == to => exit.goal,
+        _ if exit.to == to && in_reach => {
+            behind::rejoin(process, number);
+            exit.goal
+        }
         _ => way(process, number, to)?,
     };
     let place = process.exits[number as usize].place();
     if place.is_some_and(|place| !cache::link(place, goal)) {
         return Err(Failure::Internal);
     }
+    if was_linked {
+        process.exits[number as usize].goal = goal;
+        return Ok(goal);
+    }
     let next = core::mem::replace(&mut process.blocks[to as usize].exits, number);
     let exit = &mut process.exits[number as usize];
-    (exit.to, exit.goal, exit.linked, exit.next) = (to, goal, true, next);
+    (exit.to, exit.goal, exit.linked, exit.parted, exit.next) = (to, goal, true, false, next);
     Ok(goal)
 }
 

@@ -19,6 +19,7 @@ use crate::sys::memory;
 use crate::unit::World;
 use crate::vsyscall;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::Range;
@@ -202,6 +203,8 @@ pub struct Exit {
     pub linked: bool,
     /// Whether what it leads to stands right behind the branch that ends its block: then there is no displacement.
     pub behind: bool,
+    /// Whether that was so while `goal` was where it leads, and will be again if it can.
+    pub parted: bool,
     /// The next exit that is linked to the same block, `NONE` for none.
     pub next: u32,
 }
@@ -210,8 +213,8 @@ impl Exit {
     /// A way out that was never taken.
     pub fn new(from: u32, kind: u16, executed: u16, target: u64) -> Exit {
         let (to, next) = (NONE, NONE);
-        let (linked, behind) = (false, false);
-        Exit { from, kind, executed, target, distance: 0, stub: 0, to, goal: 0, linked, behind, next }
+        let (linked, behind, parted) = (false, false, false);
+        Exit { from, kind, executed, target, distance: 0, stub: 0, to, goal: 0, linked, behind, parted, next }
     }
 
     /// The displacement to patch, if there is one.
@@ -298,6 +301,8 @@ pub struct Process {
     pub kinds: Kinds,
     /// The mode of the thread that the runtime works for.
     pub mode: Mode,
+    /// Where copies of branches stand that became jumps there.
+    pub copies: BTreeSet<u64>,
     /// Whether one thread alone has executed in its memory yet.
     pub is_alone: bool,
     /// Ways out by number.
@@ -385,6 +390,7 @@ impl Process {
             paths: Paths::new(shared),
             kinds: Kinds::new(shared.header().plan),
             mode: Mode::Count,
+            copies: BTreeSet::new(),
             is_alone: true,
             exits: Vec::new(),
             sites: Vec::new(),

@@ -43,8 +43,7 @@ fn begin(area: &mut ThreadArea) -> Result<(), Failure> {
     set_up(area)?;
     PROCESS.with(|process| {
         let process = process.as_mut().ok_or(Failure::Internal)?;
-        let latest = process.shared.offset(area.this);
-        if process.shared.previous_thread(latest) != 0 {
+        if process.shared.has_several_threads(process.record) {
             process.is_alone = false;
             calls::share(process, area, NONE);
         }

@@ -146,3 +146,16 @@ fn a_signal_that_comes_when_a_thread_begins_to_stand_is_let_in() {
     };
     assert_eq!(ended, Some(7));
 }
+
+#[test]
+fn a_process_has_several_threads_from_the_second_on() {
+    let arena = Arena::new(&payload::load().unwrap(), false, Plan::default(), None, 1 << 30).unwrap();
+    let shared = arena.shared();
+    let (process, _) = arena.register(1, 0).unwrap();
+    let has_several = || shared.has_several_threads(shared.process(process));
+    assert!(!has_several());
+    shared.register_thread(process).unwrap();
+    assert!(has_several());
+    let (other, _) = arena.register(2, process).unwrap();
+    assert!(!shared.has_several_threads(shared.process(other)));
+}

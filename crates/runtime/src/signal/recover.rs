@@ -8,6 +8,7 @@
 use super::added::{self, Form, LONGEST};
 use super::alone;
 use crate::astray;
+use crate::behind;
 use crate::cache::{Kind, Piece};
 use crate::calls;
 use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
@@ -297,10 +298,16 @@ impl Recovery<'_> {
         Some(branched(self.process, self.area, self.registers, way_from(self.process, site)))
     }
 
-    /// In the stub of an exit, in cold room, or in no translated code at all.
+    /// In the copy of a branch, the stub of an exit, in cold room, or in no translated code at all.
     fn in_exit_stub(&mut self) -> Option<Origin> {
         let pc = self.registers.rip;
         let Some(region) = self.process.cache.region_of(pc) else { return Some(OUTSIDE) };
+        // A thread may be long in a copy, rather than only pass through.
+        if let Some(&copy) = self.process.copies.range(..=pc).next_back()
+            && pc < copy + behind::COPY
+        {
+            return self.added(copy);
+        }
         let stub = self.process.exits.iter().map(|exit| exit.stub).filter(|&stub| stub <= pc).max();
         let stub = stub.filter(|&stub| self.process.cache.region_of(stub) == Some(region));
         self.added(stub.unwrap_or(pc))
