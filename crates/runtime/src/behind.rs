@@ -4,7 +4,7 @@
 //! condition turned if it is what the branch leads to, so that code stands in the order in which it was first executed
 //! and nothing is executed in between. That is done only while no second thread could be between the branch and the
 //! jump. It is undone at any time: the branch becomes a jump to a copy of both, in room that was left behind the jump's
-//! stub.
+//! stub, and a branch again if the same is to stand behind it.
 
 use crate::cache;
 use crate::emit::{BRANCH, Code};
