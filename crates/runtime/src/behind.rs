@@ -19,13 +19,12 @@ pub const ROOM: u64 = 4 + BRANCH.len() as u64 + COPY;
 /// at one of 8, so that each can be changed by one store.
 pub const COPY: u64 = BRANCH.len() as u64 + 4 + 5;
 
-/// The two ways out of a unit that ends at a conditional branch.
+/// The two ways out of a unit that ends at a conditional branch: the exit to what follows in the program is the one after
+/// that to what the branch leads to.
 #[derive(Clone, Copy)]
 struct Ends {
-    /// The exit to what the branch leads to in the program.
+    /// The exit to what the branch leads to.
     taken: u32,
-    /// The exit to what follows there.
-    passed: u32,
 }
 
 /// A place over the jump behind a branch.
@@ -54,29 +53,45 @@ impl Ends {
         let (one, two) = (one?, two?);
         let are_two =
             (one.kind, two.kind) == (edge_kind::BRANCH, edge_kind::FALLTHROUGH) && one.from == two.from;
-        are_two.then_some(Ends { taken, passed: taken + 1 })
+        are_two.then_some(Ends { taken })
+    }
+
+    /// The exit to what follows.
+    fn passed(self) -> u32 {
+        self.taken + 1
+    }
+
+    /// The one that `exit` is not.
+    fn other(self, exit: u32) -> u32 {
+        if exit == self.taken { self.passed() } else { self.taken }
+    }
+}
+
+/// Where code is to stand in a region that `exit` leads to: over the jump behind its branch, which is to be taken then,
+/// behind its jump, or where there is room next.
+pub fn room(process: &mut Process, region: usize, exit: u32) -> (u64, Option<Behind>) {
+    match find(process, region, exit) {
+        Some(behind) => (behind.branch + 4, Some(behind)),
+        None => {
+            let place = process.exits[exit as usize].place();
+            (process.cache.region(region).hot_behind(place), None)
+        }
     }
 }
 
 /// The place over the jump behind the branch of which `exit` is one way, if nothing stands behind that yet in a region.
-pub fn find(process: &mut Process, region: usize, exit: u32) -> Option<Behind> {
+fn find(process: &mut Process, region: usize, exit: u32) -> Option<Behind> {
     if !process.is_alone {
         return None;
     }
-    let Ends { taken, passed } = Ends::of(process, exit)?;
-    let [branch, jump] = [taken, passed].map(|exit| process.exits[exit as usize].place());
+    let ends = Ends::of(process, exit)?;
+    let [branch, jump] = [ends.taken, ends.passed()].map(|exit| process.exits[exit as usize].place());
     let (branch, jump) = (branch?, jump?);
-    let other = taken + passed - exit;
     let is_free = cache::is_branch(branch) && process.cache.region(region).ends_with_jump(jump);
-    is_free.then_some(Behind { exit, other, branch, turns: exit == taken })
+    is_free.then_some(Behind { exit, other: ends.other(exit), branch, turns: exit == ends.taken })
 }
 
 impl Behind {
-    /// Its address.
-    pub fn address(&self) -> u64 {
-        self.branch + 4
-    }
-
     /// Has the exit lead there. What is to stand there comes next.
     pub fn take(self, process: &mut Process) {
         let Behind { exit, other, branch, turns } = self;
@@ -92,21 +107,21 @@ impl Behind {
 
 /// Has an exit no longer run on into what stands behind its branch, but leave by its stub. Other threads may be there.
 pub fn part(process: &mut Process, number: u32) {
-    let Some(Ends { taken, passed }) = Ends::of(process, number) else { return };
+    let Some(ends) = Ends::of(process, number) else { return };
     let exit = process.exits[number as usize];
-    let other = process.exits[(taken + passed - number) as usize];
+    let other = process.exits[ends.other(number) as usize];
     let Some(branch) = other.place() else { return };
-    let stub_end = process.exits[passed as usize].stub + EXIT_STUB;
+    let stub_end = process.exits[ends.passed() as usize].stub + EXIT_STUB;
     let copy = stub_end.next_multiple_of(8) + BRANCH.len() as u64;
     let mut code = Code::at(copy);
-    let ends = [code.plain_branch_here(cache::condition(branch)), code.plain_jump_here()];
-    let places = ends.map(|end| copy + end as u64);
-    code.fix_to(ends[0], goes_to(&other, places[0]));
-    code.fix_to(ends[1], exit.stub);
+    let at = [code.plain_branch_here(cache::condition(branch)), code.plain_jump_here()];
+    let places = at.map(|at| copy + at as u64);
+    code.fix_to(at[0], goes_to(&other, places[0]));
+    code.fix_to(at[1], exit.stub);
     cache::write(copy, &code.bytes);
     process.copies.insert(copy);
     cache::branch_to_jump(branch, copy);
-    for (number, place) in [taken + passed - number, number].into_iter().zip(places) {
+    for (number, place) in [ends.other(number), number].into_iter().zip(places) {
         let exit = &mut process.exits[number as usize];
         (exit.distance, exit.behind) = (place.wrapping_sub(exit.stub) as i32, false);
     }
@@ -117,11 +132,9 @@ pub fn part(process: &mut Process, number: u32) {
 /// on its way.
 pub fn rejoin(process: &mut Process, number: u32) {
     let exit = process.exits[number as usize];
-    let Some(Ends { taken, passed }) = Ends::of(process, number).filter(|_| exit.parted && process.is_alone)
-    else {
-        return;
-    };
-    let other = &mut process.exits[(taken + passed - number) as usize];
+    let ends = Ends::of(process, number).filter(|_| exit.parted && process.is_alone);
+    let Some(ends) = ends else { return };
+    let other = &mut process.exits[ends.other(number) as usize];
     let Some(copied) = other.place() else { return };
     // What is behind it begins there.
     let branch = exit.goal - 4;

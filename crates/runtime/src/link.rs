@@ -175,9 +175,8 @@ fn way(process: &mut Process, number: u32, to: u32) -> Result<u64, Failure> {
         return Ok(entry);
     }
     let region = process.cache.region_for(exit.stub, STUB)?;
-    let behind = behind::find(process, region, number);
-    let hot = process.cache.region(region).hot_behind(exit.place());
-    let mut code = Code::at(behind.map_or(hot, |behind| behind.address()));
+    let (hot, behind) = behind::room(process, region, number);
+    let mut code = Code::at(hot);
     let counter = plan.toll.counter;
     put(process, &mut code, plan, number, to);
     code.jump_far(entry);

@@ -3,7 +3,7 @@
 use crate::address_space::{AddressSpace, Mapping};
 use crate::beginnings::Beginnings;
 use crate::cache::{self, Cache};
-use crate::calls::Calls;
+use crate::calls::{self, Calls};
 use crate::emit::{Toll, name_by_distance};
 use crate::forest::Vertex;
 use crate::indirect::{Switch, check_by_loop};
@@ -407,6 +407,12 @@ impl Process {
             external: HashMap::default(),
             latest: NO_PAGE,
         }
+    }
+
+    /// Another thread, or process, is about to execute in the same memory, made by a thread at the end of block `from`.
+    pub fn share(&mut self, area: &mut ThreadArea, from: u32) {
+        self.is_alone = false;
+        calls::share(self, area, from);
     }
 
     /// Calls `each` with every other thread of the process that is in a system call, and the block that made it, as the

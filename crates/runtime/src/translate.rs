@@ -60,11 +60,10 @@ pub fn translate(
     unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
     note_functions(process, &unit);
     let region = process.cache.region_for(address, ROOM)?;
-    let (from, behind) = match way {
-        Some(Way::Exit(exit)) => (process.exits[exit as usize].place(), behind::find(process, region, exit)),
-        _ => (None, None),
+    let (hot, behind) = match way {
+        Some(Way::Exit(exit)) => behind::room(process, region, exit),
+        _ => (process.cache.region(region).hot(), None),
     };
-    let hot = behind.map_or_else(|| process.cache.region(region).hot_behind(from), |behind| behind.address());
     let marks = process.marks.end();
     let mut translation = Translation {
         process,
@@ -130,15 +129,10 @@ fn note_functions(process: &mut Process, unit: &Unit) {
     }
 }
 
-/// Writes the stub for an exit into cold room, with `room` bytes behind it: its address.
-fn exit_stub(
-    process: &mut Process,
-    (region, room): (usize, u64),
-    exit: u32,
-    (toll, live): (Toll, FlagSet),
-) -> u64 {
+/// Writes the stub for an exit into cold room: its address.
+fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: FlagSet) -> u64 {
     let size = if toll == Toll::NONE { EXIT_STUB } else { EXIT_STUB + TOLL };
-    let address = process.cache.region(region).take_cold(size + room);
+    let address = process.cache.region(region).take_cold(size);
     let mut code = Code::at(address);
     code.toll(toll, live);
     code.store_number(gs!(exit), exit);
@@ -379,8 +373,7 @@ impl Translation<'_> {
         let block = self.process.blocks[number as usize];
         let exit = self.process.exits.len() as u32;
         self.process.exits.push(Exit::new(number, edge_kind::REPLACED, 0, block.address));
-        let toll = (self.process.first(number), block.live);
-        let stub = exit_stub(self.process, (self.region, 0), exit, toll);
+        let stub = exit_stub(self.process, self.region, exit, self.process.first(number), block.live);
         self.process.exits[exit as usize].stub = stub;
         stub
     }
@@ -456,7 +449,7 @@ impl Translation<'_> {
         exits.push(Exit { goal: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });
         // The other way on, for a thread that finds the fragment no longer live.
         exits.push(Exit::new(from, edge_kind::SYSTEM_CALL, executed, next));
-        let stub = exit_stub(self.process, (self.region, 0), exit + 1, (Toll::NONE, FlagSet::ALL));
+        let stub = exit_stub(self.process, self.region, exit + 1, Toll::NONE, FlagSet::ALL);
         self.process.exits[exit as usize + 1].stub = stub;
         self.system_calls.push(SystemCall { after, stub });
     }

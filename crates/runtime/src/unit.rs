@@ -190,10 +190,7 @@ fn decode_from(
             Control::Next => {}
             // Which way will be taken first is not known. A small loop is translated as a whole, with what comes behind.
             Control::Branch { target, .. }
-                if world.is_alone()
-                    && position(&instructions, target).is_none()
-                    && !(unroll::may_close(world, start..address)
-                        && unroll::closing(world, &instructions, address).is_some()) =>
+                if world.is_alone() && !unroll::is_of_loop(world, &instructions, target) =>
             {
                 break;
             }

@@ -14,7 +14,7 @@ use timewise_isa::{Control, Instruction, MAX_LENGTH, decode};
 const LOOP: usize = 16;
 const ROUNDS: usize = 32;
 
-/// How many bytes behind what comes before it the branch that closes a small loop begins at most, or nearly.
+/// Bytes behind a branch within which the one begins that closes a small loop around it, nearly always.
 const FURTHEST: u64 = 5 * LOOP as u64;
 
 /// Rounds at most.
@@ -91,9 +91,17 @@ pub fn closing(world: &mut impl World, instructions: &[Instruction], mut address
     None
 }
 
-/// Whether some bytes from `address` on could be a short branch back into `code`, which ends there: what does not need
-/// to be looked at by [`closing`] is told apart quickly.
-pub fn may_close(world: &mut impl World, code: Range<u64>) -> bool {
+/// Whether a branch to `target`, the last of some instructions, closes a loop of theirs or is in a small one.
+pub fn is_of_loop(world: &mut impl World, instructions: &[Instruction], target: u64) -> bool {
+    let [Some(first), Some(last)] = [instructions.first(), instructions.last()] else { return false };
+    let code = first.address..last.next();
+    position(instructions, target).is_some()
+        || may_close(world, code.clone()) && closing(world, instructions, code.end).is_some()
+}
+
+/// Whether some bytes behind `code` could be a short branch back into it: what does not need to be looked at by
+/// [`closing`] is told apart quickly.
+fn may_close(world: &mut impl World, code: Range<u64>) -> bool {
     const BRANCHES: Range<u8> = 0x70..0x80;
     let mut address = code.end;
     while address < code.end + FURTHEST {

@@ -43,8 +43,7 @@ pub fn create(area: &mut ThreadArea) {
         _ => PROCESS.with(|process| {
             let process = expect(process);
             let from = area.position.load(Ordering::Relaxed);
-            process.is_alone = false;
-            calls::share(process, area, from);
+            process.share(area, from);
             free_area(process, area)
         }),
     };

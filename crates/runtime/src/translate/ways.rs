@@ -132,8 +132,11 @@ impl Translation<'_> {
         let is_behind_branch = kind == edge_kind::FALLTHROUGH
             && condition.is_none()
             && matches!(self.unit.last(block).control, Control::Branch { .. });
-        let room = if is_behind_branch && self.process.is_alone { behind::ROOM } else { 0 };
-        let stub = exit_stub(self.process, (self.region, room), exit, (Toll::NONE, FlagSet::ALL));
+        if is_behind_branch && self.process.is_alone {
+            // Cold room is taken from above, so this comes to lie right behind the stub.
+            self.process.cache.region(self.region).take_cold(behind::ROOM);
+        }
+        let stub = exit_stub(self.process, self.region, exit, Toll::NONE, FlagSet::ALL);
         let place = match condition {
             Some(condition) => self.code.branch_here(condition),
             None => self.code.jump_here(),
