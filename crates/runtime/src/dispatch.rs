@@ -12,12 +12,13 @@ use crate::paths;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
-use crate::state::{Exit, PROCESS, Process};
+use crate::state::{Block, Exit, PROCESS, Process};
 use crate::stopwatch::timed;
 use crate::sys::memory;
 use crate::system_call;
-use crate::translate::translate;
+use crate::translate::{translate, translate_loop};
 use crate::unit::MAX_INSTRUCTIONS;
+use crate::unroll::FURTHEST;
 use core::sync::atomic::Ordering;
 use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_abi::thread::{ThreadArea, state};
@@ -111,13 +112,34 @@ fn block_at(
     address: u64,
     way: Option<Way>,
 ) -> Result<Option<(u32, Option<Led>)>, Failure> {
-    if let Some(block) = process.known_block(address) {
-        return Ok(Some((block, None)));
+    let known = process.known_block(address).or_else(|| retire::revive(process, address));
+    if closes_loop(process, way) && known.is_none_or(|block| !begins_loop(process, block)) {
+        let found = translate_loop(process, address, way)?;
+        if found.is_some() {
+            return Ok(found);
+        }
     }
-    if let Some(block) = retire::revive(process, address) {
-        return Ok(Some((block, None)));
+    match known {
+        Some(block) => Ok(Some((block, None))),
+        None => translate(process, address, MAX_INSTRUCTIONS, way),
     }
-    translate(process, address, MAX_INSTRUCTIONS, way)
+}
+
+/// Whether what leads to a block is a branch back that may close a small loop, for the first time.
+fn closes_loop(process: &Process, way: Option<Way>) -> bool {
+    let Some(Way::Exit(number)) = way else { return false };
+    let Exit { from, kind, target, .. } = process.exits[number as usize];
+    let from = &process.blocks[from as usize];
+    process.mode == Mode::Count
+        && kind == edge_kind::BRANCH
+        && (from.address.saturating_sub(FURTHEST)..from.end()).contains(&target)
+        && !process.fragments[from.fragment as usize].is_checked
+}
+
+/// Whether a block is the first of a loop that was translated as a whole.
+fn begins_loop(process: &Process, block: u32) -> bool {
+    let Block { fragment, entry, .. } = process.blocks[block as usize];
+    process.fragments[fragment as usize].loops().iter().any(|its| its.entry == entry)
 }
 
 /// Control comes to `address` from outside: where it goes on.

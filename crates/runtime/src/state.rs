@@ -534,10 +534,6 @@ impl World for Process {
         self.mode
     }
 
-    fn is_alone(&self) -> bool {
-        self.is_alone
-    }
-
     fn cuts(&self, instructions: &[Instruction]) -> Vec<usize> {
         self.paths.as_ref().map_or_else(Vec::new, |paths| paths.cuts(&self.space, instructions))
     }

@@ -22,7 +22,7 @@ use crate::placing::Passage;
 use crate::retire;
 use crate::segment;
 use crate::state::{Block, Exit, Fragment, Loop, NO_COUNTER, Process, Site, Special, SystemCall};
-use crate::unit::{self, PlannedBlock, Unit};
+use crate::unit::{self, Extent, MAX_INSTRUCTIONS, PlannedBlock, Unit};
 use crate::unlink;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -52,9 +52,41 @@ pub fn translate(
     limit: usize,
     way: Option<Way>,
 ) -> Result<Option<(u32, Option<Led>)>, Failure> {
-    let Some(mut unit) = unit::plan(process, address, limit) else {
-        return if unit::is_unsupported(process, address) { Err(Failure::Unsupported) } else { Ok(None) };
+    let extent = match process.mode {
+        _ if !process.is_alone => Extent::Branches,
+        Mode::Count => Extent::Branch,
+        Mode::Pace | Mode::Stream => Extent::Loops,
     };
+    match unit::plan(process, address, limit, extent) {
+        Some(unit) => put(process, unit, way).map(Some),
+        None if unit::is_unsupported(process, address) => Err(Failure::Unsupported),
+        None => Ok(None),
+    }
+}
+
+/// Translates the loop whose first instruction is at `address`, to which control came back by `way`: what is known there
+/// already stays, for the first round. `None` if it is no small loop.
+///
+/// # Errors
+/// A [`Failure`] that makes going on impossible.
+pub fn translate_loop(
+    process: &mut Process,
+    address: u64,
+    way: Option<Way>,
+) -> Result<Option<(u32, Option<Led>)>, Failure> {
+    let unit = unit::plan(process, address, MAX_INSTRUCTIONS, Extent::Loops);
+    let Some(unit) = unit.filter(|unit| unit.blocks.iter().any(|block| block.inside == Some(0))) else {
+        return Ok(None);
+    };
+    if let Some(known) = process.known_block(address) {
+        process.beginnings.remove(&process.blocks, known);
+    }
+    put(process, unit, way).map(Some)
+}
+
+/// Puts a unit into the cache, if something leads there with that right before it: its first block.
+fn put(process: &mut Process, mut unit: Unit, way: Option<Way>) -> Result<(u32, Option<Led>), Failure> {
+    let address = unit.instructions[0].address;
     let first = process.blocks.len() as u32;
     let count_blocks = process.kinds.counts_blocks(process.mode);
     unit::place_counters(&mut unit, &mut process.placing, first, count_blocks);
@@ -106,7 +138,7 @@ pub fn translate(
     };
     process.fragments.push(fragment);
     retire::enter(process, number);
-    Ok(Some((first, led.map(|(led, _)| led))))
+    Ok((first, led.map(|(led, _)| led)))
 }
 
 /// Notes where a unit leads from one function to another within itself.

@@ -1,6 +1,6 @@
 //! Deciding what to translate together: from one address, straight on up to a call, a jump or a return, or up to a
-//! conditional branch that is of no small loop if one thread executes alone (`behind.rs`), split into blocks wherever a
-//! branch inside lands, with counters placed.
+//! conditional branch if one thread executes alone (`behind.rs`), split into blocks wherever a branch inside lands, with
+//! counters placed.
 //!
 //! Pure: reads code through a closure, so that it is tested on the host like any other code.
 
@@ -82,6 +82,17 @@ impl Unit {
     }
 }
 
+/// How far a unit goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Past conditional branches.
+    Branches,
+    /// Up to the first conditional branch that is of no small loop.
+    Loops,
+    /// Up to the first conditional branch. What leads back into the unit leaves it.
+    Branch,
+}
+
 /// Instructions that most units have at most.
 const USUAL: usize = 32;
 
@@ -93,10 +104,6 @@ pub trait World {
     fn known(&self, address: u64) -> Option<FlagSet>;
     /// What the code is to do beside counting.
     fn mode(&self) -> Mode;
-    /// Whether one thread alone executes: then what a branch leads to can be put right behind it.
-    fn is_alone(&self) -> bool {
-        false
-    }
     /// Instructions, by their position, before which blocks must end whatever leads there.
     fn cuts(&self, _: &[Instruction]) -> Vec<usize> {
         Vec::new()
@@ -109,14 +116,17 @@ pub trait World {
 
 /// Plans the unit that starts at `start`, of at most `limit` instructions, but for its counters. `None`
 /// if there is no instruction there.
-pub fn plan(world: &mut impl World, start: u64, limit: usize) -> Option<Unit> {
-    let (instructions, bytes, may_change) = decode_from(world, start, limit)?;
+pub fn plan(world: &mut impl World, start: u64, limit: usize, extent: Extent) -> Option<Unit> {
+    let (instructions, bytes, may_change) = decode_from(world, start, (limit, extent))?;
+    // Code that may change is checked once for all rounds of a loop.
+    let has_loops = may_change || extent != Extent::Branch;
     let cuts = match world.mode() {
         Mode::Stream => record::cuts(&instructions, &bytes),
         Mode::Count | Mode::Pace => world.cuts(&instructions),
     };
-    let mut unit = Unit { blocks: split(&instructions, cuts), instructions, bytes, may_change };
-    find_inner_ways(&mut unit);
+    let blocks = split(&instructions, cuts, has_loops);
+    let mut unit = Unit { blocks, instructions, bytes, may_change };
+    find_inner_ways(&mut unit, has_loops);
     live::find(world, &mut unit);
     if world.mode() == Mode::Count && !may_change {
         unroll::unroll(&mut unit, limit);
@@ -146,7 +156,7 @@ fn some_may_change(world: &impl World, instruction: &Instruction) -> bool {
 fn decode_from(
     world: &mut impl World,
     start: u64,
-    limit: usize,
+    (limit, extent): (usize, Extent),
 ) -> Option<(Vec<Instruction>, Vec<u8>, bool)> {
     let mut instructions: Vec<Instruction> = Vec::with_capacity(USUAL);
     let mut bytes = Vec::with_capacity(4 * USUAL);
@@ -157,7 +167,7 @@ fn decode_from(
     let mut again = start + 1;
     while instructions.len() < limit {
         if address >= again && world.known(address).is_some() {
-            let may_unroll = world.mode() == Mode::Count && !may_change;
+            let may_unroll = world.mode() == Mode::Count && !may_change && extent != Extent::Branch;
             match may_unroll.then(|| unroll::closing(world, &instructions, address)).flatten() {
                 Some(end) => again = end,
                 None => break,
@@ -188,9 +198,11 @@ fn decode_from(
                 }
             }
             Control::Next => {}
-            // Which way will be taken first is not known. A small loop is translated as a whole, with what comes behind.
+            // Which way will be taken first is not known.
+            Control::Branch { .. } if extent == Extent::Branch => break,
+            // A small loop is translated as a whole, with what comes behind.
             Control::Branch { target, .. }
-                if world.is_alone() && !unroll::is_of_loop(world, &instructions, target) =>
+                if extent == Extent::Loops && !unroll::is_of_loop(world, &instructions, target) =>
             {
                 break;
             }
@@ -222,13 +234,13 @@ pub fn position(instructions: &[Instruction], address: u64) -> Option<usize> {
     instructions.binary_search_by_key(&address, |i| i.address).ok()
 }
 
-fn split(instructions: &[Instruction], mut starts: Vec<usize>) -> Vec<PlannedBlock> {
+fn split(instructions: &[Instruction], mut starts: Vec<usize>, has_loops: bool) -> Vec<PlannedBlock> {
     starts.push(0);
     for (at, instruction) in instructions.iter().enumerate() {
         if instruction.ends_block() && at + 1 < instructions.len() {
             starts.push(at + 1);
         }
-        starts.extend(jump_target(instruction).and_then(|t| position(instructions, t)));
+        starts.extend(jump_target(instruction).filter(|_| has_loops).and_then(|t| position(instructions, t)));
     }
     starts.sort_unstable();
     starts.dedup();
@@ -246,9 +258,10 @@ fn split(instructions: &[Instruction], mut starts: Vec<usize>) -> Vec<PlannedBlo
     starts.iter().copied().zip(ends).map(block).collect()
 }
 
-fn find_inner_ways(unit: &mut Unit) {
+fn find_inner_ways(unit: &mut Unit, has_loops: bool) {
     for block in 0..unit.blocks.len() {
         let inside = jump_target(unit.last(block))
+            .filter(|_| has_loops)
             .and_then(|target| position(&unit.instructions, target))
             .and_then(|at| unit.blocks.binary_search_by_key(&at, |b| b.instructions.start).ok());
         let goes_on = unit.falls_through(block) && block + 1 < unit.blocks.len();

@@ -15,7 +15,7 @@ const LOOP: usize = 16;
 const ROUNDS: usize = 32;
 
 /// Bytes behind a branch within which the one begins that closes a small loop around it, nearly always.
-const FURTHEST: u64 = 5 * LOOP as u64;
+pub const FURTHEST: u64 = 5 * LOOP as u64;
 
 /// Rounds at most.
 const MOST: usize = 8;
@@ -156,15 +156,12 @@ mod tests {
     use super::*;
     use crate::kinds::Mode;
     use crate::placing::Placing;
-    use crate::unit::{World, place_counters, plan};
+    use crate::unit::{Extent, World, place_counters, plan};
     use alloc::vec;
     use timewise_isa::{FlagSet, MAX_LENGTH};
 
     /// Code from address 0 on; what others have of it begins at the address given.
     struct Code(&'static [u8], Option<u64>);
-
-    /// The same, executed by one thread alone.
-    struct Alone(Code);
 
     impl World for Code {
         fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize {
@@ -180,32 +177,6 @@ mod tests {
 
         fn mode(&self) -> Mode {
             Mode::Count
-        }
-
-        fn is_settled(&self, _: u64) -> bool {
-            true
-        }
-
-        fn may_change(&self, _: u64) -> bool {
-            false
-        }
-    }
-
-    impl World for Alone {
-        fn read(&mut self, address: u64, buffer: &mut [u8; MAX_LENGTH]) -> usize {
-            self.0.read(address, buffer)
-        }
-
-        fn known(&self, address: u64) -> Option<FlagSet> {
-            self.0.known(address)
-        }
-
-        fn mode(&self) -> Mode {
-            Mode::Count
-        }
-
-        fn is_alone(&self) -> bool {
-            true
         }
 
         fn is_settled(&self, _: u64) -> bool {
@@ -237,7 +208,7 @@ mod tests {
 
     #[test]
     fn rounds_lead_to_the_next_and_the_last_to_the_first() {
-        let unit = plan(&mut Code(SKIPPING, None), 0, 96).unwrap();
+        let unit = plan(&mut Code(SKIPPING, None), 0, 96, Extent::Branches).unwrap();
         let mut expected = alloc::vec![(0, Some(1), None)];
         for round in 0..5 {
             let first = 1 + 3 * round;
@@ -255,15 +226,31 @@ mod tests {
 
     #[test]
     fn a_unit_ends_at_a_branch_unless_that_is_of_a_small_loop() {
-        let unit = |code: &'static [u8]| plan(&mut Alone(Code(code, None)), 0, 96).unwrap();
+        let unit = |code: &'static [u8]| plan(&mut Code(code, None), 0, 96, Extent::Loops).unwrap();
         // All of the loop, and what follows it up to a branch.
-        assert_eq!(shape(&unit(SKIPPING)), shape(&plan(&mut Code(SKIPPING, None), 0, 96).unwrap()));
+        assert_eq!(
+            shape(&unit(SKIPPING)),
+            shape(&plan(&mut Code(SKIPPING, None), 0, 96, Extent::Branches).unwrap())
+        );
         // 0: dec eax; jne 0; 4: inc ecx; je 8; ret
         const LOOP: &[u8] = &[0xff, 0xc8, 0x75, 0xfc, 0xff, 0xc1, 0x74, 0x00, 0xc3];
         assert_eq!(shape(&unit(LOOP)).last(), Some(&(4, None, None)));
         // 0: test al, 1; je 6; inc eax; 6: cmp eax, edi; jne 12; ret
         const STRAIGHT: &[u8] = &[0xa8, 0x01, 0x74, 0x02, 0xff, 0xc0, 0x39, 0xf8, 0x75, 0x02, 0xc3];
         assert_eq!(shape(&unit(STRAIGHT)), [(0, None, None)]);
+    }
+
+    #[test]
+    fn a_loop_that_is_gone_through_once_leaves_at_its_end() {
+        let unit = |code: &'static [u8]| plan(&mut Code(code, None), 0, 96, Extent::Branch).unwrap();
+        // 0: inc eax; 2: cmp eax, edi; jne 2; ret
+        const WITHIN: &[u8] = &[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfc, 0xc3];
+        assert_eq!(shape(&unit(WITHIN)), [(0, None, None)]);
+        assert_eq!(unit(WITHIN).instructions.len(), 3);
+        // 0: inc eax; jmp 0
+        assert_eq!(shape(&unit(&[0xff, 0xc0, 0xeb, 0xfc])), [(0, None, None)]);
+        // 0: dec eax; loop 0; ret
+        assert_eq!(shape(&unit(&[0xff, 0xc8, 0xe2, 0xfc, 0xc3])), [(0, Some(1), None), (4, None, None)]);
     }
 
     #[test]
@@ -280,7 +267,9 @@ mod tests {
     #[test]
     fn one_round_in_a_row_is_counted_and_needs_no_detour() {
         // 0: inc eax; cmp eax, edi; jne 0; ret
-        let mut unit = plan(&mut Code(&[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfa, 0xc3], None), 0, 96).unwrap();
+        let mut unit =
+            plan(&mut Code(&[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfa, 0xc3], None), 0, 96, Extent::Branches)
+                .unwrap();
         place_counters(&mut unit, &mut Placing::default(), 0, false);
         assert_eq!(unit.blocks.len(), 8 + 1);
         let counted = |block: usize| unit.blocks[block].inside_way.counted;
@@ -291,21 +280,26 @@ mod tests {
 
     #[test]
     fn the_limit_holds_for_all_rounds_together() {
-        let unit = plan(&mut Code(SKIPPING, None), 0, 8 + 6).unwrap();
+        let unit = plan(&mut Code(SKIPPING, None), 0, 8 + 6, Extent::Branches).unwrap();
         assert_eq!(unit.blocks.len(), 1 + 3 * 2 + 1);
-        let unit = plan(&mut Code(SKIPPING, None), 0, 8 + 5).unwrap();
+        let unit = plan(&mut Code(SKIPPING, None), 0, 8 + 5, Extent::Branches).unwrap();
         assert_eq!(unit.blocks.len(), 1 + 3 + 1);
     }
 
     #[test]
     fn what_calls_or_contains_a_loop_is_not_repeated() {
         // 0: call 0; dec eax; jne 0
-        let calling =
-            plan(&mut Code(&[0xe8, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xc8, 0x75, 0xf7], None), 0, 96).unwrap();
+        let calling = plan(
+            &mut Code(&[0xe8, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xc8, 0x75, 0xf7], None),
+            0,
+            96,
+            Extent::Branches,
+        )
+        .unwrap();
         assert_eq!(calling.blocks.len(), 1);
         // 0: inc ecx; 2: dec eax; jne 2; dec edx; jne 0; ret
         const OUTER: &[u8] = &[0xff, 0xc1, 0xff, 0xc8, 0x75, 0xfc, 0xff, 0xca, 0x75, 0xf6, 0xc3];
-        let nested = plan(&mut Code(OUTER, None), 0, 96).unwrap();
+        let nested = plan(&mut Code(OUTER, None), 0, 96, Extent::Branches).unwrap();
         let inner = shape(&nested).iter().filter(|block| block.0 == 2).count();
         assert_eq!((inner, nested.blocks.len()), (8, 1 + 8 + 1 + 1));
     }
@@ -314,10 +308,10 @@ mod tests {
     fn a_loop_that_was_begun_in_the_middle_is_translated_whole() {
         // 0: inc eax; 2: cmp eax, edi; jne 0; 6: ret. Control came to 2 first.
         const LOOP: &[u8] = &[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfa, 0xc3];
-        let unit = plan(&mut Code(LOOP, Some(2)), 0, 96).unwrap();
+        let unit = plan(&mut Code(LOOP, Some(2)), 0, 96, Extent::Branches).unwrap();
         assert_eq!((unit.instructions.len(), unit.blocks.len()), (4, 8 + 1));
         // 0: inc eax; 2: cmp eax, edi; jne 2: what stands there does not come back.
         const OTHER: &[u8] = &[0xff, 0xc0, 0x39, 0xf8, 0x75, 0xfc, 0xc3];
-        assert_eq!(plan(&mut Code(OTHER, Some(2)), 0, 96).unwrap().instructions.len(), 1);
+        assert_eq!(plan(&mut Code(OTHER, Some(2)), 0, 96, Extent::Branches).unwrap().instructions.len(), 1);
     }
 }
