@@ -79,6 +79,8 @@ pub fn translate_loop(
         return Ok(None);
     };
     if let Some(known) = process.known_block(address) {
+        // Indirect branches are to lead to the block that is known.
+        unlink::renew_targets(process, known, |_| true);
         process.beginnings.remove(&process.blocks, known);
     }
     put(process, unit, way).map(Some)

@@ -6,7 +6,7 @@ use crate::calls::Relying;
 use crate::entry;
 use crate::indirect;
 use crate::kinds::Mode;
-use crate::state::{Exit, Process, Target};
+use crate::state::{Block, Exit, Process, Target};
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 
@@ -75,15 +75,21 @@ pub fn renew_returns(process: &mut Process, address: u64) {
             continue;
         }
         let Some(block) = process.beginnings.get(&process.blocks, key) else { continue };
-        let mut number = process.blocks[block as usize].targets;
-        while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
-            let (table, index) = entry::table_entry(place);
-            let site = indirect::site_of(table, index, address);
-            if process.sites[site as usize].kind == edge_kind::RETURN && !outdated {
-                renew_target(process, number);
-            }
-            number = next;
+        renew_targets(process, block, |kind| kind == edge_kind::RETURN);
+    }
+}
+
+/// Likewise the stubs of indirect branches of some kinds to a block.
+pub fn renew_targets(process: &mut Process, block: u32, is_of_them: impl Fn(u16) -> bool) {
+    let Block { address, targets, .. } = process.blocks[block as usize];
+    let mut number = targets;
+    while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
+        let (table, index) = entry::table_entry(place);
+        let site = indirect::site_of(table, index, address);
+        if is_of_them(process.sites[site as usize].kind) && !outdated {
+            renew_target(process, number);
         }
+        number = next;
     }
 }
 
