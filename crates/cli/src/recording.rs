@@ -1,7 +1,7 @@
 //! What the commands that run a program have in common: the way into a recording, and the way out of it.
 
 use crate::arguments::{DEFAULT_FILE, Output};
-use crate::talk::{complain, say};
+use crate::talk::{complain, is_quiet, say};
 use crate::{progress, signals, symbolise};
 use anyhow::{Context, bail};
 use std::path::PathBuf;
@@ -55,6 +55,11 @@ pub fn keep(
         return Ok(());
     }
     say(summary(&profile).trim_end());
+    if is_quiet() {
+        // What is missing from counts is wrong, also where nothing else is to be said.
+        let incomplete = profile.runs.iter().filter(|run| !run.counts_complete);
+        incomplete.flat_map(|run| &run.warnings).for_each(complain);
+    }
     profile.save(&output.path).with_context(|| match save_elsewhere(&profile) {
         Some(path) => format!("what was recorded is in '{}' instead", path.display()),
         None => "what was recorded is lost".into(),

@@ -56,6 +56,8 @@ fn a_program_without_code_that_can_be_written_to_runs_on_and_why_it_is_not_count
     let executed = place.shell("timewise count -- ./unfit unwritable echo done");
     assert_eq!((executed.status, &*executed.stdout), (Some(0), "done\n"), "{}", executed.stderr);
     assert!(executed.stderr.contains(WHY), "{}", executed.stderr);
+    let quiet = place.shell("timewise count --quiet -- ./unfit unwritable echo done").stderr;
+    assert!(quiet.lines().count() == 1 && quiet.contains(WHY), "{quiet}");
     let timewise = env!("CARGO_BIN_EXE_timewise");
     let started = place.shell(&format!("./unfit unwritable {timewise} branches -- ./busy"));
     if !started.stderr.contains("cannot open performance events") {
