@@ -297,6 +297,7 @@ fn functions_are_entered_otherwise_than_by_calls() {
         "middle_entry.c",
         "cold_landing.c",
         "pushed_return.c",
+        "loop_behind_call.c",
         "retpoline.c",
         "dropped_return.c",
     ] {

@@ -114,6 +114,45 @@ fn a_jump_into_an_instruction() {
     assert_eq!(kernel.counts("leave", 0), (2, 1));
 }
 
+/// Four versions of a loop, each written over the one before: those that come back are known again.
+#[test]
+fn a_loop_that_comes_back_is_known() {
+    let translated = |changes: u32| {
+        // In the page: add eax, VERSION; dec ecx; jnz page; ret
+        let kernel = Kernel::count(&format!(
+            "_start: mov r12d, {changes}
+             next:   mov edx, 3
+                     call protect
+                     mov ecx, r12d
+                     and ecx, 3
+                     shl rcx, 16
+                     movabs rax, 0xc3f975c9ff00c083
+                     or rax, rcx
+                     mov [rip + page], rax
+                     mov edx, 5
+                     call protect
+                     mov ecx, 3
+                     call page
+                     dec r12d
+                     jnz next
+                     xor edi, edi
+                     mov eax, 60
+                     syscall
+             protect: lea rdi, [rip + page]
+                     mov esi, 4096
+                     mov eax, 10
+                     syscall
+                     ret
+                     .balign 4096
+             page:   .skip 4096"
+        ));
+        let instructions = kernel.profile().threads[0].instructions;
+        assert_eq!(instructions, Some(u64::from(4 + 34 * changes)));
+        kernel.counted.translation.blocks
+    };
+    assert_eq!(translated(40), translated(400));
+}
+
 #[test]
 fn a_child_counts_for_itself() {
     let kernel = Kernel::count(

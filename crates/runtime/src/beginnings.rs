@@ -31,12 +31,11 @@ impl Beginnings {
         self.0.insert_unique(spread(hash), (number, hash), |&(_, hash)| spread(hash));
     }
 
-    /// Takes a block away, if it is the one with its key.
-    pub fn remove(&mut self, blocks: &[Block], number: u32) {
+    /// Takes a block away, if it is the one with its key. Whether it was.
+    pub fn remove(&mut self, blocks: &[Block], number: u32) -> bool {
         let hash = hash(blocks[number as usize].key());
-        if let Ok(found) = self.0.find_entry(spread(hash), |&(known, _)| known == number) {
-            found.remove();
-        }
+        let found = self.0.find_entry(spread(hash), |&(known, _)| known == number);
+        found.map(|found| found.remove()).is_ok()
     }
 }
 

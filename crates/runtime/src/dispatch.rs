@@ -125,7 +125,8 @@ fn block_at(
     }
 }
 
-/// Whether what leads to a block is a branch back that may close a small loop, for the first time.
+/// Whether what leads to a block is a short branch back, which may close a loop: code that was translated while one
+/// thread executed alone has none within a unit.
 fn closes_loop(process: &Process, way: Option<Way>) -> bool {
     let Some(Way::Exit(number)) = way else { return false };
     let Exit { from, kind, target, .. } = process.exits[number as usize];

@@ -90,13 +90,13 @@ fn leave(process: &mut Process, number: u32) {
     }
     for block in blocks {
         let key = process.blocks[block as usize].key();
-        process.beginnings.remove(&process.blocks, block);
+        let began = process.beginnings.remove(&process.blocks, block);
         unlink::undo(process, block);
-        let retired = process.retired.entry(key).or_default();
-        if retired.last() == Some(&number) {
-            // Of a loop that stands there several times.
+        if !began {
+            // Another block is known there: that of a loop, or a round of it that came before.
             continue;
         }
+        let retired = process.retired.entry(key).or_default();
         if retired.len() == REMEMBERED {
             retired.remove(0);
         }

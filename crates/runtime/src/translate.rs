@@ -64,8 +64,8 @@ pub fn translate(
     }
 }
 
-/// Translates the loop whose first instruction is at `address`, to which control came back by `way`: what is known there
-/// already stays, for the first round. `None` if it is no small loop.
+/// Translates the loop whose first instruction is at `address`, to which control came back by `way`, as a unit. Code that
+/// leads to what was known there still does: its first round is there. `None` if no unit holds all of a loop.
 ///
 /// # Errors
 /// A [`Failure`] that makes going on impossible.

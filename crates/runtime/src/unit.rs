@@ -89,7 +89,7 @@ pub enum Extent {
     Branches,
     /// Up to the first conditional branch that is of no small loop.
     Loops,
-    /// Up to the first conditional branch. What leads back into the unit leaves it.
+    /// Up to the first conditional branch, but for `loop` and its kin. What leads into the unit leaves it.
     Branch,
 }
 
