@@ -297,10 +297,10 @@ fn inlined_functions_stand_in_their_callers() {
     let place = Place::new();
     place.write(
         "busy.c",
-        "static int step(int n) { return n * 3 + 1; }
+        "static int step(int n) { return 1000000007 / (n % 100 + 200) * 3 + 1; }
          int main(void) {
              volatile int n = 0;
-             for (int i = 0; i < 100000000; i++) n = step(n);
+             for (int i = 0; i < 20000000; i++) n = step(n);
              return 0;
          }",
     );
