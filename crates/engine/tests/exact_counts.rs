@@ -114,6 +114,30 @@ fn a_jump_into_an_instruction() {
     assert_eq!(kernel.counts("leave", 0), (2, 1));
 }
 
+/// Rounds in a row are translated when the second begins.
+#[test]
+fn a_loop_is_repeated_once_control_comes_back() {
+    let translated = |rounds: u32| {
+        let kernel = Kernel::count(&format!(
+            "_start: mov ecx, {rounds}
+             again:  inc eax
+                     dec ecx
+                     jnz again
+             leave:  mov edi, 0
+                     mov eax, 60
+                     syscall
+                     jmp leave"
+        ));
+        let instructions = kernel.profile().threads[0].instructions;
+        assert_eq!(instructions, Some(u64::from(1 + 3 * rounds + 3)));
+        kernel.counted.translation.blocks
+    };
+    let [once, twice, often] = [1, 2, 1000].map(translated);
+    // The first round with what comes before it, what comes behind it, and the jump.
+    assert_eq!(once, 3);
+    assert!(twice > 8 && twice == often, "{twice} {often}");
+}
+
 /// Four versions of a loop, each written over the one before: those that come back are known again.
 #[test]
 fn a_loop_that_comes_back_is_known() {
