@@ -138,6 +138,39 @@ fn a_loop_is_repeated_once_control_comes_back() {
     assert!(twice > 8 && twice == often, "{twice} {often}");
 }
 
+/// The parent waits while its child executes in the same memory: what neither executes is not translated afterwards
+/// either.
+#[test]
+fn after_vfork_code_is_translated_as_before() {
+    let translated = |call: u32| {
+        let kernel = Kernel::count(&format!(
+            "_start: mov eax, {call}
+                     syscall
+             both:   test eax, eax
+                     jz child
+             parent: cmp eax, -1
+                     jne leave
+             never:  inc eax
+             leave:  xor edi, edi
+                     mov eax, 60
+                     syscall
+                     jmp leave
+             child:  xor edi, edi
+                     mov eax, 60
+                     syscall
+                     jmp child"
+        ));
+        let counts = ["both", "parent", "leave"].map(|label| kernel.counts(label, 0));
+        let by_both = 1 + u64::from(call == VFORK);
+        assert_eq!(counts, [(2, by_both), (2, 1), (3, 1)]);
+        kernel.counted.translation.blocks
+    };
+    const VFORK: u32 = 58;
+    const GETPID: u32 = 39;
+    // The child's two.
+    assert_eq!(translated(VFORK), translated(GETPID) + 2);
+}
+
 /// Four versions of a loop, each written over the one before: those that come back are known again.
 #[test]
 fn a_loop_that_comes_back_is_known() {

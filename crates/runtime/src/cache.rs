@@ -305,6 +305,7 @@ pub fn why_full(error: Errno) -> Failure {
 }
 
 /// Writes bytes of translated code that no thread executes yet.
+#[inline(always)]
 pub fn write(address: u64, bytes: &[u8]) {
     // SAFETY: `address` was handed out by a region, whose memory is mapped writable and ours.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) }

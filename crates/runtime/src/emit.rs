@@ -77,6 +77,19 @@ pub const fn spill_slot(n: u32) -> u32 {
     gs!(spill) + 8 * n
 }
 
+/// Bytes of the code that leaves for the dispatcher.
+pub const LEAVE: usize = 20;
+
+/// That code, by exit number `exit`, wherever it stands: `mov qword gs:[exit], number` and `jmp [vector]`. `number` is
+/// below 2 GiB, as the instruction extends its sign.
+pub fn leave(exit: u32) -> [u8; LEAVE] {
+    debug_assert!(exit <= i32::MAX as u32);
+    let [a, b, c, d] = gs!(exit).to_le_bytes();
+    let [e, f, g, h] = exit.to_le_bytes();
+    let [i, j, k, l] = vector::EXIT.to_le_bytes();
+    [0x65, 0x48, 0xc7, 0x04, 0x25, a, b, c, d, e, f, g, h, 0xff, 0x24, 0x25, i, j, k, l]
+}
+
 /// Code under construction, for a known address.
 #[derive(Debug)]
 pub struct Code {
@@ -97,7 +110,8 @@ impl Code {
         self.address + self.bytes.len() as u64
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes as they are. Mostly it is known how many, and they are stored at once.
+    #[inline(always)]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -237,8 +251,7 @@ impl Code {
 
     /// Leaves for the dispatcher by an exit.
     pub fn leave(&mut self, exit: u32) {
-        self.store_number(gs!(exit), exit);
-        self.jump_through(vector::EXIT);
+        self.raw(&leave(exit));
     }
 
     /// `jmp [address]`, for an address below 2 GiB.

@@ -303,7 +303,7 @@ pub struct Process {
     pub mode: Mode,
     /// Where copies of branches stand that became jumps there.
     pub copies: BTreeSet<u64>,
-    /// Whether one thread alone has executed in its memory yet.
+    /// Whether in its memory no two threads could have executed at once yet.
     pub is_alone: bool,
     /// Ways out by number.
     pub exits: Vec<Exit>,
@@ -409,9 +409,10 @@ impl Process {
         }
     }
 
-    /// Another thread, or process, is about to execute in the same memory, made by a thread at the end of block `from`.
-    pub fn share(&mut self, area: &mut ThreadArea, from: u32) {
-        self.is_alone = false;
+    /// Another thread, or process, is about to execute in the same memory, made by a thread at the end of block `from`,
+    /// which may be waiting for it to go.
+    pub fn share(&mut self, area: &mut ThreadArea, from: u32, waits: bool) {
+        self.is_alone &= waits;
         calls::share(self, area, from);
     }
 

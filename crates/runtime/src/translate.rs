@@ -11,7 +11,7 @@ use crate::behind;
 use crate::borrow;
 use crate::cache::{self, Kind};
 use crate::check;
-use crate::emit::{Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
+use crate::emit::{self, Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
 use crate::entry;
 use crate::indirect;
 use crate::kinds::{Adding, Mode, pace};
@@ -39,7 +39,7 @@ const ROOM: u64 = 64 << 10;
 const TOLL: u64 = 96;
 
 /// Bytes of the stub by which translated code leaves for the dispatcher.
-pub const EXIT_STUB: u64 = 20;
+pub const EXIT_STUB: u64 = emit::LEAVE as u64;
 
 /// Translates what starts at `address`, if something leads there with that right before it. `None` if there is no
 /// instruction: executing there natively gives the program the fault that it is due.
@@ -165,14 +165,18 @@ fn note_functions(process: &mut Process, unit: &Unit) {
 
 /// Writes the stub for an exit into cold room: its address.
 fn exit_stub(process: &mut Process, region: usize, exit: u32, toll: Toll, live: FlagSet) -> u64 {
-    let size = if toll == Toll::NONE { EXIT_STUB } else { EXIT_STUB + TOLL };
-    let address = process.cache.region(region).take_cold(size);
-    let mut code = Code::at(address);
+    let region = process.cache.region(region);
+    if toll == Toll::NONE {
+        // Nearly all of them, and there are more of them than of blocks.
+        let address = region.take_cold(EXIT_STUB);
+        cache::write(address, &emit::leave(exit));
+        return address;
+    }
+    let mut code = Code::at(region.take_cold(EXIT_STUB + TOLL));
     code.toll(toll, live);
-    code.store_number(gs!(exit), exit);
-    code.jump_through(entry::vector::EXIT);
-    cache::write(address, &code.bytes);
-    address
+    code.leave(exit);
+    cache::write(code.address, &code.bytes);
+    code.address
 }
 
 fn is_call(instruction: &Instruction) -> bool {

@@ -44,7 +44,7 @@ fn begin(area: &mut ThreadArea) -> Result<(), Failure> {
     PROCESS.with(|process| {
         let process = process.as_mut().ok_or(Failure::Internal)?;
         if process.shared.has_several_threads(process.record) {
-            process.share(area, NONE);
+            process.share(area, NONE, false);
         }
         Ok(())
     })

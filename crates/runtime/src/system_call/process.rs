@@ -43,7 +43,10 @@ pub fn create(area: &mut ThreadArea) {
         _ => PROCESS.with(|process| {
             let process = expect(process);
             let from = area.position.load(Ordering::Relaxed);
-            process.share(area, from);
+            // After `vfork` the kernel holds the thread until the child has its own memory, or none.
+            let waits =
+                kind == returned::SHARING && flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0);
+            process.share(area, from, waits);
             free_area(process, area)
         }),
     };
