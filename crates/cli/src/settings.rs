@@ -71,7 +71,14 @@ fn set(command: Command, (key, setting): (&&'static str, &Setting)) -> Command {
     })
 }
 
+/// Commands in which an option of that name says another thing than elsewhere: traces per second rather than samples.
+const OTHERWISE: [(&str, &str); 2] = [("branches", "frequency"), ("fdo", "frequency")];
+
+/// What a setting is the default of in a command.
 fn option<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
+    if OTHERWISE.contains(&(command.get_name(), key)) {
+        return None;
+    }
     command.get_arguments().find(|arg| arg.get_long() == Some(key))
 }
 
@@ -106,7 +113,7 @@ fn read(file: &Path, settings: &mut BTreeMap<&'static str, Setting>) -> anyhow::
 /// What is no TOML, in one line.
 fn faulty(file: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.lines().count().max(1);
+    let line = 1 + before.matches('\n').count();
     anyhow!("'{}', line {line}: {}", file.display(), error.message().replace('\n', ", "))
 }
 
@@ -132,4 +139,36 @@ fn check(command: &Command, settings: &BTreeMap<&'static str, Setting>) -> anyho
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// The table says of each key which commands have it; of colours, that it is all.
+    #[test]
+    fn the_documentation_names_the_commands_of_each_key() {
+        const TABLE: &str = include_str!("../../../docs/settings.md");
+        let command = crate::Arguments::command();
+        for key in KEYS.into_iter().filter(|&key| key != "color") {
+            let has_it = command.get_subcommands().filter(|command| option(command, key).is_some());
+            let names: Vec<String> = has_it.map(|command| format!("`{}`", command.get_name())).collect();
+            let row = TABLE.lines().find(|line| line.starts_with(&format!("| `{key}` |"))).unwrap();
+            let mut told: Vec<&str> = row.split('|').nth(2).unwrap().trim().split(", ").collect();
+            let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+            told.sort_unstable();
+            names.sort_unstable();
+            assert_eq!(told, names, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_told_by_its_number() {
+        for (text, number) in [("= 3", 1), ("limit = 5\n\n\n= 3\n", 4), ("limit = 5\nlimit = 6\n", 2)] {
+            let error = text.parse::<Table>().unwrap_err();
+            let told = faulty(Path::new("timewise.toml"), text, &error).to_string();
+            assert!(told.starts_with(&format!("'timewise.toml', line {number}: ")), "{told}");
+        }
+    }
 }

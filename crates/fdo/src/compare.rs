@@ -3,7 +3,8 @@
 use crate::fault::FdoError;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -27,8 +28,34 @@ pub const FEWEST_PAIRS: usize = 6;
 /// What one execution gave.
 #[derive(PartialEq)]
 struct Done {
-    output: Vec<u8>,
+    output: Output,
     status: ExitStatus,
+}
+
+/// What is remembered of an output, of which there may be more than memory holds.
+#[derive(PartialEq)]
+struct Output {
+    bytes: u64,
+    hash: u64,
+}
+
+impl Output {
+    /// Of all that `source` gives.
+    fn of(source: &mut impl Read) -> io::Result<Output> {
+        let mut reader = BufReader::with_capacity(1 << 16, source);
+        let (mut bytes, mut hasher) = (0, DefaultHasher::new());
+        loop {
+            let part = reader.fill_buf()?;
+            if part.is_empty() {
+                return Ok(Output { bytes, hash: hasher.finish() });
+            }
+            // A part's bytes alone, not how they came in parts.
+            hasher.write(part);
+            let length = part.len();
+            bytes += length as u64;
+            reader.consume(length);
+        }
+    }
 }
 
 /// Runs `base` and `test` in turns, `pairs` times each, after one of each that does not count, as long as `goes_on` says
@@ -121,10 +148,10 @@ fn execute(
         }
     }
     let mut child = command.spawn()?;
-    let mut output = Vec::new();
-    if let Some(mut pipe) = child.stdout.take() {
-        pipe.read_to_end(&mut output)?;
-    }
+    let output = match child.stdout.take() {
+        Some(mut pipe) => Output::of(&mut pipe)?,
+        None => Output::of(&mut io::empty())?,
+    };
     let mut status = 0;
     // SAFETY: all zeros are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -153,14 +180,15 @@ fn median(sorted: &[f64]) -> f64 {
 /// both sides as of so many fair coins show heads seldom enough.
 fn interval(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len();
-    let (mut beyond, mut choose, mut left_out) = (0.0, 1.0, 0);
+    // The logarithm of the probability of k heads: of many coins, that of none is no number of its own.
+    let (mut beyond, mut exactly, mut left_out) = (0.0, -(n as f64) * std::f64::consts::LN_2, 0);
     for k in 0..n / 2 {
-        beyond += choose / 2f64.powi(n as i32);
+        beyond += exactly.exp();
         if beyond > 0.025 {
             break;
         }
         left_out = k;
-        choose *= (n - k) as f64 / (k + 1) as f64;
+        exactly += ((n - k) as f64 / (k + 1) as f64).ln();
     }
     match sorted {
         [] => (f64::NAN, f64::NAN),
@@ -178,6 +206,21 @@ mod tests {
         assert_eq!(interval(&first(6)), (1.0, 6.0));
         assert_eq!(interval(&first(10)), (2.0, 9.0));
         assert_eq!(interval(&first(20)), (6.0, 15.0));
+        // Half of so many, and 1.96 times half of the root of so many.
+        assert_eq!(interval(&first(1000)), (469.0, 532.0));
+        assert_eq!(interval(&first(10_000)), (4902.0, 5099.0));
+    }
+
+    #[test]
+    fn an_output_is_the_same_however_it_comes_in_parts() {
+        let [one, other] = [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]];
+        let whole = Output::of(&mut &one[..]).unwrap();
+        for at in 0..one.len() {
+            assert!(whole == Output::of(&mut one[..at].chain(&one[at..])).unwrap());
+        }
+        assert!(
+            whole != Output::of(&mut &other[..]).unwrap() && whole != Output::of(&mut &one[1..]).unwrap()
+        );
     }
 
     #[test]

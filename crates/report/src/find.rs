@@ -91,7 +91,7 @@ pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateEr
                 [only] => Ok(*only),
                 _ => Err(AnnotateError::Ambiguous {
                     name: name.into(),
-                    places: told_apart(several, |id| analysis.name_of(id), place),
+                    places: told_apart(several, |id| to_type(analysis, id), place),
                 }),
             };
         }
@@ -104,9 +104,20 @@ pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateEr
         let known = known.to_lowercase();
         known.contains(&wanted) || (known.len() > 3 && wanted.contains(&known))
     };
-    let mut similar: Vec<String> = all().map(|id| analysis.name_of(id)).filter(resembles).take(3).collect();
+    let similar = all().filter(|&id| resembles(&analysis.name_of(id))).take(3);
+    let mut similar: Vec<String> = similar.map(|id| to_type(analysis, id)).collect();
     similar.dedup();
     Err(AnnotateError::Unknown { name: name.into(), similar })
+}
+
+/// What a user types to name a function: its name, or module and offset if that is too long to be typed or read.
+pub fn to_type(analysis: &Analysis, id: RoutineId) -> String {
+    const LONGEST: usize = 200;
+    let name = analysis.name_of(id);
+    match name.len() <= LONGEST {
+        true => name,
+        false => labels::offset(analysis.profile, analysis.routines[id.index()].place),
+    }
 }
 
 /// How to name each of `several`: by its name, or by its place where names are the same.

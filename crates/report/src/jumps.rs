@@ -16,7 +16,11 @@ pub struct Jump {
     pub lane: u32,
 }
 
-/// The jumps of a function whose code was executed, shortest first.
+/// How many lanes there are: an arrow further out could not be followed, and long functions have many thousands of them
+/// over the same lines.
+pub const MOST_LANES: usize = 64;
+
+/// The jumps of a function whose code was executed, shortest first, as far as there are lanes for them.
 pub fn jumps(analysis: &Analysis, routine: RoutineId) -> Vec<Jump> {
     let code = &analysis.code;
     let blocks = &analysis.routines[routine.index()].blocks;
@@ -38,11 +42,12 @@ pub fn jumps(analysis: &Analysis, routine: RoutineId) -> Vec<Jump> {
     }
     found.sort_by_key(|&(from, _, start, end)| (start.abs_diff(end), from));
     let lanes = lanes(found.iter().map(|&(_, _, start, end)| (start.min(end), start.max(end))));
-    found.iter().zip(lanes).map(|(&(from, to, ..), lane)| Jump { from, to, lane }).collect()
+    let found = found.iter().zip(lanes);
+    found.filter_map(|(&(from, to, ..), lane)| Some(Jump { from, to, lane: lane? })).collect()
 }
 
-/// The innermost lane for each span of lines that no span before it occupies.
-fn lanes(spans: impl Iterator<Item = (usize, usize)>) -> Vec<u32> {
+/// The innermost lane for each span of lines that no span before it occupies; none if all are occupied.
+fn lanes(spans: impl Iterator<Item = (usize, usize)>) -> Vec<Option<u32>> {
     // Of each lane, the ends of its spans by their beginnings.
     let mut taken: Vec<BTreeMap<usize, usize>> = Vec::new();
     let mut lanes = Vec::new();
@@ -50,12 +55,11 @@ fn lanes(spans: impl Iterator<Item = (usize, usize)>) -> Vec<u32> {
         let is_free = |lane: &BTreeMap<usize, usize>| {
             lane.range(..=end).next_back().is_none_or(|(_, &other_end)| other_end < start)
         };
-        let lane = taken.iter().position(is_free).unwrap_or_else(|| {
+        let lane = taken.iter().position(is_free).unwrap_or(taken.len());
+        if lane == taken.len() && lane < MOST_LANES {
             taken.push(BTreeMap::new());
-            taken.len() - 1
-        });
-        taken[lane].insert(start, end);
-        lanes.push(lane as u32);
+        }
+        lanes.push(taken.get_mut(lane).map(|lane| lane.insert(start, end)).map(|_| lane as u32));
     }
     lanes
 }
@@ -66,6 +70,14 @@ mod tests {
 
     #[test]
     fn arrows_that_touch_run_in_lanes_of_their_own() {
-        assert_eq!(lanes([(1, 2), (5, 6), (2, 4), (0, 9), (7, 8)].into_iter()), [0, 0, 1, 2, 0]);
+        let found = lanes([(1, 2), (5, 6), (2, 4), (0, 9), (7, 8)].into_iter());
+        assert_eq!(found, [0, 0, 1, 2, 0].map(Some));
+    }
+
+    #[test]
+    fn there_are_so_many_lanes_and_no_more() {
+        let found = lanes((0..MOST_LANES + 2).map(|n| (0, n + 1)).chain([(MOST_LANES + 9, MOST_LANES + 10)]));
+        let expected = (0..MOST_LANES as u32).map(Some).chain([None, None, Some(0)]);
+        assert_eq!(found, expected.collect::<Vec<_>>());
     }
 }

@@ -1,6 +1,7 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
 use crate::figures::{self, Figures};
+use crate::find::to_type;
 use crate::hints;
 use crate::labels;
 use crate::listing::{self, instructions_a_call, loop_name, ratio};
@@ -88,7 +89,7 @@ pub fn next(analysis: &Analysis, file: Option<&str>) -> Option<String> {
     let is_counted = |row: &rows::FunctionRow| !analysis.routines[row.routine.index()].blocks.is_empty();
     let hottest = rows::functions(analysis, Sort::Own).next().map(|row| row.of).filter(is_counted)?;
     let file = file.map_or(String::new(), |file| quoted(file) + " ");
-    Some(format!("Next: timewise annotate {file}{}", quoted(&hottest.function)))
+    Some(format!("Next: timewise annotate {file}{}", quoted(&to_type(analysis, hottest.routine))))
 }
 
 /// What ran, for how long, and how well it was measured.

@@ -27,16 +27,16 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
 /// The least k such that the true median exceeds the k-th smallest of n values with a probability of at most
 /// `tail`: k or more of n fair coins show heads as seldom. None if it may exceed all of them.
 fn position_of_bound(n: usize, tail: f64) -> Option<usize> {
-    let (mut beyond, mut choose) = (0.0, 1.0);
+    // The logarithm of the probability of k heads: of many coins, that of all is no number of its own.
+    let (mut beyond, mut exactly) = (0.0, -(n as f64) * std::f64::consts::LN_2);
     let mut position = None;
     for k in (1..=n).rev() {
-        // `choose` is n over k.
-        beyond += choose / 2f64.powi(n as i32);
+        beyond += exactly.exp();
         if beyond > tail {
             break;
         }
         position = Some(k);
-        choose *= k as f64 / (n - k + 1) as f64;
+        exactly += (k as f64 / (n - k + 1) as f64).ln();
     }
     position
 }
@@ -65,6 +65,7 @@ mod tests {
         assert_eq!(upper_bound(&first(10)), Some(9.0));
         assert_eq!(upper_bound(&first(20)), Some(15.0));
         // From the second to the ninth of ten, from the sixth to the fifteenth of twenty.
+        assert_eq!(median_interval(&first(10_000)), Some((4902.0, 5099.0)));
         assert_eq!(median_interval(&first(5)), None);
         assert_eq!(median_interval(&first(6)), Some((1.0, 6.0)));
         assert_eq!(median_interval(&first(10)), Some((2.0, 9.0)));
