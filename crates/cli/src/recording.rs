@@ -4,7 +4,7 @@ use crate::arguments::{DEFAULT_FILE, Output};
 use crate::talk::{complain, is_quiet, say};
 use crate::{progress, signals, symbolise};
 use anyhow::{Context, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
@@ -60,15 +60,23 @@ pub fn keep(
         let incomplete = profile.runs.iter().filter(|run| !run.counts_complete);
         incomplete.flat_map(|run| &run.warnings).for_each(complain);
     }
-    profile.save(&output.path).with_context(|| match save_elsewhere(&profile) {
-        Some(path) => format!("what was recorded is in '{}' instead", path.display()),
-        None => "what was recorded is lost".into(),
-    })?;
+    save(&profile, &output.path)?;
     say(format_args!("saved as {}", visible(&output.path.to_string_lossy())));
     Ok(())
 }
 
-/// Saves what took a run of the program among temporary files, where it was to go being full or gone.
+/// Saves what took a run of the program: if that cannot be where it was to go, among temporary files.
+///
+/// # Errors
+/// Why it could not be saved there, and where it is now.
+pub fn save(profile: &Profile, path: &Path) -> anyhow::Result<()> {
+    profile.save(path).with_context(|| match save_elsewhere(profile) {
+        Some(path) => format!("what was recorded is in '{}' instead", path.display()),
+        None => "what was recorded is lost".into(),
+    })
+}
+
+/// Saves it among temporary files, where it was to go being full or gone.
 fn save_elsewhere(profile: &Profile) -> Option<PathBuf> {
     let folder = tempfile::Builder::new().prefix("timewise-").tempdir().ok()?;
     profile.save(&folder.path().join(DEFAULT_FILE)).ok()?;

@@ -90,7 +90,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Both runs of a program that we launch: what came of them, and how it ended.
 fn run_twice(arguments: &Arguments, program: &Program) -> anyhow::Result<(Profile, Exit)> {
-    let input = Input::of_process()?;
+    // What a program that runs once does not read is left to whoever reads next.
+    let input = if arguments.once { Input::Inherited } else { Input::of_process()? };
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
     let (mut profile, first) = first_run(arguments, program.launch(), &input, &outputs)?;
     let mut exit = profile.runs[0].exit;

@@ -181,7 +181,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if done.totals().0 > 0 {
         say(speed(&done));
     }
-    whole.as_ref().unwrap_or(&profile).save(&output.path)?;
+    recording::save(whole.as_ref().unwrap_or(&profile), &output.path)?;
     let told = tell(&profile, &done, arguments.color, json.as_deref());
     say(format_args!("saved as {}", visible(&named.to_string_lossy())));
     // One file that cannot be written is no reason to be without the others, or not to hear of them.

@@ -135,21 +135,23 @@ fn a_program_that_another_traces_runs_uncounted_and_who_traces_it_is_told() {
 fn a_full_disk_has_the_profile_go_elsewhere() {
     let place = place();
     let timewise = env!("CARGO_BIN_EXE_timewise");
-    let run = |temporary: &str| {
+    let run = |verb: &str, temporary: &str| {
         place.shell(&format!(
             "mkdir -p full elsewhere; unshare --mount sh -c 'mount -t tmpfs -o size=64k none full &&
-             TMPDIR=$PWD/{temporary} \"$0\" count -o full/a.tw -- ./busy' '{timewise}'"
+             TMPDIR=$PWD/{temporary} \"$0\" {verb} -o full/a.tw -- ./busy' '{timewise}'"
         ))
     };
-    let kept = run("elsewhere");
+    let kept = run("count", "elsewhere");
     if kept.stderr.contains("unshare") || kept.stderr.contains("mount:") {
         eprintln!("not checked: no right to mount");
         return;
     }
-    assert!(kept.status == Some(125) && kept.stderr.contains("no space is left in"), "{}", kept.stderr);
-    let path = kept.stderr.split_once("what was recorded is in '").unwrap().1.split('\'').next().unwrap();
-    assert_eq!(place.shell(&format!("timewise report '{path}'")).status, Some(0), "{path}");
-    let lost = run("full");
+    for kept in [kept, run("simulate --instructions 100000", "elsewhere")] {
+        assert!(kept.status == Some(125) && kept.stderr.contains("no space is left in"), "{}", kept.stderr);
+        let path = kept.stderr.split_once("what was recorded is in '").unwrap().1.split('\'').next().unwrap();
+        assert_eq!(place.shell(&format!("timewise report '{path}'")).status, Some(0), "{path}");
+    }
+    let lost = run("count", "full");
     assert!(
         lost.status == Some(125) && lost.stderr.contains("what was recorded is lost: "),
         "{}",
@@ -236,6 +238,22 @@ fn programs_begin_as_without_us() {
 fn too_little_address_space_for_tracing() {
     let outcome = place().shell("ulimit -v 1000000; timewise branches -- ./busy");
     assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(125), 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.trim_end().ends_with("ulimit -v unlimited"), "{}", outcome.stderr);
+}
+
+/// Where the limit cannot be raised either, as in most containers.
+#[test]
+fn a_limit_on_addresses_leaves_room_for_paths_or_is_named() {
+    let place = place();
+    let unprivileged = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
+    let count = |limit: u32| {
+        let own = env!("CARGO_BIN_EXE_timewise");
+        place.shell(&format!("ulimit -v {limit}; {unprivileged} {own} paths -- ./busy"))
+    };
+    let outcome = count(3_000_000);
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let outcome = count(1_048_576);
+    assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
     assert!(outcome.stderr.trim_end().ends_with("ulimit -v unlimited"), "{}", outcome.stderr);
 }
 

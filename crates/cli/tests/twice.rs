@@ -139,6 +139,14 @@ fn once_is_once() {
     assert_eq!(place.profile().runs.len(), 1);
 }
 
+/// As natively: the next in a script has what it left.
+#[test]
+fn what_a_program_that_runs_once_does_not_read_is_left() {
+    let outcome =
+        Place::new().shell("printf '1\\n2\\n' | { timewise run --once -q -- sh -c 'read line'; cat; }");
+    assert_eq!(outcome.stdout, "2\n", "{}", outcome.stderr);
+}
+
 #[test]
 fn a_program_too_short_to_be_sampled_ends_as_it_would() {
     let place = Place::new();

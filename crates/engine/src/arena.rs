@@ -27,6 +27,9 @@ const SIZE: u64 = 7 << 40;
 /// Addresses reserved for a thread's counters: sixteen million, of code that fills gigabytes.
 const COUNTERS_SIZE: u64 = 128 << 20;
 
+/// The least that is left for them where paths are counted, too: more than a hundred thousand.
+const LEAST_COUNTERS: u64 = 1 << 20;
+
 /// Addresses reserved for a thread's open calls, if their costs are asked for: a million, as many as find
 /// room on a stack of the usual 8 MiB.
 const FRAMES_SIZE: u64 = 32 << 20;
@@ -72,7 +75,7 @@ impl Arena {
     /// many bytes the program may use at most.
     ///
     /// # Errors
-    /// [`CountError::System`]; [`CountError::Full`] if the counters of paths have no room.
+    /// [`CountError::System`]; [`CountError::AddressLimit`] and [`CountError::Full`] if the counters of paths have no room.
     pub fn new(
         payload: &Payload,
         calls: bool,
@@ -85,14 +88,16 @@ impl Arena {
         let limit = address_limit::raise_own(SIZE).map_err(system("read the limit on the address space"))?;
         let size = SIZE.min((limit / SHARE_OF_LIMIT) & !(GRANULE - 1));
         let most = (size / THREADS_UNDER_LIMIT) & !(GRANULE - 1);
-        let counters = COUNTERS_SIZE.min(if calls { (most / 4) & !(GRANULE - 1) } else { most });
-        let mut thread_area_size = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
-        let path_counters_at = thread_area_size;
-        if let Some(paths) = paths {
-            thread_area_size += paths::room(paths).iter().sum::<u64>();
-            if thread_area_size > MOST_OF_AREA || (limit != UNLIMITED && thread_area_size > most) {
-                return Err(CountError::Full);
-            }
+        let of_paths: u64 = paths.map_or(0, |paths| paths::room(paths).iter().sum());
+        let share = if calls { (most / 4) & !(GRANULE - 1) } else { most.saturating_sub(of_paths) };
+        let counters = COUNTERS_SIZE.min(share);
+        if paths.is_some() && counters < LEAST_COUNTERS {
+            return Err(CountError::AddressLimit(limit));
+        }
+        let path_counters_at = if calls { (counters + FRAMES_SIZE).min(most) } else { counters };
+        let thread_area_size = path_counters_at + of_paths;
+        if thread_area_size > MOST_OF_AREA {
+            return Err(CountError::Full);
         }
         let file = SharedFile::new(size).map_err(|error| match error.no_addresses && limit != UNLIMITED {
             true => CountError::AddressLimit(limit),

@@ -67,6 +67,10 @@ pub fn find(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError>
 /// # Errors
 /// See [`AnnotateError`].
 pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateError> {
+    // Functions that nothing names have it.
+    if name.is_empty() {
+        return Err(AnnotateError::Unknown { name: name.into(), similar: Vec::new() });
+    }
     let all = || (0..analysis.routines.len() as u32).map(RoutineId);
     let place = |id: RoutineId| labels::offset(analysis.profile, analysis.routines[id.index()].place);
     let is_named = |id: &RoutineId| {
