@@ -30,80 +30,91 @@ pub struct Call {
 
 /// Joins what edges, costs of calls and sampled stacks tell of calls.
 pub fn calls(analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) -> Calls {
-    let mut calls = counted(analysis, owners);
-    add_samples(&mut calls, analysis, owners, stacks, weights);
-    calls
+    let mut joined = Joined::default();
+    joined.add_counts(analysis, owners);
+    joined.add_samples(analysis, owners, stacks, weights);
+    joined.calls
 }
 
-fn counted(analysis: &Analysis, owners: &Owners) -> Calls {
-    let code = &analysis.code;
-    let imports = Imports::new(analysis);
-    let site = |block: BlockId| {
-        let block = &code.blocks[block.index()];
-        (block.length > 0).then(|| code.place(block.last()))
-    };
-    let target = |block: BlockId| code.blocks[imports.behind(block).index()].place;
-    let mut calls = Calls::new();
-    for edge in &code.edges {
-        if let (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) =
-            (edge.from, edge.to, edge.kind)
-            && let Some(site) = site(from)
-        {
-            let target = target(to);
-            call_to(calls.entry(site).or_default(), owners.at(target), Some(target)).count += edge.count;
-        }
-    }
-    let runs = runs(analysis.profile, RunKind::Counting);
-    for cost in &analysis.profile.call_costs {
-        if let Some(site) = site(cost.site) {
-            let target = target(cost.callee);
-            let call = call_to(calls.entry(site).or_default(), owners.at(target), Some(target));
-            call.instructions = call.instructions.saturating_add(cost.instructions);
-        }
-    }
-    for call in calls.values_mut().flatten() {
-        call.instructions = (call.instructions + runs / 2) / runs;
-    }
-    calls
+/// Calls as they are put together.
+#[derive(Default)]
+struct Joined {
+    calls: Calls,
+    /// Where a call stands among those from its place: one place may call as many functions as there are.
+    known: HashMap<(Place, Owner), usize>,
 }
 
-/// The call to `callee` among those from one place.
-fn call_to(calls: &mut Vec<Call>, callee: Owner, target: Option<Place>) -> &mut Call {
-    let found = calls.iter().position(|call| call.callee == callee);
-    let at = found.unwrap_or_else(|| {
-        calls.push(Call { callee, target, count: 0, instructions: 0, samples: 0.0, cycles: 0.0 });
-        calls.len() - 1
-    });
-    &mut calls[at]
-}
-
-/// Charges each sample to the calls that led to it: of each function to the most recent one only, so that
-/// a function's own samples and those of its calls add up to its total.
-fn add_samples(calls: &mut Calls, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
-    let runs = runs(analysis.profile, RunKind::Sampling) as f64;
-    let mut active = HashSet::new();
-    for sample in analysis.profile.samples.iter().filter(|sample| sample.stack.is_some()) {
-        let cycles = weights.of(sample).cycles / runs;
-        active.clear();
-        let mut callee = None;
-        for frame in stacks.of(sample, owners) {
-            let recent = active.insert(frame.owner);
-            if let (Some(callee), Some(site), true) = (callee, frame.place, recent) {
-                let call = sampled_call(calls.entry(site).or_default(), callee);
-                call.samples += 1.0;
-                call.cycles += cycles;
+impl Joined {
+    fn add_counts(&mut self, analysis: &Analysis, owners: &Owners) {
+        let code = &analysis.code;
+        let imports = Imports::new(analysis);
+        let site = |block: BlockId| {
+            let block = &code.blocks[block.index()];
+            (block.length > 0).then(|| code.place(block.last()))
+        };
+        let target = |block: BlockId| code.blocks[imports.behind(block).index()].place;
+        for edge in &code.edges {
+            if let (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) =
+                (edge.from, edge.to, edge.kind)
+                && let Some(site) = site(from)
+            {
+                let target = target(to);
+                self.call(site, owners.at(target), Some(target)).count += edge.count;
             }
-            callee = Some(frame.owner);
+        }
+        let runs = runs(analysis.profile, RunKind::Counting);
+        for cost in &analysis.profile.call_costs {
+            if let Some(site) = site(cost.site) {
+                let target = target(cost.callee);
+                let call = self.call(site, owners.at(target), Some(target));
+                call.instructions = call.instructions.saturating_add(cost.instructions);
+            }
+        }
+        for call in self.calls.values_mut().flatten() {
+            call.instructions = (call.instructions + runs / 2) / runs;
         }
     }
-}
 
-/// The call that led to `callee`. Where another function is on the stack than the only one that was called,
-/// the latter went on by a jump.
-fn sampled_call(calls: &mut Vec<Call>, callee: Owner) -> &mut Call {
-    let jumped = calls.len() == 1 && calls[0].count > 0;
-    let callee = if jumped { calls[0].callee } else { callee };
-    call_to(calls, callee, None)
+    /// Charges each sample to the calls that led to it: of each function to the most recent one only, so that
+    /// a function's own samples and those of its calls add up to its total.
+    fn add_samples(&mut self, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
+        let runs = runs(analysis.profile, RunKind::Sampling) as f64;
+        let mut active = HashSet::new();
+        for sample in analysis.profile.samples.iter().filter(|sample| sample.stack.is_some()) {
+            let cycles = weights.of(sample).cycles / runs;
+            active.clear();
+            let mut callee = None;
+            for frame in stacks.of(sample, owners) {
+                let recent = active.insert(frame.owner);
+                if let (Some(callee), Some(site), true) = (callee, frame.place, recent) {
+                    let call = self.sampled_call(site, callee);
+                    call.samples += 1.0;
+                    call.cycles += cycles;
+                }
+                callee = Some(frame.owner);
+            }
+        }
+    }
+
+    /// The call that led to `callee`. Where another function is on the stack than the only one that was
+    /// called, the latter went on by a jump.
+    fn sampled_call(&mut self, site: Place, callee: Owner) -> &mut Call {
+        let callee = match self.calls.get(&site).map(Vec::as_slice) {
+            Some([only]) if only.count > 0 => only.callee,
+            _ => callee,
+        };
+        self.call(site, callee, None)
+    }
+
+    /// The call from `site` to `callee`.
+    fn call(&mut self, site: Place, callee: Owner, target: Option<Place>) -> &mut Call {
+        let calls = self.calls.entry(site).or_default();
+        let at = *self.known.entry((site, callee)).or_insert_with(|| {
+            calls.push(Call { callee, target, count: 0, instructions: 0, samples: 0.0, cycles: 0.0 });
+            calls.len() - 1
+        });
+        &mut calls[at]
+    }
 }
 
 /// Which function each linkage stub leads to.
@@ -138,5 +149,43 @@ impl Imports {
     /// The block that a call to `block` is meant for.
     fn behind(&self, block: BlockId) -> BlockId {
         self.behind.get(&block).copied().unwrap_or(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+    use std::time::{Duration, Instant};
+    use timewise_flow::sketch::sketch;
+
+    /// How long it takes to join calls from one place to `callees` functions.
+    fn time_of(callees: usize) -> Duration {
+        let mut text = String::from("block site at 0x1000 runs 1 code ffd0\n");
+        for callee in 0..callees {
+            let at = 0x2000 + callee * 16;
+            let _ = write!(
+                text,
+                "function f{callee} at {at:#x} size 16\nblock b{callee} at {at:#x} runs 1 code c3\n\
+                 edge site -> b{callee} indirect-call 1\n"
+            );
+        }
+        let profile = sketch(&text).unwrap();
+        let analysis = Analysis::new(&profile, None);
+        let owners = Owners::new(&analysis);
+        let (stacks, weights) = (Stacks::new(&analysis, &owners), Weights::new(&profile));
+        let started = Instant::now();
+        let calls = calls(&analysis, &owners, &stacks, &weights);
+        let time = started.elapsed();
+        assert_eq!(calls.values().map(Vec::len).collect::<Vec<_>>(), [callees]);
+        time
+    }
+
+    /// As in an interpreter's loop.
+    #[test]
+    fn callees_of_one_place_take_time_in_proportion() {
+        let few = (0..3).map(|_| time_of(4_000)).max().unwrap();
+        let many = time_of(64_000);
+        assert!(many < few * 100, "16 times as many callees: {many:?} instead of {few:?}");
     }
 }
