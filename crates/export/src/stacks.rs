@@ -6,7 +6,7 @@ use timewise_flow::lines::{SourceLine, line_at};
 use timewise_profile::{Offset, Place, Profile, Sample, StackId, StackNode};
 
 /// One frame of a stack.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
     /// The instruction: the sampled one, or a call. A call whose code was not counted is told by its last
     /// byte. `None` outside of all modules.

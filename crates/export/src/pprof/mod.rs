@@ -1,8 +1,9 @@
 //! The format of pprof (`profile.proto`), not compressed: `go tool pprof`, and what else reads it.
 //!
 //! Each sample has three values. Stacks carry `samples` and `cpu`; counted code carries `instructions`, as
-//! stacks of one frame, because counts do not tell by which callers each execution came about. Modules,
-//! which the system places anew in each process, are laid side by side at addresses of their own.
+//! stacks of one frame, because counts do not tell by which callers each execution came about. That is the
+//! function that holds the code: what was inlined is known of places that were sampled or called from only.
+//! Modules, which the system places anew in each process, are laid side by side at addresses of their own.
 
 mod schema;
 
@@ -35,7 +36,8 @@ struct Writer<'a> {
     owners: &'a Owners<'a>,
     texts: Texts,
     functions: HashMap<Name<'a>, u64>,
-    locations: HashMap<(Option<Place>, Owner), u64>,
+    /// A place has one with the functions that were inlined there, and one without for its counts.
+    locations: HashMap<Frame, u64>,
     /// Lowest and highest offset of each module that was met.
     extent: BTreeMap<ModuleId, (u64, u64)>,
     profile: Profile,
@@ -99,12 +101,11 @@ impl<'a> Writer<'a> {
     }
 
     fn location(&mut self, frame: Frame) -> u64 {
-        let Frame { place, owner, .. } = frame;
-        if let Some(&known) = self.locations.get(&(place, owner)) {
+        if let Some(&known) = self.locations.get(&frame) {
             return known;
         }
         let id = self.locations.len() as u64 + 1;
-        self.locations.insert((place, owner), id);
+        self.locations.insert(frame, id);
         let steps = frame.steps(self.analysis.profile).into_iter();
         let line = steps.map(|step| Line {
             function_id: self.function(step),
@@ -112,7 +113,7 @@ impl<'a> Writer<'a> {
         });
         let line = line.collect();
         let mut location = Location { id, line, ..Location::default() };
-        if let Some(place) = place {
+        if let Some(place) = frame.place {
             location.mapping_id = u64::from(place.module.0) + 1;
             location.address = self.address(place);
             let extent = self.extent.entry(place.module).or_insert((u64::MAX, 0));
