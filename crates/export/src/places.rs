@@ -40,7 +40,6 @@ pub fn rows(analysis: &Analysis) -> Vec<PlaceRow> {
     let profile = analysis.profile;
     let owners = Owners::new(analysis);
     let weights = Weights::new(profile);
-    let ns_per_cycle = 1.0 / weights.mean_cycles_per_ns();
     let row = |(place, cost): (_, crate::costs::Cost)| {
         let line = line_at(profile, place);
         PlaceRow {
@@ -53,7 +52,7 @@ pub fn rows(analysis: &Analysis) -> Vec<PlaceRow> {
             line: line.map(|line| line.line),
             executions: cost.executions,
             samples: cost.samples,
-            cpu_ns: cost.cycles * ns_per_cycle,
+            cpu_ns: cost.ns,
             cycles: cost.cycles,
         }
     };

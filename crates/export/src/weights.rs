@@ -17,6 +17,8 @@ pub struct Weights<'p> {
     profile: &'p Profile,
     /// Cycles a nanosecond, by run.
     cycles_per_ns: Vec<f64>,
+    /// Nanoseconds a cycle over all samples, if cycles were counted.
+    ns_per_counted_cycle: Option<f64>,
 }
 
 impl<'p> Weights<'p> {
@@ -25,15 +27,28 @@ impl<'p> Weights<'p> {
         let frequency = |hz: f64| if hz > 0.0 { hz / 1e9 } else { 1.0 };
         let runs = profile.runs.iter();
         let cycles_per_ns = runs.map(|run| run.clock.as_ref().map_or(1.0, |clock| frequency(clock.core_hz)));
-        Weights { profile, cycles_per_ns: cycles_per_ns.collect() }
+        let mut weights =
+            Weights { profile, cycles_per_ns: cycles_per_ns.collect(), ns_per_counted_cycle: None };
+        let counted = profile.samples.iter().any(|sample| sample.weight_cycles.is_some());
+        weights.ns_per_counted_cycle = counted.then(|| weights.mean_ns_per_cycle());
+        weights
     }
 
-    /// The core's mean frequency over all sampled runs, in cycles a nanosecond.
-    pub fn mean_cycles_per_ns(&self) -> f64 {
-        let runs = self.profile.runs.iter().zip(&self.cycles_per_ns);
-        let sampled: Vec<f64> =
-            runs.filter(|(run, _)| run.kind == RunKind::Sampling).map(|(_, &frequency)| frequency).collect();
-        if sampled.is_empty() { 1.0 } else { sampled.iter().sum::<f64>() / sampled.len() as f64 }
+    /// Nanoseconds that a cycle took on average, where the clock counted cycles; `None` where it measured
+    /// time, so that there is nothing to convert. By it, cycles of all runs together make the time that their
+    /// samples stand for.
+    pub fn ns_per_counted_cycle(&self) -> Option<f64> {
+        self.ns_per_counted_cycle
+    }
+
+    fn mean_ns_per_cycle(&self) -> f64 {
+        let (mut ns, mut cycles) = (0.0, 0.0);
+        for sample in &self.profile.samples {
+            let weight = self.of(sample);
+            ns += weight.ns;
+            cycles += weight.cycles;
+        }
+        if cycles > 0.0 { ns / cycles } else { 1.0 }
     }
 
     /// What one of its samples stands for.

@@ -7,7 +7,7 @@ use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
     BlockId, CallCost, CodeVersion, FileId, InlinedCall, Module, ModuleId, ModuleKind, Offset, Place,
-    ProcessId, Profile, StackId, StackNode,
+    Process, ProcessId, Profile, RunId, Sample, StackId, StackNode, Thread, ThreadId,
 };
 
 /// `main` calls `work` ten times; eight of ten samples are in `work`.
@@ -184,6 +184,61 @@ fn csv_has_a_row_for_each_instruction() {
         /bin/sketch,,0,8193,work,b.c,11,10,0.0,0.0,0.0
     "#]],
     );
+}
+
+/// With a second sampling run, of another frequency, that repeats the samples of the first: `cycles` each if
+/// the clock counts cycles.
+fn twice(core_hz: f64, cycles: Option<u64>) -> Profile {
+    let mut profile = whole();
+    let run = RunId(profile.runs.len() as u32);
+    let mut again = profile.runs[0].clone();
+    again.clock.as_mut().unwrap().core_hz = core_hz;
+    profile.runs.push(again);
+    let process = ProcessId(profile.processes.len() as u32);
+    profile.processes.push(Process { run, ..profile.processes[0].clone() });
+    let thread = ThreadId(profile.threads.len() as u32);
+    profile.threads.push(Thread { process, ..profile.threads[0].clone() });
+    let again: Vec<Sample> = profile.samples.iter().map(|sample| Sample { thread, ..*sample }).collect();
+    profile.samples.extend(again);
+    if cycles.is_some() {
+        profile
+            .runs
+            .iter_mut()
+            .filter_map(|run| run.clock.as_mut())
+            .for_each(|clock| clock.counts_cycles = true);
+        for sample in &mut profile.samples {
+            (sample.weight_ns, sample.weight_cycles) = (0, cycles);
+        }
+    }
+    profile.check().unwrap();
+    profile
+}
+
+/// The sum of a column of the table of places.
+fn csv_sum(profile: &Profile, column: &str) -> f64 {
+    let text = export::csv::export(&Analysis::new(profile, Some(Policy::Sampled))).unwrap();
+    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let at = rows.next().unwrap().iter().position(|name| *name == column).unwrap();
+    rows.map(|row| row[at].parse::<f64>().unwrap()).sum()
+}
+
+#[test]
+fn time_is_told_as_measured_however_fast_the_runs_were() {
+    let mut profile = twice(1e9, None);
+    assert_eq!(csv_sum(&profile, "cpu_ns"), 10e6, "of an average run");
+    assert_eq!(csv_sum(&profile, "cycles"), (20e6 + 10e6) / 2.0);
+    profile.samples[10..].iter_mut().for_each(|sample| sample.weight_ns *= 3);
+    assert_eq!(csv_sum(&profile, "cpu_ns"), 20e6);
+    assert_eq!(csv_sum(&profile, "samples"), 20.0, "of all runs");
+}
+
+#[test]
+fn counted_cycles_are_told_as_the_time_that_they_took() {
+    let profile = twice(1e9, Some(2_000_000));
+    // The first run took 1 ms for what took 2 ms in the second.
+    let ns = csv_sum(&profile, "cpu_ns");
+    assert!((ns - 15e6).abs() < 1.0, "{ns}");
+    assert_eq!(csv_sum(&profile, "cycles"), 20e6);
 }
 
 /// A message of protocol buffers, field by field: numbers, and bytes of what is within.
