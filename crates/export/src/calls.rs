@@ -10,7 +10,7 @@ use timewise_profile::{BlockId, EdgeKind, FunctionId, Place, RunKind};
 /// All calls, by the place of the call instruction.
 pub type Calls = BTreeMap<Place, Vec<Call>>;
 
-/// Calls from one place to one callee, in one run.
+/// Calls from one place to one callee, in an average run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Call {
     /// Who was called; for an imported function itself, not its linkage stub.
@@ -22,7 +22,7 @@ pub struct Call {
     /// Instructions executed from the callee's first to its return, recursion counted once; 0 where that
     /// was not counted.
     pub instructions: u64,
-    /// Samples that found the call under way, recursion counted once.
+    /// Samples of all runs that found the call under way, recursion counted once.
     pub samples: f64,
     /// The cycles that they stand for.
     pub cycles: f64,

@@ -7,12 +7,12 @@ use timewise_flow::Analysis;
 use timewise_flow::samples::Weight;
 use timewise_profile::{Place, RunKind};
 
-/// What an instruction cost in one run.
+/// What an instruction cost in an average run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Cost {
     /// How often it was executed; `None` where that was not counted.
     pub executions: Option<u64>,
-    /// Samples charged to it; a fraction where a sample was divided.
+    /// Samples of all runs that were charged to it; a fraction where a sample was divided.
     pub samples: f64,
     /// Nanoseconds of CPU time that they stand for.
     pub ns: f64,

@@ -27,7 +27,7 @@ pub struct PlaceRow {
     pub line: Option<u32>,
     /// How often it was executed; `None` where that was not counted.
     pub executions: Option<u64>,
-    /// Samples charged to it; a fraction where a sample was divided.
+    /// Samples of all runs that were charged to it; a fraction where a sample was divided.
     pub samples: f64,
     /// CPU time that they stand for, nanoseconds.
     pub cpu_ns: f64,

@@ -241,6 +241,15 @@ fn counted_cycles_are_told_as_the_time_that_they_took() {
     assert_eq!(csv_sum(&profile, "cycles"), 20e6);
 }
 
+/// CPU time of all runs would seem to be that of one run's instructions.
+#[test]
+fn pprof_has_time_and_instructions_of_an_average_run() {
+    let profile = twice(1e9, None);
+    let samples = pprof_samples(&export::pprof::export(&Analysis::new(&profile, Some(Policy::Sampled))));
+    let sum = |value: usize| samples.iter().map(|sample| sample.values[value]).sum::<u64>();
+    assert_eq!([0, 1, 2].map(sum), [20, 10_000_000, 51], "two runs sampled, one counted");
+}
+
 /// A message of protocol buffers, field by field: numbers, and bytes of what is within.
 fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
     let mut fields = Vec::new();

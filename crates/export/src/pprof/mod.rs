@@ -3,7 +3,9 @@
 //! Each sample has three values. Stacks carry `samples` and `cpu`; counted code carries `instructions`, as
 //! stacks of one frame, because counts do not tell by which callers each execution came about. That is the
 //! function that holds the code: what was inlined is known of places that were sampled or called from only.
-//! Modules, which the system places anew in each process, are laid side by side at addresses of their own.
+//! With several runs, time and instructions are those of an average run, as there may be more runs of one
+//! kind than of the other. Modules, which the system places anew in each process, are laid side by side at
+//! addresses of their own.
 
 mod schema;
 
@@ -12,12 +14,12 @@ use crate::owners::{Owner, Owners, one_line};
 use crate::places::build_id;
 use crate::rounding::Rounding;
 use crate::stacks::{Frame, Name, Stacks, Step};
-use crate::weights::Weights;
+use crate::weights::{Weights, runs};
 use prost::Message;
 use schema::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use std::collections::{BTreeMap, HashMap};
 use timewise_flow::Analysis;
-use timewise_profile::{ModuleId, ModuleKind, Place, ThreadId};
+use timewise_profile::{ModuleId, ModuleKind, Place, RunKind, ThreadId};
 
 /// The whole profile.
 pub fn export(analysis: &Analysis) -> Vec<u8> {
@@ -60,12 +62,13 @@ impl<'a> Writer<'a> {
     fn samples(&mut self) {
         let stacks = Stacks::new(self.analysis, self.owners);
         let weights = Weights::new(self.analysis.profile);
+        let runs = runs(self.analysis.profile, RunKind::Sampling) as f64;
         let mut sums: BTreeMap<(ThreadId, Vec<u64>), (i64, f64)> = BTreeMap::new();
         for sample in &self.analysis.profile.samples {
             let stack: Vec<u64> = stacks.of(sample, self.owners).map(|frame| self.location(frame)).collect();
             let sum = sums.entry((sample.thread, stack)).or_default();
             sum.0 += 1;
-            sum.1 += weights.of(sample).ns;
+            sum.1 += weights.of(sample).ns / runs;
         }
         let mut rounding = Rounding::default();
         for ((thread, stack), (count, ns)) in sums {
