@@ -318,6 +318,12 @@ fn functions_are_found_by_name_and_by_place() {
     assert_eq!(annotate::find(&analysis, "sketch+0x2003"), Ok(leaf));
     let unknown = annotate::find(&analysis, "lea").unwrap_err().to_string();
     assert_eq!(unknown, "no function 'lea' was executed or sampled; did you mean leaf?");
+    let unnamed = annotate::find(&analysis, "").unwrap_err().to_string();
+    assert_eq!(unnamed, "no function '' was executed or sampled; timewise report --by function lists all");
+    let mut long = program();
+    long.functions[0].name = "very".repeat(100);
+    let unknown = annotate::find(&Analysis::new(&long, None), "ery").unwrap_err().to_string();
+    assert_eq!(unknown, "no function 'ery' was executed or sampled; did you mean sketch+0x1000?");
     let mut twice = program();
     twice.functions[1].name = "main".into();
     let mut overloaded = twice.clone();
