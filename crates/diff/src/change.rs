@@ -1,6 +1,6 @@
 //! The change of one row: a function, a loop, an instruction, a line, or the whole program.
 
-use crate::limits::{Deviation, Level, Spread, Term, limits};
+use crate::limits::{Deviation, Level, Quantiles, Spread, Term, limits};
 use crate::parts::{BaseSums, TestSums};
 use crate::sums::Sum;
 use timewise_flow::Estimate;
@@ -87,9 +87,25 @@ impl RunCounts {
     }
 }
 
-/// What `terms` make together; what is certain is judged at `level`.
-pub fn difference(terms: &[Term], spread: Spread, apart: Deviation, level: Level) -> Difference {
-    judged(limits(terms, spread, apart, Level::SHOWN), limits(terms, spread, apart, level))
+/// The two levels of a row: of the interval that is shown, and that at which all rows together hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Levels {
+    /// Of what is shown.
+    pub shown: Quantiles,
+    /// Of all rows together.
+    pub all: Quantiles,
+}
+
+impl Levels {
+    /// Levels for rows whose noise is known from these degrees of freedom.
+    pub fn new(all: Level, freedoms: &[f64]) -> Levels {
+        Levels { shown: Quantiles::new(Level::SHOWN, freedoms), all: Quantiles::new(all, freedoms) }
+    }
+}
+
+/// What `terms` make together; what is certain is judged at the level of all rows.
+pub fn difference(terms: &[Term], spread: Spread, apart: Deviation, levels: &Levels) -> Difference {
+    judged(limits(terms, spread, apart, &levels.shown), limits(terms, spread, apart, &levels.all))
 }
 
 /// The difference of two changes that are known independently.

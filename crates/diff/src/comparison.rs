@@ -1,6 +1,6 @@
 //! Two analyses compared: the whole program, and its functions, loops, instructions and lines.
 
-use crate::change::{Change, RunCounts, difference, rest};
+use crate::change::{Change, Levels, RunCounts, difference, rest};
 use crate::counts::{Counted, deviations};
 use crate::limits::{Deviation, Level, Spread, limits};
 use crate::lines::ModuleLine;
@@ -115,10 +115,10 @@ impl<'a> Comparison<'a> {
         let all = BaseSums { all: old, ..base[0] };
         let time = runs.time(&all, &TestSums { all: new, ..test[0] });
         let by_count = runs.by_count(&base[0], &test[0]);
-        let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW);
         let counts = self.count_deviations(|_| Some(0), |_| Some(0), 1)[0];
+        let levels = levels(1, &[self.spread], &[counts]);
         let both = |terms: &[_], apart| {
-            [Level::SHOWN, level].map(|level| limits(terms, self.spread, apart, level)).into()
+            [&levels.shown, &levels.all].map(|level| limits(terms, self.spread, apart, level)).into()
         };
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.is_counted;
@@ -127,8 +127,8 @@ impl<'a> Comparison<'a> {
                 .is_counted
                 .then(|| (self.base.whole().instructions, self.test.whole().instructions)),
             amounts: is_sampled.then_some((old.amount, new.amount)),
-            time: is_sampled.then(|| difference(&time, self.spread, Deviation::NONE, level)),
-            by_count: has_parts.then(|| difference(&by_count, self.spread, counts, level)),
+            time: is_sampled.then(|| difference(&time, self.spread, Deviation::NONE, &levels)),
+            by_count: has_parts.then(|| difference(&by_count, self.spread, counts, &levels)),
             by_cost: has_parts.then(|| rest(both(&time, Deviation::NONE), both(&by_count, counts))),
         }
     }
@@ -201,12 +201,12 @@ impl<'a> Comparison<'a> {
         let least = WORTH_FINDING * self.whole_base();
         let is_tested = |(base, test): &(&BaseSums, &TestSums)| base.all.amount.max(test.all.amount) >= least;
         let tested = base.iter().zip(&test).filter(is_tested).count();
-        let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW * tested);
+        let levels = levels(tested, &spreads, &counts);
         let mut rows: Vec<Row<T>> = Vec::with_capacity(all.len());
         for (at, what) in all.into_iter().enumerate() {
             let (base, test) = (&base[at], &test[at]);
             let noise = (spreads[at], counts[at]);
-            let change = self.change(base, test, instructions[at], noise, level);
+            let change = self.change(base, test, instructions[at], noise, &levels);
             let is_moved = around.as_ref().is_some_and(|around| !around[at].holds(&change));
             let change = if is_moved { change.as_cost_moves() } else { change };
             let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
@@ -248,17 +248,17 @@ impl<'a> Comparison<'a> {
         test: &TestSums,
         instructions: (u64, u64),
         (spread, counts): (Spread, Deviation),
-        level: Level,
+        levels: &Levels,
     ) -> Change {
         let runs = self.runs();
         let both = self.unit.is_some() && self.is_counted;
-        let time = |_| difference(&runs.time(base, test), spread, Deviation::NONE, level);
+        let time = |_| difference(&runs.time(base, test), spread, Deviation::NONE, levels);
         Change {
             instructions: self.is_counted.then_some(instructions),
             amounts: self.unit.map(|_| (base.all.amount, test.all.amount)),
             time: self.unit.map(time),
-            by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, level)),
-            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, level)),
+            by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, levels)),
+            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, levels)),
         }
     }
 
@@ -303,6 +303,14 @@ impl<'a> Comparison<'a> {
         }
         counts
     }
+}
+
+/// The levels of so many rows that are tested, whose noise is known from the same degrees of freedom.
+fn levels(tested: usize, spreads: &[Spread], counts: &[Deviation]) -> Levels {
+    let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW * tested);
+    let spread = spreads.first().map(|spread| spread.freedom);
+    let count = counts.first().map(|count| count.freedom);
+    Levels::new(level, &[spread, count].into_iter().flatten().collect::<Vec<_>>())
 }
 
 fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> {
