@@ -1,6 +1,6 @@
 //! The change of one row: a function, a loop, an instruction, a line, or the whole program.
 
-use crate::limits::{Deviation, Level, Quantiles, Spread, Term, limits};
+use crate::limits::{Deviation, Interval, Level, Quantiles, Spread, Term, limits};
 use crate::parts::{BaseSums, TestSums};
 use crate::sums::Sum;
 use timewise_flow::Estimate;
@@ -9,9 +9,11 @@ use timewise_flow::Estimate;
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Difference {
     /// The change and its 95 % interval.
-    pub estimate: Estimate,
-    /// The part of it that is certain: the limit of the interval that is nearer to zero, at the level at which
-    /// all rows together hold; 0 where that interval holds zero.
+    pub shown: Interval,
+    /// The change and its interval at the level at which all rows together hold.
+    pub all: Interval,
+    /// The part of it that is certain: the limit of `all` that is nearer to zero; 0 where that interval
+    /// holds zero.
     pub certain: f64,
 }
 
@@ -29,6 +31,13 @@ pub struct Change {
     pub by_count: Option<Difference>,
     /// What of it comes from executions that cost more or less than before, at the new count.
     pub by_cost: Option<Difference>,
+}
+
+impl Difference {
+    /// The change and its 95 % interval.
+    pub fn estimate(&self) -> Estimate {
+        self.shown.estimate
+    }
 }
 
 impl Change {
@@ -109,16 +118,10 @@ pub fn difference(terms: &[Term], spread: Spread, apart: Deviation, levels: &Lev
 }
 
 /// The difference of two changes that are known independently.
-pub fn rest(all: (Estimate, Estimate), part: (Estimate, Estimate)) -> Difference {
-    let minus = |a: Estimate, b: Estimate| {
-        let value = a.value - b.value;
-        let below = (a.value - a.low).hypot(b.high - b.value);
-        let above = (a.high - a.value).hypot(b.value - b.low);
-        Estimate { value, low: value - below, high: value + above }
-    };
-    judged(minus(all.0, part.0), minus(all.1, part.1))
+pub fn rest(all: Difference, part: Difference) -> Difference {
+    judged(all.shown.without(part.shown), all.all.without(part.all))
 }
 
-fn judged(estimate: Estimate, limits: Estimate) -> Difference {
-    Difference { estimate, certain: limits.low.max(0.0) + limits.high.min(0.0) }
+fn judged(shown: Interval, all: Interval) -> Difference {
+    Difference { shown, all, certain: all.estimate.low.max(0.0) + all.estimate.high.min(0.0) }
 }

@@ -2,7 +2,7 @@
 
 use crate::change::{Change, Levels, RunCounts, difference, rest};
 use crate::counts::{Counted, deviations};
-use crate::limits::{Deviation, Level, Spread, limits};
+use crate::limits::{Deviation, Level, Spread, Term};
 use crate::lines::ModuleLine;
 use crate::loops::innermost;
 use crate::matching::Matching;
@@ -113,13 +113,11 @@ impl<'a> Comparison<'a> {
         );
         let runs = self.runs();
         let all = BaseSums { all: old, ..base[0] };
-        let time = runs.time(&all, &TestSums { all: new, ..test[0] });
-        let by_count = runs.by_count(&base[0], &test[0]);
         let counts = self.count_deviations(|_| Some(0), |_| Some(0), 1)[0];
         let levels = levels(1, &[self.spread], &[counts]);
-        let both = |terms: &[_], apart| {
-            [&levels.shown, &levels.all].map(|level| limits(terms, self.spread, apart, level)).into()
-        };
+        let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
+        let time = of(&runs.time(&all, &TestSums { all: new, ..test[0] }), Deviation::NONE);
+        let by_count = of(&runs.by_count(&base[0], &test[0]), counts);
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.is_counted;
         Change {
@@ -127,9 +125,9 @@ impl<'a> Comparison<'a> {
                 .is_counted
                 .then(|| (self.base.whole().instructions, self.test.whole().instructions)),
             amounts: is_sampled.then_some((old.amount, new.amount)),
-            time: is_sampled.then(|| difference(&time, self.spread, Deviation::NONE, &levels)),
-            by_count: has_parts.then(|| difference(&by_count, self.spread, counts, &levels)),
-            by_cost: has_parts.then(|| rest(both(&time, Deviation::NONE), both(&by_count, counts))),
+            time: is_sampled.then_some(time),
+            by_count: has_parts.then_some(by_count),
+            by_cost: has_parts.then(|| rest(time, by_count)),
         }
     }
 
@@ -355,7 +353,7 @@ impl Around {
 
     /// Whether a change by cost within these functions is one of theirs, or there is none.
     fn holds(&self, change: &Change) -> bool {
-        match change.by_cost.or(change.time).map_or(0.0, |cost| cost.estimate.value) {
+        match change.by_cost.or(change.time).map_or(0.0, |cost| cost.estimate().value) {
             0.0 => true,
             value if value > 0.0 => self.slower,
             _ => self.faster,
@@ -374,7 +372,7 @@ pub(crate) fn positions(all: &[Both<u32>]) -> (HashMap<u32, usize>, HashMap<u32,
 /// What comes first has more of this: certain change, any change, changed instructions.
 fn order<T>(row: &Row<T>) -> (bool, f64, f64, u64) {
     let certain = row.change.certain().abs();
-    let time = row.change.time.map_or(0.0, |time| time.estimate.value.abs());
+    let time = row.change.time.map_or(0.0, |time| time.estimate().value.abs());
     let instructions = row.change.instructions.map_or(0, |(base, test)| base.abs_diff(test));
     (row.is_finding, if row.is_finding { certain } else { 0.0 }, time, instructions)
 }

@@ -14,6 +14,7 @@
 
 use crate::change::Change;
 use crate::comparison::Comparison;
+use crate::limits::Interval;
 use crate::modelled::ModelledChange;
 use crate::noise::Noise;
 use crate::pairing::Both;
@@ -128,9 +129,13 @@ impl fmt::Display for Gate {
 /// How a condition was judged.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
-    /// Growth as a share of the value in BASE; infinite where that is 0 and TEST has some. Low and high are the
-    /// value itself where it is exact.
+    /// Growth as a share of the value in BASE; infinite where that is 0 and TEST has some. Low and high are those
+    /// of the interval that was judged, the value itself where it is exact.
     pub growth: Estimate,
+    /// Probability with which the interval holds the true growth.
+    pub confidence: f64,
+    /// The least growth of which the condition would be met; infinite if there is none.
+    pub least_seen: f64,
     /// Whether it is certainly more than the limit.
     pub fails: bool,
 }
@@ -141,8 +146,8 @@ impl Gate {
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, GateError> {
-        let growths = match (self.metric, &self.function) {
-            (Metric::ModelledCycles, name) => modelled(comparison, name.as_deref())?,
+        let verdicts = match (self.metric, &self.function) {
+            (Metric::ModelledCycles, _) => self.modelled(comparison)?,
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
             (_, Some(name)) => {
                 let named =
@@ -150,79 +155,86 @@ impl Gate {
                 named.map(|row| self.growth(&row.change, comparison.noise)).collect::<Result<_, _>>()?
             }
         };
-        let worst = growths.into_iter().max_by(|a, b| a.least.total_cmp(&b.least));
-        let worst = worst.ok_or_else(|| GateError::NoFunction(self.function.clone().unwrap_or_default()))?;
-        Ok(Verdict { growth: worst.estimate, fails: worst.least > self.limit })
+        let worst = verdicts.into_iter().max_by(|a, b| a.growth.low.total_cmp(&b.growth.low));
+        worst.ok_or_else(|| GateError::NoFunction(self.function.clone().unwrap_or_default()))
     }
 
-    fn growth(&self, change: &Change, noise: Noise) -> Result<Growth, GateError> {
-        let (old, grown) = self.grown(change).ok_or(GateError::NotMeasured(self.metric))?;
-        let least = match (noise, change.time) {
-            // Noise that is assumed may be more: what fails one comparison in forty would fail too many.
-            (Noise::Unknown, Some(time)) if self.metric == Metric::Time => time.certain.max(0.0),
-            _ => grown.low,
+    fn growth(&self, change: &Change, noise: Noise) -> Result<Verdict, GateError> {
+        let (old, grown) = self.grown(change, noise).ok_or(GateError::NotMeasured(self.metric))?;
+        Ok(self.verdict(old, grown))
+    }
+
+    fn verdict(&self, old: f64, grown: Grown) -> Verdict {
+        let (estimate, confidence, least_seen) = match grown {
+            Grown::Exactly(value) => (Estimate { value, low: value, high: value }, 1.0, self.limit * old),
+            Grown::Within(interval) => {
+                (interval.estimate, interval.confidence, interval.least_seen(self.limit * old))
+            }
         };
-        Ok(Growth { estimate: shares(old, grown), least: shares(old, exact(least)).value })
+        let growth = shares(old, estimate);
+        Verdict { growth, confidence, least_seen: share(old, least_seen), fails: growth.low > self.limit }
     }
 
     /// The value in BASE, and by how much it grew.
-    fn grown(&self, change: &Change) -> Option<(f64, Estimate)> {
+    fn grown(&self, change: &Change, noise: Noise) -> Option<(f64, Grown)> {
         Some(match self.metric {
             Metric::Instructions => {
                 let (base, test) = change.instructions?;
-                (base as f64, exact(test as f64 - base as f64))
+                (base as f64, Grown::Exactly(test as f64 - base as f64))
             }
-            Metric::Time => (change.amounts?.0, change.time?.estimate),
-            Metric::TimeByCount => (change.amounts?.0, change.by_count?.estimate),
+            Metric::Time => {
+                let time = change.time?;
+                // Noise that is assumed may be more: what fails one comparison in forty would fail too many.
+                let interval = if noise == Noise::Unknown { time.all } else { time.shown };
+                (change.amounts?.0, Grown::Within(interval))
+            }
+            Metric::TimeByCount => (change.amounts?.0, Grown::Within(change.by_count?.shown)),
             Metric::ModelledCycles => return None,
         })
     }
+
+    /// Of modelled cycles, of the whole program or of each function of a name.
+    fn modelled(&self, comparison: &Comparison) -> Result<Vec<Verdict>, GateError> {
+        let whole = comparison.modelled_whole().ok_or(GateError::NotModelled)?;
+        let (base, test) = comparison.simulations().ok_or(GateError::NotModelled)?;
+        for (side, simulation) in [("BASE", base), ("TEST", test)] {
+            if simulation.instructions == 0 {
+                return Err(GateError::NothingModelled(side));
+            }
+        }
+        let changes = match &self.function {
+            None => vec![whole],
+            Some(name) => {
+                let rows = comparison.modelled_functions().into_iter();
+                rows.filter(|row| is_named(comparison, row.what, name)).map(|row| row.change).collect()
+            }
+        };
+        let verdict = |change: ModelledChange| {
+            self.verdict(change.base.cycles().as_cycles(), Grown::Exactly(change.cycles()))
+        };
+        Ok(changes.into_iter().map(verdict).collect())
+    }
 }
 
-/// Growth as a share of the value in BASE.
+/// By how much a value grew.
 #[derive(Clone, Copy)]
-struct Growth {
-    /// With its 95 % interval.
-    estimate: Estimate,
-    /// What is held against the limit.
-    least: f64,
-}
-
-fn exact(value: f64) -> Estimate {
-    Estimate { value, low: value, high: value }
+enum Grown {
+    Exactly(f64),
+    /// As far as the interval says that is judged.
+    Within(Interval),
 }
 
 /// Growth as a share of what there was.
-fn shares(old: f64, grown: Estimate) -> Estimate {
-    let share = |grown: f64| match grown {
+fn share(old: f64, grown: f64) -> f64 {
+    match grown {
         grown if old > 0.0 => grown / old,
         grown if grown > 0.0 => f64::INFINITY,
         _ => 0.0,
-    };
-    Estimate { value: share(grown.value), low: share(grown.low), high: share(grown.high) }
+    }
 }
 
-/// Growth of modelled cycles, of the whole program or of each function of a name.
-fn modelled(comparison: &Comparison, name: Option<&str>) -> Result<Vec<Growth>, GateError> {
-    let whole = comparison.modelled_whole().ok_or(GateError::NotModelled)?;
-    let (base, test) = comparison.simulations().ok_or(GateError::NotModelled)?;
-    for (side, simulation) in [("BASE", base), ("TEST", test)] {
-        if simulation.instructions == 0 {
-            return Err(GateError::NothingModelled(side));
-        }
-    }
-    let changes = match name {
-        None => vec![whole],
-        Some(name) => {
-            let rows = comparison.modelled_functions().into_iter();
-            rows.filter(|row| is_named(comparison, row.what, name)).map(|row| row.change).collect()
-        }
-    };
-    let growth = |change: ModelledChange| {
-        let estimate = shares(change.base.cycles().as_cycles(), exact(change.cycles()));
-        Growth { estimate, least: estimate.value }
-    };
-    Ok(changes.into_iter().map(growth).collect())
+fn shares(old: f64, grown: Estimate) -> Estimate {
+    Estimate { value: share(old, grown.value), low: share(old, grown.low), high: share(old, grown.high) }
 }
 
 /// Whether a function has this name or symbol on either side.

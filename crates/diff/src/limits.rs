@@ -28,6 +28,10 @@ impl Level {
         Level { tail: error / 2.0 / tests.max(1) as f64 }
     }
 
+    fn confidence(self) -> f64 {
+        1.0 - 2.0 * self.tail
+    }
+
     /// Standard deviations within which a value lies whose deviation is known from so many degrees of freedom;
     /// infinitely many for one that is known.
     fn deviations(self, freedom: f64) -> f64 {
@@ -103,14 +107,55 @@ pub struct Term {
     pub runs: usize,
 }
 
+/// What terms make together, and how sure that is.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Interval {
+    /// The value and its limits.
+    pub estimate: Estimate,
+    /// Probability with which the limits hold the true value.
+    pub confidence: f64,
+    /// What of the value was added, not subtracted.
+    pub added: f64,
+    /// What that may be less by itself.
+    pub less: f64,
+}
+
+impl Interval {
+    /// What is left without a part that is known independently.
+    pub fn without(self, part: Interval) -> Interval {
+        let (all, part) = (self.estimate, part.estimate);
+        let value = all.value - part.value;
+        let below = (all.value - all.low).hypot(part.high - part.value);
+        let above = (all.high - all.value).hypot(part.value - part.low);
+        Interval { estimate: Estimate { value, low: value - below, high: value + above }, ..self }
+    }
+
+    /// The least value whose lower limit would exceed `limit`. A larger value is one to which more was added, and what
+    /// is added may be less by a share of it; all else that widens the interval stays.
+    pub fn least_seen(&self, limit: f64) -> f64 {
+        let Estimate { value, low, .. } = self.estimate;
+        let share = if self.added > 0.0 { self.less / self.added } else { 0.0 };
+        let rest = ((value - low).powi(2) - self.less.powi(2)).max(0.0);
+        // Of what must be added, `added`: the square of `added - clear` is `rest` and the square of its share.
+        let clear = limit - value + self.added;
+        let slope = 1.0 - share * share;
+        if slope <= 0.0 {
+            return f64::INFINITY;
+        }
+        let root = (clear * clear - slope * (clear * clear - rest)).max(0.0).sqrt();
+        (clear + root) / slope + value - self.added
+    }
+}
+
 /// Limits of what `terms` make together, in an average run.
-pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quantiles) -> Estimate {
+pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quantiles) -> Interval {
     let (normal, deviations) = (quantiles.deviations(f64::INFINITY), quantiles.deviations(spread.freedom));
     let apart = match apart.variance {
         0.0 => 0.0,
         variance => quantiles.deviations(apart.freedom).powi(2) * variance,
     };
     let (mut value, mut below, mut above) = (0.0, apart, apart);
+    let (mut added, mut lacking) = (0.0, 0.0f64);
     for Term { sum, is_negative, runs } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, quantiles.level.tail),
@@ -121,12 +166,21 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         let (less, more) = (sum.amount * (1.0 - 1.0 / factor), sum.amount * (factor - 1.0));
         let down = (sum.amount - low).powi(2) + split + less * less;
         let up = (high - sum.amount).powi(2) + split + more * more;
+        if !is_negative {
+            added += sum.amount;
+            lacking += down;
+        }
         let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
         value += sign * sum.amount;
         below += down;
         above += up;
     }
-    Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() }
+    Interval {
+        estimate: Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() },
+        confidence: quantiles.level.confidence(),
+        added,
+        less: lacking.sqrt(),
+    }
 }
 
 #[cfg(test)]
@@ -164,23 +218,27 @@ mod tests {
 
     #[test]
     fn one_term_has_the_limits_of_its_sum() {
-        let got = limits(&[term(10.0, false)], KNOWN, Deviation::NONE, &shown());
+        let got = limits(&[term(10.0, false)], KNOWN, Deviation::NONE, &shown()).estimate;
         assert!((got.low - 4.795).abs() < 0.01 && (got.high - 18.390).abs() < 0.01, "{got:?}");
-        let got = limits(&[term(10.0, true)], KNOWN, Deviation::NONE, &shown());
+        let got = limits(&[term(10.0, true)], KNOWN, Deviation::NONE, &shown()).estimate;
         assert!((got.low + 18.390).abs() < 0.01 && (got.high + 4.795).abs() < 0.01, "{got:?}");
     }
 
     #[test]
     fn nothing_has_no_width() {
         let nothing = Term { sum: Sum::default(), is_negative: true, runs: 1 };
-        assert_eq!(limits(&[nothing, nothing], KNOWN, Deviation::NONE, &shown()), Estimate::default());
+        assert_eq!(
+            limits(&[nothing, nothing], KNOWN, Deviation::NONE, &shown()).estimate,
+            Estimate::default()
+        );
     }
 
     #[test]
     fn a_deviation_apart_adds_to_both_sides() {
         let apart = Deviation { variance: 4.0, freedom: 4.0 };
         let got =
-            limits(&[Term { sum: Sum::known(1.0), is_negative: false, runs: 1 }], KNOWN, apart, &shown());
+            limits(&[Term { sum: Sum::known(1.0), is_negative: false, runs: 1 }], KNOWN, apart, &shown())
+                .estimate;
         assert!(
             (got.low - (1.0 - 2.0 * 2.776)).abs() < 0.01 && (got.high - (1.0 + 2.0 * 2.776)).abs() < 0.01
         );
@@ -191,7 +249,7 @@ mod tests {
         let limits = |runs, freedom| {
             let term = Term { runs, ..term(1e10, false) };
             let spread = Spread { variance: 0.01, freedom };
-            let got = limits(&[term], spread, Deviation::NONE, &shown());
+            let got = limits(&[term], spread, Deviation::NONE, &shown()).estimate;
             [got.low / 1e10, got.high / 1e10]
         };
         let near = |got: [f64; 2], want: f64| {
@@ -213,13 +271,28 @@ mod tests {
         let known = Term { sum: Sum::known(1.0), is_negative: false, runs: 1 };
         let quantiles = Quantiles::new(Level::SHOWN, &[spread.freedom, apart.freedom]);
         let start = Instant::now();
-        let rows: Vec<Estimate> = (0..2000).map(|_| limits(&[known], spread, apart, &quantiles)).collect();
+        let rows: Vec<Interval> = (0..2000).map(|_| limits(&[known], spread, apart, &quantiles)).collect();
         let of_rows = start.elapsed();
         let start = Instant::now();
-        let anew: Vec<Estimate> = (0..200)
+        let anew: Vec<Interval> = (0..200)
             .map(|_| limits(&[known], spread, apart, &Quantiles::new(Level::SHOWN, &[4.0, 6.0])))
             .collect();
         assert!(of_rows < start.elapsed(), "{of_rows:?} for 2000 rows");
         assert_eq!(rows[..200], anew);
+    }
+
+    #[test]
+    fn the_least_value_that_is_seen_has_its_lower_limit_there() {
+        let spread = Spread { variance: 0.04, freedom: f64::INFINITY };
+        let change = |test: f64| {
+            let known = |amount, is_negative| Term { sum: Sum::known(amount), is_negative, runs: 1 };
+            limits(&[known(test, false), known(100.0, true)], spread, Deviation::NONE, &shown())
+        };
+        for test in [100.0, 130.0, 60.0] {
+            let seen = change(test).least_seen(2.0);
+            assert!((change(100.0 + seen).estimate.low - 2.0).abs() < 1e-9, "{test}: {seen}");
+        }
+        let exact = Interval { confidence: 1.0, ..Interval::default() };
+        assert_eq!(exact.least_seen(2.0), 2.0);
     }
 }

@@ -14,9 +14,9 @@ fn is_sound(change: &Change) -> bool {
         return true;
     }
     let parts = [change.time, change.by_count, change.by_cost].into_iter().flatten();
-    parts
-        .into_iter()
-        .all(|part| part.estimate.low <= part.estimate.value && part.estimate.value <= part.estimate.high)
+    parts.into_iter().all(|part| {
+        part.estimate().low <= part.estimate().value && part.estimate().value <= part.estimate().high
+    })
 }
 
 proptest! {

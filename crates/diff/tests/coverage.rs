@@ -137,7 +137,7 @@ fn of_row(change: &Change, test: &Version, index: usize) -> Vec<bool> {
     let (rounds, cost) = (test.rounds[index], test.cost[index]);
     let time = SAMPLES[index] * NS_PER_SAMPLE;
     let holds = |part: Option<Difference>, truth: f64| {
-        let estimate = part.unwrap().estimate;
+        let estimate = part.unwrap().estimate();
         estimate.low <= truth * time && truth * time <= estimate.high
     };
     let mut all = vec![holds(change.time, rounds * cost - 1.0), holds(change.by_cost, rounds * (cost - 1.0))];

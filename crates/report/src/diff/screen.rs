@@ -95,7 +95,7 @@ fn whole(comparison: &Comparison) -> Vec<String> {
 
 fn told(difference: &Difference, whole: f64) -> String {
     let limits = interval(difference, whole);
-    let share = signed(difference.estimate.value, whole);
+    let share = signed(difference.estimate().value, whole);
     if limits.is_empty() { share } else { format!("{share} (95 %: {limits})") }
 }
 
@@ -145,7 +145,7 @@ fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
 
 fn table_has_brackets(rows: &[DiffRow]) -> bool {
     let parts = rows.iter().flat_map(|row| [row.change.time, row.change.by_count, row.change.by_cost]);
-    parts.flatten().any(|part| part.certain == 0.0 && part.estimate.low != part.estimate.high)
+    parts.flatten().any(|part| part.certain == 0.0 && part.estimate().low != part.estimate().high)
 }
 
 /// The columns of [`name`] and [`place`].

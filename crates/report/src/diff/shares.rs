@@ -20,7 +20,7 @@ pub fn signed(change: f64, whole: f64) -> String {
 
 /// The limits of a change as shares of `whole`.
 pub fn interval(difference: &Difference, whole: f64) -> String {
-    let Difference { estimate, .. } = difference;
+    let estimate = difference.estimate();
     if estimate.low == estimate.high || whole <= 0.0 {
         return String::new();
     }
@@ -31,8 +31,8 @@ pub fn interval(difference: &Difference, whole: f64) -> String {
 
 /// The change as a share; in brackets where it may be noise.
 pub fn judged(difference: &Difference, whole: f64) -> String {
-    let share = signed(difference.estimate.value, whole);
-    let is_exact = difference.estimate.low == difference.estimate.high;
+    let share = signed(difference.estimate().value, whole);
+    let is_exact = difference.estimate().low == difference.estimate().high;
     if difference.certain != 0.0 || is_exact { share } else { format!("({share})") }
 }
 
@@ -57,6 +57,7 @@ pub fn counted((base, test): (u64, u64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timewise_diff::limits::Interval;
     use timewise_flow::Estimate;
 
     #[test]
@@ -69,9 +70,11 @@ mod tests {
     #[test]
     fn what_may_be_noise_stands_in_brackets() {
         let estimate = Estimate { value: 2.0, low: 1.0, high: 3.5 };
-        assert_eq!(judged(&Difference { estimate, certain: 0.0 }, 100.0), "(+2.0 %)");
-        assert_eq!(judged(&Difference { estimate, certain: 0.5 }, 100.0), "+2.0 %");
-        assert_eq!(interval(&Difference { estimate, certain: 0.0 }, 100.0), "+1.0 to +3.5");
+        let shown = Interval { estimate, ..Interval::default() };
+        let difference = |certain: f64| Difference { shown, certain, ..Difference::default() };
+        assert_eq!(judged(&difference(0.0), 100.0), "(+2.0 %)");
+        assert_eq!(judged(&difference(0.5), 100.0), "+2.0 %");
+        assert_eq!(interval(&difference(0.0), 100.0), "+1.0 to +3.5");
         assert_eq!(judged(&Difference::default(), 100.0), "0 %");
     }
 

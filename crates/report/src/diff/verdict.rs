@@ -12,19 +12,28 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     };
     let interval = match growth.low == growth.high {
         true => "exact".into(),
-        false => format!("95 %: {} to {}", percent(growth.low), percent(growth.high)),
+        false => format!("{}: {} to {}", sure(verdict.confidence), percent(growth.low), percent(growth.high)),
     };
     let outcome = if verdict.fails { "gate failed" } else { "gate passed" };
     let text = format!("{outcome}: {gate}: {} ({interval})", percent(growth.value));
     // What is left unsaid by an interval wider than the limit.
-    let unseen = growth.value - growth.low;
-    if verdict.fails || !unseen.is_finite() || unseen <= gate.limit {
+    let width = growth.value - growth.low;
+    if verdict.fails || !width.is_finite() || width <= gate.limit {
         return text;
     }
-    format!(
-        "{text}; growth of less than {:.1} % would not be seen in these runs: add more of them",
-        100.0 * unseen
-    )
+    let unseen = match verdict.least_seen.is_finite() {
+        true => format!("growth of less than {:.1} %", 100.0 * verdict.least_seen),
+        false => "growth, however large,".into(),
+    };
+    format!("{text}; {unseen} would not be seen in these runs: add more of them")
+}
+
+/// A confidence with as many digits as tell it from certainty: `95 %`, `99.7 %`, `99.99 %`.
+fn sure(confidence: f64) -> String {
+    let doubt = 100.0 * (1.0 - confidence);
+    // What is a digit but for rounding is that digit.
+    let digits = (-doubt.log10() - 1e-6).ceil().clamp(0.0, 9.0) as usize;
+    format!("{:.digits$} %", 100.0 - doubt)
 }
 
 /// What to mind of a comparison as a whole, one line each.
@@ -54,22 +63,25 @@ mod tests {
     #[test]
     fn verdicts_say_what_was_found() {
         let gate: Gate = "time>2%".parse().unwrap();
-        let growth = Estimate { value: 0.051, low: 0.032, high: 0.07 };
+        let told = |[value, low, high]: [f64; 3], confidence, least_seen, fails| {
+            let growth = Estimate { value, low, high };
+            verdict(&gate, &Verdict { growth, confidence, least_seen, fails })
+        };
         assert_eq!(
-            verdict(&gate, &Verdict { growth, fails: true }),
+            told([0.051, 0.032, 0.07], 0.95, 0.04, true),
             "gate failed: time>2%: +5.10 % (95 %: +3.20 % to +7.00 %)"
         );
-        let growth = Estimate { value: 0.01, low: -0.03, high: 0.05 };
         assert_eq!(
-            verdict(&gate, &Verdict { growth, fails: false }),
-            "gate passed: time>2%: +1.00 % (95 %: -3.00 % to +5.00 %); growth of less than 4.0 % would not be seen in \
+            told([0.01, -0.03, 0.05], 1.0 - 0.01 / 3.0, 0.0612, false),
+            "gate passed: time>2%: +1.00 % (99.7 %: -3.00 % to +5.00 %); growth of less than 6.1 % would not be seen in \
              these runs: add more of them"
         );
-        let growth = Estimate { value: 0.0, low: 0.0, high: 0.0 };
         assert_eq!(
-            verdict(&gate, &Verdict { growth, fails: false }),
-            "gate passed: time>2%: +0.00 % (exact)"
+            told([0.5, -0.6, 2.5], 0.9999, f64::INFINITY, false),
+            "gate passed: time>2%: +50.00 % (99.99 %: -60.00 % to +250.00 %); growth, however large, would not be seen in \
+             these runs: add more of them"
         );
+        assert_eq!(told([0.0; 3], 1.0, 0.02, false), "gate passed: time>2%: +0.00 % (exact)");
     }
 
     #[test]
