@@ -6,7 +6,7 @@ use crate::screen;
 use crate::talk::complain;
 use std::path::{Path, PathBuf};
 use timewise_diff::gate::Metric;
-use timewise_diff::{Comparison, Gate};
+use timewise_diff::{Comparison, Gate, share_a_run};
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::diff::{self, By};
@@ -83,11 +83,33 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     Ok(!verdicts.iter().any(|(_, verdict)| verdict.fails))
 }
 
-/// A profile, with the runs of further ones.
+/// A profile, with the runs of further ones, none of them twice.
 fn load(path: &Path, more: &[PathBuf]) -> anyhow::Result<Profile> {
     let mut profile = reading::load(path)?;
-    for path in more {
-        profile.append(reading::load(path)?);
+    let mut further: Vec<(&Path, Profile)> = Vec::with_capacity(more.len());
+    for path_of_more in more {
+        let next = reading::load(path_of_more)?;
+        let earlier = further.iter().map(|(path, earlier)| (*path, earlier)).chain([(path, &profile)]);
+        refuse_repeated(earlier, path_of_more, &next)?;
+        further.push((path_of_more, next));
     }
+    further.into_iter().for_each(|(_, next)| profile.append(next));
     Ok(profile)
+}
+
+/// The same run twice would make noise look smaller than it is.
+fn refuse_repeated<'a>(
+    mut earlier: impl Iterator<Item = (&'a Path, &'a Profile)>,
+    path: &Path,
+    profile: &Profile,
+) -> anyhow::Result<()> {
+    let Some((other, _)) = earlier.find(|(_, earlier)| share_a_run(earlier, profile)) else {
+        return Ok(());
+    };
+    anyhow::bail!(
+        "'{}' and '{}' are of the same run, which tells nothing of how much runs differ: give each run once, and record more \
+         with timewise run -o FILE",
+        other.display(),
+        path.display()
+    )
 }

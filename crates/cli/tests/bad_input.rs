@@ -441,3 +441,21 @@ fn what_optimising_would_destroy() {
     assert_eq!(place.shell("cmp program /bin/true").status, Some(0));
     assert_eq!(place.read("source.c"), "int main(void) { return 0; }");
 }
+
+#[test]
+fn the_same_run_twice_on_one_side_of_a_comparison() {
+    let place = Place::new();
+    let made = "for name in old new; do timewise count -o $name.tw -- true; done; cp new.tw again.tw";
+    assert_eq!(place.shell(made).status, Some(0));
+    let diff = |more: &str| {
+        let outcome = place.shell(&format!("timewise diff old.tw new.tw {more} > /dev/null"));
+        (outcome.status, outcome.stderr)
+    };
+    for more in ["--base old.tw", "--test again.tw", "--base new.tw --base again.tw"] {
+        let (status, stderr) = diff(more);
+        assert_eq!((status, stderr.lines().count()), (Some(2), 1), "{more}: {stderr}");
+        assert!(stderr.contains("are of the same run"), "{more}: {stderr}");
+    }
+    let (status, stderr) = diff("--base again.tw");
+    assert_eq!(status, Some(0), "the two sides may have a run in common: {stderr}");
+}

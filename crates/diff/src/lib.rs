@@ -13,6 +13,7 @@
 //! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
 //!   to changes with their limits;
 //! - [`modelled`]: changes of a modelled core's cycles, which have no noise;
+//! - [`repeated`]: whether two profiles of one side are of the same run;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ pub mod modules;
 pub mod noise;
 pub mod pairing;
 pub mod parts;
+pub mod repeated;
 pub mod side;
 pub mod similar;
 pub mod sums;
@@ -42,3 +44,4 @@ pub use gate::{Gate, GateError, Verdict};
 pub use modelled::{ModelledChange, ModelledRow, Spot};
 pub use noise::Noise;
 pub use pairing::Both;
+pub use repeated::share_a_run;
