@@ -5,7 +5,8 @@
 //! (Needleman and Wunsch 1970): equal instructions count more than those that differ in registers or
 //! constants, and beginnings of blocks are drawn to each other. Long sequences are first cut at runs of
 //! instructions that occur once on each side (as patience diff does with lines), because the table grows with
-//! the product of the lengths. Blocks that moved are found last: an alignment cannot cross itself.
+//! the product of the lengths. Where there is no such run, only alignments within a band around the straight way
+//! from corner to corner are looked at, so that the table grows with one length. Blocks that moved are found last: an alignment cannot cross itself.
 
 use std::collections::HashMap;
 use timewise_isa::Shape;
@@ -22,44 +23,61 @@ pub struct Token {
 /// The largest table of scores, in cells of a byte.
 const MOST_CELLS: usize = 4 << 20;
 
+/// The largest table of a band, in cells of a byte, unless that made it narrower than [`NARROWEST`].
+const BAND_CELLS: usize = 64 << 20;
+
+/// How many cells of a row a band has at least: what is put in or taken out in one place may be half as long.
+const NARROWEST: usize = 128;
+
 /// Instructions of a run that may occur once only by their order.
 const RUN: usize = 4;
 
 /// A moved block of fewer instructions may be equal by chance.
 const SHORTEST_MOVED: usize = 3;
 
-/// Positions in `base` and in `test` of instructions that are the same, each in one pair at most. Those that
-/// did not move come in order, moved ones after them.
-pub fn align(base: &[Token], test: &[Token]) -> Vec<(usize, usize)> {
-    let mut pairs = Vec::new();
-    between(base, test, (0, 0), &mut pairs);
-    moved(base, test, &mut pairs);
-    pairs
+/// Which instructions are the same.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Alignment {
+    /// Positions in `base` and in `test` of instructions that are the same, each in one pair at most. Those that did
+    /// not move come in order, moved ones after them.
+    pub pairs: Vec<(usize, usize)>,
+    /// Whether it reached the border of a band, so that there may be more pairs beyond it.
+    pub is_narrowed: bool,
+}
+
+/// Aligns two sequences.
+pub fn align(base: &[Token], test: &[Token]) -> Alignment {
+    let mut alignment = Alignment::default();
+    between(base, test, (0, 0), &mut alignment);
+    moved(base, test, &mut alignment.pairs);
+    alignment
 }
 
 /// Aligns two parts that begin at the positions `at` of the whole.
-fn between(base: &[Token], test: &[Token], at: (usize, usize), pairs: &mut Vec<(usize, usize)>) {
+fn between(base: &[Token], test: &[Token], at: (usize, usize), alignment: &mut Alignment) {
     let same = |(ours, theirs): &(&Token, &Token)| ours.shape == theirs.shape;
     let before = base.iter().zip(test).take_while(same).count();
-    pairs.extend((0..before).map(|n| (at.0 + n, at.1 + n)));
+    alignment.pairs.extend((0..before).map(|n| (at.0 + n, at.1 + n)));
     let (base, test) = (&base[before..], &test[before..]);
     let after = base.iter().rev().zip(test.iter().rev()).take_while(same).count();
     let (ours, theirs) = (&base[..base.len() - after], &test[..test.len() - after]);
     let at = (at.0 + before, at.1 + before);
-    if ours.len().saturating_mul(theirs.len()) <= MOST_CELLS {
-        pairs.extend(best(ours, theirs).into_iter().map(|(a, b)| (at.0 + a, at.1 + b)));
+    let fits = ours.len().saturating_mul(theirs.len()) <= MOST_CELLS;
+    let anchors = if fits { Vec::new() } else { anchors(ours, theirs) };
+    if anchors.is_empty() {
+        let band = Band::new(ours.len(), theirs.len(), if fits { MOST_CELLS } else { BAND_CELLS });
+        let found = best(ours, theirs, band);
+        alignment.pairs.extend(found.pairs.into_iter().map(|(a, b)| (at.0 + a, at.1 + b)));
+        alignment.is_narrowed |= found.is_narrowed;
     } else {
-        // Without a common run, the parts have too little in common for so long a search.
-        let anchors = anchors(ours, theirs);
         let mut from = (0, 0);
-        let ends = anchors.iter().copied().chain((!anchors.is_empty()).then_some((ours.len(), theirs.len())));
-        for to in ends {
-            between(&ours[from.0..to.0], &theirs[from.1..to.1], (at.0 + from.0, at.1 + from.1), pairs);
+        for to in anchors.into_iter().chain([(ours.len(), theirs.len())]) {
+            between(&ours[from.0..to.0], &theirs[from.1..to.1], (at.0 + from.0, at.1 + from.1), alignment);
             from = to;
         }
     }
     let end = (at.0 + ours.len(), at.1 + theirs.len());
-    pairs.extend((0..after).map(|n| (end.0 + n, end.1 + n)));
+    alignment.pairs.extend((0..after).map(|n| (end.0 + n, end.1 + n)));
 }
 
 /// Scores of an aligned pair. Two that differ in their operands must not be worth more than one that is equal.
@@ -83,42 +101,94 @@ enum Way {
     SkipTheirs,
 }
 
-/// The alignment with the highest score.
-fn best(base: &[Token], test: &[Token]) -> Vec<(usize, usize)> {
-    let mut ways = vec![Way::SkipTheirs; base.len() * test.len()];
-    // Best score of all before an instruction of ours and one of theirs; a row for one of ours.
-    let mut above = vec![0u32; test.len() + 1];
-    for (row, ours) in base.iter().enumerate() {
-        let mut current = vec![0u32; test.len() + 1];
-        for (column, theirs) in test.iter().enumerate() {
-            let pair = match score(ours, theirs) {
-                0 => 0,
-                score => above[column] + score,
-            };
-            let skip = above[column + 1].max(current[column]);
-            let way = &mut ways[row * test.len() + column];
-            (current[column + 1], *way) = match () {
-                () if pair > 0 && pair >= skip => (pair, Way::Pair),
-                () if above[column + 1] >= current[column] => (skip, Way::SkipOurs),
-                () => (skip, Way::SkipTheirs),
-            };
-        }
-        above = current;
+/// The cells of a table that are looked at: as many in each row, around the way from corner to corner.
+#[derive(Clone, Copy)]
+struct Band {
+    rows: usize,
+    columns: usize,
+    width: usize,
+}
+
+impl Band {
+    /// The widest of so many cells; all of the table if that is no more.
+    fn new(rows: usize, columns: usize, cells: usize) -> Band {
+        // The way goes on by so many columns in a row.
+        let steps = columns.div_ceil(rows.max(1));
+        let width = (cells / rows.max(1)).max(NARROWEST).max(2 * steps).min(columns);
+        Band { rows, columns, width }
     }
-    let mut pairs = Vec::new();
+
+    /// The first column of a row, and the one after its last.
+    fn of(self, row: usize) -> (usize, usize) {
+        let middle = row * self.columns / self.rows;
+        let start = middle.saturating_sub(self.width / 2).min(self.columns - self.width);
+        (start, start + self.width)
+    }
+
+    /// Whether a cell is at a border that is none of the table's.
+    fn is_border(self, row: usize, column: usize) -> bool {
+        let (start, end) = self.of(row);
+        (column <= start && start > 0) || (column + 1 >= end && end < self.columns)
+    }
+}
+
+/// The alignment with the highest score within a band.
+fn best(base: &[Token], test: &[Token], band: Band) -> Alignment {
+    let ways = ways(base, test, band);
+    let mut alignment = Alignment::default();
     let (mut row, mut column) = (base.len(), test.len());
     while row > 0 && column > 0 {
-        match ways[(row - 1) * test.len() + column - 1] {
+        alignment.is_narrowed |= band.is_border(row - 1, column - 1);
+        let (start, end) = band.of(row - 1);
+        let way = match column - 1 {
+            before if before < start => Way::SkipOurs,
+            after if after >= end => Way::SkipTheirs,
+            within => ways[(row - 1) * band.width + within - start],
+        };
+        match way {
             Way::Pair => {
                 (row, column) = (row - 1, column - 1);
-                pairs.push((row, column));
+                alignment.pairs.push((row, column));
             }
             Way::SkipOurs => row -= 1,
             Way::SkipTheirs => column -= 1,
         }
     }
-    pairs.reverse();
-    pairs
+    alignment.pairs.reverse();
+    alignment
+}
+
+/// The best way to each cell of a band.
+fn ways(base: &[Token], test: &[Token], band: Band) -> Vec<Way> {
+    let mut ways = Vec::with_capacity(base.len() * band.width);
+    // Best score of all before an instruction of ours and one of theirs; a row for one of ours.
+    let mut scores = vec![0u32; test.len() + 1];
+    let mut last_end = 0;
+    for (row, ours) in base.iter().enumerate() {
+        let (start, end) = band.of(row);
+        // Beyond the band of the row above, theirs are skipped there.
+        let beyond = scores[last_end];
+        scores[last_end..=end].fill(beyond);
+        last_end = end;
+        let mut diagonal = scores[start];
+        for (column, theirs) in (start..end).zip(&test[start..end]) {
+            let (left, above) = (scores[column], scores[column + 1]);
+            let pair = match score(ours, theirs) {
+                0 => 0,
+                score => diagonal + score,
+            };
+            let skip = above.max(left);
+            let (score, way) = match () {
+                () if pair > 0 && pair >= skip => (pair, Way::Pair),
+                () if above >= left => (skip, Way::SkipOurs),
+                () => (skip, Way::SkipTheirs),
+            };
+            scores[column + 1] = score;
+            ways.push(way);
+            diagonal = above;
+        }
+    }
+    ways
 }
 
 /// Positions where equal runs begin that occur once on each side, as many as stand in the same order.
@@ -210,7 +280,7 @@ mod tests {
 
     fn shown(base: &str, test: &str) -> String {
         let (plain, other) = (base.replace('|', ""), test.replace('|', ""));
-        let pairs = align(&tokens(base), &tokens(test));
+        let pairs = align(&tokens(base), &tokens(test)).pairs;
         let text = |(a, b): &(usize, usize)| format!("{}{}", &plain[*a..=*a], &other[*b..=*b]);
         pairs.iter().map(text).collect::<Vec<_>>().join(" ")
     }
@@ -231,7 +301,7 @@ mod tests {
 
     #[test]
     fn beginnings_of_blocks_decide_between_equals() {
-        let pairs = align(&tokens("x|ay"), &tokens("za|aw"));
+        let pairs = align(&tokens("x|ay"), &tokens("za|aw")).pairs;
         assert_eq!(pairs, [(1, 2)]);
     }
 
@@ -249,7 +319,7 @@ mod tests {
         test.splice(2500..2500, (0..10).map(|n| token(10_000 + n)));
         test[0] = token(20_000);
         test[5009] = token(20_001);
-        let pairs = align(&base, &test);
+        let pairs = align(&base, &test).pairs;
         let want: Vec<(usize, usize)> = (1..4999).map(|n| (n, if n < 2500 { n } else { n + 10 })).collect();
         assert_eq!(pairs, want);
     }
@@ -258,5 +328,39 @@ mod tests {
     fn the_longest_increasing_part_is_kept() {
         let pairs = [(0, 5), (1, 0), (2, 1), (3, 9), (4, 2)];
         assert_eq!(longest_increasing(&pairs), [(1, 0), (2, 1), (4, 2)]);
+    }
+
+    /// Four instructions in turn, so that nothing is unique.
+    fn repeated(length: usize) -> Vec<Token> {
+        let token = |n: usize| Token {
+            shape: Shape { loose: n as u64 % 4, exact: n as u64 % 4 },
+            begins_block: n == 0,
+        };
+        (0..length).map(token).collect()
+    }
+
+    #[test]
+    fn long_sequences_without_anything_unique_are_aligned_in_a_band() {
+        let base = repeated(20_000);
+        let mut test = base.clone();
+        for at in [19_000, 1000] {
+            let new = Token { shape: Shape { loose: 9, exact: 9 }, begins_block: false };
+            test.splice(at..at, [new, new]);
+        }
+        let found = align(&base, &test);
+        assert_eq!(found.pairs.len(), base.len());
+        assert!(!found.is_narrowed && found.pairs.is_sorted());
+    }
+
+    #[test]
+    fn what_a_band_does_not_hold_is_told() {
+        let (base, rows) = (repeated(4000), 4000);
+        let mut test = repeated(3000);
+        let new = Token { shape: Shape { loose: 9, exact: 9 }, begins_block: false };
+        test.splice(0..0, std::iter::repeat_n(new, 1000));
+        let found = best(&base, &test, Band::new(rows, rows, NARROWEST * rows));
+        assert!(found.is_narrowed);
+        let whole = best(&base, &test, Band::new(rows, rows, rows * rows));
+        assert_eq!((whole.pairs.len(), whole.is_narrowed), (3000, false));
     }
 }

@@ -14,6 +14,8 @@ pub struct Matching {
     pub routines: Pairing,
     /// Executed instructions.
     pub instructions: Pairing,
+    /// Routines of BASE so long that some of their instructions may have no partner though they have one.
+    pub narrowed: Vec<RoutineId>,
     /// Loops.
     pub loops: Pairing,
     /// Source lines, by their position in `base_lines` and `test_lines`.
@@ -29,16 +31,18 @@ impl Matching {
     pub fn new(base: &Analysis, test: &Analysis) -> Matching {
         let modules = modules::pair(base.profile, test.profile);
         let routines = functions::pair(base, test, &modules);
-        let instructions = instructions(base, test, &routines);
+        let (instructions, narrowed) = instructions(base, test, &routines);
         let loops = loops::pair(base, test, &instructions);
         let (base_lines, test_lines) = (Lines::new(base), Lines::new(test));
         let lines = lines::pair(&base_lines, &test_lines, &instructions);
-        Matching { routines, instructions, loops, lines, base_lines, test_lines }
+        Matching { routines, instructions, narrowed, loops, lines, base_lines, test_lines }
     }
 }
 
-/// Pairs the instructions of paired routines: by offset where they lie in the same file, else by alignment.
-fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> Pairing {
+/// Pairs the instructions of paired routines: by offset where they lie in the same file, else by alignment. Gives also
+/// the routines that were too long to be aligned as a whole.
+fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> (Pairing, Vec<RoutineId>) {
+    let mut narrowed = Vec::new();
     let mut pairing = Pairing::new(base.code.instructions.len(), test.code.instructions.len());
     for routine in 0..base.routines.len() as u32 {
         let Some(partner) = routines.of_base(routine) else { continue };
@@ -54,12 +58,14 @@ fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> Pairing
                 partners.get(&at(base, id)).into_iter().for_each(|partner| pairing.pair(id.0, partner.0));
             }
         } else {
-            for (a, b) in align(&our_tokens, &their_tokens) {
+            let alignment = align(&our_tokens, &their_tokens);
+            narrowed.extend(alignment.is_narrowed.then_some(RoutineId(routine)));
+            for (a, b) in alignment.pairs {
                 pairing.pair(ours[a].0, theirs[b].0);
             }
         }
     }
-    pairing
+    (pairing, narrowed)
 }
 
 fn is_same_file(base: &Analysis, test: &Analysis, routine: u32, partner: u32) -> bool {

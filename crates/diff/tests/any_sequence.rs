@@ -21,7 +21,7 @@ proptest! {
 
     #[test]
     fn each_instruction_is_in_one_pair_at_most_and_like_its_partner(base in sequence(), test in sequence()) {
-        let pairs = align(&base, &test);
+        let pairs = align(&base, &test).pairs;
         let (ours, theirs): (HashSet<usize>, HashSet<usize>) = pairs.iter().copied().unzip();
         prop_assert_eq!(ours.len(), pairs.len());
         prop_assert_eq!(theirs.len(), pairs.len());
@@ -36,7 +36,7 @@ proptest! {
         let new = Token { shape: Shape { loose: 99, exact: 99 }, begins_block: false };
         let mut test = base.clone();
         test.splice(at..at, std::iter::repeat_n(new, more));
-        let pairs = align(&base, &test);
+        let pairs = align(&base, &test).pairs;
         prop_assert_eq!(pairs.len(), base.len());
         for (a, b) in pairs {
             prop_assert_eq!(base[a].shape, test[b].shape);

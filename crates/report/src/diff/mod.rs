@@ -10,7 +10,7 @@ mod verdict;
 pub use modelled::culprit;
 pub use rows::{DiffRow, rows};
 pub use screen::text;
-pub use verdict::{cautions, verdict};
+pub use verdict::{cautions, narrowed, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;

@@ -1,6 +1,7 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
-use timewise_diff::{Gate, Verdict};
+use timewise_diff::{Comparison, Gate, Verdict};
+use timewise_flow::RoutineId;
 use timewise_profile::Profile;
 
 /// One line: what was asked, whether it holds, and what was found.
@@ -46,6 +47,18 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
     vec![format!(
         "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
     )]
+}
+
+/// What to mind of functions that were too long to align as a whole, one line each.
+pub fn narrowed(comparison: &Comparison) -> Vec<String> {
+    let line = |id: &RoutineId| {
+        format!(
+            "warning: {} is too long to align as a whole: what moved far within it counts as gone and new, which is a \
+             change by count",
+            comparison.base.name_of(*id)
+        )
+    };
+    comparison.matching.narrowed.iter().map(line).collect()
 }
 
 /// The file name of the program that a profile is of.
