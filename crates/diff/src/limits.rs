@@ -116,8 +116,10 @@ pub struct Interval {
     pub confidence: f64,
     /// What of the value was added, not subtracted.
     pub added: f64,
-    /// What that may be less by itself.
-    pub less: f64,
+    /// Variance of that from differences between runs, which grow with it.
+    pub added_noise: f64,
+    /// Variance of that from sampling, which grows with its root.
+    pub added_sampling: f64,
 }
 
 impl Interval {
@@ -130,20 +132,23 @@ impl Interval {
         Interval { estimate: Estimate { value, low: value - below, high: value + above }, ..self }
     }
 
-    /// The least value whose lower limit would exceed `limit`. A larger value is one to which more was added, and what
-    /// is added may be less by a share of it; all else that widens the interval stays.
+    /// The least value whose lower limit would exceed `limit`. A larger value is one to which more was added, and so
+    /// is less certain; all else that widens the interval stays.
     pub fn least_seen(&self, limit: f64) -> f64 {
         let Estimate { value, low, .. } = self.estimate;
-        let share = if self.added > 0.0 { self.less / self.added } else { 0.0 };
-        let rest = ((value - low).powi(2) - self.less.powi(2)).max(0.0);
-        // Of what must be added, `added`: the square of `added - clear` is `rest` and the square of its share.
+        let of_added = |variance: f64| if self.added > 0.0 { variance / self.added } else { 0.0 };
+        let noise = of_added(of_added(self.added_noise));
+        let sampling = of_added(self.added_sampling);
+        let rest = ((value - low).powi(2) - self.added_noise - self.added_sampling).max(0.0);
+        // What must be added, x, solves (x - clear)² = rest + sampling x + noise x².
         let clear = limit - value + self.added;
-        let slope = 1.0 - share * share;
+        let slope = 1.0 - noise;
         if slope <= 0.0 {
             return f64::INFINITY;
         }
-        let root = (clear * clear - slope * (clear * clear - rest)).max(0.0).sqrt();
-        (clear + root) / slope + value - self.added
+        let middle = clear + sampling / 2.0;
+        let root = (middle * middle - slope * (clear * clear - rest)).max(0.0).sqrt();
+        (middle + root) / slope + value - self.added
     }
 }
 
@@ -155,7 +160,7 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         variance => quantiles.deviations(apart.freedom).powi(2) * variance,
     };
     let (mut value, mut below, mut above) = (0.0, apart, apart);
-    let (mut added, mut lacking) = (0.0, 0.0f64);
+    let (mut added, mut added_noise, mut added_sampling) = (0.0, 0.0, 0.0);
     for Term { sum, is_negative, runs } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, quantiles.level.tail),
@@ -168,7 +173,8 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         let up = (high - sum.amount).powi(2) + split + more * more;
         if !is_negative {
             added += sum.amount;
-            lacking += down;
+            added_noise += less * less;
+            added_sampling += down - less * less;
         }
         let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
         value += sign * sum.amount;
@@ -179,7 +185,8 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         estimate: Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() },
         confidence: quantiles.level.confidence(),
         added,
-        less: lacking.sqrt(),
+        added_noise,
+        added_sampling,
     }
 }
 
@@ -286,5 +293,16 @@ mod tests {
         }
         let exact = Interval { confidence: 1.0, ..Interval::default() };
         assert_eq!(exact.least_seen(2.0), 2.0);
+    }
+
+    /// A single sample may be none, a hundred may not.
+    #[test]
+    fn what_is_seen_does_not_depend_on_how_little_was_added() {
+        let spread = Spread { variance: 0.04, freedom: f64::INFINITY };
+        let change = |added: f64| limits(&[term(added, false)], spread, Deviation::NONE, &shown());
+        for added in [1.0, 10.0] {
+            let seen = change(added).least_seen(2.0);
+            assert!((4.0..10.0).contains(&seen), "{added}: {seen}");
+        }
     }
 }
