@@ -108,8 +108,8 @@ fn refuse_repeated<'a>(
         return Ok(());
     };
     anyhow::bail!(
-        "'{}' and '{}' are of the same run, which tells nothing of how much runs differ: give each run once, and record more \
-         with timewise run -o FILE",
+        "'{}' and '{}' are of the same run, which tells nothing of how much runs differ: give each run once, and \
+         record more with timewise run -o FILE",
         other.display(),
         path.display()
     )

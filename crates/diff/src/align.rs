@@ -6,7 +6,8 @@
 //! constants, and beginnings of blocks are drawn to each other. Long sequences are first cut at runs of
 //! instructions that occur once on each side (as patience diff does with lines), because the table grows with
 //! the product of the lengths. Where there is no such run, only alignments within a band around the straight way
-//! from corner to corner are looked at, so that the table grows with one length. Blocks that moved are found last: an alignment cannot cross itself.
+//! from corner to corner are looked at, so that the table grows with one length. Blocks that moved are found
+//! last: an alignment cannot cross itself.
 
 use std::collections::HashMap;
 use timewise_isa::Shape;
