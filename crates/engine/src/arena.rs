@@ -75,7 +75,8 @@ impl Arena {
     /// many bytes the program may use at most.
     ///
     /// # Errors
-    /// [`CountError::System`]; [`CountError::AddressLimit`] and [`CountError::Full`] if the counters of paths have no room.
+    /// [`CountError::System`]; [`CountError::AddressLimit`] and [`CountError::Full`] if the counters of paths have no
+    /// room.
     pub fn new(
         payload: &Payload,
         calls: bool,

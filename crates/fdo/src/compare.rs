@@ -1,6 +1,7 @@
 //! Two programs with the same arguments and input, run in turns: whether they do the same, and which is faster.
 
 use crate::fault::FdoError;
+use crate::sign_test::position_of_bound;
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -32,7 +33,8 @@ struct Done {
     status: ExitStatus,
 }
 
-/// What is remembered of an output, of which there may be more than memory holds.
+/// What is remembered of an output, of which there may be more than memory holds. It is compared within one process, so
+/// it is not the hash that profiles store.
 #[derive(PartialEq)]
 struct Output {
     bytes: u64,
@@ -176,23 +178,13 @@ fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Of sorted values, the two between which the true median lies with a probability of 95 %: as many are left out on
-/// both sides as of so many fair coins show heads seldom enough.
+/// Of sorted values, the two between which the true median lies with a probability of 95 %; of too few for that, the
+/// first and the last.
 fn interval(sorted: &[f64]) -> (f64, f64) {
-    let n = sorted.len();
-    // The logarithm of the probability of k heads: of many coins, that of none is no number of its own.
-    let (mut beyond, mut exactly, mut left_out) = (0.0, -(n as f64) * std::f64::consts::LN_2, 0);
-    for k in 0..n / 2 {
-        beyond += exactly.exp();
-        if beyond > 0.025 {
-            break;
-        }
-        left_out = k;
-        exactly += ((n - k) as f64 / (k + 1) as f64).ln();
-    }
+    let high = position_of_bound(sorted.len(), 0.025).unwrap_or(sorted.len());
     match sorted {
         [] => (f64::NAN, f64::NAN),
-        _ => (sorted[left_out], sorted[n - 1 - left_out]),
+        _ => (sorted[sorted.len() - high], sorted[high - 1]),
     }
 }
 

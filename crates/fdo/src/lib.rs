@@ -9,6 +9,7 @@ pub mod clang;
 pub mod compare;
 mod fault;
 mod run;
+pub mod sign_test;
 pub mod tools;
 
 pub use fault::FdoError;

@@ -18,7 +18,7 @@ pub struct Jump {
 
 /// How many lanes there are: an arrow further out could not be followed, and long functions have many thousands of them
 /// over the same lines.
-pub const MOST_LANES: usize = 64;
+const MOST_LANES: usize = 64;
 
 /// The jumps of a function whose code was executed, shortest first, as far as there are lanes for them.
 pub fn jumps(analysis: &Analysis, routine: RoutineId) -> Vec<Jump> {

@@ -303,7 +303,7 @@ pub struct Process {
     pub mode: Mode,
     /// Where copies of branches stand that became jumps there.
     pub copies: BTreeSet<u64>,
-    /// Whether in its memory no two threads could have executed at once yet.
+    /// Whether in its memory no two threads could have executed at once yet: a parent waits for its child by `vfork`.
     pub is_alone: bool,
     /// Ways out by number.
     pub exits: Vec<Exit>,

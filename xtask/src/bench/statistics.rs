@@ -1,5 +1,7 @@
 //! Medians with bounds that assume nothing of the distribution.
 
+use timewise_fdo::sign_test::position_of_bound;
+
 /// The median; of an even number, the mean of the middle two. Not a number for none.
 pub fn median(values: &[f64]) -> f64 {
     let sorted = sorted(values);
@@ -22,23 +24,6 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let sorted = sorted(values);
     let high = position_of_bound(values.len(), 0.025)?;
     Some((sorted[values.len() - high], sorted[high - 1]))
-}
-
-/// The least k such that the true median exceeds the k-th smallest of n values with a probability of at most
-/// `tail`: k or more of n fair coins show heads as seldom. None if it may exceed all of them.
-fn position_of_bound(n: usize, tail: f64) -> Option<usize> {
-    // The logarithm of the probability of k heads: of many coins, that of all is no number of its own.
-    let (mut beyond, mut exactly) = (0.0, -(n as f64) * std::f64::consts::LN_2);
-    let mut position = None;
-    for k in (1..=n).rev() {
-        beyond += exactly.exp();
-        if beyond > tail {
-            break;
-        }
-        position = Some(k);
-        exactly += (k as f64 / (n - k + 1) as f64).ln();
-    }
-    position
 }
 
 /// The geometric mean; not a number for none.

@@ -1,5 +1,7 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
+use crate::find::to_type;
+use crate::visible::visible;
 use timewise_diff::{Comparison, Gate, Verdict};
 use timewise_flow::RoutineId;
 use timewise_profile::Profile;
@@ -55,7 +57,7 @@ pub fn narrowed(comparison: &Comparison) -> Vec<String> {
         format!(
             "warning: {} is too long to align as a whole: what moved far within it counts as gone and new, which is a \
              change by count",
-            comparison.base.name_of(*id)
+            visible(&to_type(comparison.base, *id))
         )
     };
     comparison.matching.narrowed.iter().map(line).collect()

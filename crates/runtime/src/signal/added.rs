@@ -225,8 +225,7 @@ mod tests {
         code.toll(Toll { counter: 10, step: 70_000 }, FlagSet::ALL);
         code.toll(Toll { counter: timewise_abi::NONE, step: -128 }, FlagSet::ALL);
         code.toll(Toll { counter: 11, step: -1 }, FlagSet::ALL);
-        code.store_number(gs!(exit), 77);
-        code.jump_through(vector::EXIT);
+        code.leave(77);
         code.store(spill_slot(RCX_SLOT), Borrowed::Rcx);
         code.store(spill_slot(RDX_SLOT), Borrowed::Rdx);
         code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rdx);

@@ -43,10 +43,7 @@ pub fn create(area: &mut ThreadArea) {
         _ => PROCESS.with(|process| {
             let process = expect(process);
             let from = area.position.load(Ordering::Relaxed);
-            // After `vfork` the kernel holds the thread until the child has its own memory, or none.
-            let waits =
-                kind == returned::SHARING && flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0);
-            process.share(area, from, waits);
+            process.share(area, from, waits(area));
             free_area(process, area)
         }),
     };
@@ -102,6 +99,11 @@ fn flags(area: &ThreadArea) -> Option<u64> {
             (read == flags.len()).then_some(u64::from_le_bytes(flags))
         }
     }
+}
+
+/// Whether the kernel holds the thread, which makes a process, until that has its own memory, or none.
+fn waits(area: &ThreadArea) -> bool {
+    area.returned == returned::SHARING && flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0)
 }
 
 /// A record and an area for a forked process, whose logs and counters go on from the present ones.
@@ -237,7 +239,7 @@ pub fn created(area: &mut ThreadArea) {
             PROCESS.release();
         }
         _ if result < 0 => child.state.store(state::FREE, Ordering::Release),
-        returned::SHARING if flags(area).is_some_and(|flags| flags & CLONE_VFORK != 0) => gone(child, result),
+        returned::SHARING if waits(area) => gone(child, result),
         _ => {}
     }
     signal::set_mask(area.mask);
