@@ -1,5 +1,6 @@
 //! Trees of real programs.
 
+use std::process::Command;
 use timewise_engine::{Counted, Options};
 use timewise_profile::Profile;
 use timewise_target::launch::Launch;
@@ -43,6 +44,17 @@ fn what_is_executed_after_an_exec_is_followed() {
             counted.profile.processes.iter().map(|process| process.executable.ends_with(b"/true"));
         assert_eq!(executables.collect::<Vec<_>>(), [false, true, true], "round {round}");
     }
+}
+
+/// Where it is blocked, a child's end interrupts calls of other threads, though it is ignored (`suite/torture/fork_unblocked.c`).
+#[test]
+fn what_a_program_ignores_is_not_blocked_while_it_forks() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("fork_unblocked");
+    let source = format!("{}/../../suite/torture/fork_unblocked.c", env!("CARGO_MANIFEST_DIR"));
+    assert!(Command::new("cc").arg(source).arg("-o").arg(&program).status().unwrap().success());
+    let counted = shell(&format!("exec '{}'", program.display()), &Options::default());
+    assert_eq!(counted.ended.wait_status, 0);
 }
 
 /// Their counts are read while they run on, so what is read is to be of one moment.

@@ -12,10 +12,11 @@ mod tests;
 use crate::attachable::AttachError;
 use crate::cpu_time::ThreadAccount;
 use crate::family;
+use crate::restart;
 use crate::seize::{ended, request, stop_of};
 use crate::status::Status;
 use crate::trace::Tracee;
-use member::{Member, go_on_with_signal};
+use member::{Member, go_on, go_on_with_signal};
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at that have not stopped yet.
@@ -98,6 +99,7 @@ impl Group {
                 return Err(AttachError::Gone(pid));
             }
             if all_stand && !found_new {
+                group.put_interrupted_last();
                 group.gate = gate(pid);
                 return Ok(group);
             }
@@ -136,7 +138,28 @@ impl Group {
         self.pid
     }
 
-    /// The threads, the first one first.
+    /// Those in calls that any signal would end are let go last, when the others are there again to be woken for those that
+    /// the program ignores.
+    fn put_interrupted_last(&mut self) {
+        for member in &mut self.members {
+            let registers = Tracee::new(member.tid).registers();
+            member.interrupted = registers.is_ok_and(|registers| restart::was_interrupted(&registers));
+        }
+        self.members.get_mut(1..).unwrap_or_default().sort_by_key(|member| member.interrupted);
+    }
+
+    /// Threads that are let go before some in such calls, and how often they got a processor.
+    fn to_go_before_others(&self) -> Vec<(i32, Option<u64>)> {
+        let first = self.members.iter().rposition(|member| !member.interrupted).map_or(0, |last| last + 1);
+        match first < self.members.len() {
+            true => {
+                self.members[..first].iter().map(|&Member { tid, .. }| (tid, turns(self.pid, tid))).collect()
+            }
+            false => Vec::new(),
+        }
+    }
+
+    /// The threads, the first one first, as it is let go first.
     pub fn tracees(&self) -> Vec<Tracee> {
         self.members.iter().map(|member| Tracee::new(member.tid).with_gate(self.gate)).collect()
     }
@@ -159,8 +182,7 @@ impl Group {
         let standing = |member: &&mut Member| member.stands && tids.contains(&member.tid);
         for member in self.members.iter_mut().filter(standing) {
             member.stands = false;
-            // If it was killed, that is seen when it is looked at.
-            let _ = request(libc::PTRACE_CONT, member.tid, 0);
+            go_on(member.tid, 0);
         }
         // One that has had no processor since would stop where it stood.
         let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
@@ -215,10 +237,11 @@ impl Group {
         Ok(self.look()? && !found_new)
     }
 
-    /// Asks threads to stop that were not seen before. Whether there were any.
+    /// Asks threads to stop that were not seen before. Whether there were any. All are traced, the first one last, before one
+    /// has to stand: instead of a traced one that stands, signals that the program ignores wake one that is not traced.
     fn take_up_new(&mut self) -> Result<bool, AttachError> {
-        let mut found = false;
-        for tid in family::threads(self.pid) {
+        let known = self.members.len();
+        for tid in family::threads(self.pid).into_iter().rev() {
             if self.members.iter().any(|member| member.tid == tid) || !can_stand(self.pid, tid) {
                 continue;
             }
@@ -231,12 +254,20 @@ impl Group {
                 Err(_) if request(libc::PTRACE_INTERRUPT, tid, 0).is_ok() => {}
                 Err(error) => return Err(AttachError::refused(self.pid, error)),
             }
-            // A failure means that it is gone, as is seen when it is looked at.
-            let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
-            self.members.push(Member { tid, stands: false, blocked: None, changed: false });
-            found = true;
+            self.members.push(Member {
+                tid,
+                stands: false,
+                blocked: None,
+                changed: false,
+                interrupted: false,
+            });
         }
-        Ok(found)
+        self.members[known..].reverse();
+        for member in &self.members[known..] {
+            // A failure means that it is gone, as is seen when it is looked at.
+            let _ = request(libc::PTRACE_INTERRUPT, member.tid, 0);
+        }
+        Ok(self.members.len() > known)
     }
 
     /// Lets threads that stopped for signals go on with them: those threads.
@@ -305,9 +336,13 @@ pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 impl Drop for Group {
     fn drop(&mut self) {
         let begun = Instant::now();
+        let mut before = self.to_go_before_others();
         loop {
             let mut at = 0;
             while at < self.members.len() {
+                if !before.is_empty() && before.iter().all(|(tid, _)| *tid != self.members[at].tid) {
+                    await_turns(self.pid, &std::mem::take(&mut before));
+                }
                 if self.members[at].let_go(self.pid, self.own_child) {
                     self.members.remove(at);
                 } else {
@@ -330,6 +365,17 @@ impl Drop for Group {
 /// Whether a thread runs, or would if a processor were free.
 fn awaits_processor(pid: i32, tid: i32) -> bool {
     Status::of_thread(pid, tid).is_some_and(|status| status.running)
+}
+
+/// Waits until threads that got a processor so often got it again, if they wait for one.
+fn await_turns(pid: i32, before: &[(i32, Option<u64>)]) {
+    let begun = Instant::now();
+    let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
+        before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
+    };
+    while before.iter().any(awaits_turn) && begun.elapsed() < LONGEST_TURN {
+        std::thread::sleep(GLANCE);
+    }
 }
 
 /// How often a thread got a processor; `None` where the kernel does not keep that, or if it is gone.

@@ -46,7 +46,8 @@ const WAITING: [libc::c_long; 23] = [
     libc::SYS_getrandom,
 ];
 
-/// Has the call of a stopped thread that gave `EINTR` for our stop made again.
+/// Has the call of a stopped thread that gave `EINTR` made again, unless a handler runs now. Natively a signal that the
+/// program ignores is dropped when it is sent; to a thread that is traced it comes.
 pub fn undo_interruption(tracee: Tracee, registers: &Registers) {
     let rax = result_to_restart(tracee, registers);
     if rax != registers.rax {
@@ -89,7 +90,9 @@ pub fn ended_for_signal(registers: &Registers) -> bool {
     in_system_call(registers) && ENDINGS.contains(&(registers.rax as i64))
 }
 
-fn was_interrupted(registers: &Registers) -> bool {
+/// Whether a stopped thread stands at the end of a call that gave `EINTR` for a signal, or a stop, and for our sake has to
+/// be made again.
+pub fn was_interrupted(registers: &Registers) -> bool {
     let number = registers.orig_rax as libc::c_long;
     registers.cs == LONG_MODE && registers.rax as i64 == INTERRUPTED && WAITING.contains(&number)
 }
@@ -98,4 +101,94 @@ fn was_interrupted(registers: &Registers) -> bool {
 fn is_system_call(tracee: Tracee, registers: &Registers) -> bool {
     let code = tracee.peek(registers.rip.wrapping_sub(2));
     code.is_ok_and(|word| word.to_le_bytes()[..2] == SYSCALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::group::Group;
+    use crate::launch::{Launch, Running};
+    use crate::seize::{Outcome, Seized};
+    use crate::status::field;
+    use std::io::{PipeWriter, Write};
+    use std::process::Command;
+    use std::time::Duration;
+
+    const GLANCE: Duration = Duration::from_micros(50);
+
+    /// A program that ends with 7 when a byte comes that it waits for by `epoll_wait`, and with 9 if that is interrupted;
+    /// and where to write the byte.
+    fn waiting() -> (Running, PipeWriter) {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
+        let code = "#include <sys/epoll.h>\nint main(void) { int all = epoll_create1(0); \
+                    struct epoll_event event = {.events = EPOLLIN}; \
+                    return epoll_ctl(all, EPOLL_CTL_ADD, 0, &event) || epoll_wait(all, &event, 1, -1) == 1 ? 7 : 9; }";
+        std::fs::write(&source, code).unwrap();
+        assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
+        let (input, end) = std::io::pipe().unwrap();
+        let mut launch = Launch::new(&program);
+        launch.stdin = input.into();
+        let running = launch.stopped().unwrap().release().unwrap();
+        while !call_of(running.pid()).starts_with(&format!("{} ", libc::SYS_epoll_wait)) {
+            std::thread::sleep(GLANCE);
+        }
+        (running, end)
+    }
+
+    /// The system call in which a process waits, as the kernel tells it.
+    fn call_of(pid: i32) -> String {
+        std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap()
+    }
+
+    /// A signal that is ignored unless it is handled, which this program does not.
+    fn send_ignored(pid: i32) {
+        // SAFETY: takes no memory; the process is our child.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGWINCH) }, 0);
+    }
+
+    fn is_pending(pid: i32) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        u64::from_str_radix(field(&status, "ShdPnd"), 16).unwrap() != 0
+    }
+
+    fn status_at_its_end(running: Running, mut end: PipeWriter) -> i32 {
+        // It may have ended too early.
+        let _ = end.write_all(b".");
+        libc::WEXITSTATUS(running.wait().unwrap().wait_status)
+    }
+
+    /// The kernel drops such a signal natively, but not where the thread that it is sent to is traced.
+    #[test]
+    fn an_ignored_signal_interrupts_no_call_of_a_group() {
+        let (running, end) = waiting();
+        let pid = running.pid();
+        let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+        send_ignored(pid);
+        assert!(is_pending(pid));
+        for moment in [Duration::ZERO, Duration::from_millis(1)] {
+            group.run_on(&[pid], moment).unwrap();
+        }
+        assert!(!is_pending(pid));
+        drop(group);
+        assert_eq!(status_at_its_end(running, end), 7);
+    }
+
+    #[test]
+    fn no_call_of_a_thread_that_is_followed_is_interrupted() {
+        let (running, end) = waiting();
+        let pid = running.pid();
+        let mut seized = Seized::new(pid, pid).unwrap();
+        send_ignored(pid);
+        while is_pending(pid) || call_of(pid).starts_with("running") {
+            assert!(seized.poll().unwrap().is_none());
+        }
+        seized.let_go();
+        let outcome = loop {
+            if let Some(outcome) = seized.poll().unwrap() {
+                break outcome;
+            }
+        };
+        assert!(matches!(outcome, Outcome::LetGo), "{outcome:?}");
+        assert_eq!(status_at_its_end(running, end), 7);
+    }
 }

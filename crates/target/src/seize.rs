@@ -1,6 +1,7 @@
 //! Tracing a thread that already runs, from just before it calls `execve` until the new program stands
 //! at its first instruction.
 
+use crate::restart;
 use crate::status::field;
 use crate::trace::Tracee;
 use std::io;
@@ -59,7 +60,8 @@ impl Seized {
         let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
     }
 
-    /// Looks, without waiting, at what the thread came to. Stops on the way are passed on as they are.
+    /// Looks, without waiting, at what the thread came to. Stops on the way are passed on as they are; a call that one of
+    /// them ended goes on as if nothing had been (`restart.rs`).
     ///
     /// # Errors
     /// The system's.
@@ -89,6 +91,10 @@ impl Seized {
             return Ok(Some(Outcome::Executed { process: Tracee::new(self.pid), pid: self.pid }));
         }
         let passed_on = if event == 0 { signal as u64 } else { 0 };
+        let tracee = Tracee::new(id);
+        if let Ok(registers) = tracee.registers() {
+            restart::undo_interruption(tracee, &registers);
+        }
         if self.letting_go {
             let detached = unless_killed(request(libc::PTRACE_DETACH, id, passed_on))?;
             return Ok(detached.then_some(Outcome::LetGo));

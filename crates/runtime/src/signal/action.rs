@@ -38,18 +38,28 @@ const KNOWN: u64 =
 pub const CLEARED: u64 = 0x1_0000_0000;
 
 const KILL: usize = 9;
+const CHLD: usize = 17;
+const CONT: usize = 18;
 const STOP: usize = 19;
+const URG: usize = 23;
+const WINCH: usize = 28;
 
 /// Whether a signal ends the program unless something else is asked for.
 pub fn ends_by_default(signal: usize) -> bool {
-    const CHLD: usize = 17;
-    const CONT: usize = 18;
     const TSTP: usize = 20;
     const TTIN: usize = 21;
     const TTOU: usize = 22;
-    const URG: usize = 23;
-    const WINCH: usize = 28;
     !matches!(signal, CHLD | CONT | STOP | TSTP | TTIN | TTOU | URG | WINCH)
+}
+
+/// The signals for which the kernel does nothing, as the program wants it. Under the process lock.
+pub fn ignored(area: &ThreadArea) -> u64 {
+    const BY_DEFAULT: [usize; 4] = [CHLD, CONT, URG, WINCH];
+    let is_ignored = |signal: &usize| match super::actions(area).get(*signal).handler {
+        DEFAULT => BY_DEFAULT.contains(signal),
+        handler => handler == IGNORE,
+    };
+    changeable().filter(is_ignored).fold(0, |mask, signal| mask | super::bit(signal))
 }
 
 /// Tells the kernel what to do about a signal so that the program's wish can be met.

@@ -2,8 +2,8 @@
 //!
 //! A new thread gets a thread area of its own, and so does a process that shares this memory (`vfork`,
 //! `posix_spawn`): it counts as a thread of the process that made it. A process with a copy of this
-//! memory gets a record of its own, whose logs go on where its parent's stand. Signals are blocked from
-//! before the area is prepared until the child runs on it.
+//! memory gets a record of its own, whose logs go on where its parent's stand. Signals that the program does
+//! not ignore are blocked from before the area is prepared until the child runs on it.
 
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
@@ -39,7 +39,12 @@ pub fn create(area: &mut ThreadArea) {
     area.mask = mask;
     area.returned = kind;
     let prepared = match kind {
-        returned::FORK => PROCESS.with_and_keep(|process| fork(expect(process), area)),
+        returned::FORK => PROCESS.with_and_keep(|process| {
+            // The kernel drops what the program ignores, but not while it is blocked: a child's end would interrupt calls
+            // of other threads. What is ignored stays so as long as the lock is kept.
+            signal::set_mask(mask | !signals::ignored(area));
+            fork(expect(process), area)
+        }),
         _ => PROCESS.with(|process| {
             let process = expect(process);
             let from = area.position.load(Ordering::Relaxed);
@@ -50,10 +55,10 @@ pub fn create(area: &mut ThreadArea) {
     let child = match prepared {
         Ok(child) => child,
         Err(failure) => {
+            signal::set_mask(area.mask);
             if kind == returned::FORK {
                 PROCESS.release();
             }
-            signal::set_mask(area.mask);
             // This thread and what it makes run on uncounted.
             area.resume = go_native(area, area.registers.rip - SYSCALL_LENGTH, failure, Some(area.mask));
             return;
@@ -226,6 +231,8 @@ pub fn begin(area: &mut ThreadArea) {
 /// A thread or process was made, or could not be.
 pub fn created(area: &mut ThreadArea) {
     let result = area.registers.rax as i64;
+    // Before the lock is given back: what was ignored when others were blocked may not be from then on.
+    signal::set_mask(area.mask);
     // SAFETY: the area that `create` prepared.
     let child = unsafe { &mut *(area.child as *mut ThreadArea) };
     match area.returned {
@@ -242,7 +249,6 @@ pub fn created(area: &mut ThreadArea) {
         returned::SHARING if waits(area) => gone(child, result),
         _ => {}
     }
-    signal::set_mask(area.mask);
 }
 
 /// The process that shared this memory let go of it, by its end or by `execve`: the latter was its last

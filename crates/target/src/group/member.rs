@@ -12,6 +12,8 @@ pub struct Member {
     pub blocked: Option<u64>,
     /// Its registers were not ours to set right: it goes on with those that it has.
     pub changed: bool,
+    /// It was stopped in a call that any signal ends.
+    pub interrupted: bool,
 }
 
 impl Member {
@@ -101,5 +103,15 @@ fn can_wait(tracee: Tracee, signal: i32) -> bool {
 /// Lets a thread go on from another stop, with its signal if it stopped for one.
 pub fn go_on_with_signal(tid: i32, status: i32) {
     let (signal, event) = (status & 0xff, status >> 8);
-    let _ = request(libc::PTRACE_CONT, tid, if event == 0 { signal as u64 } else { 0 });
+    go_on(tid, if event == 0 { signal as u64 } else { 0 });
+}
+
+/// Lets a thread go on from where it stands, with a signal, or 0 for none.
+pub fn go_on(tid: i32, signal: u64) {
+    let tracee = Tracee::new(tid);
+    // If it was killed, that is seen when it is looked at.
+    if let Ok(registers) = tracee.registers() {
+        restart::undo_interruption(tracee, &registers);
+    }
+    let _ = request(libc::PTRACE_CONT, tid, signal);
 }

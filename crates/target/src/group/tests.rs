@@ -197,3 +197,35 @@ fn signals_that_stop_and_continue_a_process_keep_their_order() {
         assert_eq!(found, letter, "{signals:?}");
     }
 }
+
+/// Whoever is let go while others are still traced is woken for signals that are ignored.
+#[test]
+fn those_in_calls_that_any_signal_ends_go_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
+    let code = "#include <pthread.h>\n#include <sys/epoll.h>\n#include <unistd.h>\n\
+                static void *events(void *all) { struct epoll_event event; epoll_wait(*(int *)all, &event, 1, -1); return all; }\n\
+                static void *nothing(void *unused) { pause(); return unused; }\n\
+                int main(void) { pthread_t thread; int all = epoll_create1(0); pthread_create(&thread, 0, events, &all); \
+                pthread_create(&thread, 0, nothing, 0); return *(int *)events(&all); }";
+    std::fs::write(&source, code).unwrap();
+    let built = Command::new("cc").arg("-pthread").arg(&source).arg("-o").arg(&program).status().unwrap();
+    assert!(built.success());
+    let running = Launch::new(&program).stopped().unwrap().release().unwrap();
+    let pid = running.pid();
+    let wait = |tid: &i32| {
+        let call = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
+        [libc::SYS_epoll_wait, libc::SYS_pause].iter().any(|number| call.starts_with(&format!("{number} ")))
+    };
+    let mut threads = family::threads(pid);
+    while threads.len() < 3 || !threads.iter().all(wait) {
+        std::thread::sleep(GLANCE);
+        threads = family::threads(pid);
+    }
+    let group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    let order: Vec<_> = group.tracees().iter().map(|tracee| tracee.tid()).collect();
+    drop(group);
+    send(pid, libc::SIGKILL);
+    running.wait().unwrap();
+    assert_eq!(order, [threads[0], threads[2], threads[1]]);
+}
