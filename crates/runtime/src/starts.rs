@@ -9,6 +9,9 @@ const LINE: u64 = 512;
 /// Such lines. Twice as many would be right a little more often, and half would stay in the cache a little longer.
 const LINES: u64 = 1 << 12;
 
+/// Lines of a page of memory, which lie together in the program as well: a small one comes to few pages.
+const TOGETHER: u64 = 64;
+
 /// Marks of blocks' beginnings, which those of different places may share.
 #[derive(Debug)]
 pub struct Starts(Vec<u64>);
@@ -35,7 +38,11 @@ impl Starts {
 
 fn position(place: u64) -> (usize, u64) {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let line = (place / LINE).wrapping_mul(SPREAD) >> 32 & (LINES - 1);
+    let line = place / LINE;
+    let hash = (line / TOGETHER).wrapping_mul(SPREAD) >> 32;
+    // What shares a page does not share lines by where they lie in it.
+    let (page, line) = (hash % (LINES / TOGETHER), (line ^ hash >> 6) % TOGETHER);
+    let line = page * TOGETHER + line;
     let at = line * LINE + place % LINE;
     ((at / 64) as usize, 1 << (at % 64))
 }
@@ -52,5 +59,12 @@ mod tests {
         assert!(places.clone().all(|place| starts.may_hold(place)));
         let others = places.clone().filter(|place| starts.may_hold(place + 5)).count();
         assert!(others < 2000, "{others} of 20,000 where nothing is");
+    }
+
+    #[test]
+    fn what_lies_together_in_the_program_shares_pages() {
+        let words = (0..64 << 10).map(|at| position(0x55_5555_0000 + at).0);
+        let pages: alloc::collections::BTreeSet<_> = words.map(|word| word * 8 / 4096).collect();
+        assert!(pages.len() <= 3, "{pages:?}");
     }
 }
