@@ -1,4 +1,4 @@
-//! The runtime's heap: power-of-two classes over chunks from the kernel. Used under the process lock only,
+//! The runtime's heap: blocks of few sizes over chunks from the kernel. Used under the process lock only,
 //! so it needs none of its own.
 
 use crate::sys::{call, number};
@@ -6,15 +6,18 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ops::Range;
 
-/// Classes from 16 bytes (2^4) to 2^31.
-const CLASSES: usize = 32;
-const SMALLEST: u32 = 4;
+/// Small blocks come in steps of so many bytes, up to [`FINE`]; larger ones in powers of two, up to 2^31.
+const STEP: usize = 16;
+const FINE: usize = 128;
+
+/// Sizes of blocks.
+const CLASSES: usize = FINE / STEP + 32;
 
 /// Bytes asked of the kernel at once for small allocations.
 const CHUNK: usize = 1 << 20;
 
 /// Allocations of this and more get mappings of their own.
-const LARGE: usize = 256 << 10;
+const LARGE: usize = 64 << 10;
 
 /// Bytes kept in store for a process that may ask the kernel for no more; less if that is refused.
 const STORE: usize = 1 << 30;
@@ -87,9 +90,15 @@ impl Heap {
     }
 }
 
-fn class(layout: Layout) -> u32 {
-    let size = layout.size().max(layout.align()).max(1 << SMALLEST);
-    usize::BITS - (size - 1).leading_zeros()
+/// The bytes of a block for a layout, and the class of such blocks.
+fn block_for(layout: Layout) -> (usize, usize) {
+    let size = layout.size().max(layout.align()).max(STEP);
+    if size <= FINE && layout.align() <= STEP {
+        let steps = size.div_ceil(STEP);
+        return (steps * STEP, steps - 1);
+    }
+    let size = size.next_power_of_two();
+    (size, FINE / STEP + size.trailing_zeros() as usize)
 }
 
 impl State {
@@ -127,17 +136,16 @@ impl State {
 // freed blocks of its class.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let class = class(layout);
-        let size = 1usize << class;
+        let (size, class) = block_for(layout);
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
         if size >= LARGE && !state.closed {
             return state.map(size);
         }
-        let head = state.free[class as usize];
+        let head = state.free[class];
         if !head.is_null() {
             // SAFETY: a free block starts with the address of the next.
-            state.free[class as usize] = unsafe { *head.cast::<*mut u8>() };
+            state.free[class] = unsafe { *head.cast::<*mut u8>() };
             return head;
         }
         let aligned = (state.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
@@ -155,7 +163,7 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        let size = 1usize << class(layout);
+        let (size, _) = block_for(layout);
         // SAFETY: as in `alloc`.
         let is_fresh = size >= LARGE && unsafe { !(*self.0.get()).closed };
         // SAFETY: as promised by the caller, who owns the block.
@@ -171,7 +179,7 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises a size that makes a layout.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        let [old, new] = [layout, wanted].map(|layout| 1usize << class(layout));
+        let [(old, _), (new, _)] = [layout, wanted].map(block_for);
         if old == new {
             return block;
         }
@@ -196,8 +204,7 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        let class = class(layout);
-        let size = 1usize << class;
+        let (size, class) = block_for(layout);
         // SAFETY: as in `alloc`.
         let closed = unsafe { (*self.0.get()).closed };
         if size >= LARGE && !closed {
@@ -208,8 +215,29 @@ unsafe impl GlobalAlloc for Heap {
         // SAFETY: as in `alloc`; the block is the caller's to give back.
         unsafe {
             let state = &mut *self.0.get();
-            *block.cast::<*mut u8>() = state.free[class as usize];
-            state.free[class as usize] = block;
+            *block.cast::<*mut u8>() = state.free[class];
+            state.free[class] = block;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_hold_what_they_are_for_and_those_of_a_class_are_alike() {
+        let mut of_class = [(0, 0); CLASSES];
+        for (size, align) in (0..20_000).flat_map(|size| [1, 8, 16, 32, 4096].map(|align| (size, align))) {
+            let layout = Layout::from_size_align(size, align).unwrap();
+            let (bytes, class) = block_for(layout);
+            // Where a block is put.
+            let alignment = 1 << bytes.min(4096).trailing_zeros();
+            assert!(bytes >= size && alignment >= align, "{layout:?} {bytes}");
+            assert!(bytes <= (2 * size).max(align).max(STEP), "{layout:?} {bytes}");
+            let known = &mut of_class[class];
+            assert!([(0, 0), (bytes, alignment)].contains(known), "{layout:?} {known:?}");
+            *known = (bytes, alignment);
         }
     }
 }
