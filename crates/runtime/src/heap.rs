@@ -17,7 +17,7 @@ const CLASSES: usize = FINE / STEP + 32;
 const CHUNK: usize = 1 << 20;
 
 /// Allocations of this and more get mappings of their own.
-const LARGE: usize = 64 << 10;
+const LARGE: usize = 256 << 10;
 
 /// Bytes kept in store for a process that may ask the kernel for no more; less if that is refused.
 const STORE: usize = 1 << 30;
