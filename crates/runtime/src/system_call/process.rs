@@ -2,8 +2,9 @@
 //!
 //! A new thread gets a thread area of its own, and so does a process that shares this memory (`vfork`,
 //! `posix_spawn`): it counts as a thread of the process that made it. A process with a copy of this
-//! memory gets a record of its own, whose logs go on where its parent's stand. Signals that the program does
-//! not ignore are blocked from before the area is prepared until the child runs on it.
+//! memory gets a record of its own, whose logs go on where its parent's stand. Signals are blocked
+//! from before the area is prepared until the child runs on it; of a fork, those that the program ignores only until
+//! the lock of the process is had.
 
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
