@@ -99,7 +99,7 @@ impl Group {
                 return Err(AttachError::Gone(pid));
             }
             if all_stand && !found_new {
-                group.put_interrupted_last();
+                group.note_interrupted();
                 group.gate = gate(pid);
                 return Ok(group);
             }
@@ -138,28 +138,30 @@ impl Group {
         self.pid
     }
 
-    /// Those in calls that any signal would end are let go last, when the others are there again to be woken for those that
-    /// the program ignores.
-    fn put_interrupted_last(&mut self) {
+    /// Notes which threads were stopped in calls that any signal would end.
+    fn note_interrupted(&mut self) {
         for member in &mut self.members {
             let registers = Tracee::new(member.tid).registers();
             member.interrupted = registers.is_ok_and(|registers| restart::was_interrupted(&registers));
         }
+    }
+
+    /// Those are let go last but for the first thread, when the others, late ones among them, are there again to be woken
+    /// for signals that the program ignores.
+    fn put_interrupted_last(&mut self) {
         self.members.get_mut(1..).unwrap_or_default().sort_by_key(|member| member.interrupted);
     }
 
     /// Threads that are let go before some in such calls, and how often they got a processor.
     fn to_go_before_others(&self) -> Vec<(i32, Option<u64>)> {
         let first = self.members.iter().rposition(|member| !member.interrupted).map_or(0, |last| last + 1);
-        match first < self.members.len() {
-            true => {
-                self.members[..first].iter().map(|&Member { tid, .. }| (tid, turns(self.pid, tid))).collect()
-            }
-            false => Vec::new(),
+        if first == self.members.len() {
+            return Vec::new();
         }
+        self.members[..first].iter().map(|&Member { tid, .. }| (tid, turns(self.pid, tid))).collect()
     }
 
-    /// The threads, the first one first, as it is let go first.
+    /// The threads, the first one first.
     pub fn tracees(&self) -> Vec<Tracee> {
         self.members.iter().map(|member| Tracee::new(member.tid).with_gate(self.gate)).collect()
     }
@@ -184,15 +186,12 @@ impl Group {
             member.stands = false;
             go_on(member.tid, 0);
         }
-        // One that has had no processor since would stop where it stood.
-        let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
-            before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
-        };
         let begun = Instant::now();
         let mut is_late = false;
         loop {
             std::thread::sleep(SHORTEST_MOMENT);
-            let is_over = begun.elapsed() >= moment && !before.iter().any(awaits_turn);
+            // One that has had no processor since would stop where it stood.
+            let is_over = begun.elapsed() >= moment && !before.iter().any(|&thread| awaits_turn(pid, thread));
             if is_over && is_late || begun.elapsed() > LONGEST_TURN {
                 break;
             }
@@ -241,16 +240,17 @@ impl Group {
     /// has to stand: instead of a traced one that stands, signals that the program ignores wake one that is not traced.
     fn take_up_new(&mut self) -> Result<bool, AttachError> {
         let known = self.members.len();
+        let mut seized = Vec::new();
         for tid in family::threads(self.pid).into_iter().rev() {
             if self.members.iter().any(|member| member.tid == tid) || !can_stand(self.pid, tid) {
                 continue;
             }
             match request(libc::PTRACE_SEIZE, tid, 0) {
-                Ok(()) => {}
+                Ok(()) => seized.push(tid),
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) || has_ended(self.pid, tid) => {
                     continue;
                 }
-                // Ours still, from an attempt before in which it did not stop.
+                // Ours still, from an attempt before in which it did not stop: asked to by this.
                 Err(_) if request(libc::PTRACE_INTERRUPT, tid, 0).is_ok() => {}
                 Err(error) => return Err(AttachError::refused(self.pid, error)),
             }
@@ -263,9 +263,9 @@ impl Group {
             });
         }
         self.members[known..].reverse();
-        for member in &self.members[known..] {
+        for tid in seized.into_iter().rev() {
             // A failure means that it is gone, as is seen when it is looked at.
-            let _ = request(libc::PTRACE_INTERRUPT, member.tid, 0);
+            let _ = request(libc::PTRACE_INTERRUPT, tid, 0);
         }
         Ok(self.members.len() > known)
     }
@@ -336,6 +336,7 @@ pub fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 impl Drop for Group {
     fn drop(&mut self) {
         let begun = Instant::now();
+        self.put_interrupted_last();
         let mut before = self.to_go_before_others();
         loop {
             let mut at = 0;
@@ -367,13 +368,17 @@ fn awaits_processor(pid: i32, tid: i32) -> bool {
     Status::of_thread(pid, tid).is_some_and(|status| status.running)
 }
 
+/// Whether a thread that got a processor so often waits for the next time.
+fn awaits_turn(pid: i32, (tid, before): (i32, Option<u64>)) -> bool {
+    before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
+}
+
 /// Waits until threads that got a processor so often got it again, if they wait for one.
 fn await_turns(pid: i32, before: &[(i32, Option<u64>)]) {
     let begun = Instant::now();
-    let awaits_turn = |&(tid, before): &(i32, Option<u64>)| {
-        before.is_some() && turns(pid, tid) == before && awaits_processor(pid, tid)
-    };
-    while before.iter().any(awaits_turn) && begun.elapsed() < LONGEST_TURN {
+    // To look at many may take long itself.
+    let is_to_wait = || begun.elapsed() < LONGEST_TURN;
+    while before.iter().any(|&thread| is_to_wait() && awaits_turn(pid, thread)) {
         std::thread::sleep(GLANCE);
     }
 }

@@ -4,6 +4,8 @@
 
 pub mod address_space;
 pub mod attachable;
+#[cfg(test)]
+mod compiled;
 pub mod control_groups;
 pub mod cpu_time;
 pub mod end;

@@ -105,12 +105,12 @@ fn is_system_call(tracee: Tracee, registers: &Registers) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::compiled;
     use crate::group::Group;
-    use crate::launch::{Launch, Running};
+    use crate::launch::Running;
     use crate::seize::{Outcome, Seized};
     use crate::status::field;
     use std::io::{PipeWriter, Write};
-    use std::process::Command;
     use std::time::Duration;
 
     const GLANCE: Duration = Duration::from_micros(50);
@@ -118,17 +118,10 @@ mod tests {
     /// A program that ends with 7 when a byte comes that it waits for by `epoll_wait`, and with 9 if that is interrupted;
     /// and where to write the byte.
     fn waiting() -> (Running, PipeWriter) {
-        let folder = tempfile::tempdir().unwrap();
-        let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
         let code = "#include <sys/epoll.h>\nint main(void) { int all = epoll_create1(0); \
                     struct epoll_event event = {.events = EPOLLIN}; \
                     return epoll_ctl(all, EPOLL_CTL_ADD, 0, &event) || epoll_wait(all, &event, 1, -1) == 1 ? 7 : 9; }";
-        std::fs::write(&source, code).unwrap();
-        assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
-        let (input, end) = std::io::pipe().unwrap();
-        let mut launch = Launch::new(&program);
-        launch.stdin = input.into();
-        let running = launch.stopped().unwrap().release().unwrap();
+        let (running, end) = compiled::running(code);
         while !call_of(running.pid()).starts_with(&format!("{} ", libc::SYS_epoll_wait)) {
             std::thread::sleep(GLANCE);
         }

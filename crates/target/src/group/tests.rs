@@ -1,10 +1,10 @@
 //! Groups of real programs: what is left of having been stopped.
 
 use super::*;
+use crate::compiled;
 use crate::launch::{Launch, Running};
 use member::is_asked_for;
 use std::io::{PipeWriter, Write};
-use std::process::Command;
 
 /// A shell that does something first, and then counts up.
 fn counting(first: &str) -> Running {
@@ -61,17 +61,10 @@ fn a_thread_that_was_asked_to_stop_twice_runs_on_and_calls_the_system() {
 /// A program that ends with 7 when another process, in its memory, has read a byte, and with 9 if it has `SIGUSR1`
 /// blocked by then; and where to write the byte. It waits for that by `vfork`, and does not stop meanwhile.
 fn waiting_for_a_child() -> (Running, PipeWriter) {
-    let folder = tempfile::tempdir().unwrap();
-    let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
     let code = "#include <signal.h>\n#include <unistd.h>\nint main(void) { char byte; sigset_t blocked; \
                 if (!vfork()) { read(0, &byte, 1); _exit(0); } sigprocmask(0, 0, &blocked); \
                 return sigismember(&blocked, SIGUSR1) ? 9 : 7; }";
-    std::fs::write(&source, code).unwrap();
-    assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
-    let (input, end) = std::io::pipe().unwrap();
-    let mut launch = Launch::new(&program);
-    launch.stdin = input.into();
-    let running = launch.stopped().unwrap().release().unwrap();
+    let (running, end) = compiled::running(code);
     while state(running.pid()) != "D" {
         std::thread::sleep(GLANCE);
     }
@@ -201,17 +194,12 @@ fn signals_that_stop_and_continue_a_process_keep_their_order() {
 /// Whoever is let go while others are still traced is woken for signals that are ignored.
 #[test]
 fn those_in_calls_that_any_signal_ends_go_last() {
-    let folder = tempfile::tempdir().unwrap();
-    let [source, program] = ["waits.c", "waits"].map(|name| folder.path().join(name));
     let code = "#include <pthread.h>\n#include <sys/epoll.h>\n#include <unistd.h>\n\
                 static void *events(void *all) { struct epoll_event event; epoll_wait(*(int *)all, &event, 1, -1); return all; }\n\
                 static void *nothing(void *unused) { pause(); return unused; }\n\
                 int main(void) { pthread_t thread; int all = epoll_create1(0); pthread_create(&thread, 0, events, &all); \
                 pthread_create(&thread, 0, nothing, 0); return *(int *)events(&all); }";
-    std::fs::write(&source, code).unwrap();
-    let built = Command::new("cc").arg("-pthread").arg(&source).arg("-o").arg(&program).status().unwrap();
-    assert!(built.success());
-    let running = Launch::new(&program).stopped().unwrap().release().unwrap();
+    let (running, _end) = compiled::running(code);
     let pid = running.pid();
     let wait = |tid: &i32| {
         let call = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
@@ -222,7 +210,8 @@ fn those_in_calls_that_any_signal_ends_go_last() {
         std::thread::sleep(GLANCE);
         threads = family::threads(pid);
     }
-    let group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    let mut group = Group::stop(pid, Duration::from_secs(60)).unwrap();
+    group.put_interrupted_last();
     let order: Vec<_> = group.tracees().iter().map(|tracee| tracee.tid()).collect();
     drop(group);
     send(pid, libc::SIGKILL);
