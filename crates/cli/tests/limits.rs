@@ -72,7 +72,7 @@ fn without_further_threads_a_program_is_profiled_or_not_started() {
     let place = Place::new();
     place.write(
         "busy.c",
-        "#include <stdio.h>\nint main(void) { for (volatile int n = 0; n < 50000000; n++); puts(\"done\"); return 3; }",
+        "#include <stdio.h>\nint main(void) { for (volatile int n = 0; n < 200000000; n++); puts(\"done\"); return 3; }",
     );
     let own = "timeout -k 1 30 setpriv --reuid=65213 --clear-groups prlimit --nproc";
     let copied =
