@@ -94,7 +94,7 @@ pub struct SharedHeader {
     /// 1 if the runtime is to note how long it takes over new code; host, once.
     pub times_translation: AtomicU32,
     /// Where in a thread area the [`thread::Frame`]s lie, after its counters, if the costs of calls are asked
-    /// for, else 0; host, once.
+    /// for, else 0; the first stands for none. Host, once.
     pub frames: u64,
     /// What is asked for beside counts; host, once.
     pub plan: stream::Plan,

@@ -4,7 +4,7 @@
 use crate::Failure;
 use crate::paths::POISON;
 use crate::process::ProcessRecord;
-use crate::thread::COUNTERS;
+use crate::thread::{COUNTERS, Frame};
 use crate::view::Shared;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,6 +38,12 @@ impl Shared {
         area.stack_top = this + u64::from(COUNTERS);
         area.shared = self.header().base;
         area.frame_top = this + self.header().frames;
+        if self.header().frames > 0 {
+            // SAFETY: frames lie in the area, and begin with the one that stands for none.
+            let none = unsafe { self.thread(offset).byte_add(self.header().frames as usize) }.cast::<Frame>();
+            // SAFETY: as the area's.
+            unsafe { (*none).slot = Frame::ABOVE };
+        }
         area.path_top = self.paths().map_or(0, |plan| this + plan.waiting);
         area.path = POISON.into();
         area.process = process;

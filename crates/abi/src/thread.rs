@@ -189,6 +189,11 @@ pub struct Frame {
     pub interrupted: u32,
 }
 
+impl Frame {
+    /// `slot` of the frame that stands for none: above any stack, and not negative as a difference of addresses either.
+    pub const ABOVE: u64 = 1 << 55;
+}
+
 /// Values of [`ThreadArea::mode`]: what a thread's code does beside counting edges.
 pub mod mode {
     /// Nothing.

@@ -307,6 +307,16 @@ fn functions_are_entered_otherwise_than_by_calls() {
 }
 
 #[test]
+fn functions_take_their_return_address_off_the_stack() {
+    assert_totals("cleared_return.c", &["rounds", "between", "clear"]);
+    let place = profiled("kept_return.c", "count");
+    assert_counted("kept_return.c", &place);
+    let within = rows(&place, "call").into_iter().filter(|row| row["caller"] == "fibonacci");
+    let told = within.map(|row| (row["calls"].clone(), row["instructions_total"].clone()));
+    assert_eq!(told.collect::<Vec<_>>(), [(); 2].map(|()| (88.into(), Value::Null)));
+}
+
+#[test]
 fn cold_parts_are_of_their_functions() {
     assert_counted("cold_part.c", &profiled("cold_part.c", "count"));
 }

@@ -29,6 +29,9 @@ pub struct CallSite {
     pub calls: Option<u64>,
     /// Instructions of the callee and its callees, as in [`crate::code::CallCost`].
     pub instructions: u64,
+    /// Whether some of these calls led to what takes its return address off the stack, so that counting did not see
+    /// where they ended.
+    pub is_endless: bool,
 }
 
 /// All rows, which grow as stacks show calls that were not counted.
@@ -49,6 +52,8 @@ impl CallSites {
             targets.get(&routine).copied().flatten().unwrap_or(routine)
         };
         let mut sites = CallSites::default();
+        let costs = &code.call_costs;
+        let is_told = |way| costs.binary_search_by_key(&way, |cost| (cost.site, cost.callee)).is_ok();
         let mut calls: Vec<(BlockId, BlockId, u64)> = code
             .edges
             .iter()
@@ -60,6 +65,8 @@ impl CallSites {
             let row = sites.row(Site::Counted(from), owner[from.index()], Some(callee(to)));
             let calls = &mut sites.rows[row].calls;
             *calls = Some(calls.unwrap_or(0) + count);
+            sites.rows[row].is_endless |=
+                code.blocks[to.index()].takes_return_address && !is_told((from, to));
         }
         for cost in &code.call_costs {
             let caller = owner[cost.site.index()];
@@ -81,7 +88,14 @@ impl CallSites {
     fn row(&mut self, site: Site, caller: RoutineId, callee: Option<RoutineId>) -> usize {
         *self.known.entry((site, callee)).or_insert_with(|| {
             let row = self.rows.len();
-            self.rows.push(CallSite { site, caller, callee, calls: None, instructions: 0 });
+            self.rows.push(CallSite {
+                site,
+                caller,
+                callee,
+                calls: None,
+                instructions: 0,
+                is_endless: false,
+            });
             self.of_site.entry(site).or_default().push(row);
             row
         })

@@ -31,6 +31,8 @@ pub struct ExecutedBlock {
     pub first: InstructionId,
     /// Number of instructions.
     pub length: u32,
+    /// Whether what begins with it takes its own return address off the stack.
+    pub takes_return_address: bool,
 }
 
 impl ExecutedBlock {
@@ -154,6 +156,7 @@ impl Code {
                 executions: average(total),
                 first,
                 length: length as u32,
+                takes_return_address: timewise_isa::takes_return_address(&block.code),
             });
             code.by_end.insert(Place { offset: end, ..block.place }, id);
             code.longest = code.longest.max(block.code.len() as u64);

@@ -6,7 +6,7 @@
 //! in the run; time is summed up here from the stacks of samples.
 
 use crate::analysis::Analysis;
-use crate::call_sites::{CallSite, CallSites};
+use crate::call_sites::{CallSite, CallSites, Site};
 use crate::cost::{Cost, Estimate, Ruler};
 use crate::inclusive::Inclusive;
 use crate::loops::LoopId;
@@ -101,10 +101,19 @@ impl Totals {
         let loops = (0..analysis.forest.loops.len())
             .map(|at| total(Thing::Loop(LoopId(at as u32)), of_loops[at], loops_that_call[at]));
         let calls = sites.iter().enumerate().map(|(row, site)| Total {
-            has_instructions: analysis.code.has_call_costs && site.calls.is_some(),
+            has_instructions: analysis.code.has_call_costs && site.calls.is_some() && !site.is_endless,
             ..total(Thing::Call(row), site.instructions, true)
         });
-        let (routines, loops, calls) = (routines.collect(), loops.collect(), calls.collect());
+        let (mut routines, mut loops): (Vec<Total>, Vec<Total>) = (routines.collect(), loops.collect());
+        let calls = calls.collect();
+        for site in sites.iter().filter(|site| site.is_endless) {
+            if site.callee != Some(site.caller) {
+                routines[site.caller.index()].has_instructions = false;
+            }
+            if let Site::Counted(block) = site.site {
+                analysis.forest.around(block).for_each(|one| loops[one.index()].has_instructions = false);
+            }
+        }
         Totals { routines, loops, call_sites: sites, calls, rooted_share }
     }
 

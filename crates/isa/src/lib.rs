@@ -28,7 +28,9 @@ pub use extensions::{Extension, Extensions};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};
 pub use lone::{Lone, LoneMemory, lone};
-pub use registers::{discards, moves_stack, returns, unused_registers};
+pub use registers::{
+    discards, moves_stack, returns, returns_to_pushed, takes_return_address, unused_registers,
+};
 pub use segment::{GsOperand, GsUse, gs_use};
 pub use shape::{Shape, shape};
 pub use stack::depths;

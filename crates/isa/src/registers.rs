@@ -48,6 +48,15 @@ pub fn moves_stack(code: &[u8]) -> bool {
     })
 }
 
+/// Whether a function, by the block that it begins with, takes its own return address off the stack first of all and
+/// neither puts it back there nor goes to another stack: it keeps it elsewhere, or was called only to learn it.
+pub fn takes_return_address(code: &[u8]) -> bool {
+    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
+    let ([0x58..=0x5f, ..] | [0x40..=0x4f, 0x58..=0x5f, ..]) = code else { return false };
+    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    !decoder.iter().any(|instruction| instruction.mnemonic() == Mnemonic::Push) && !moves_stack(code)
+}
+
 /// What the return that ends some code takes off the stack beside the return address.
 pub fn discards(code: &[u8]) -> u16 {
     if matches!(code, [.., 0xc2, _, _]) { last_return(code).unwrap_or(0) } else { 0 }
@@ -56,6 +65,16 @@ pub fn discards(code: &[u8]) -> u16 {
 /// Whether some code ends in a return.
 pub fn returns(code: &[u8]) -> bool {
     matches!(code, [.., 0xc3] | [.., 0xc2, _, _]) && last_return(code).is_some()
+}
+
+/// Whether some code ends in a return to an address that it has just put on the stack, as what takes away its arguments,
+/// of whatever number, does with the one that it took off before.
+pub fn returns_to_pushed(code: &[u8]) -> bool {
+    let [.., 0x50..=0x57, 0xc3] = code else { return false };
+    let (before, last) =
+        boundaries(code, 0).fold((0, 0), |(_, before), (length, _)| (before, usize::from(length)));
+    let push = code.len().checked_sub(before + last).map(|start| &code[start..code.len() - last]);
+    last == 1 && matches!(push, Some([_] | [0x40..=0x4f, _]))
 }
 
 /// What the last instruction takes off if it is a return, whose bytes may also be the ends of others:
@@ -82,6 +101,36 @@ mod tests {
     fn only_a_last_instruction_returns() {
         assert!([&[0xc3][..], &[0x5b, 0xc2, 16, 0]].into_iter().all(returns));
         assert!(![&[0x89, 0xc3][..], &[0xc3, 0x90]].into_iter().any(returns)); // mov ebx, eax; ret; nop
+    }
+
+    #[test]
+    fn only_what_is_not_pushed_again_was_taken() {
+        let takes: [&[u8]; 3] =
+            [&[0x58], &[0x49, 0x5b, 0xc3], &[0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x5f, 0xff, 0xe0]];
+        let others: [&[u8]; 6] = [
+            &[0x50],
+            &[0x90, 0x58],
+            &[0x66, 0x58],
+            &[0xc3, 0x58],
+            &[0x59, 0x6a, 0, 0x51],
+            &[0x58, 0x48, 0x89, 0xd4], // pop rax; mov rsp, rdx
+        ];
+        assert!(takes.into_iter().all(takes_return_address));
+        assert!(!others.into_iter().any(takes_return_address) && !takes_return_address(&[]));
+    }
+
+    #[test]
+    fn only_what_is_pushed_last_is_returned_to_so() {
+        let pushed: [&[u8]; 3] =
+            [&[0x51, 0xc3], &[0x48, 0x8d, 0x24, 0xdc, 0x41, 0x52, 0xc3], &[0x5a, 0x52, 0xc3]];
+        let others: [&[u8]; 4] = [
+            &[0x48, 0x83, 0xc4, 0x50, 0xc3], // add rsp, 0x50; ret
+            &[0x51, 0x90, 0xc3],
+            &[0x51, 0xc2, 8, 0],
+            &[0xc3],
+        ];
+        assert!(pushed.into_iter().all(returns_to_pushed));
+        assert!(!others.into_iter().any(returns_to_pushed));
     }
 
     #[test]

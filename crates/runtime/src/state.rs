@@ -82,6 +82,11 @@ impl Block {
         timewise_isa::discards(self.code())
     }
 
+    /// Whether it ends in a return to an address that it puts on the stack.
+    pub fn returns_to_pushed(&self) -> bool {
+        timewise_isa::returns_to_pushed(self.code())
+    }
+
     /// Whether it ends in a return.
     pub fn returns(&self) -> bool {
         timewise_isa::returns(self.code())

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Callee, Jump, Returning};
 use super::enter::{Brief, Enter};
-use super::leave::Leave;
+use super::leave::{Back, Leave};
 use super::sequence::{Function, Sequence};
 use crate::forest::Vertex;
 use crate::state::Process;
@@ -34,7 +34,7 @@ pub fn leave(
 ) -> Result<Option<Sequence>, Failure> {
     let ahead = ahead(process, from)?;
     let block = process.blocks[from as usize];
-    let discard = block.discards();
+    let back = if block.returns_to_pushed() { Back::Pushed } else { Back::Return(block.discards()) };
     let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, cache, shared, record, .. } = &mut *process else {
         return Ok(None);
@@ -52,7 +52,7 @@ pub fn leave(
         Returning::Framed { cost, callee } => (cost, callee, false),
     };
     let unmatched = calls.put_unmatched(cache.region(region), exit);
-    Ok(Some(Sequence::Leave(Leave { discard, ahead, exit, unmatched, is_free, cost, callee, held })))
+    Ok(Some(Sequence::Leave(Leave { back, ahead, exit, unmatched, is_free, cost, callee, held })))
 }
 
 /// What is added to a way on, other than a call, from block `from` to block `to`, if costs of calls are asked for

@@ -58,12 +58,21 @@ fn take_from_older_if_free(steps: &mut Vec<Step>) {
     steps.extend(rest);
 }
 
+/// How a function goes back to where it was called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Back {
+    /// By a return, which moves the stack pointer by so much more than 8 bytes.
+    Return(u16),
+    /// By a return to an address that it puts on the stack: it may have taken any number of arguments off before.
+    Pushed,
+}
+
 /// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
 /// are borrowed already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leave {
-    /// By how much more than 8 bytes the return moves the stack pointer.
-    pub discard: u16,
+    /// How it goes back.
+    pub back: Back,
     /// How far the thread is ahead of its clock.
     pub ahead: i32,
     /// The exit to leave by if another call is the latest.
@@ -113,7 +122,11 @@ impl Leave {
     fn check(&self) -> Vec<Step> {
         let mut steps = room();
         steps.push(Step::Load(Rdx, gs!(frame_top)));
-        let discard = i32::from(self.discard);
+        if self.back == Back::Pushed {
+            self.check_between(&mut steps);
+            return steps;
+        }
+        let discard = self.discard();
         if self.is_free {
             steps.extend([
                 Step::Stack(Rcx, -8 - discard),
@@ -133,10 +146,34 @@ impl Leave {
         steps
     }
 
+    /// The same without a flag changed, where the return address may have been anywhere from the latest call's on to below
+    /// the one before.
+    fn check_between(&self, steps: &mut Vec<Step>) {
+        let leave = unmatched(self.exit);
+        // Addresses differ by less than 56 bits, so a difference is not negative if its highest byte is 0.
+        let unless_negative = [Step::Swap(Rcx), Step::LowByte(Rcx), Step::SkipIfZero(length(&leave))];
+        steps.extend([Step::Follow(Rcx, Rdx, at!(slot)), Step::Not(Rcx), Step::StackSum(Rcx, Rcx, -7)]);
+        steps.extend(unless_negative.into_iter().chain(leave));
+        steps.extend([
+            Step::Ahead(Rdx, Rdx, -i32::from(FRAME)),
+            Step::Follow(Rdx, Rdx, at!(slot)),
+            Step::Stack(Rcx, -8),
+            Step::Not(Rcx),
+            Step::Sum(Rcx, Rcx, Rdx, 0),
+        ]);
+        steps.extend(unless_negative.into_iter().chain(leave));
+        steps.push(Step::Load(Rdx, gs!(frame_top)));
+    }
+
+    /// What is taken off the stack beside the return address, if that is always the same, or nothing.
+    fn discard(&self) -> i32 {
+        if let Back::Return(discard) = self.back { discard.into() } else { 0 }
+    }
+
     /// The same if the frame is held, where the counter for the cost is at `place`.
     fn let_go(&self, place: u32) -> Vec<Step> {
         let (slot, clock) = (place + SLOT, place + CLOCK);
-        let discard = i32::from(self.discard);
+        let discard = self.discard();
         let mut steps = room();
         if self.is_free {
             steps.extend([Step::Stack(Rcx, -8 - discard), Step::LeaveUnlessAt(slot, Rcx, self.unmatched)]);
@@ -296,6 +333,41 @@ mod tests {
         };
         assert_eq!((left, registers.rax, registers.rcx, registers.rdx), (None, 11, 12, 13));
         (frame, memory.counters)
+    }
+
+    /// Whether a return to an address that it puts on the stack ends the latest call, whose return address was at 0x1000,
+    /// if it leaves the stack pointer somewhere; the call before had its own at another place.
+    fn ends(before: u64, rsp: u64) -> bool {
+        let mut memory = Box::new(Memory { area: [0; COUNTERS as usize / 8 + 1], counters: [10, 0, 0, 0] });
+        let frame = |slot| Frame { slot, clock: 700, cost: COST, ..Frame::default() };
+        let mut frames = [frame(before), frame(0x1000)];
+        let area = (&raw mut *memory).cast::<ThreadArea>();
+        let mut registers = Registers { rsp, ..Registers::default() };
+        let leave = Leave {
+            back: Back::Pushed,
+            ahead: 0,
+            exit: 7,
+            unmatched: 0,
+            is_free: true,
+            cost: None,
+            callee: Function::Once,
+            held: false,
+        };
+        // SAFETY: the memory is as large as an area with its counters, and nobody else's.
+        let left = unsafe {
+            (*area).clock = 1000;
+            (*area).frame_top = &raw mut frames[1] as u64;
+            Sequence::Leave(leave).finish(0, &mut registers, area)
+        };
+        assert_eq!((left.unwrap_or(7), memory.counters[0]), (7, if left.is_some() { 10 } else { 310 }));
+        left.is_none()
+    }
+
+    #[test]
+    fn what_took_its_arguments_off_ends_the_latest_call_below_the_one_before() {
+        assert!([0x1008, 0x1010, 0x2000].into_iter().all(|rsp| ends(0x2000, rsp)));
+        assert!(![0, 0x1000, 0x2008, 0x7fff_ffff_f000].into_iter().any(|rsp| ends(0x2000, rsp)));
+        assert!(ends(Frame::ABOVE, 0x1008) && ends(Frame::ABOVE, 0x7fff_ffff_f000));
     }
 
     /// Of 334 instructions that the activation cost so far: they are its call's, and not an older one's of its function.

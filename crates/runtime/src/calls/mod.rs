@@ -50,8 +50,8 @@ use core::hash::BuildHasherDefault;
 use core::num::NonZeroU64;
 use enter::Pass;
 use functions::Functions;
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use held::Held;
 use leave::Tail;
 use placed::Placed;
@@ -87,6 +87,8 @@ pub struct Calls {
     returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
     direct: HashMap<(Return, u64), u32, BuildHasherDefault<AddressHasher>>,
+    /// Where calls return to of which what is called keeps the return address elsewhere.
+    untold: HashSet<Return, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
     /// The counters of functions that may recur, by where they begin, or where a call or jump led to if nothing
@@ -143,6 +145,17 @@ impl Calls {
     /// Whether a call returns to an address.
     pub fn is_site(&self, space: &AddressSpace, returns_to: u64) -> bool {
         self.returns.contains_key(&place_of(space, returns_to))
+    }
+
+    /// What is called by a call that returns to an address keeps that elsewhere than on the stack: such a call ends
+    /// nobody knows when, so nothing is noted of it.
+    pub fn leave_untold(&mut self, space: &AddressSpace, returns_to: u64) {
+        self.untold.insert(place_of(space, returns_to));
+    }
+
+    /// Whether nothing is noted of a call that returns to an address.
+    pub fn is_untold(&self, space: &AddressSpace, returns_to: u64) -> bool {
+        !self.untold.is_empty() && self.untold.contains(&place_of(space, returns_to))
     }
 
     /// What is known of a function whose block at `within` returns to an address; `take` gives a fresh counter by its

@@ -50,6 +50,10 @@ pub enum Step {
     SaveCounterNumber(Borrowed, u32),
     /// `not register`.
     Not(Borrowed),
+    /// `bswap register`.
+    Swap(Borrowed),
+    /// `movzx register, register`, of its lowest byte.
+    LowByte(Borrowed),
     /// `lea register, [base+distance]`.
     Ahead(Borrowed, Borrowed, i32),
     /// `lea register, [base+index+distance]`.
@@ -169,6 +173,8 @@ impl Step {
             }
             Step::SaveZero(offset) => code.store_number(offset, 0),
             Step::Not(register) => code.raw(&[0x48, 0xf7, 0xd0 | register as u8]),
+            Step::Swap(register) => code.raw(&[0x48, 0x0f, 0xc8 | register as u8]),
+            Step::LowByte(register) => code.raw(&[0x0f, 0xb6, 0xc0 | (register as u8) << 3 | register as u8]),
             Step::Pop => code.add_number(gs!(frame_top), -i32::from(FRAME)),
             Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
             Step::LeaveUnlessEqual(base, distance, register, address) => {
@@ -248,6 +254,8 @@ impl Step {
                 }
                 Step::SaveCounterNumber(index, number) => *half(counter(registers, index)) = number,
                 Step::Not(register) => *held(registers, register) = !value(registers, register),
+                Step::Swap(register) => *held(registers, register) = value(registers, register).swap_bytes(),
+                Step::LowByte(register) => *held(registers, register) = value(registers, register) & 0xff,
                 Step::Ahead(register, base, distance) => {
                     let sum = value(registers, base).wrapping_add_signed(distance.into());
                     *held(registers, register) = sum;
