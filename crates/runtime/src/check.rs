@@ -4,9 +4,29 @@
 //! What many programs rewrite most is the constant of a `mov`: it is read from the program's code each
 //! time, as data, and needs no comparison.
 
-use crate::emit::{Borrowed, Code, SCRATCH_SPILL, spill_slot};
+use crate::emit::{Borrowed, Code, FLAGS_SPILL, SCRATCH_SPILL, spill_slot};
 use alloc::vec::Vec;
 use core::ops::Range;
+use timewise_isa::FlagSet;
+
+/// `lahf` and `seto al`.
+const TAKE_FLAGS: [u8; 4] = [0x9f, 0x0f, 0x90, 0xc0];
+
+/// `add al, 0x7f`, which overflows if `al` is 1, and `sahf`.
+pub const GIVE_FLAGS: [u8; 3] = [0x04, 0x7f, 0x9e];
+
+/// Bytes of an instruction that keeps `rax` or gives it back.
+pub const SPILL: usize = 9;
+
+/// From how many bytes of a comparison on the flags are kept.
+pub const KEPT: usize = 2 * SPILL + TAKE_FLAGS.len();
+
+/// Bytes of what [`give_back`] writes.
+pub const GIVEN_BACK: usize = 2 * SPILL + GIVE_FLAGS.len();
+
+/// The flags that `lahf` takes, of the byte above the lowest, and where that of an overflow is.
+const LOW_FLAGS: u64 = 0xd5;
+const OVERFLOW: u64 = 0x800;
 
 /// Bytes that are compared by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,9 +35,9 @@ struct Piece {
     size: usize,
 }
 
-/// Divides `length` bytes at `source`, but those of `free`, into pieces. Each is aligned in memory: a
-/// program may have asked that accesses which are not shall fault.
-fn pieces(source: u64, length: usize, free: &[Range<usize>]) -> Vec<Piece> {
+/// Divides `length` bytes at `source`, but those of `free`, into pieces of `most` bytes at most. Each is aligned in
+/// memory: a program may have asked that accesses which are not shall fault.
+fn pieces(source: u64, length: usize, free: &[Range<usize>], most: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = 0;
     while at < length {
@@ -28,7 +48,8 @@ fn pieces(source: u64, length: usize, free: &[Range<usize>]) -> Vec<Piece> {
         let end = free.iter().map(|range| range.start).filter(|&start| start > at).min();
         let room = end.unwrap_or(length).min(length) - at;
         let aligned = |size: usize| (source + at as u64).is_multiple_of(size as u64);
-        let size = [4, 2, 1].into_iter().find(|&size| size <= room && aligned(size)).unwrap_or(1);
+        let fits = |&size: &usize| size <= room.min(most) && aligned(size);
+        let size = [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1);
         pieces.push(Piece { at, size });
         at += size;
     }
@@ -36,38 +57,57 @@ fn pieces(source: u64, length: usize, free: &[Range<usize>]) -> Vec<Piece> {
 }
 
 /// Emits the comparison of the code at `source` with `bytes`, but for those of `free`. Returns the
-/// displacements of the jumps that are taken if they differ; `rcx` is borrowed there. No flag is changed: which
-/// are alive is up to the code that stands there now.
-pub fn emit(code: &mut Code, source: u64, bytes: &[u8], free: &[Range<usize>]) -> Vec<usize> {
-    code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rcx);
+/// displacements of the branches that are taken if they differ; there [`give_back`] must come first, as which flags are
+/// alive is up to the code that stands there now. If they do not, `live` flags are as before.
+pub fn emit(code: &mut Code, source: u64, bytes: &[u8], free: &[Range<usize>], live: FlagSet) -> Vec<usize> {
+    code.store(spill_slot(SCRATCH_SPILL), Borrowed::Rax);
+    code.raw(&TAKE_FLAGS);
+    code.store(spill_slot(FLAGS_SPILL), Borrowed::Rax);
+    let most = if code.reaches(source) { 8 } else { 4 };
     let mut failures = Vec::new();
-    for Piece { at, size } in pieces(source, bytes.len(), free) {
-        let mut value = [0; 4];
-        value[..size].copy_from_slice(&bytes[at..at + size]);
-        failures.push(compare(code, source + at as u64, size, u32::from_le_bytes(value)));
+    for Piece { at, size } in pieces(source, bytes.len(), free, most) {
+        failures.push(compare(code, source + at as u64, &bytes[at..at + size]));
     }
-    code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
+    if live.is_empty() {
+        code.load(Borrowed::Rax, spill_slot(SCRATCH_SPILL));
+    } else {
+        give_back(code);
+    }
     failures
 }
 
-/// Compares in `rcx`, and jumps if it differs.
-fn compare(code: &mut Code, place: u64, size: usize, value: u32) -> usize {
-    let load: &[u8] = match size {
-        4 => &[0x8b],       // mov ecx, [place]
-        2 => &[0x0f, 0xb7], // movzx ecx, word [place]
-        _ => &[0x0f, 0xb6], // movzx ecx, byte [place]
+/// Gives back what a comparison borrows: the flags and `rax`.
+pub fn give_back(code: &mut Code) {
+    code.load(Borrowed::Rax, spill_slot(FLAGS_SPILL));
+    code.raw(&GIVE_FLAGS);
+    code.load(Borrowed::Rax, spill_slot(SCRATCH_SPILL));
+}
+
+/// The flags that a comparison kept, put into others.
+pub fn flags(kept: u64, others: u64) -> u64 {
+    others & !(LOW_FLAGS | OVERFLOW) | kept >> 8 & LOW_FLAGS | if kept & 1 == 1 { OVERFLOW } else { 0 }
+}
+
+/// Compares what is at an address, with `rax` borrowed, and branches if it differs.
+fn compare(code: &mut Code, place: u64, bytes: &[u8]) -> usize {
+    /// `jne`.
+    const UNEQUAL: u8 = 0x05;
+    let opcode: &[u8] = match bytes.len() {
+        8 => &[0x48, 0x3b], // cmp rax, [place]
+        4 => &[0x81],       // cmp dword [place], number
+        2 => &[0x66, 0x81],
+        _ => &[0x80],
     };
-    if code.reaches(place) {
-        code.relative(&[load, &[0x0d]].concat(), place, &[]);
+    if let Ok(word) = bytes.try_into().map(u64::from_le_bytes) {
+        code.load_constant(Borrowed::Rax as u8, word);
+        code.relative(&[opcode, &[0x05]].concat(), place, &[]);
+    } else if code.reaches(place) {
+        code.relative(&[opcode, &[0x3d]].concat(), place, bytes);
     } else {
-        code.load_constant(Borrowed::Rcx as u8, place);
-        code.raw(load);
-        code.raw(&[0x09]); // by [rcx]
+        code.load_constant(Borrowed::Rax as u8, place);
+        code.raw(&[opcode, &[0x38], bytes].concat()); // by [rax]
     }
-    code.raw(&[0x8d, 0x89]); // lea ecx, [rcx-value]
-    code.raw(&value.wrapping_neg().to_le_bytes());
-    code.raw(&[0xe3, 5]); // jrcxz over the jump
-    code.plain_jump_here()
+    code.plain_branch_here(UNEQUAL)
 }
 
 /// The bytes of the constant within an instruction that loads one, if [`load_constant`] can do without.
@@ -103,7 +143,7 @@ mod tests {
                 for end in start + 1..=length {
                     let free = alloc::vec![start..end];
                     let mut compared = alloc::vec![0; length];
-                    for Piece { at, size } in pieces(source, length, &free) {
+                    for Piece { at, size } in pieces(source, length, &free, 8) {
                         assert!((source + at as u64).is_multiple_of(size as u64));
                         compared[at..at + size].iter_mut().for_each(|times| *times += 1);
                     }
@@ -113,7 +153,17 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pieces(0, 9, &[]).len(), 3);
+        assert_eq!(pieces(0, 17, &[], 8).len(), 3);
+        assert_eq!(pieces(4, 17, &[], 4).len(), 5);
+    }
+
+    #[test]
+    fn all_flags_of_arithmetic_are_kept() {
+        // `lahf` takes the second lowest bit as 1.
+        for (kept, flags_then) in [(0xd701, 0x8d5), (0x0200, 0), (0x4200, 0x40), (0x0201, 0x800)] {
+            assert_eq!(flags(kept, 0x246), 0x202 | flags_then);
+            assert_eq!(flags(kept, 0xad7), 0x202 | flags_then);
+        }
     }
 
     #[test]

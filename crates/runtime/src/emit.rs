@@ -425,6 +425,10 @@ pub const COUNT_SPILL: u32 = 2;
 /// Spill slot of a register borrowed around or before a single instruction of the program.
 pub const SCRATCH_SPILL: u32 = 3;
 
+/// Spill slot of the flags while a block is compared: before it, where nothing of a call or return is under way that
+/// keeps a register there.
+pub const FLAGS_SPILL: u32 = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use crate::behind;
 use crate::borrow;
 use crate::cache::{self, Kind};
 use crate::check;
-use crate::emit::{self, Borrowed, Code, SCRATCH_SPILL, Toll, gs, spill_slot};
+use crate::emit::{self, Code, Toll, gs};
 use crate::entry;
 use crate::indirect;
 use crate::kinds::{Adding, Mode, pace};
@@ -388,7 +388,8 @@ impl Translation<'_> {
     fn check(&mut self, block: usize) {
         let source = self.unit.instructions[0].address;
         let free = self.free.as_deref().unwrap_or_default();
-        let places = check::emit(&mut self.code, source, &self.unit.bytes, free);
+        let live = live::live_at(self.unit, block, self.unit.blocks[block].instructions.start);
+        let places = check::emit(&mut self.code, source, &self.unit.bytes, free, live);
         self.failures.push(Failed { block: self.first + block as u32, places });
     }
 
@@ -398,7 +399,7 @@ impl Translation<'_> {
                 let here = self.code.bytes.len();
                 self.code.fix(place, here);
             }
-            self.code.load(Borrowed::Rcx, spill_slot(SCRATCH_SPILL));
+            check::give_back(&mut self.code);
             let stub = self.way_out(block);
             let place = self.code.plain_jump_here();
             self.code.fix_to(place, stub);

@@ -1,7 +1,8 @@
 //! Reading the code that translation adds to the program's: the few forms that [`crate::emit`] and
 //! [`crate::indirect`] write between and after the program's instructions.
 
-use crate::emit::{COUNT_SPILL, JUMP, RUN_ON, SCRATCH_SPILL, gs, spill_slot};
+use crate::check::{GIVE_FLAGS, GIVEN_BACK};
+use crate::emit::{COUNT_SPILL, FLAGS_SPILL, JUMP, RUN_ON, SCRATCH_SPILL, gs, spill_slot};
 use crate::entry::vector;
 use crate::indirect::{RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
@@ -46,6 +47,8 @@ pub enum Form {
     Lend(u8),
     /// It is given back.
     GiveBack(u8),
+    /// What comparing a block borrows is given back.
+    GiveBackFlags,
     /// A return discards bytes of the stack; its look-up comes next.
     Discard(u32),
     /// The look-up of an indirect branch, up to its jump.
@@ -134,6 +137,11 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
         {
             let register = register >> 3;
             (if *opcode == 0x89 { Form::Lend(register) } else { Form::GiveBack(register) }, 9)
+        }
+        [0x65, 0x48, 0x8b, 0x04, 0x25, ..]
+            if number(5)? == spill_slot(FLAGS_SPILL) && bytes.get(9..12)? == GIVE_FLAGS =>
+        {
+            (Form::GiveBackFlags, GIVEN_BACK)
         }
         [0x65, prefix @ (0x48 | 0x4c), 0x8b, register, 0x25, ..]
             if register & 0xc7 == 0x04 && SLOTS.map(spill_slot).contains(&number(5)?) =>

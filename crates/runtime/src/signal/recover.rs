@@ -11,7 +11,8 @@ use crate::astray;
 use crate::behind;
 use crate::cache::{Kind, Piece};
 use crate::calls;
-use crate::emit::{COUNT_SPILL, SCRATCH_SPILL, Toll};
+use crate::check;
+use crate::emit::{Borrowed, COUNT_SPILL, FLAGS_SPILL, SCRATCH_SPILL, Toll};
 use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
@@ -224,10 +225,10 @@ impl Recovery<'_> {
     /// In the check that a block is what it was, before all of it.
     fn in_check(&mut self, number: u32) -> Origin {
         let block = &self.process.blocks[number as usize];
-        if let Some((Form::Lend(register), length)) = self.form(block.entry)
-            && self.registers.rip >= block.entry + length as u64
-        {
-            self.give_back(register);
+        match (self.registers.rip - block.entry) as usize {
+            check::KEPT.. => self.give_back_flags(),
+            check::SPILL.. => self.give_back(Borrowed::Rax as u8),
+            _ => {}
         }
         self.registers.rip = block.address;
         self.not_begun(number)
@@ -346,6 +347,10 @@ impl Recovery<'_> {
                     self.give_back(register);
                     end
                 }
+                Form::GiveBackFlags => {
+                    self.give_back_flags();
+                    end
+                }
                 Form::Restore(slot, register) => {
                     *general(self.registers, register) = self.area.spill[slot as usize];
                     end
@@ -415,6 +420,11 @@ impl Recovery<'_> {
 
     fn give_back(&mut self, register: u8) {
         *general(self.registers, register) = self.area.spill[SCRATCH_SPILL as usize];
+    }
+
+    fn give_back_flags(&mut self) {
+        self.registers.rflags = check::flags(self.area.spill[FLAGS_SPILL as usize], self.registers.rflags);
+        self.give_back(Borrowed::Rax as u8);
     }
 
     fn count(&mut self, counter: u32) {
