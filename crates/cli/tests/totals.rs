@@ -309,6 +309,7 @@ fn functions_are_entered_otherwise_than_by_calls() {
 #[test]
 fn functions_take_their_return_address_off_the_stack() {
     assert_totals("cleared_return.c", &["rounds", "between", "clear"]);
+    assert_counted("pushed_switch.c", &profiled("pushed_switch.c", "count"));
     let place = profiled("kept_return.c", "count");
     assert_counted("kept_return.c", &place);
     let within = rows(&place, "call").into_iter().filter(|row| row["caller"] == "fibonacci");

@@ -29,9 +29,9 @@ pub struct CallSite {
     pub calls: Option<u64>,
     /// Instructions of the callee and its callees, as in [`crate::code::CallCost`].
     pub instructions: u64,
-    /// Whether some of these calls led to what takes its return address off the stack, so that counting did not see
-    /// where they ended.
-    pub is_endless: bool,
+    /// Where some of these calls led of which nothing is told: counting did not see where they ended, as what they led to
+    /// takes its return address off the stack.
+    pub untold: Option<BlockId>,
 }
 
 /// All rows, which grow as stacks show calls that were not counted.
@@ -65,8 +65,9 @@ impl CallSites {
             let row = sites.row(Site::Counted(from), owner[from.index()], Some(callee(to)));
             let calls = &mut sites.rows[row].calls;
             *calls = Some(calls.unwrap_or(0) + count);
-            sites.rows[row].is_endless |=
-                code.blocks[to.index()].takes_return_address && !is_told((from, to));
+            if code.blocks[to.index()].takes_return_address && !is_told((from, to)) {
+                sites.rows[row].untold = Some(to);
+            }
         }
         for cost in &code.call_costs {
             let caller = owner[cost.site.index()];
@@ -88,14 +89,7 @@ impl CallSites {
     fn row(&mut self, site: Site, caller: RoutineId, callee: Option<RoutineId>) -> usize {
         *self.known.entry((site, callee)).or_insert_with(|| {
             let row = self.rows.len();
-            self.rows.push(CallSite {
-                site,
-                caller,
-                callee,
-                calls: None,
-                instructions: 0,
-                is_endless: false,
-            });
+            self.rows.push(CallSite { site, caller, callee, calls: None, instructions: 0, untold: None });
             self.of_site.entry(site).or_default().push(row);
             row
         })

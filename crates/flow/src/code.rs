@@ -97,7 +97,7 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// Sorted by destination.
     pub edges: Vec<Edge>,
-    /// Sorted by site; nothing unless `has_call_costs`.
+    /// Sorted by site and callee; nothing unless `has_call_costs`.
     pub call_costs: Vec<CallCost>,
     /// Whether all counting runs counted what calls cost.
     pub has_call_costs: bool,

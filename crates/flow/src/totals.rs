@@ -101,17 +101,20 @@ impl Totals {
         let loops = (0..analysis.forest.loops.len())
             .map(|at| total(Thing::Loop(LoopId(at as u32)), of_loops[at], loops_that_call[at]));
         let calls = sites.iter().enumerate().map(|(row, site)| Total {
-            has_instructions: analysis.code.has_call_costs && site.calls.is_some() && !site.is_endless,
+            has_instructions: analysis.code.has_call_costs && site.calls.is_some() && site.untold.is_none(),
             ..total(Thing::Call(row), site.instructions, true)
         });
         let (mut routines, mut loops): (Vec<Total>, Vec<Total>) = (routines.collect(), loops.collect());
         let calls = calls.collect();
-        for site in sites.iter().filter(|site| site.is_endless) {
+        // What such a call led to is of its caller, or of a loop around it, only where the code is.
+        for (site, to) in sites.iter().filter_map(|site| Some((site, site.untold?))) {
             if site.callee != Some(site.caller) {
                 routines[site.caller.index()].has_instructions = false;
             }
             if let Site::Counted(block) = site.site {
-                analysis.forest.around(block).for_each(|one| loops[one.index()].has_instructions = false);
+                let without = |one: &LoopId| !analysis.forest.around(to).any(|other| other == *one);
+                let around = analysis.forest.around(block).filter(without);
+                around.for_each(|one| loops[one.index()].has_instructions = false);
             }
         }
         Totals { routines, loops, call_sites: sites, calls, rooted_share }

@@ -48,13 +48,20 @@ pub fn moves_stack(code: &[u8]) -> bool {
     })
 }
 
-/// Whether a function, by the block that it begins with, takes its own return address off the stack first of all and
-/// neither puts it back there nor goes to another stack: it keeps it elsewhere, or was called only to learn it.
+/// Whether a function, by the code that it begins with, takes its own return address off the stack first of all and
+/// neither puts it back there nor goes to another stack, before it jumps or returns: it keeps it elsewhere.
 pub fn takes_return_address(code: &[u8]) -> bool {
     let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code); // endbr64
     let ([0x58..=0x5f, ..] | [0x40..=0x4f, 0x58..=0x5f, ..]) = code else { return false };
-    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
-    !decoder.iter().any(|instruction| instruction.mnemonic() == Mnemonic::Push) && !moves_stack(code)
+    let mut end = 0;
+    for (length, control) in boundaries(code, 0) {
+        end += usize::from(length);
+        if matches!(control, Control::Jump { .. } | Control::IndirectJump | Control::Return { .. }) {
+            break;
+        }
+    }
+    let mut decoder = Decoder::with_ip(64, &code[..end], 0, DecoderOptions::NONE);
+    !decoder.iter().any(|instruction| instruction.mnemonic() == Mnemonic::Push) && !moves_stack(&code[..end])
 }
 
 /// What the return that ends some code takes off the stack beside the return address.
@@ -68,13 +75,13 @@ pub fn returns(code: &[u8]) -> bool {
 }
 
 /// Whether some code ends in a return to an address that it has just put on the stack, as what takes away its arguments,
-/// of whatever number, does with the one that it took off before.
+/// of whatever number, does with the one that it took off before; and has not gone to another stack.
 pub fn returns_to_pushed(code: &[u8]) -> bool {
     let [.., 0x50..=0x57, 0xc3] = code else { return false };
     let (before, last) =
         boundaries(code, 0).fold((0, 0), |(_, before), (length, _)| (before, usize::from(length)));
     let push = code.len().checked_sub(before + last).map(|start| &code[start..code.len() - last]);
-    last == 1 && matches!(push, Some([_] | [0x40..=0x4f, _]))
+    last == 1 && matches!(push, Some([_] | [0x40..=0x4f, _])) && !moves_stack(code)
 }
 
 /// What the last instruction takes off if it is a return, whose bytes may also be the ends of others:
@@ -105,15 +112,20 @@ mod tests {
 
     #[test]
     fn only_what_is_not_pushed_again_was_taken() {
-        let takes: [&[u8]; 3] =
-            [&[0x58], &[0x49, 0x5b, 0xc3], &[0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x5f, 0xff, 0xe0]];
-        let others: [&[u8]; 6] = [
+        let takes: [&[u8]; 4] = [
+            &[0x58],
+            &[0x49, 0x5b, 0xc3],
+            &[0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x5f, 0xff, 0xe0],
+            &[0x58, 0xeb, 7, 0x50], // pop rax; jmp +7; push rax
+        ];
+        let others: [&[u8]; 7] = [
             &[0x50],
             &[0x90, 0x58],
             &[0x66, 0x58],
             &[0xc3, 0x58],
             &[0x59, 0x6a, 0, 0x51],
-            &[0x58, 0x48, 0x89, 0xd4], // pop rax; mov rsp, rdx
+            &[0x5f, 0x74, 2, 0x0f, 0x05, 0x57], // pop rdi; je +2; syscall; push rdi
+            &[0x58, 0x48, 0x89, 0xd4],          // pop rax; mov rsp, rdx
         ];
         assert!(takes.into_iter().all(takes_return_address));
         assert!(!others.into_iter().any(takes_return_address) && !takes_return_address(&[]));
@@ -123,9 +135,10 @@ mod tests {
     fn only_what_is_pushed_last_is_returned_to_so() {
         let pushed: [&[u8]; 3] =
             [&[0x51, 0xc3], &[0x48, 0x8d, 0x24, 0xdc, 0x41, 0x52, 0xc3], &[0x5a, 0x52, 0xc3]];
-        let others: [&[u8]; 4] = [
+        let others: [&[u8]; 5] = [
             &[0x48, 0x83, 0xc4, 0x50, 0xc3], // add rsp, 0x50; ret
             &[0x51, 0x90, 0xc3],
+            &[0x48, 0x8b, 0x27, 0x51, 0xc3], // mov rsp, [rdi]; push rcx; ret
             &[0x51, 0xc2, 8, 0],
             &[0xc3],
         ];

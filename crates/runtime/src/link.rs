@@ -143,7 +143,7 @@ fn plan(process: &mut Process, number: u32, to: u32) -> Result<Plan, Failure> {
     let call = process.calls.as_ref().and_then(|calls| calls.call(call));
     let sequence = match (exit.kind, call) {
         (edge_kind::CALL, Some(call)) => Some(choose::enter(process, exit.from, to, call)?),
-        (edge_kind::JUMP | edge_kind::BRANCH | edge_kind::FALLTHROUGH | edge_kind::CALL, _) => {
+        (edge_kind::JUMP | edge_kind::BRANCH | edge_kind::FALLTHROUGH, _) => {
             choose::onward(process, exit.from, to)?
         }
         _ => None,
@@ -329,8 +329,7 @@ fn edge(process: &mut Process, from: u32, executed: u16, to: u32, kind: u16) -> 
     let Process { calls, space, shared, record, .. } = &mut *process;
     let calls = calls.as_mut().filter(|_| matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL));
     let (call, cost) = calls.map_or((NONE, NONE), |calls| {
-        if let Some(returns_to) = returns_to.filter(|_| timewise_isa::takes_return_address(code)) {
-            calls.leave_untold(space, returns_to);
+        if calls.add_untold(space, (end, returns_to), (address, code)) {
             return (NONE, NONE);
         }
         let call = calls.add(space, caller, (address, code), || shared.take_counter(record));
@@ -361,12 +360,12 @@ fn arrive(
     let exit = process.exits.len() as u32;
     // Jumps that moved the stack pointer end a long jump or an exception's way up, or switch to another stack.
     let moves_stack = kind == edge_kind::INDIRECT_JUMP && timewise_isa::moves_stack(last.code());
-    let ends_call = kind == edge_kind::RETURN
-        && process.calls.as_ref().is_some_and(|calls| !calls.is_untold(&process.space, address));
+    let is_untold = process.calls.as_ref().is_some_and(|calls| calls.is_untold(&process.space, address));
+    let ends_call = kind == edge_kind::RETURN && !is_untold;
     let sequence = match (kind, call) {
         (_, Some(call)) => Some(choose::enter(process, from, to, call)?),
         (edge_kind::RETURN, _) if ends_call => choose::leave(process, from, (address, live), (exit, region))?,
-        (edge_kind::INDIRECT_JUMP, _) if !moves_stack => choose::onward(process, from, to)?,
+        (edge_kind::INDIRECT_JUMP, _) if !moves_stack && !is_untold => choose::onward(process, from, to)?,
         _ => None,
     };
     let may_leave = moves_stack || ends_call && !matches!(sequence, Some(Sequence::Brief(_)));

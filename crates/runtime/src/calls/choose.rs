@@ -34,7 +34,6 @@ pub fn leave(
 ) -> Result<Option<Sequence>, Failure> {
     let ahead = ahead(process, from)?;
     let block = process.blocks[from as usize];
-    let back = if block.returns_to_pushed() { Back::Pushed } else { Back::Return(block.discards()) };
     let is_free = !live.intersects(FlagSet::ALL);
     let Process { calls: Some(calls), space, cache, shared, record, .. } = &mut *process else {
         return Ok(None);
@@ -42,6 +41,8 @@ pub fn leave(
     if !calls.is_site(space, to) {
         return Ok(None);
     }
+    let may_clear = calls.are_all_framed() && block.returns_to_pushed();
+    let back = if may_clear { Back::Pushed } else { Back::Return(block.discards()) };
     let returning = calls.returning(space, (to, block.end()), || shared.take_counter(record));
     let (cost, callee, held) = match returning {
         Returning::Brief { cost } => {

@@ -146,14 +146,15 @@ impl Leave {
         steps
     }
 
-    /// The same without a flag changed, where the return address may have been anywhere from the latest call's on to below
-    /// the one before.
+    /// The rest of it, without a flag changed, where the return address may have been anywhere from the latest call's on to
+    /// below the one before.
     fn check_between(&self, steps: &mut Vec<Step>) {
         let leave = unmatched(self.exit);
-        // Addresses differ by less than 56 bits, so a difference is not negative if its highest byte is 0.
-        let unless_negative = [Step::Swap(Rcx), Step::LowByte(Rcx), Step::SkipIfZero(length(&leave))];
+        let unless_zero =
+            |part| [Step::Swap(Rcx), part, Step::SkipIfZero(length(&leave))].into_iter().chain(leave);
         steps.extend([Step::Follow(Rcx, Rdx, at!(slot)), Step::Not(Rcx), Step::StackSum(Rcx, Rcx, -7)]);
-        steps.extend(unless_negative.into_iter().chain(leave));
+        // Not negative, and less than 4 GiB: farther up there is another stack.
+        steps.extend(unless_zero(Step::LowHalf(Rcx)));
         steps.extend([
             Step::Ahead(Rdx, Rdx, -i32::from(FRAME)),
             Step::Follow(Rdx, Rdx, at!(slot)),
@@ -161,16 +162,12 @@ impl Leave {
             Step::Not(Rcx),
             Step::Sum(Rcx, Rcx, Rdx, 0),
         ]);
-        steps.extend(unless_negative.into_iter().chain(leave));
+        // Addresses differ by less than 56 bits, so this is not negative if its highest byte is 0.
+        steps.extend(unless_zero(Step::LowByte(Rcx)));
         steps.push(Step::Load(Rdx, gs!(frame_top)));
     }
 
-    /// What is taken off the stack beside the return address, if that is always the same, or nothing.
-    fn discard(&self) -> i32 {
-        if let Back::Return(discard) = self.back { discard.into() } else { 0 }
-    }
-
-    /// The same if the frame is held, where the counter for the cost is at `place`.
+    /// What it does if the frame is held, where the counter for the cost is at `place`.
     fn let_go(&self, place: u32) -> Vec<Step> {
         let (slot, clock) = (place + SLOT, place + CLOCK);
         let discard = self.discard();
@@ -202,6 +199,11 @@ impl Leave {
         steps.push(Step::SaveZero(slot));
         steps.extend(GIVE_BACK);
         steps
+    }
+
+    /// What is taken off the stack beside the return address, if that is always the same, or nothing.
+    fn discard(&self) -> i32 {
+        if let Back::Return(discard) = self.back { discard.into() } else { 0 }
     }
 
     fn charge(&self, steps: &mut Vec<Step>) {
@@ -367,7 +369,7 @@ mod tests {
     fn what_took_its_arguments_off_ends_the_latest_call_below_the_one_before() {
         assert!([0x1008, 0x1010, 0x2000].into_iter().all(|rsp| ends(0x2000, rsp)));
         assert!(![0, 0x1000, 0x2008, 0x7fff_ffff_f000].into_iter().any(|rsp| ends(0x2000, rsp)));
-        assert!(ends(Frame::ABOVE, 0x1008) && ends(Frame::ABOVE, 0x7fff_ffff_f000));
+        assert!(ends(Frame::ABOVE, 0x1008) && !ends(Frame::ABOVE, 0x7fff_ffff_f000));
     }
 
     /// Of 334 instructions that the activation cost so far: they are its call's, and not an older one's of its function.

@@ -62,6 +62,9 @@ use timewise_abi::log::{BRIEF, HELD};
 use timewise_abi::process::ProcessRecord;
 use timewise_abi::view::Shared;
 
+/// Bytes at the beginning of a function that are looked at for what becomes of its return address.
+const LOOKED_AT: usize = 128;
+
 /// Where a call returns to and what is mapped there, in one word: there may be very many.
 type Return = u64;
 
@@ -87,7 +90,7 @@ pub struct Calls {
     returns: HashMap<Return, Option<NonZeroU64>, BuildHasherDefault<AddressHasher>>,
     /// Counters for the costs of calls that always call the same, by where they return to and what that is.
     direct: HashMap<(Return, u64), u32, BuildHasherDefault<AddressHasher>>,
-    /// Where calls return to of which what is called keeps the return address elsewhere.
+    /// Where direct calls return to of which nothing is told.
     untold: HashSet<Return, BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
@@ -142,18 +145,42 @@ impl Calls {
         self.returns.get(&returns_to).copied().flatten().map(NonZeroU64::get)
     }
 
+    /// Whether no frame is held, nor will be, so that all lie one on top of the other.
+    pub fn are_all_framed(&self) -> bool {
+        self.recursion.is_always()
+    }
+
     /// Whether a call returns to an address.
     pub fn is_site(&self, space: &AddressSpace, returns_to: u64) -> bool {
         self.returns.contains_key(&place_of(space, returns_to))
     }
 
-    /// What is called by a call that returns to an address keeps that elsewhere than on the stack: such a call ends
-    /// nobody knows when, so nothing is noted of it.
-    pub fn leave_untold(&mut self, space: &AddressSpace, returns_to: u64) {
-        self.untold.insert(place_of(space, returns_to));
+    /// Notes that nothing is told of a call, by where the code that makes it ends and, if it is direct, where it returns
+    /// to, if what is called keeps its return address elsewhere than on the stack: such a call ends nobody knows when.
+    /// Whether it is one.
+    pub fn add_untold(
+        &mut self,
+        space: &AddressSpace,
+        (end, returns_to): (u64, Option<u64>),
+        (address, code): (u64, &[u8]),
+    ) -> bool {
+        let mut ahead = [0; LOOKED_AT];
+        let is_untold = timewise_isa::takes_return_address(code) && {
+            let known = read(address, &mut ahead);
+            timewise_isa::takes_return_address(&ahead[..known])
+        };
+        if !is_untold {
+            return false;
+        }
+        let (callee, caller) = (self.callee(space, (address, code)), self.starts.start(space, end));
+        if let Some(to) = self.node(space, callee) {
+            self.recursion.leads(caller, to);
+        }
+        self.untold.extend(returns_to.map(|returns_to| place_of(space, returns_to)));
+        true
     }
 
-    /// Whether nothing is noted of a call that returns to an address.
+    /// Whether nothing is told of the call that returns to an address.
     pub fn is_untold(&self, space: &AddressSpace, returns_to: u64) -> bool {
         !self.untold.is_empty() && self.untold.contains(&place_of(space, returns_to))
     }

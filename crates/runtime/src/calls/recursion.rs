@@ -71,6 +71,11 @@ impl Recursion {
         self.always = true;
     }
 
+    /// Whether any function may recur.
+    pub fn is_always(&self) -> bool {
+        self.always
+    }
+
     /// Notes that code was made for a function that does not recur.
     pub fn relied_on(&mut self, start: u64, way: Way) {
         let number = self.number(start, None);

@@ -54,6 +54,8 @@ pub enum Step {
     Swap(Borrowed),
     /// `movzx register, register`, of its lowest byte.
     LowByte(Borrowed),
+    /// `mov register, register`, of its lower half.
+    LowHalf(Borrowed),
     /// `lea register, [base+distance]`.
     Ahead(Borrowed, Borrowed, i32),
     /// `lea register, [base+index+distance]`.
@@ -174,6 +176,7 @@ impl Step {
             Step::SaveZero(offset) => code.store_number(offset, 0),
             Step::Not(register) => code.raw(&[0x48, 0xf7, 0xd0 | register as u8]),
             Step::Swap(register) => code.raw(&[0x48, 0x0f, 0xc8 | register as u8]),
+            Step::LowHalf(register) => code.raw(&[0x89, 0xc0 | (register as u8) << 3 | register as u8]),
             Step::LowByte(register) => code.raw(&[0x0f, 0xb6, 0xc0 | (register as u8) << 3 | register as u8]),
             Step::Pop => code.add_number(gs!(frame_top), -i32::from(FRAME)),
             Step::SkipIfZero(bytes) => code.raw(&[0xe3, bytes]),
@@ -255,6 +258,9 @@ impl Step {
                 Step::SaveCounterNumber(index, number) => *half(counter(registers, index)) = number,
                 Step::Not(register) => *held(registers, register) = !value(registers, register),
                 Step::Swap(register) => *held(registers, register) = value(registers, register).swap_bytes(),
+                Step::LowHalf(register) => {
+                    *held(registers, register) = value(registers, register) & 0xffff_ffff;
+                }
                 Step::LowByte(register) => *held(registers, register) = value(registers, register) & 0xff,
                 Step::Ahead(register, base, distance) => {
                     let sum = value(registers, base).wrapping_add_signed(distance.into());
