@@ -4,7 +4,7 @@
 //! What many programs rewrite most is the constant of a `mov`: it is read from the program's code each
 //! time, as data, and needs no comparison.
 
-use crate::emit::{Borrowed, Code, FLAGS_SPILL, SCRATCH_SPILL, spill_slot};
+use crate::emit::{Borrowed, Code, FLAGS_SPILL, SCRATCH_SPILL, SPILL, spill_slot};
 use alloc::vec::Vec;
 use core::ops::Range;
 use timewise_isa::FlagSet;
@@ -14,9 +14,6 @@ const TAKE_FLAGS: [u8; 4] = [0x9f, 0x0f, 0x90, 0xc0];
 
 /// `add al, 0x7f`, which overflows if `al` is 1, and `sahf`.
 pub const GIVE_FLAGS: [u8; 3] = [0x04, 0x7f, 0x9e];
-
-/// Bytes of an instruction that keeps `rax` or gives it back.
-pub const SPILL: usize = 9;
 
 /// From how many bytes of a comparison on the flags are kept.
 pub const KEPT: usize = 2 * SPILL + TAKE_FLAGS.len();

@@ -3,6 +3,7 @@
 //! Code is put together in a buffer for a known final address, and then copied there whole.
 
 use crate::entry::vector;
+use crate::indirect::RAX_SLOT;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use timewise_abi::thread::COUNTERS;
@@ -426,8 +427,11 @@ pub const COUNT_SPILL: u32 = 2;
 pub const SCRATCH_SPILL: u32 = 3;
 
 /// Spill slot of the flags while a block is compared: before it, where nothing of a call or return is under way that
-/// keeps a register there.
-pub const FLAGS_SPILL: u32 = 4;
+/// keeps `rax` there.
+pub const FLAGS_SPILL: u32 = RAX_SLOT;
+
+/// Bytes of an instruction that keeps a register in a spill slot, or gives it back.
+pub const SPILL: usize = 9;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 //! [`crate::indirect`] write between and after the program's instructions.
 
 use crate::check::{GIVE_FLAGS, GIVEN_BACK};
-use crate::emit::{COUNT_SPILL, FLAGS_SPILL, JUMP, RUN_ON, SCRATCH_SPILL, gs, spill_slot};
+use crate::emit::{COUNT_SPILL, FLAGS_SPILL, JUMP, RUN_ON, SCRATCH_SPILL, SPILL, gs, spill_slot};
 use crate::entry::vector;
 use crate::indirect::{RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
@@ -74,8 +74,6 @@ const BOTH: usize = 62;
 const LONG_BOTH: usize = 65;
 /// From how many bytes on a counter that borrows `rcx` is counted.
 pub const COUNTED: usize = 31;
-/// Bytes of an instruction that keeps `rcx` or gives it back.
-const SPILL: usize = 9;
 
 /// The form at the start of `bytes`, which stand at an address, and its length; none if it is no added code.
 pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {

@@ -12,7 +12,7 @@ use crate::behind;
 use crate::cache::{Kind, Piece};
 use crate::calls;
 use crate::check;
-use crate::emit::{Borrowed, COUNT_SPILL, FLAGS_SPILL, SCRATCH_SPILL, Toll};
+use crate::emit::{Borrowed, COUNT_SPILL, FLAGS_SPILL, SCRATCH_SPILL, SPILL, Toll};
 use crate::entry;
 use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
@@ -227,7 +227,7 @@ impl Recovery<'_> {
         let block = &self.process.blocks[number as usize];
         match (self.registers.rip - block.entry) as usize {
             check::KEPT.. => self.give_back_flags(),
-            check::SPILL.. => self.give_back(Borrowed::Rax as u8),
+            SPILL.. => self.give_back(Borrowed::Rax as u8),
             _ => {}
         }
         self.registers.rip = block.address;
