@@ -317,6 +317,25 @@ fn functions_take_their_return_address_off_the_stack() {
     assert_eq!(told.collect::<Vec<_>>(), [(); 2].map(|()| (88.into(), Value::Null)));
 }
 
+/// Nothing tells of the code that it copies: its functions are known by where they are called.
+#[test]
+fn functions_move_their_return_address() {
+    let place = profiled("moved_return.c", "count");
+    assert_counted("moved_return.c", &place);
+    let of = |row: &Value| {
+        [row["caller"].clone(), row["callee"].clone()].map(|name| name.as_str().unwrap().to_string())
+    };
+    let copied = rows(&place, "call").into_iter().filter(|row| of(row)[0].starts_with("[jit"));
+    let cost =
+        |row: Value| (of(&row), row["calls"].as_u64().unwrap(), row["instructions_total"].as_u64().unwrap());
+    let [first, second] = ["[jit 0x10000000]+0x0", "[jit 0x10000000]+0x40"].map(String::from);
+    let within = ([second.clone(), second.clone()], 4000, 0);
+    assert_eq!(
+        copied.map(cost).collect::<Vec<_>>(),
+        [([first, second], 200, 121_800), within.clone(), within]
+    );
+}
+
 #[test]
 fn cold_parts_are_of_their_functions() {
     assert_counted("cold_part.c", &profiled("cold_part.c", "count"));

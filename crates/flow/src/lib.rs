@@ -10,7 +10,7 @@
 //!   from edges to a forest of loops;
 //! - [`samples`], [`attribute`]: from samples to the instructions that caused them;
 //! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
-//! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], [`totals`]: from stacks and counted calls to
+//! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], `recursion`, [`totals`]: from stacks and counted calls to
 //!   costs with callees;
 //! - [`waiting`]: where threads waited;
 //! - [`modelled`], [`divided`]: what a modelled core spent and why, and measured time divided by that;
@@ -43,6 +43,7 @@ pub mod natural;
 pub mod origin;
 mod parallel;
 pub mod quality;
+mod recursion;
 pub mod routine;
 pub mod samples;
 pub mod set;

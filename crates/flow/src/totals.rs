@@ -10,6 +10,7 @@ use crate::call_sites::{CallSite, CallSites, Site};
 use crate::cost::{Cost, Estimate, Ruler};
 use crate::inclusive::Inclusive;
 use crate::loops::LoopId;
+use crate::recursion;
 use crate::routine::RoutineId;
 use crate::walk::Thing;
 use timewise_profile::BlockId;
@@ -116,6 +117,14 @@ impl Totals {
                 let around = analysis.forest.around(block).filter(without);
                 around.for_each(|one| loops[one.index()].has_instructions = false);
             }
+        }
+        // What calls cost in code whose activations are not told apart may be counted twice.
+        for routine in recursion::doubtful(analysis) {
+            let calls =
+                analysis.routines[routine.index()].blocks.iter().any(|&block| makes_calls(analysis, block));
+            routines[routine.index()].has_instructions &= !calls;
+            let of_it = |at: &usize| analysis.forest.loops[*at].routine == routine && loops_that_call[*at];
+            (0..loops.len()).filter(of_it).for_each(|at| loops[at].has_instructions = false);
         }
         Totals { routines, loops, call_sites: sites, calls, rooted_share }
     }

@@ -404,3 +404,48 @@ fn without_stacks_or_costs_only_what_calls_nothing_has_a_total() {
     // What func1 and func2 did before they called.
     assert!((analysis.totals().rooted_share.unwrap() - 3.0 / 39.0).abs() < 1e-9);
 }
+
+/// Code that calls itself and that no function tells of: entered at one place it has a total, entered at two, or by a
+/// jump from elsewhere, it has none.
+#[test]
+fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_told_apart() {
+    let with = |entries: &str| {
+        let profile = program(&format!(
+            "function main at 0x100 size 0x80
+             block m0 at 0x100 runs 1 CALL
+             block m1 at 0x106 runs 1 CALL
+             block m9 at 0x10c runs 1 code c3
+             block a0 at 0x1000 runs 9 code 7506
+             block a1 at 0x1002 runs 3 CALL
+             block a9 at 0x1008 runs 9 code c3
+             block a2 at 0x1010 runs 0 code ebf0
+             block b0 at 0x2000 runs 1 code eb00
+             edge - -> m0 external 1
+             edge m0 -> a0 call 1
+             edge a9 -> m1 return 1
+             edge a0 -> a1 fallthrough 3
+             edge a0 -> a9 branch 6
+             edge a9 -> a9 return 3
+             edge a9 -> m9 return 1
+             edge m9 -> - return 1
+             {entries}
+             cost m0 -> a0 10
+             cost a1 -> a0 0"
+        ));
+        let analysis = Analysis::new(&profile, None);
+        functions(&analysis)
+    };
+    let of_code = |entries| with(entries).into_iter().find(|line| line.contains("+0x1000")).unwrap();
+    assert_eq!(of_code("edge m1 -> a0 call 1\nedge a1 -> a0 call 3"), "sketch+0x1000 ? 24");
+    let other = "edge m1 -> a0 call 1\nedge a1 -> a0 call 2\nedge a1 -> a2 call 1\nedge a2 -> a1 jump 1";
+    assert_eq!(of_code(other), "sketch+0x1000 ? ?");
+    assert_eq!(
+        of_code("edge m1 -> b0 call 1\nedge b0 -> a0 jump 1\nedge a1 -> a0 call 3"),
+        "sketch+0x1000 ? ?"
+    );
+    // Without recursion it does not matter.
+    assert_eq!(
+        of_code("edge m1 -> b0 call 1\nedge b0 -> a0 jump 1\nedge a1 -> b0 call 0"),
+        "sketch+0x1000 ? 24"
+    );
+}

@@ -2,12 +2,13 @@
 
 use super::{Check, Kind, executed, place_of};
 use crate::analysis::Analysis;
+use crate::routine::RoutineId;
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::{BlockId, CallCost, EdgeKind, ModuleId, Offset, Profile};
 
 /// Each cost belongs to a call that was made, which may have been before the process was forked. It is not more than
 /// its process executed, and neither is the total of a function: what it executed itself and at its call sites,
-/// recursion counted once.
+/// recursion counted once, where that is told.
 pub fn check(analysis: &Analysis) -> Check {
     let profile = analysis.profile;
     let mut check = Check::new(Kind::Costs);
@@ -47,7 +48,9 @@ pub fn check(analysis: &Analysis) -> Check {
             *total = total.saturating_add(count.executions.saturating_mul(length));
         }
     }
-    for ((process, routine), total) in totals {
+    let told = analysis.totals();
+    let is_told = |routine: RoutineId| told.of_routine(routine).has_instructions;
+    for ((process, routine), total) in totals.into_iter().filter(|((_, routine), _)| is_told(*routine)) {
         check.checked += 1;
         let all = executed[process.index()];
         if total > all {

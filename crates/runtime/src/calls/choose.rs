@@ -2,6 +2,7 @@
 
 use super::call::{Call, Callee, Jump, Returning};
 use super::enter::{Brief, Enter};
+use super::frames::MOVED_UP;
 use super::leave::{Back, Leave};
 use super::sequence::{Function, Sequence};
 use crate::forest::Vertex;
@@ -41,8 +42,13 @@ pub fn leave(
     if !calls.is_site(space, to) {
         return Ok(None);
     }
-    let may_clear = calls.are_all_framed() && block.returns_to_pushed();
-    let back = if may_clear { Back::Pushed } else { Back::Return(block.discards()) };
+    let back = if calls.is_moved(space, (block.end(), to)) {
+        Back::Moved(MOVED_UP)
+    } else if calls.are_all_framed() && block.returns_to_pushed() {
+        Back::Moved(0)
+    } else {
+        Back::Return(block.discards())
+    };
     let returning = calls.returning(space, (to, block.end()), || shared.take_counter(record));
     let (cost, callee, held) = match returning {
         Returning::Brief { cost } => {

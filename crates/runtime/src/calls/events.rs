@@ -126,6 +126,25 @@ fn end_own(frames: &mut Frames, place: &Place, is_doubted: bool, may_come_back: 
     count - ended
 }
 
+/// Ends the call that returned there, in code of which nothing is told, from after so many instructions of block `from`:
+/// how many these are. None if that is not the way there: calls made until the moment `rest` may be held.
+fn end_moved(
+    process: &Process,
+    area: &mut ThreadArea,
+    from: (u32, u16),
+    landing: Landing,
+    rest: u64,
+) -> Option<usize> {
+    let mut frames = Frames::at(process, area, Some(from))?;
+    let ended = frames.ended_moved(landing.stack, landing.address)?;
+    let over = frames.all().len() - ended;
+    (frames.copy(ended).clock > rest).then_some(())?;
+    (0..over).for_each(|_| frames.end());
+    let now = frames.now;
+    frames.begin_brief(landing.brief, now);
+    Some(over)
+}
+
 /// Finds out on which stack the thread is, and which of its calls are over: how many returned there.
 fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
     let Landing { stack, begins, .. } = landing;
@@ -216,9 +235,19 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
             left: left.map_or(0, |start| calls.recurring(start)),
             is_return,
         };
-        let ends_latest = matched(process, area, (from, executed), landing, rest) == 1;
+        // What something is told of does not move its return address.
+        let is_unknown = (left, within) == (None, None);
+        let moves_stack = timewise_isa::moves_stack(blocks[from as usize].code());
+        let may_move = is_unknown && is_return;
+        let moved = may_move.then(|| end_moved(process, area, (from, executed), landing, rest)).flatten();
+        let returned = moved.unwrap_or_else(|| matched(process, area, (from, executed), landing, rest));
         let Process { calls: Some(calls), space, .. } = &mut *process else { return };
-        if ends_latest && calls.returned(space, target, end) {
+        let is_new = match moved {
+            _ if returned != 1 => false,
+            Some(_) => !moves_stack && calls.add_moved(space, (end, target)),
+            None => calls.returned(space, target, end),
+        };
+        if is_new {
             unlink::renew_returns(process, target);
         }
     }

@@ -10,6 +10,13 @@ use timewise_abi::thread::{COUNTERS, Frame, ThreadArea};
 /// How far below its latest frame a thread is taken to be on the same stack.
 pub const NEAR: u64 = 16 << 10;
 
+/// How far up a function may move its own return address, as those of SBCL do: past the caller's frame pointer.
+pub const MOVED_UP: u8 = 16;
+
+/// How far from where a return address was put the stack pointer is looked for behind the return: arguments may lie
+/// between, or results.
+const FARTHEST: u64 = 4 << 10;
+
 /// The counter for the cost of the call without a frame that a handler interrupted, if a frame is a handler's.
 pub fn brief(frame: &Frame) -> u32 {
     if frame.cost == 0 { frame.interrupted } else { 0 }
@@ -292,6 +299,18 @@ impl Frames<'_> {
             highest = slot;
         }
         Some((latest.slot, highest))
+    }
+
+    /// The latest of the calls that return to `address`, if it may have returned there and left the stack pointer at `stack`,
+    /// with its return address moved, or results on the stack, and calls that it made are gone; and if nothing says that
+    /// the thread was or is on another stack.
+    pub fn ended_moved(&self, stack: u64, address: u64) -> Option<usize> {
+        let open = self.all();
+        let ended = open.iter().rposition(|frame| self.returns_to(frame) == Some(address))?;
+        let are_gone = open[ended + 1..].iter().all(|frame| frame.slot < stack);
+        let is_near = open[ended].slot.abs_diff(stack) <= FARTHEST;
+        let is_same_stack = self.is_only_stack() && !self.are_moved() && !self.may_come_back(stack);
+        (are_gone && is_near && is_same_stack).then_some(ended)
     }
 
     /// Ends calls whose part of the stack is gone.

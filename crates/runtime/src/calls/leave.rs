@@ -63,8 +63,9 @@ fn take_from_older_if_free(steps: &mut Vec<Step>) {
 pub enum Back {
     /// By a return, which moves the stack pointer by so much more than 8 bytes.
     Return(u16),
-    /// By a return to an address that it puts on the stack: it may have taken any number of arguments off before.
-    Pushed,
+    /// By a return to an address that may be anywhere between where the call put it and where the one before has its own,
+    /// which is no farther up than so much from where that was put: arguments may have been taken off, or addresses moved.
+    Moved(u8),
 }
 
 /// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
@@ -122,8 +123,8 @@ impl Leave {
     fn check(&self) -> Vec<Step> {
         let mut steps = room();
         steps.push(Step::Load(Rdx, gs!(frame_top)));
-        if self.back == Back::Pushed {
-            self.check_between(&mut steps);
+        if let Back::Moved(up) = self.back {
+            self.check_between(up, &mut steps);
             return steps;
         }
         let discard = self.discard();
@@ -147,8 +148,8 @@ impl Leave {
     }
 
     /// The rest of it, without a flag changed, where the return address may have been anywhere from the latest call's on to
-    /// below the one before.
-    fn check_between(&self, steps: &mut Vec<Step>) {
+    /// below the one before, which may have been moved up so far.
+    fn check_between(&self, up: u8, steps: &mut Vec<Step>) {
         let leave = unmatched(self.exit);
         let unless_zero =
             |part| [Step::Swap(Rcx), part, Step::SkipIfZero(length(&leave))].into_iter().chain(leave);
@@ -158,7 +159,7 @@ impl Leave {
         steps.extend([
             Step::Ahead(Rdx, Rdx, -i32::from(FRAME)),
             Step::Follow(Rdx, Rdx, at!(slot)),
-            Step::Stack(Rcx, -8),
+            Step::Stack(Rcx, -8 - i32::from(up)),
             Step::Not(Rcx),
             Step::Sum(Rcx, Rcx, Rdx, 0),
         ]);
@@ -339,14 +340,14 @@ mod tests {
 
     /// Whether a return to an address that it puts on the stack ends the latest call, whose return address was at 0x1000,
     /// if it leaves the stack pointer somewhere; the call before had its own at another place.
-    fn ends(before: u64, rsp: u64) -> bool {
+    fn ends(up: u8, before: u64, rsp: u64) -> bool {
         let mut memory = Box::new(Memory { area: [0; COUNTERS as usize / 8 + 1], counters: [10, 0, 0, 0] });
         let frame = |slot| Frame { slot, clock: 700, cost: COST, ..Frame::default() };
         let mut frames = [frame(before), frame(0x1000)];
         let area = (&raw mut *memory).cast::<ThreadArea>();
         let mut registers = Registers { rsp, ..Registers::default() };
         let leave = Leave {
-            back: Back::Pushed,
+            back: Back::Moved(up),
             ahead: 0,
             exit: 7,
             unmatched: 0,
@@ -367,9 +368,12 @@ mod tests {
 
     #[test]
     fn what_took_its_arguments_off_ends_the_latest_call_below_the_one_before() {
-        assert!([0x1008, 0x1010, 0x2000].into_iter().all(|rsp| ends(0x2000, rsp)));
-        assert!(![0, 0x1000, 0x2008, 0x7fff_ffff_f000].into_iter().any(|rsp| ends(0x2000, rsp)));
-        assert!(ends(Frame::ABOVE, 0x1008) && !ends(Frame::ABOVE, 0x7fff_ffff_f000));
+        for up in [0, 16] {
+            let most = 0x2000 + u64::from(up);
+            assert!([0x1008, 0x1010, most].into_iter().all(|rsp| ends(up, 0x2000, rsp)));
+            assert!(![0, 0x1000, most + 8, 0x7fff_ffff_f000].into_iter().any(|rsp| ends(up, 0x2000, rsp)));
+            assert!(ends(up, Frame::ABOVE, 0x1008) && !ends(up, Frame::ABOVE, 0x7fff_ffff_f000));
+        }
     }
 
     /// Of 334 instructions that the activation cost so far: they are its call's, and not an older one's of its function.

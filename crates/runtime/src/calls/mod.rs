@@ -92,6 +92,9 @@ pub struct Calls {
     direct: HashMap<(Return, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Where direct calls return to of which nothing is told.
     untold: HashSet<Return, BuildHasherDefault<AddressHasher>>,
+    /// Returns from code of which nothing is told to such code, by where they end and lead to, that were found to end the
+    /// latest call though its return address was not where the call put it.
+    moved: HashSet<(Return, Return), BuildHasherDefault<AddressHasher>>,
     /// Where functions begin.
     starts: Functions,
     /// The counters of functions that may recur, by where they begin, or where a call or jump led to if nothing
@@ -183,6 +186,16 @@ impl Calls {
     /// Whether nothing is told of the call that returns to an address.
     pub fn is_untold(&self, space: &AddressSpace, returns_to: u64) -> bool {
         !self.untold.is_empty() && self.untold.contains(&place_of(space, returns_to))
+    }
+
+    /// Whether a return, by where it ends and leads to, was found to end calls whose return address was moved.
+    pub fn is_moved(&self, space: &AddressSpace, (end, to): (u64, u64)) -> bool {
+        !self.moved.is_empty() && self.moved.contains(&(place_of(space, end), place_of(space, to)))
+    }
+
+    /// Notes that one was. Whether that was not known.
+    fn add_moved(&mut self, space: &AddressSpace, (end, to): (u64, u64)) -> bool {
+        self.moved.insert((place_of(space, end), place_of(space, to)))
     }
 
     /// What is known of a function whose block at `within` returns to an address; `take` gives a fresh counter by its
