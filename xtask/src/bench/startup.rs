@@ -1,8 +1,9 @@
 //! What beginning to count costs: the wall time of a program that does nothing, and the CPU time of short runs of much
-//! code. What the command does once the program has ended, to read symbols and to write the profile, is in a column of
+//! code, against native runs of the same round, so that it does not matter that a machine is faster at one time than at
+//! another. What the command does once the program has ended, to read symbols and to write the profile, is in a column of
 //! its own.
 
-use super::statistics::median;
+use super::statistics::{median, median_interval};
 use crate::counter::{build_example, target_folder};
 use crate::profiler::Profiler;
 use crate::suite::{self, Expected, Size, Workload};
@@ -18,7 +19,7 @@ use timewise_profile::Profile;
 pub struct Options {
     /// Workloads of size `test`; the programs with the most code of the suite if none is named
     names: Vec<String>,
-    /// How often each is run: the median counts
+    /// How often each is run: medians count
     #[arg(long, default_value_t = 20)]
     rounds: u32,
     /// Fail if `true` takes so much longer under count
@@ -68,30 +69,36 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let work = suite::work_folder(root)?;
     let mut expected = Expected::open(&work)?;
     let counter = build_example(root, "count")?.to_string_lossy().into_owned();
-    println!("CPU time of the program against native, and blocks translated, with calls");
     println!(
-        "{:16} {:>9} {:>10} {:>6} {:>9} {:>9}",
+        "CPU time of the program against native, with intervals of 95 %, and blocks translated, with calls"
+    );
+    println!(
+        "{:16} {:>9} {:>18} {:>18} {:>9} {:>9}",
         "workload", "native s", "--no-calls", "calls", "blocks", "ns each"
     );
     for workload in suite::select(root, &names)? {
-        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        let (mut native, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
         for _ in 0..options.rounds {
-            times[0].push(seconds(&workload, &work, &[], &file, &mut expected)?);
-            times[1].push(seconds(&workload, &work, &count(&["--no-calls"]), &file, &mut expected)?);
-            times[2].push(seconds(&workload, &work, &count(&[]), &file, &mut expected)?);
+            let alone = seconds(&workload, &work, &[], &file, &mut expected)?;
+            native.push(alone);
+            for (times, options) in times.iter_mut().zip([&["--no-calls"][..], &[]]) {
+                times.push(seconds(&workload, &work, &count(options), &file, &mut expected)? / alone);
+            }
         }
-        let [native, plain, calls] = times.map(|values| median(&values));
+        let [plain, calls] = times.each_ref().map(|times| median(times));
         let counted =
             suite::execute(&workload, Size::Test, &work, std::slice::from_ref(&counter), LIMIT_SECONDS)?;
         let (blocks, each) =
             translated(&counted.errors).context("the engine does not say what it translated")?;
+        let [plain_range, calls_range] = times.map(|times| {
+            median_interval(&times).map_or(String::new(), |(low, high)| format!("({low:.2}-{high:.2})"))
+        });
         println!(
-            "{:16} {native:9.3} {:10.2} {:6.2} {blocks:9} {each:9}",
+            "{:16} {:9.3} {plain:6.2} {plain_range:>11} {calls:6.2} {calls_range:>11} {blocks:9} {each:9}",
             workload.name,
-            plain / native,
-            calls / native
+            median(&native),
         );
-        if plain.max(calls) / native > options.most_times {
+        if plain.max(calls) > options.most_times {
             above.push(workload.name);
         }
     }
