@@ -1,11 +1,12 @@
 /* Functions that move their return address, as those of SBCL do: the caller makes room for it and for its frame pointer, and
- * the called function puts it there first of all. They are copied, so that nothing tells of them.
+ * the called function puts it there first of all. They are copied, so that nothing tells of them. A coroutine waits.
  *
  * total: enter 123209 */
 #define _GNU_SOURCE
 #include "totals.h"
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 void enter(void *);
 extern const char code[], end[];
@@ -22,8 +23,18 @@ FUNCTION(code, "push %rbp; mov %rsp, %rbp; push %rbx; mov $200, %ebx\n"
 /* 2 */
 FUNCTION(enter, "call *%rdi; ret\n");
 
+static ucontext_t outside, inside;
+static char stack[1 << 16];
+
+static void wait_inside(void) { swapcontext(&inside, &outside); }
+
 int main(void)
 {
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = sizeof stack;
+    makecontext(&inside, wait_inside, 0);
+    swapcontext(&outside, &inside);
     void *place = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     enter(memcpy(place, code, end - code));

@@ -10,8 +10,8 @@
 //!   from edges to a forest of loops;
 //! - [`samples`], [`attribute`]: from samples to the instructions that caused them;
 //! - [`cost`], [`interval`]: from attributed samples to figures with confidence limits;
-//! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], `recursion`, [`totals`]: from stacks and counted calls to
-//!   costs with callees;
+//! - [`frames`], [`origin`], [`walk`], [`inclusive`], [`call_sites`], `doubt`, [`totals`]: from stacks and counted calls
+//!   to costs with callees;
 //! - [`waiting`]: where threads waited;
 //! - [`modelled`], [`divided`]: what a modelled core spent and why, and measured time divided by that;
 //! - [`quality`]: what a reader must know to trust the figures;
@@ -28,6 +28,7 @@ pub mod correlation;
 pub mod cost;
 pub mod divided;
 pub mod dominators;
+mod doubt;
 pub mod frames;
 pub mod graph;
 mod hash;
@@ -43,7 +44,6 @@ pub mod natural;
 pub mod origin;
 mod parallel;
 pub mod quality;
-mod recursion;
 pub mod routine;
 pub mod samples;
 pub mod set;

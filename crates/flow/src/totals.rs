@@ -8,9 +8,9 @@
 use crate::analysis::Analysis;
 use crate::call_sites::{CallSite, CallSites, Site};
 use crate::cost::{Cost, Estimate, Ruler};
+use crate::doubt;
 use crate::inclusive::Inclusive;
 use crate::loops::LoopId;
-use crate::recursion;
 use crate::routine::RoutineId;
 use crate::walk::Thing;
 use timewise_profile::BlockId;
@@ -106,7 +106,7 @@ impl Totals {
             ..total(Thing::Call(row), site.instructions, true)
         });
         let (mut routines, mut loops): (Vec<Total>, Vec<Total>) = (routines.collect(), loops.collect());
-        let calls = calls.collect();
+        let mut calls: Vec<Total> = calls.collect();
         // What such a call led to is of its caller, or of a loop around it, only where the code is.
         for (site, to) in sites.iter().filter_map(|site| Some((site, site.untold?))) {
             if site.callee != Some(site.caller) {
@@ -118,13 +118,13 @@ impl Totals {
                 around.for_each(|one| loops[one.index()].has_instructions = false);
             }
         }
-        // What calls cost in code whose activations are not told apart may be counted twice.
-        for routine in recursion::doubtful(analysis) {
-            let calls =
-                analysis.routines[routine.index()].blocks.iter().any(|&block| makes_calls(analysis, block));
-            routines[routine.index()].has_instructions &= !calls;
-            let of_it = |at: &usize| analysis.forest.loops[*at].routine == routine && loops_that_call[*at];
-            (0..loops.len()).filter(of_it).for_each(|at| loops[at].has_instructions = false);
+        for routine in doubt::doubtful(analysis) {
+            let of_it = sites.iter().zip(&mut calls).filter(|(site, _)| site.caller == routine);
+            let made = of_it.map(|(_, total)| total.has_instructions = false).count();
+            routines[routine.index()].has_instructions &= made == 0;
+            let with_calls =
+                |at: &usize| analysis.forest.loops[*at].routine == routine && loops_that_call[*at];
+            (0..loops.len()).filter(with_calls).for_each(|at| loops[at].has_instructions = false);
         }
         Totals { routines, loops, call_sites: sites, calls, rooted_share }
     }

@@ -6,7 +6,7 @@ use crate::calls::Relying;
 use crate::entry;
 use crate::indirect;
 use crate::kinds::Mode;
-use crate::state::{Block, Exit, Process, Target};
+use crate::state::{Block, Exit, Process, Site, Target};
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 
@@ -75,18 +75,26 @@ pub fn renew_returns(process: &mut Process, address: u64) {
             continue;
         }
         let Some(block) = process.beginnings.get(&process.blocks, key) else { continue };
-        renew_targets(process, block, |kind| kind == edge_kind::RETURN);
+        renew_targets(process, block, |site| site.kind == edge_kind::RETURN);
     }
 }
 
-/// Likewise the stubs of indirect branches of some kinds to a block.
-pub fn renew_targets(process: &mut Process, block: u32, is_of_them: impl Fn(u16) -> bool) {
+/// Likewise the stub of the return by block `from` to an address.
+pub fn renew_return(process: &mut Process, from: u32, address: u64) {
+    let key = process.blocks[from as usize].mode.key(address);
+    if let Some(block) = process.beginnings.get(&process.blocks, key) {
+        renew_targets(process, block, |site| site.from == from && site.kind == edge_kind::RETURN);
+    }
+}
+
+/// Likewise the stubs of some indirect branches to a block.
+pub fn renew_targets(process: &mut Process, block: u32, is_of_them: impl Fn(Site) -> bool) {
     let Block { address, targets, .. } = process.blocks[block as usize];
     let mut number = targets;
     while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
         let (table, index) = entry::table_entry(place);
         let site = indirect::site_of(table, index, address);
-        if is_of_them(process.sites[site as usize].kind) && !outdated {
+        if is_of_them(process.sites[site as usize]) && !outdated {
             renew_target(process, number);
         }
         number = next;

@@ -1,12 +1,13 @@
 //! What calls cost, between pieces.
 
+use super::flow::Flow;
 use super::partition::Partition;
 use super::pieces::PieceId;
 use crate::harvest::Area;
 use std::collections::{HashMap, HashSet};
 use timewise_abi::NONE;
 use timewise_abi::log::{BRIEF, EdgeRecord, HELD, SLOT};
-use timewise_profile::{BlockId, CallCost, ProcessId};
+use timewise_profile::{BlockId, CallCost, EdgeKind, ProcessId};
 
 /// What calls from the end of one piece to the start of another cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,13 @@ pub fn costs(
     (costs, open)
 }
 
+/// Leaves out what calls cost that were taken back: a thread was killed right behind them.
+pub fn leave_out_taken_back(costs: &mut Vec<Cost>, flows: &[Flow]) {
+    let calls = flows.iter().filter(|flow| matches!(flow.kind, EdgeKind::Call | EdgeKind::IndirectCall));
+    let made: HashSet<(PieceId, PieceId)> = calls.filter_map(|flow| Some((flow.from?.0, flow.to?))).collect();
+    costs.retain(|cost| made.contains(&(cost.from, cost.to)));
+}
+
 /// Adds up costs of the same calls.
 pub fn merge(costs: &mut Vec<Cost>) {
     costs.sort_unstable_by_key(|cost| (cost.from, cost.to));
@@ -105,6 +113,16 @@ pub fn rows<'a>(
 mod tests {
     use super::*;
     use timewise_abi::log::edge_kind;
+
+    #[test]
+    fn calls_that_were_taken_back_cost_nothing() {
+        let [first, second, third] = [0, 1, 2].map(PieceId);
+        let cost = |to| Cost { from: first, to, instructions: 9 };
+        let flow = |to, kind| Flow { from: Some((first, 3)), to: Some(to), kind, count: 1 };
+        let mut costs = Vec::from([cost(second), cost(third)]);
+        leave_out_taken_back(&mut costs, &[flow(second, EdgeKind::Call), flow(third, EdgeKind::External)]);
+        assert_eq!(costs, [cost(second)]);
+    }
 
     #[test]
     fn calls_that_were_not_made_cost_nothing() {

@@ -43,9 +43,9 @@ pub fn leave(
         return Ok(None);
     }
     let back = if calls.is_moved(space, (block.end(), to)) {
-        Back::Moved(MOVED_UP)
+        Back::Between { up: MOVED_UP }
     } else if calls.are_all_framed() && block.returns_to_pushed() {
-        Back::Moved(0)
+        Back::Between { up: 0 }
     } else {
         Back::Return(block.discards())
     };

@@ -34,6 +34,19 @@ pub struct Landing {
     pub left: u32,
     /// Whether it returns behind a call.
     pub is_return: bool,
+    /// Whether it may have moved its return address, as nothing is told of where it comes from and goes; and whether it was
+    /// seen to.
+    pub may_be_moved: bool,
+    pub was_moved: bool,
+}
+
+/// What a return ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ended {
+    /// So many calls, of which the last returned from where its return address was put; or none.
+    Put(usize),
+    /// So many, of which the last had moved it.
+    Moved(usize),
 }
 
 impl Landing {
@@ -50,29 +63,30 @@ impl Landing {
 }
 
 /// The thread left block `from` after so many of its instructions. Of calls made until the moment `rest` frames may be
-/// held. How many calls returned there, the latest and those in which it was made.
+/// held. What returned there: the latest call, and those in which it was made.
 fn matched(
     process: &Process,
     area: &mut ThreadArea,
     (from, executed): (u32, u16),
     landing: Landing,
     rest: u64,
-) -> usize {
+) -> Ended {
     let (vertex, ahead) = process.blocks[from as usize].point(from, executed);
-    let Some(lead) = process.placing.lead(vertex) else { return 0 };
+    let Some(lead) = process.placing.lead(vertex) else { return Ended::Put(0) };
     let now = area.clock.wrapping_add_signed(lead + ahead);
     let mut frames = Frames { process, area, now };
     // Mostly nothing but what is over has to be known.
-    let over = landing.begins.is_none().then(|| end_those_over(&mut frames, landing, rest)).flatten();
-    let returned = over.unwrap_or_else(|| {
+    let is_plain = landing.begins.is_none() && !landing.was_moved;
+    let over = is_plain.then(|| end_those_over(&mut frames, landing, rest)).flatten();
+    let ended = over.map(Ended::Put).unwrap_or_else(|| {
         frames.gather();
-        let returned = put_in_order(&mut frames, landing);
+        let ended = put_in_order(&mut frames, landing);
         frames.release();
-        returned
+        ended
     });
     let now = frames.now;
     frames.begin_brief(landing.brief, now);
-    returned
+    ended
 }
 
 /// Ends the calls that are over, if the thread has one stack and is in no handler: how many returned there. None if that
@@ -126,58 +140,50 @@ fn end_own(frames: &mut Frames, place: &Place, is_doubted: bool, may_come_back: 
     count - ended
 }
 
-/// Ends the call that returned there, in code of which nothing is told, from after so many instructions of block `from`:
-/// how many these are. None if that is not the way there: calls made until the moment `rest` may be held.
-fn end_moved(
-    process: &Process,
-    area: &mut ThreadArea,
-    from: (u32, u16),
-    landing: Landing,
-    rest: u64,
-) -> Option<usize> {
-    let mut frames = Frames::at(process, area, Some(from))?;
-    let ended = frames.ended_moved(landing.stack, landing.address)?;
-    let over = frames.all().len() - ended;
-    (frames.copy(ended).clock > rest).then_some(())?;
-    (0..over).for_each(|_| frames.end());
-    let now = frames.now;
-    frames.begin_brief(landing.brief, now);
-    Some(over)
-}
-
-/// Finds out on which stack the thread is, and which of its calls are over: how many returned there.
-fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
-    let Landing { stack, begins, .. } = landing;
+/// Finds out on which stack the thread is, and which of its calls are over: what returned there.
+fn put_in_order(frames: &mut Frames, landing: Landing) -> Ended {
+    let Landing { stack, begins, address, .. } = landing;
     // A handler that returned is over when the kernel is told so.
     let is_handler = |frame: Frame| frame.cost == 0 && frame.slot.wrapping_add(8) == stack;
     if frames.latest().is_some_and(is_handler) {
-        return 0;
+        return Ended::Put(0);
+    }
+    // Where this return was seen to come from elsewhere, it may come from where the call before put its own by chance.
+    if landing.was_moved
+        && let Some(over) = frames.end_moved(stack, address)
+    {
+        return Ended::Moved(over);
     }
     let place = Place::new(landing);
     let is_doubted = !frames.is_only_stack() || frames.are_moved() || frames.may_come_back(stack);
     let may_come_back = landing.is_return && frames.is_only_stack();
     let returned = end_own(frames, &place, is_doubted, may_come_back);
     if returned > 0 {
-        return returned;
+        return Ended::Put(returned);
     }
     if aside::come_back(frames, &place, stack) {
-        return end_returned(frames, &place, false);
+        return Ended::Put(end_returned(frames, &place, false));
     }
     if frames.open().is_empty() {
         // If the function that the stack began with is over, it waits no more.
         *frames.counter(landing.left) = 0;
     }
     let process = frames.process;
-    let Some(left) = process.calls.as_ref().map(|calls| &calls.left) else { return 0 };
+    let Some(left) = process.calls.as_ref().map(|calls| &calls.left) else { return Ended::Put(0) };
     let back = left
         .borrow_mut()
         .take_ended(frames, stack, |open, is_doubted| place.ended(frames, open, is_doubted).is_some());
     if back.is_some() {
         strands::switch(frames, back);
-        return end_returned(frames, &place, false);
+        return Ended::Put(end_returned(frames, &place, false));
+    }
+    if landing.may_be_moved
+        && let Some(over) = frames.end_moved(stack, address)
+    {
+        return Ended::Moved(over);
     }
     if begins.is_none() && elsewhere::follow(frames, &place) {
-        return end_returned(frames, &place, false);
+        return Ended::Put(end_returned(frames, &place, false));
     }
     // By an exception, a long jump or a jump into another function.
     let stays = match frames.is_only_stack() {
@@ -202,7 +208,7 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> usize {
     {
         frames.become_another(function);
     }
-    0
+    Ended::Put(0)
 }
 
 /// Whether an activation in which a thread goes on, in a function by its counter, was made one of another by what a
@@ -223,6 +229,7 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
         let end = blocks[from as usize].end();
         let is_return = calls.is_site(space, target) && blocks[from as usize].returns();
         let (left, within) = (calls.function_at(space, end), calls.function_at(space, target));
+        let may_be_moved = is_return && (left, within) == (None, None);
         // Where it is already, nothing begins.
         let interrupted = (left != within).then(|| calls.brief_at(space, target, stack)).flatten();
         let caller = interrupted.and_then(|cost| calls.with_cost(cost)).and_then(|call| call.caller());
@@ -234,21 +241,21 @@ pub fn left(process: &mut Process, area: &mut ThreadArea, number: u32, stack: u6
             begins,
             left: left.map_or(0, |start| calls.recurring(start)),
             is_return,
+            may_be_moved,
+            was_moved: may_be_moved && calls.is_moved(space, (end, target)),
         };
-        // What something is told of does not move its return address.
-        let is_unknown = (left, within) == (None, None);
-        let moves_stack = timewise_isa::moves_stack(blocks[from as usize].code());
-        let may_move = is_unknown && is_return;
-        let moved = may_move.then(|| end_moved(process, area, (from, executed), landing, rest)).flatten();
-        let returned = moved.unwrap_or_else(|| matched(process, area, (from, executed), landing, rest));
-        let Process { calls: Some(calls), space, .. } = &mut *process else { return };
-        let is_new = match moved {
-            _ if returned != 1 => false,
-            Some(_) => !moves_stack && calls.add_moved(space, (end, target)),
-            None => calls.returned(space, target, end),
-        };
-        if is_new {
-            unlink::renew_returns(process, target);
+        let ended = matched(process, area, (from, executed), landing, rest);
+        let Process { calls: Some(calls), space, blocks, .. } = &mut *process else { return };
+        match ended {
+            Ended::Put(1) if calls.returned(space, target, end) => unlink::renew_returns(process, target),
+            // A stack that is switched by a return may lie anywhere.
+            Ended::Moved(1)
+                if !timewise_isa::moves_stack(blocks[from as usize].code())
+                    && calls.add_moved(space, (end, target)) =>
+            {
+                unlink::renew_return(process, from, target);
+            }
+            _ => {}
         }
     }
 }

@@ -10,12 +10,17 @@ use timewise_abi::thread::{COUNTERS, Frame, ThreadArea};
 /// How far below its latest frame a thread is taken to be on the same stack.
 pub const NEAR: u64 = 16 << 10;
 
-/// How far up a function may move its own return address, as those of SBCL do: past the caller's frame pointer.
+/// How far up a function may have moved its own return address where nothing tells of it: SBCL's move it past the frame
+/// pointer of their caller, so that what they call first may return to above where theirs was put.
 pub const MOVED_UP: u8 = 16;
 
-/// How far from where a return address was put the stack pointer is looked for behind the return: arguments may lie
-/// between, or results.
+/// How far from where a return address was put the stack pointer is looked for behind a return that took it from
+/// elsewhere: arguments may lie between, or results. More than a page of them was not seen.
 const FARTHEST: u64 = 4 << 10;
+
+/// How much of the stack is looked through for a return address that was moved: as many arguments as fit there may lie
+/// below it.
+const MOST_ABOVE: usize = 1 << 10;
 
 /// The counter for the cost of the call without a frame that a handler interrupted, if a frame is a handler's.
 pub fn brief(frame: &Frame) -> u32 {
@@ -301,16 +306,35 @@ impl Frames<'_> {
         Some((latest.slot, highest))
     }
 
-    /// The latest of the calls that return to `address`, if it may have returned there and left the stack pointer at `stack`,
-    /// with its return address moved, or results on the stack, and calls that it made are gone; and if nothing says that
-    /// the thread was or is on another stack.
-    pub fn ended_moved(&self, stack: u64, address: u64) -> Option<usize> {
+    /// Ends the latest of the calls that return to `address`, if it may have returned there and left the stack pointer at
+    /// `stack`, with its return address moved or results on the stack, and those that it made; then those that were left
+    /// before without a return. How many returned there.
+    pub fn end_moved(&mut self, stack: u64, address: u64) -> Option<usize> {
         let open = self.all();
         let ended = open.iter().rposition(|frame| self.returns_to(frame) == Some(address))?;
         let are_gone = open[ended + 1..].iter().all(|frame| frame.slot < stack);
         let is_near = open[ended].slot.abs_diff(stack) <= FARTHEST;
-        let is_same_stack = self.is_only_stack() && !self.are_moved() && !self.may_come_back(stack);
-        (are_gone && is_near && is_same_stack).then_some(ended)
+        (are_gone && is_near).then_some(())?;
+        let over = open.len() - ended;
+        (0..over).for_each(|_| self.end());
+        while self.latest().is_some_and(|latest| self.was_left(&latest, stack)) {
+            self.end();
+        }
+        Some(over)
+    }
+
+    /// Whether an open call was left without a return: its return address was put below `stack`, and does not stand above
+    /// that, either, where its function may have moved it.
+    fn was_left(&self, frame: &Frame, stack: u64) -> bool {
+        let mut above = [0; MOST_ABOVE];
+        let stands = |above: &[u8]| {
+            let to = self.returns_to(frame);
+            above.chunks_exact(8).any(|word| word.try_into().ok().map(u64::from_le_bytes) == to)
+        };
+        frame.cost != 0 && frame.slot + u64::from(MOVED_UP) < stack && {
+            let known = read(stack, &mut above);
+            !stands(&above[..known])
+        }
     }
 
     /// Ends calls whose part of the stack is gone.

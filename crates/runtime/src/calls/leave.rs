@@ -63,9 +63,12 @@ fn take_from_older_if_free(steps: &mut Vec<Step>) {
 pub enum Back {
     /// By a return, which moves the stack pointer by so much more than 8 bytes.
     Return(u16),
-    /// By a return to an address that may be anywhere between where the call put it and where the one before has its own,
-    /// which is no farther up than so much from where that was put: arguments may have been taken off, or addresses moved.
-    Moved(u8),
+    /// By a return that took its address from anywhere between where the call put it and `up` bytes above where the call
+    /// before put its own: arguments were taken off before, or return addresses were moved.
+    Between {
+        /// So many.
+        up: u8,
+    },
 }
 
 /// At a return that is expected to end the latest call: its cost is charged, and its frame goes. `rcx` and `rdx`
@@ -123,7 +126,7 @@ impl Leave {
     fn check(&self) -> Vec<Step> {
         let mut steps = room();
         steps.push(Step::Load(Rdx, gs!(frame_top)));
-        if let Back::Moved(up) = self.back {
+        if let Back::Between { up } = self.back {
             self.check_between(up, &mut steps);
             return steps;
         }
@@ -347,7 +350,7 @@ mod tests {
         let area = (&raw mut *memory).cast::<ThreadArea>();
         let mut registers = Registers { rsp, ..Registers::default() };
         let leave = Leave {
-            back: Back::Moved(up),
+            back: Back::Between { up },
             ahead: 0,
             exit: 7,
             unmatched: 0,
