@@ -34,9 +34,9 @@ pub struct Landing {
     pub left: u32,
     /// Whether it returns behind a call.
     pub is_return: bool,
-    /// Whether it may have moved its return address, as nothing is told of where it comes from and goes; and whether it was
-    /// seen to.
+    /// Whether it may have moved its return address, as nothing is told of where it comes from and goes.
     pub may_be_moved: bool,
+    /// Whether it was seen to, before.
     pub was_moved: bool,
 }
 

@@ -323,15 +323,17 @@ impl Frames<'_> {
         Some(over)
     }
 
-    /// Whether an open call was left without a return: its return address was put below `stack`, and does not stand above
-    /// that, either, where its function may have moved it.
+    /// Whether an open call was left without a return: its return address was put below `stack`, in the same 4 GiB as
+    /// stacks may lie anywhere, and does not stand above that, either, where its function may have moved it.
     fn was_left(&self, frame: &Frame, stack: u64) -> bool {
         let mut above = [0; MOST_ABOVE];
         let stands = |above: &[u8]| {
             let to = self.returns_to(frame);
             above.chunks_exact(8).any(|word| word.try_into().ok().map(u64::from_le_bytes) == to)
         };
-        frame.cost != 0 && frame.slot + u64::from(MOVED_UP) < stack && {
+        let above_it = stack.saturating_sub(frame.slot);
+        let is_below = above_it > MOVED_UP.into() && u32::try_from(above_it).is_ok();
+        frame.cost != 0 && is_below && {
             let known = read(stack, &mut above);
             !stands(&above[..known])
         }
