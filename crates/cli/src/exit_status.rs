@@ -1,6 +1,7 @@
 //! Exit statuses. Where a program runs, its own is ours; our own failures then are those of
 //! `timeout` and `env`.
 
+use crate::memory;
 use crate::screen;
 use crate::talk::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -101,6 +102,9 @@ pub fn none_to_start(what: &str, error: &io::Error) -> ExitCode {
     ExitCode::from(OURS)
 }
 
+/// How the standard library says that the system has no memory (`ENOMEM`).
+const NO_MEMORY: &str = "(os error 12)";
+
 /// From now on a fault of ours, a panic, is told in one line on whichever thread it happens, and at length below that
 /// if a backtrace is asked for. Only the first is: others are the same one on another core, or follow from it.
 pub fn tell_faults_in_a_line() {
@@ -111,6 +115,10 @@ pub fn tell_faults_in_a_line() {
             return;
         }
         let what = fault.payload_as_str().unwrap_or("it gave up");
+        // So the standard library does where it begins a thread, and there is no memory for what handles its signals.
+        if what.ends_with(NO_MEMORY) {
+            memory::end();
+        }
         let place = fault.location().map(|place| format!(", at {place}")).unwrap_or_default();
         complain(format_args!("a fault of timewise, which you are asked to report: {what}{place}"));
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|depth| depth != "0") {

@@ -87,6 +87,10 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(status) => return status,
     };
+    // Better than to begin, and to end a program by having none in it.
+    if exit_status::of_failure() == exit_status::OURS && memory::is_too_little() {
+        memory::end();
+    }
     if command.takes_over() {
         let held = signals::hold();
         // SAFETY: the thread that parsed has ended, so this one is alone.

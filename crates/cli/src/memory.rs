@@ -24,12 +24,29 @@ pub fn end_with(status: u8) {
 
 struct Memory;
 
+/// The least limit on data (`ulimit -d`), in bytes, under which a program is begun: what counts in it and we ourselves
+/// need more, but less only now and then.
+const LEAST_DATA: u64 = 32 << 20;
+
+/// Whether there is less memory than it takes to run a program.
+pub fn is_too_little() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is ours to be written to.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) };
+    status == 0 && limit.rlim_cur < LEAST_DATA
+}
+
+/// Ends the process, without whatever else would want memory.
+pub fn end() -> ! {
+    let _ = rustix::io::write(stderr(), TOLD);
+    // SAFETY: nothing of ours is needed any more.
+    unsafe { libc::_exit(STATUS.load(Ordering::Relaxed).into()) }
+}
+
 /// What was got, or the end.
 fn got(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() && bytes < DISPENSABLE {
-        let _ = rustix::io::write(stderr(), TOLD);
-        // SAFETY: ends the process, without whatever else would want memory.
-        unsafe { libc::_exit(STATUS.load(Ordering::Relaxed).into()) }
+        end()
     }
     memory
 }

@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod extensions;
 pub mod flags;
 pub mod form;
+mod forwarding;
 pub mod lone;
 pub mod memory;
 mod operands;
@@ -27,6 +28,7 @@ pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, condition_in, evalua
 pub use extensions::{Extension, Extensions};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};
+pub use forwarding::reads_what_it_stores;
 pub use lone::{Lone, LoneMemory, lone};
 pub use registers::{
     discards, moves_stack, returns, returns_to_pushed, takes_return_address, unused_registers,
