@@ -5,27 +5,19 @@
  * total: enter 201908 */
 #define _GNU_SOURCE
 #include "totals.h"
-#include <string.h>
-#include <sys/mman.h>
-
-void enter(void *);
-extern const char code[], end[];
+#include "copied.h"
 
 /* 6, and 4 in each of 100 rounds; then 2 (first), 3 (second), 2 (first), 4 (second, which returns past two calls), 2 more
  * of the outer first, and 2002. */
-FUNCTION(code, "push %rbx; push %rbp; mov $100, %ebx\n"
+COPIED("push %rbx; push %rbp; mov $100, %ebx\n"
          "1: mov $2, %edi; call first; dec %ebx; jnz 1b; pop %rbp; pop %rbx; ret\n"
          ".p2align 6; first: dec %rdi; call second; call work; ret\n"
          ".p2align 6; second: test %rdi, %rdi; je 3f; call first; ret\n"
          "3: add $16, %rsp; ret\n"
-         ".p2align 6; work: mov $1000, %eax; 1: dec %eax; jnz 1b; ret; end:\n");
-/* 2 */
-FUNCTION(enter, "call *%rdi; ret\n");
+         ".p2align 6; work: mov $1000, %eax; 1: dec %eax; jnz 1b; ret\n");
 
 int main(void)
 {
-    void *place = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    enter(memcpy(place, code, end - code));
+    enter_copied();
     return 0;
 }

@@ -24,8 +24,8 @@ pub fn end_with(status: u8) {
 
 struct Memory;
 
-/// The least limit on data (`ulimit -d`), in bytes, under which a program is begun: what counts in it and we ourselves
-/// need more, but less only now and then.
+/// The least limit on data (`ulimit -d`), in bytes, under which a program is begun. We need more to save a profile, and end
+/// for want of it with the program whole; but at less, what counts in the program may be what finds none, and end that.
 const LEAST_DATA: u64 = 32 << 20;
 
 /// Whether there is less memory than it takes to run a program.

@@ -71,6 +71,25 @@ fn a_cheap_candidate_takes_no_more_than_is_believable() {
     assert!(shares[0] > 25.0 && shares[0] < 100.0, "{shares:?}");
 }
 
+/// A round of `dec; jne` takes a cycle and, where others use the core as well, two: that is no reason to think that the
+/// `mov` before the loop took a thousand.
+#[test]
+fn what_exceeds_all_that_is_believable_was_slow_alike() {
+    for cycles in [1, 2] {
+        let facts = format!(
+            "block a at 0x1000 runs 1000 code 4889f8
+             block b at 0x1003 runs 100000000 code 48ffc875fb
+             edge a -> b fallthrough 1000
+             edge b -> b branch 99999000
+             sample 0x1003 {}",
+            100_000 * cycles
+        );
+        let samples = charged(&facts, &[0x1000, 0x1006]);
+        assert!(samples[0] < 10.0, "{samples:?}");
+        near(samples[1], f64::from(100_000 * cycles));
+    }
+}
+
 #[test]
 fn a_repeated_string_operation_is_its_own_cause() {
     let facts = "block a at 0x1000 runs 10 code 4889c1 f3a4 90

@@ -20,13 +20,13 @@ pub struct Cost {
     pub instructions: u64,
 }
 
-/// What the calls of a process image cost, whose blocks are these pieces and whose edges were taken so often, and how
-/// many of them nobody saw end whose costs count up to the end of the process.
+/// What the calls of a process image cost, whose blocks are these pieces, and whose edges were taken as its flows say, and
+/// how many of them nobody saw end whose costs count up to the end of the process.
 ///
 /// What is found of a call that was not made is left out: a thread was in it when the process was attached to, or was
 /// killed on its way into it. A process that was forked may have made its calls before.
 pub fn costs(
-    (edges, taken): (&[EdgeRecord], &[i64]),
+    (edges, flows): (&[EdgeRecord], &[Flow]),
     pieces: &[PieceId],
     areas: &[Area],
     is_forked: bool,
@@ -36,7 +36,9 @@ pub fn costs(
     let mut costs = Vec::new();
     let mut was_made = Vec::new();
     let mut slots = HashSet::new();
-    for (edge, &taken) in edges.iter().zip(taken) {
+    let calls = flows.iter().filter(|flow| matches!(flow.kind, EdgeKind::Call | EdgeKind::IndirectCall));
+    let made: HashSet<(PieceId, PieceId)> = calls.filter_map(|flow| Some((flow.from?.0, flow.to?))).collect();
+    for edge in edges {
         if edge.cost == NONE || edge.from == NONE || edge.to == NONE {
             continue;
         }
@@ -44,13 +46,13 @@ pub fn costs(
         if edge.cost & HELD != 0 {
             slots.insert(counter + SLOT);
         }
+        let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
         let &mut (cost, _) = known.entry(counter).or_insert_with(|| {
-            let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
             costs.push(Cost { from, to, instructions: 0 });
             was_made.push(is_forked);
             (costs.len() - 1, edge.cost & BRIEF != 0)
         });
-        was_made[cost] |= taken > 0;
+        was_made[cost] |= made.contains(&(from, to));
     }
     let mut open = 0;
     for area in areas {
@@ -73,13 +75,6 @@ pub fn costs(
     let mut was_made = was_made.into_iter();
     costs.retain(|_| was_made.next() == Some(true));
     (costs, open)
-}
-
-/// Leaves out what calls cost that were taken back: a thread was killed right behind them.
-pub fn leave_out_taken_back(costs: &mut Vec<Cost>, flows: &[Flow]) {
-    let calls = flows.iter().filter(|flow| matches!(flow.kind, EdgeKind::Call | EdgeKind::IndirectCall));
-    let made: HashSet<(PieceId, PieceId)> = calls.filter_map(|flow| Some((flow.from?.0, flow.to?))).collect();
-    costs.retain(|cost| made.contains(&(cost.from, cost.to)));
 }
 
 /// Adds up costs of the same calls.
@@ -111,18 +106,9 @@ pub fn rows<'a>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::flow;
     use super::*;
     use timewise_abi::log::edge_kind;
-
-    #[test]
-    fn calls_that_were_taken_back_cost_nothing() {
-        let [first, second, third] = [0, 1, 2].map(PieceId);
-        let cost = |to| Cost { from: first, to, instructions: 9 };
-        let flow = |to, kind| Flow { from: Some((first, 3)), to: Some(to), kind, count: 1 };
-        let mut costs = Vec::from([cost(second), cost(third)]);
-        leave_out_taken_back(&mut costs, &[flow(second, EdgeKind::Call), flow(third, EdgeKind::External)]);
-        assert_eq!(costs, [cost(second)]);
-    }
 
     #[test]
     fn calls_that_were_not_made_cost_nothing() {
@@ -146,9 +132,17 @@ mod tests {
             counters: vec![(1, 7), (2, 30)],
             below_zero: Vec::new(),
         };
-        let of = |taken: [i64; 3], is_forked| {
+        let flow = |(edge, count): (&EdgeRecord, u64)| Flow {
+            from: Some((PieceId(edge.from), 1)),
+            to: Some(PieceId(edge.to)),
+            kind: EdgeKind::Call,
+            count,
+        };
+        let of = |taken: [u64; 3], is_forked| {
+            let mut flows: Vec<Flow> = edges.iter().zip(taken).map(flow).collect();
+            flow::merge(&mut flows);
             let (costs, open) =
-                costs((&edges, &taken), &[0, 1, 2].map(PieceId), std::slice::from_ref(&area), is_forked);
+                costs((&edges, &flows), &[0, 1, 2].map(PieceId), std::slice::from_ref(&area), is_forked);
             assert_eq!(open, 0);
             costs.iter().map(|cost| (cost.from.0, cost.instructions)).collect::<Vec<_>>()
         };

@@ -168,11 +168,7 @@ impl Code {
             (area.tid, (all - i64::from(missing)).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        let (mut costs, open) =
-            calls::costs((&self.edges, &solution.edges), &self.pieces, areas, self.is_forked);
-        if !self.is_forked {
-            calls::leave_out_taken_back(&mut costs, &flows);
-        }
+        let (costs, open) = calls::costs((&self.edges, &flows), &self.pieces, areas, self.is_forked);
         let lost_calls = areas.iter().fold(open, |sum, area| sum.saturating_add(area.lost_calls));
         ImageFlow { record, threads, flows, costs, lost_calls, unknown_ends: unseen.len() as u32, imbalance }
     }

@@ -11,7 +11,8 @@
 //! believable (see `expect`), both times its count. Up to the usual sum, samples are divided by usual
 //! cost; what exceeds it, by how much more each candidate may cost. Candidates of one kind thus share
 //! by count, and a slow load that runs into a loop's header keeps its samples against a back edge taken
-//! hundreds of times as often. What the rule leaves open goes into the confidence intervals.
+//! hundreds of times as often. If even the most that is believable is exceeded, as where others use the
+//! core meanwhile, all took so much longer alike. What the rule leaves open goes into the confidence intervals.
 //!
 //! At a function's first instruction the candidates are its callers, and the stack says which one it was.
 //!
@@ -117,17 +118,18 @@ fn divide(candidates: &[Candidate], weight: Weight) -> Vec<Charge> {
     let (usual, most, room) = (sum(|c| c.cost.mean), sum(|c| c.cost.most), sum(|c| c.cost.room()));
     // Samples may weigh nothing: their number is still divided.
     let observed = if weight.cycles > 0.0 { weight.cycles } else { usual };
-    let scale = (observed / usual).min(1.0);
-    let unusual = (observed - usual).max(0.0);
+    let believable = observed.min(most);
+    let scale = (believable / usual).min(1.0);
+    let unusual = (believable - usual).max(0.0);
     let charge = |Candidate { instruction, cost, .. }: &Candidate| {
         let cycles = cost.mean * scale + unusual * cost.room() / room;
         // At one extreme it cost as much as it can, at the other the others did.
-        let high = cost.most.clamp(cycles, observed.max(cycles));
-        let low = (observed - (most - cost.most)).clamp(0.0, cycles);
-        let range = (high - cycles).max(cycles - low);
+        let high = cost.most.clamp(cycles, believable.max(cycles));
+        let low = (believable - (most - cost.most)).clamp(0.0, cycles);
+        let range = (high - cycles).max(cycles - low) * observed / believable;
         Charge {
             instruction: *instruction,
-            share: cycles / observed,
+            share: cycles / believable,
             variance: (range / NORMAL_RANGE).powi(2),
         }
     };

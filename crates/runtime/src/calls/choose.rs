@@ -2,8 +2,8 @@
 
 use super::call::{Call, Callee, Jump, Returning};
 use super::enter::{Brief, Enter};
-use super::frames::MOVED_UP;
 use super::leave::{Back, Leave};
+use super::moved::MOVED_UP;
 use super::sequence::{Function, Sequence};
 use crate::forest::Vertex;
 use crate::state::Process;

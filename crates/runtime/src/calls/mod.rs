@@ -24,6 +24,7 @@ mod functions;
 mod held;
 pub mod leave;
 mod memory;
+mod moved;
 mod placed;
 mod recursion;
 mod relink;
