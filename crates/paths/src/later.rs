@@ -12,7 +12,10 @@ use timewise_profile::{BlockId, Module, ModuleId, Offset, Place};
 /// How often a path can have been taken at most, by counts of its routine's edges. A path that is told by its end alone
 /// may have left the edges that were known, and come back.
 pub fn at_most(graph: &Cfg, path: &Path) -> u64 {
-    let edges = path.blocks.windows(2).filter_map(|pair| graph.find(pair[0], pair[1]));
+    let entered = path.blocks.first().filter(|_| path.entered).map(|&first| (graph.entry(), first));
+    let left = path.blocks.last().filter(|_| path.left).map(|&last| (last, graph.exit()));
+    let within = path.blocks.windows(2).map(|pair| (pair[0], pair[1]));
+    let edges = within.chain(entered).chain(left).filter_map(|(from, to)| graph.find(from, to));
     edges.map(|edge| graph.edge(edge).count).min().unwrap_or(u64::MAX)
 }
 
@@ -25,6 +28,10 @@ pub struct Later<'a> {
     modules: Vec<Option<ModuleId>>,
     /// How often control went from where a block ends to where one begins, within a routine.
     within: HashMap<(Place, Place), u64>,
+    /// How often control came to where a block begins from outside its routine.
+    entered: HashMap<Place, u64>,
+    /// How often control left a routine where a block ends.
+    left: HashMap<Place, u64>,
 }
 
 impl<'a> Later<'a> {
@@ -35,21 +42,28 @@ impl<'a> Later<'a> {
     ) -> Later<'a> {
         let by_module: HashMap<&Module, ModuleId> = later_modules.iter().zip((0..).map(ModuleId)).collect();
         let modules = modules.iter().map(|module| by_module.get(module).copied()).collect();
-        let mut within = HashMap::new();
+        let (mut within, mut entered, mut left) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (routine, graph) in (0..).map(RoutineId).zip(&later.graphs) {
-            for edge in
-                graph.edges.iter().filter(|edge| edge.from < graph.blocks() && edge.to < graph.blocks())
-            {
-                let block = |number| &later.blocks.code.blocks[later.block(routine, number).index()];
-                let (from, to) = (block(edge.from), block(edge.to));
-                let end = Place { offset: from.end, ..from.place };
-                *within.entry((end, to.place)).or_default() += edge.count;
+            let block = |number| &later.blocks.code.blocks[later.block(routine, number).index()];
+            let is_block = |node: &u32| *node < graph.blocks();
+            for edge in &graph.edges {
+                let start = Some(edge.to).filter(is_block).map(|to| block(to).place);
+                let from = Some(edge.from).filter(is_block).map(block);
+                let end = from.map(|from| Place { offset: from.end, ..from.place });
+                let sum: &mut u64 = match (end, start) {
+                    (Some(end), Some(start)) => within.entry((end, start)).or_default(),
+                    (None, Some(start)) => entered.entry(start).or_default(),
+                    (Some(end), None) => left.entry(end).or_default(),
+                    (None, None) => continue,
+                };
+                *sum += edge.count;
             }
         }
-        Later { known, later, modules, within }
+        Later { known, later, modules, within, entered, left }
     }
 
-    /// A routine's graph as it is known, with the later counts.
+    /// A routine's graph as it is known, with the later counts. Its ways over blocks that are not known have no edges
+    /// here: so more may come to a block than leaves it, or less.
     pub fn graph(&self, routine: RoutineId) -> Cfg {
         let graph = &self.known.graphs[routine.index()];
         let ends: Vec<Option<(Place, Place)>> =
@@ -67,17 +81,16 @@ impl<'a> Later<'a> {
                 None => 0,
             }
         };
-        let (mut arrived, mut left) = (vec![0u64; executions.len()], vec![0u64; executions.len()]);
-        let inner = |edge: &crate::cfg::Edge| edge.from < graph.blocks() && edge.to < graph.blocks();
-        for edge in graph.edges.iter().filter(|edge| inner(edge)) {
-            let count = within(edge.from, edge.to);
-            arrived[edge.to as usize] = arrived[edge.to as usize].saturating_add(count);
-            left[edge.from as usize] = left[edge.from as usize].saturating_add(count);
-        }
+        let count = |counts: &HashMap<Place, u64>, place: Place| counts.get(&place).copied().unwrap_or(0);
+        let entered = |to: u32| ends[to as usize].map_or(0, |(start, _)| count(&self.entered, start));
+        let left = |from: u32| {
+            // Others may end where it does, that begin in its middle.
+            ends[from as usize].map_or(0, |(_, end)| count(&self.left, end).min(executions[from as usize]))
+        };
         graph.recounted(|edge| match (edge.from < graph.blocks(), edge.to < graph.blocks()) {
             (true, true) => within(edge.from, edge.to),
-            (false, true) => executions[edge.to as usize].saturating_sub(arrived[edge.to as usize]),
-            (true, false) => executions[edge.from as usize].saturating_sub(left[edge.from as usize]),
+            (false, true) => entered(edge.to),
+            (true, false) => left(edge.from),
             (false, false) => 0,
         })
     }

@@ -138,6 +138,33 @@ fn ways(paths: &PathProfile) -> usize {
     paths.values().filter(|&&count| count > MANY / 4).count()
 }
 
+/// Edges of a time that began in the middle of `work`, which so has a block that control seems to enter it at.
+fn edges_from_the_middle(pid: i32) -> Profile {
+    loop {
+        let profile = edges(pid);
+        let is_entered_twice = {
+            let analysis = Analysis::new(&profile, None);
+            let graph = &Program::new(&analysis).graphs[work(&analysis).unwrap().index()];
+            graph.out(graph.entry()).len() > 1
+        };
+        if is_entered_twice {
+            return profile;
+        }
+    }
+}
+
+#[test]
+fn what_comes_back_from_unknown_blocks_did_not_enter_the_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = Running::new(folder.path());
+    running.is_in_phase("0");
+    let known = edges_from_the_middle(running.pid());
+    running.signal(libc::SIGUSR1);
+    running.is_in_phase("1");
+    let (counted, _) = paths(running.pid(), &known, (Method::All, false));
+    assert_eq!(ways(&counted), 0, "{counted:?}");
+}
+
 #[test]
 fn paths_follow_on_edges_in_one_run_and_are_planned_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
 //! `cargo xtask check callgrind`: executions of every instruction equal Valgrind's callgrind's.
 //!
 //! Valgrind shows the program another processor, without AVX-512, and no vDSO. So the C library is told on both
-//! sides what to choose; the dynamic loader, which looks at both, is left out, and of a static program what it
-//! does before `main` is compared with single steps instead. Both sides run at fixed addresses with the same
-//! variables. What depends on the layout is found by further callgrind runs in larger environments; it
-//! may be no more than 1 % of all executions.
+//! sides what to choose; what it notes of the real one all the same is left out. So is the dynamic loader, which looks
+//! at both, and of a static program what it does before `main` is compared with single steps instead. Both sides run at
+//! fixed addresses with the same variables. What depends on the layout is found by further callgrind runs in larger
+//! environments; it may be no more than 1 % of all executions.
 //!
 //! With `--calls`, what calls cost is compared instead ([`calls`]).
 
@@ -66,21 +66,22 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     let scratch = Folder::of(root, "callgrind")?;
     super::fix_addresses()?;
     println!(
-        "{:16} {:>13} {:>12} {:>10} {:>9} {:>9} {:>11}",
-        "program", "instructions", "executions", "varying", "repeated", "in flight", "differences"
+        "{:16} {:>13} {:>12} {:>10} {:>9} {:>9} {:>5} {:>11}",
+        "program", "instructions", "executions", "varying", "repeated", "in flight", "noted", "differences"
     );
     let mut bad = Vec::new();
     for program in programs::select(root, &scratch, &options.names)? {
         let compared = check(&program, &counter, &scratch)?;
         let equal = compared.differences.is_empty();
         println!(
-            "{:16} {:13} {:12} {:9.4}% {:9} {:9} {:11}",
+            "{:16} {:13} {:12} {:9.4}% {:9} {:9} {:5} {:11}",
             program.name,
             compared.instructions,
             compared.executions,
             100.0 * compared.varying_share(),
             compared.repeating,
             compared.in_flight.len(),
+            compared.noted.len(),
             compared.differences.len()
         );
         for ((module, offset), ours, theirs) in compared.differences.iter().take(options.show) {
