@@ -63,11 +63,6 @@ impl Symboliser {
         functions.at(offset).map(|function| (function, functions.name(function)))
     }
 
-    /// Whether there are line tables.
-    pub fn has_lines(&self) -> bool {
-        self.lines().is_some()
-    }
-
     /// Source position of `offset`, and of the calls by which it was inlined, innermost first; empty if
     /// nothing is known.
     pub fn frames(&self, offset: u64) -> Vec<Frame> {

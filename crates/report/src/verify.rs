@@ -118,7 +118,8 @@ fn summary(analysis: &Analysis, verdict: &Verdict) -> String {
         true => format!("consistent: {all} instructions"),
         false => {
             let wrong: usize = verdict.checks.iter().map(|check| check.findings.len()).sum();
-            format!("not consistent: {} contradictions; count again", grouped(wrong as u64))
+            let noun = if wrong == 1 { "contradiction" } else { "contradictions" };
+            format!("not consistent: {} {noun}; count again", grouped(wrong as u64))
         }
     }
 }
