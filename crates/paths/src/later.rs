@@ -1,13 +1,14 @@
 //! A program's routines as another of its runs found them, or a later part of the same run: how often control went
 //! along the edges that are known, and which blocks the known ones are there.
 
-use crate::cfg::Cfg;
+use crate::cfg::{Cfg, EdgeId};
 use crate::decoder::Path;
+use crate::plan::{Op, Plan};
 use crate::program::Program;
 use std::collections::HashMap;
 use timewise_flow::RoutineId;
 use timewise_flow::code::ExecutedBlock;
-use timewise_profile::{BlockId, Module, ModuleId, Offset, Place};
+use timewise_profile::{BlockId, EdgeKind, Module, ModuleId, Offset, Place};
 
 /// How often a path can have been taken at most, by counts of its routine's edges. A path that is told by its end alone
 /// may have left the edges that were known, and come back.
@@ -17,6 +18,46 @@ pub fn at_most(graph: &Cfg, path: &Path) -> u64 {
     let within = path.blocks.windows(2).map(|pair| (pair[0], pair[1]));
     let edges = within.chain(entered).chain(left).filter_map(|(from, to)| graph.find(from, to));
     edges.map(|edge| graph.edge(edge).count).min().unwrap_or(u64::MAX)
+}
+
+/// Where later ways through a routine join those that are known, and leave them.
+#[derive(Debug)]
+pub struct Strays {
+    /// Of each known block, whether control came to it, or into it, by a way that is not known.
+    joined: Vec<bool>,
+    /// Of each, whether control left it by such.
+    left: Vec<bool>,
+}
+
+impl Strays {
+    /// Whether ways that were not known may have been counted for a path of a plan. They have no number, unless they
+    /// join where a path begins or gets its number, or leave where it was counted already.
+    pub fn may_count_as(&self, path: &Path, plan: &Plan, graph: &Cfg) -> bool {
+        let (Some(&first), Some(&last)) = (path.blocks.first(), path.blocks.last()) else { return false };
+        if path.entered && self.joined[first as usize] || path.left && self.left[last as usize] {
+            return true;
+        }
+        let ops = |from, to| graph.find(from, to).map_or(&[][..], |id| &plan.ops[id.index()]);
+        let cut = |edges: &[EdgeId]| edges.iter().copied().find(|id| plan.cuts[id.index()]);
+        let begin = match path.entered {
+            true => ops(graph.entry(), first),
+            false => cut(graph.into(first)).map_or(&[][..], |id| plan.beginning(id)),
+        };
+        let end = match path.left {
+            true => ops(last, graph.exit()),
+            false => cut(graph.out(last)).map_or(&[][..], |id| plan.ending(id)),
+        };
+        let within = path.blocks.windows(2).map(|pair| ops(pair[0], pair[1]));
+        let numbers = |ops: &[Op]| ops.iter().any(|op| matches!(op, Op::Set(_) | Op::CountThis(_)));
+        let counts = |ops: &[Op]| ops.iter().any(|op| matches!(op, Op::Count(_) | Op::CountThis(_)));
+        let (mut is_joined, mut is_counted) = (false, counts(begin));
+        path.blocks.iter().zip(within.chain([end])).any(|(&block, ops)| {
+            is_joined |= self.joined[block as usize];
+            let is_wrong = is_counted && self.left[block as usize] || is_joined && numbers(ops);
+            is_counted |= counts(ops);
+            is_wrong
+        })
+    }
 }
 
 /// What is known, beside what was counted later.
@@ -41,7 +82,8 @@ impl<'a> Later<'a> {
         (later, later_modules): (&'a Program<'a>, &[Module]),
     ) -> Later<'a> {
         let by_module: HashMap<&Module, ModuleId> = later_modules.iter().zip((0..).map(ModuleId)).collect();
-        let modules = modules.iter().map(|module| by_module.get(module).copied()).collect();
+        let modules: Vec<Option<ModuleId>> =
+            modules.iter().map(|module| by_module.get(module).copied()).collect();
         let (mut within, mut entered, mut left) = (HashMap::new(), HashMap::new(), HashMap::new());
         for (routine, graph) in (0..).map(RoutineId).zip(&later.graphs) {
             let block = |number| &later.blocks.code.blocks[later.block(routine, number).index()];
@@ -59,7 +101,43 @@ impl<'a> Later<'a> {
                 *sum += edge.count;
             }
         }
-        Later { known, later, modules, within, entered, left }
+        let mut all = Later { known, later, modules, within, entered, left };
+        all.divide_as_known();
+        all
+    }
+
+    /// Where functions are told by calls alone, one may be another's part later, or two what was one: what goes from a
+    /// known routine to another leaves the one and enters the other, and what goes within one stays there.
+    fn divide_as_known(&mut self) {
+        let (code, known) = (self.later.blocks.code, self.known_modules());
+        let owner = |place: Place| {
+            let module = *known.get(&place.module)?;
+            let block = self.known.blocks.code.block_at(Place { module, ..place })?;
+            Some(self.known.blocks.owner(block))
+        };
+        for edge in &code.edges {
+            let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
+            let is_call = matches!(edge.kind, EdgeKind::Call | EdgeKind::IndirectCall | EdgeKind::Return);
+            if is_call || edge.kind == EdgeKind::External {
+                continue;
+            }
+            let (from_place, to_place) = (code.blocks[from.index()].place, code.blocks[to.index()].place);
+            let (Some(before), Some(behind)) = (owner(from_place), owner(to_place)) else { continue };
+            let is_within = self.later.blocks.owner(from) == self.later.blocks.owner(to);
+            let end = Place { offset: code.blocks[from.index()].end, ..from_place };
+            if is_within && before != behind {
+                *self.left.entry(end).or_default() += edge.count;
+                *self.entered.entry(to_place).or_default() += edge.count;
+            } else if !is_within && before == behind {
+                *self.within.entry((end, to_place)).or_default() += edge.count;
+            }
+        }
+    }
+
+    /// Of each later module that is known, which it is there.
+    fn known_modules(&self) -> HashMap<ModuleId, ModuleId> {
+        let modules = self.modules.iter().zip((0..).map(ModuleId));
+        modules.filter_map(|(later, known)| Some(((*later)?, known))).collect()
     }
 
     /// A routine's graph as it is known, with the later counts. Its ways over blocks that are not known have no edges
@@ -95,7 +173,32 @@ impl<'a> Later<'a> {
         })
     }
 
-    /// The later blocks that a way through known blocks of a routine goes along.
+    /// Where ways that are not known join and leave those of a routine's graph, as [`Later::graph`] gives it.
+    pub fn strays(&self, routine: RoutineId, graph: &Cfg) -> Strays {
+        let code = self.later.blocks.code;
+        let counted =
+            |edges: &[EdgeId]| edges.iter().fold(0, |sum: u64, &id| sum.saturating_add(graph.edge(id).count));
+        let strays = |number: u32| {
+            let Some((start, _)) = self.ends(self.known.block(routine, number)) else {
+                return (false, false);
+            };
+            let executions = self.executions(start);
+            let joins_within = self.blocks(routine, &[number]).into_iter().any(|id| {
+                let block = &code.blocks[id.index()];
+                let entered = self.entered.get(&block.place).copied().unwrap_or(0);
+                block.executions.saturating_sub(entered) > executions
+            });
+            (
+                counted(graph.into(number)) < executions || joins_within,
+                counted(graph.out(number)) < executions,
+            )
+        };
+        let (joined, left) = (0..graph.blocks()).map(strays).unzip();
+        Strays { joined, left }
+    }
+
+    /// The later blocks that begin on a way through known blocks of a routine. A known block may begin in the middle of
+    /// a later one, as where a thread stood once; that one is on the way that leads to there.
     pub fn blocks(&self, routine: RoutineId, known: &[u32]) -> Vec<BlockId> {
         let code = self.later.blocks.code;
         let mut blocks = Vec::new();
@@ -105,22 +208,17 @@ impl<'a> Later<'a> {
             while at.offset < end.offset
                 && let Some(id) = code.block_at(at)
             {
-                blocks.push(id);
-                at.offset = code.blocks[id.index()].end;
+                let block = &code.blocks[id.index()];
+                blocks.extend(Some(id).filter(|_| block.place == at));
+                at.offset = block.end;
             }
         }
-        blocks.dedup();
         blocks
     }
 
     /// Of all instructions executed later, the share of those that are not known.
     pub fn unknown_share(&self) -> f64 {
-        let known: HashMap<ModuleId, ModuleId> = self
-            .modules
-            .iter()
-            .zip((0..).map(ModuleId))
-            .filter_map(|(later, known)| Some(((*later)?, known)))
-            .collect();
+        let known = self.known_modules();
         let code = self.later.blocks.code;
         let is_known = |place: Place| {
             let module = known.get(&place.module).copied();

@@ -37,7 +37,7 @@ pub use cfg::{Cfg, EdgeId};
 pub use decoder::Path;
 pub use feed::Feed;
 pub use instrument::{Instrumented, Instruments};
-pub use later::{Later, at_most};
+pub use later::{Later, Strays, at_most};
 pub use plan::{Limits, Op, Plan, Store};
 pub use program::Program;
 pub use tally::{Executed, Tally};

@@ -179,6 +179,11 @@ impl Plan {
         &self.ops[id.index()][usize::from(self.ending[id.index()])..]
     }
 
+    /// What to do when a path ends before an edge that is cut.
+    pub fn ending(&self, id: EdgeId) -> &[Op] {
+        &self.ops[id.index()][..usize::from(self.ending[id.index()])]
+    }
+
     /// Paths that have a number.
     pub fn numbered(&self) -> u64 {
         self.decoder.paths()

@@ -3,6 +3,7 @@
 #[path = "../examples/functions/mod.rs"]
 mod functions;
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -65,9 +66,12 @@ fn options() -> Options {
     Options { calls: false, ..Options::default() }
 }
 
+fn named(analysis: &Analysis, name: &str) -> Option<RoutineId> {
+    (0..analysis.routines.len() as u32).map(RoutineId).find(|&routine| analysis.name_of(routine) == name)
+}
+
 fn work(analysis: &Analysis) -> Option<RoutineId> {
-    let routines = (0..analysis.routines.len() as u32).map(RoutineId);
-    routines.into_iter().find(|&routine| analysis.name_of(routine) == "work")
+    named(analysis, "work")
 }
 
 /// The edges of the program, of a time in which it did its work.
@@ -93,6 +97,7 @@ fn paths(pid: i32, known: &Profile, (method, is_all_known): (Method, bool)) -> (
     let program = Program::new(&analysis);
     let mut instruments = Instruments::new(&program, known, method, Limits::default());
     let routine = work(&analysis).unwrap();
+    let others = ["decided", "calls"].map(|name| named(&analysis, name).unwrap());
     let paths = Some(Arc::new(instruments.instrumentation.clone()));
     let mut attached = attach(pid, FOREVER, &Options { paths, ..options() }, |meanwhile| {
         let executed = instruments.tally(routine, &meanwhile.paths()).unwrap().executed;
@@ -125,9 +130,29 @@ fn paths(pid: i32, known: &Profile, (method, is_all_known): (Method, bool)) -> (
             // But for those that the thread was on at the beginning and at the end.
             assert!(!is_all_known || on_paths.abs_diff(edge.count) <= 2, "{on_paths} of {edge:?}");
         }
-        for path in counted.keys() {
-            assert!(!later.blocks(routine, &path.blocks).is_empty());
-        }
+        // What is certain fits into what was executed; how much is not.
+        let wrongly = |routine: RoutineId| {
+            let plan = &instruments.routines[routine.index()].as_ref().unwrap().plan;
+            let graph = &graphs[routine.index()];
+            let strays = later.strays(routine, graph);
+            let tally = instruments.tally(routine, &attached.paths).unwrap();
+            let is_right = |(path, _): &(Path, u64)| !strays.may_count_as(path, plan, graph);
+            let (right, wrongly): (PathProfile, PathProfile) =
+                tally.profile(plan).into_iter().partition(is_right);
+            let mut through: HashMap<_, u64> = HashMap::new();
+            for (path, count) in right {
+                for block in later.blocks(routine, &path.blocks) {
+                    *through.entry(block).or_default() += count.min(at_most(graph, &path));
+                }
+            }
+            for (block, count) in through {
+                let executions = analysis.code.blocks[block.index()].executions;
+                assert!(count <= executions + 2, "{count} of {executions}");
+            }
+            wrongly.values().sum::<u64>()
+        };
+        let wrong = wrongly(routine) + others.into_iter().map(wrongly).sum::<u64>();
+        assert!(is_all_known || wrong > 0);
         counted
     };
     (counted, attached)

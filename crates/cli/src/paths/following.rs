@@ -85,7 +85,7 @@ fn sum(program: &Program, walker: &Walker) -> Found {
             let profile = tally.profile(plan);
             accuracy.add(compare(graph, (&of.truth.profile(), &first.cuts), (&profile, &plan.cuts)));
         }
-        found.add(plan, tally, |blocks| program.blocks_of(number, blocks), |_| u64::MAX);
+        found.add(plan, tally, |blocks| program.blocks_of(number, blocks), |_| (u64::MAX, false));
     }
     found.definite = (accuracy.flow > 0).then(|| accuracy.definite());
     found.sorted()

@@ -31,13 +31,13 @@ pub struct Found {
 
 impl Found {
     /// Adds what a routine's plan found out; `blocks` are those of the profile that its own are, `at_most` says how often
-    /// a path can have been taken.
+    /// a path can have been taken, and whether others may have been counted for it.
     pub fn add(
         &mut self,
         plan: &Plan,
         tally: &Tally,
         blocks: impl Fn(&[u32]) -> Vec<BlockId>,
-        at_most: impl Fn(&Path) -> u64,
+        at_most: impl Fn(&Path) -> (u64, bool),
     ) {
         let profile = tally.profile(plan);
         self.senseless += tally.senseless;
@@ -45,11 +45,12 @@ impl Found {
         let bounds: BTreeSet<Path> = plan.obvious.iter().map(|(edges, _)| plan.decoder.path(edges)).collect();
         let mut paths: BTreeMap<(Vec<BlockId>, bool, bool, bool), u64> = BTreeMap::new();
         for (path, counted) in profile {
-            let executions = counted.min(at_most(&path));
+            let (most, may_be_others) = at_most(&path);
+            let executions = counted.min(most);
             if executions == 0 {
                 continue;
             }
-            let is_bound = bounds.contains(&path);
+            let is_bound = may_be_others || bounds.contains(&path);
             self.counted += if is_bound { 0 } else { executions };
             let key = (blocks(&path.blocks), path.entered, path.left, is_bound);
             *paths.entry(key).or_default() += executions;
@@ -96,7 +97,7 @@ mod tests {
                 &plan,
                 &tally,
                 |blocks| blocks.iter().map(|&block| BlockId(block)).collect(),
-                |_| u64::MAX,
+                |_| (u64::MAX, false),
             );
             found.sorted()
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use timewise_engine::paths::PathCounts;
 use timewise_flow::{Analysis, Code, Routine, RoutineId};
-use timewise_paths::{Instruments, Limits, Method, Path, Program};
+use timewise_paths::{Instruments, Limits, Method, Path, Plan, Program};
 use timewise_profile::{BlockId, Module, Profile};
 use timewise_report::listing::WORTH_SAYING;
 use timewise_report::number::grouped;
@@ -29,7 +29,7 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
     let counted = counted?;
     let elapsed = begun.elapsed();
     let blocks = |routine, blocks: &[u32]| program.blocks_of(routine, blocks);
-    let mut found = sum(&instruments, &counted.paths, blocks, |_, _| u64::MAX);
+    let mut found = sum(&instruments, &counted.paths, blocks, |_, _, _| (u64::MAX, false));
     (found.elapsed, found.exit) = (elapsed, counted.profile.runs[0].exit);
     if !counted.profile.runs[0].counts_complete {
         found
@@ -98,17 +98,18 @@ pub fn apart(program: &Program, instruments: &Instruments, remedy: &str) -> Opti
 }
 
 /// What counters in a program say. `blocks` are those of the profile that a routine's own are, `at_most` says how often a
-/// path can have been taken.
+/// path can have been taken, and whether others may have been counted for it.
 pub fn sum(
     instruments: &Instruments,
     counts: &PathCounts,
     blocks: impl Fn(RoutineId, &[u32]) -> Vec<BlockId>,
-    at_most: impl Fn(RoutineId, &Path) -> u64,
+    at_most: impl Fn(RoutineId, &Plan, &Path) -> (u64, bool),
 ) -> Found {
     let mut found = Found::default();
     for (number, routine) in (0..).map(RoutineId).zip(&instruments.routines) {
         if let Some((routine, tally)) = routine.as_ref().zip(instruments.tally(number, counts)) {
-            found.add(&routine.plan, &tally, |path| blocks(number, path), |path| at_most(number, path));
+            let plan = &routine.plan;
+            found.add(plan, &tally, |path| blocks(number, path), |path| at_most(number, plan, path));
         }
     }
     if counts.lost > 0 {

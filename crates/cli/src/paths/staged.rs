@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use timewise_engine::{CountError, Meanwhile, Options, attach};
 use timewise_flow::{Analysis, RoutineId};
-use timewise_paths::{Cfg, Instruments, Later, Limits, Method, Program, at_most};
+use timewise_paths::{Cfg, Instruments, Later, Limits, Method, Program, Strays, at_most};
 use timewise_profile::Profile;
 use timewise_report::listing::WORTH_SAYING;
 use timewise_target::attachable::lives;
@@ -137,10 +137,15 @@ impl Stage {
             let later = Program::new(&analysis);
             let later = Later::new((&program, &known.modules), (&later, &profile.modules));
             let routines = (0..program.graphs.len() as u32).map(RoutineId);
-            let graphs: Vec<Cfg> = routines.map(|routine| later.graph(routine)).collect();
+            let graphs: Vec<Cfg> = routines.clone().map(|routine| later.graph(routine)).collect();
+            let strays: Vec<Strays> =
+                routines.zip(&graphs).map(|(routine, graph)| later.strays(routine, graph)).collect();
             instruments.recount(&graphs);
             let blocks = |routine, blocks: &[u32]| later.blocks(routine, blocks);
-            let at_most = |routine: RoutineId, path: &_| at_most(&graphs[routine.index()], path);
+            let at_most = |routine: RoutineId, plan: &_, path: &_| {
+                let (graph, strays) = (&graphs[routine.index()], &strays[routine.index()]);
+                (at_most(graph, path), strays.may_count_as(path, plan, graph))
+            };
             let mut found = sum(&instruments, &attached.paths, blocks, at_most);
             found.warnings.extend(unknown(later.unknown_share()));
             found

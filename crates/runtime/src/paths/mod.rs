@@ -70,7 +70,7 @@ impl Paths {
                 match self.find((kind::WITHIN, file, to, to)) {
                     Some(within) => within.count > 0,
                     // One function runs on into another, or on a way that was never taken.
-                    None => self.find((kind::ENTRY, file, to, 0)).is_some(),
+                    None => self.known_at(file, to).is_some_and(|(start, _)| start == to),
                 }
             })
         };
@@ -91,9 +91,18 @@ impl Paths {
         }
         let leaving = |kind| from.and_then(|(file, from)| self.find((kind, file, from, 0)));
         let coming = |kind| goal.and_then(|(file, to)| self.find((kind, file, to, 0)));
-        let enter = |steps: &mut Vec<Step>| {
-            let record = coming(kind::ENTRY);
-            record.inspect(|record| self.add(steps, record)).is_some()
+        // Whether control comes to a function that has a plan: to where a path begins, or by a way that it was never
+        // seen to take, from code that may have left anything in the register.
+        let enter = |steps: &mut Vec<Step>| match (coming(kind::ENTRY), goal) {
+            (Some(record), _) => {
+                self.add(steps, record);
+                true
+            }
+            (None, Some((file, to))) if self.known_at(file, to).is_some() => {
+                steps.push(POISONED);
+                true
+            }
+            _ => false,
         };
         if matches!(kind, edge_kind::CALL | edge_kind::INDIRECT_CALL) {
             steps.extend(leaving(kind::CALL).map(|call| Step::Keep(call.site)));
@@ -151,12 +160,17 @@ impl Paths {
     fn exit_from(&self, space: &AddressSpace, end: u64) -> Option<usize> {
         let (file, last) = space.place_in_file(end.checked_sub(1)?)?;
         // It may have been in the middle of a block.
+        let (_, end) = self.known_at(file, last)?;
+        self.position((kind::EXIT, file, end, 0))
+    }
+
+    /// The block of a function with a plan that holds a place: where it begins and ends.
+    fn known_at(&self, file: u64, offset: u64) -> Option<(u64, u64)> {
         let key = |record: &Record| (record.kind, record.file, record.from);
-        let at = self.records.partition_point(|record| key(record) < (kind::KNOWN, file, last + 1));
-        let block =
-            self.records.get(at).filter(|record| (record.kind, record.file) == (kind::KNOWN, file))?;
-        let holds = block.from - u64::from(block.count) <= last;
-        holds.then(|| self.position((kind::EXIT, file, block.from, 0))).flatten()
+        let at = self.records.partition_point(|record| key(record) < (kind::KNOWN, file, offset + 1));
+        let block = self.records.get(at)?;
+        let start = block.from.checked_sub(block.count.into())?;
+        ((block.kind, block.file) == (kind::KNOWN, file) && start <= offset).then_some((start, block.from))
     }
 
     fn add(&self, steps: &mut Vec<Step>, record: &Record) {
