@@ -183,6 +183,12 @@ fn functions_that_are_left_in_the_middle() {
 }
 
 #[test]
+fn blocks_that_are_translated_in_pieces() {
+    let told = counters_tell_what_the_stream_tells("long.c", [2, 2, 1, 0]);
+    assert_eq!((told.apart, told.strayed), (0, 0));
+}
+
+#[test]
 fn code_that_overlaps() {
     let told = counters_tell_what_the_stream_tells("overlap.c", [2, 2, 1, 0]);
     assert_eq!((told.apart, told.strayed), (1, 0));

@@ -89,6 +89,10 @@ impl Paths {
             self.add(&mut steps, record);
             return steps;
         }
+        if from == goal && goal.is_some_and(|(file, to)| self.is_within_known(file, to)) {
+            // Straight on in a block that was one where its edges were counted.
+            return steps;
+        }
         let leaving = |kind| from.and_then(|(file, from)| self.find((kind, file, from, 0)));
         let coming = |kind| goal.and_then(|(file, to)| self.find((kind, file, to, 0)));
         // Whether control comes to a function that has a plan: to where a path begins, or by a way that it was never
@@ -171,6 +175,11 @@ impl Paths {
         let block = self.records.get(at)?;
         let start = block.from.checked_sub(block.count.into())?;
         ((block.kind, block.file) == (kind::KNOWN, file) && start <= offset).then_some((start, block.from))
+    }
+
+    /// Whether a place is in such a block, behind where it begins.
+    fn is_within_known(&self, file: u64, offset: u64) -> bool {
+        self.known_at(file, offset).is_some_and(|(start, _)| start < offset)
     }
 
     fn add(&self, steps: &mut Vec<Step>, record: &Record) {
