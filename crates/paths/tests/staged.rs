@@ -90,8 +90,8 @@ fn edges(pid: i32) -> Profile {
     }
 }
 
-/// Counts paths by the edges that are known, which may be all that are executed, until there are many, or many without a number: which paths `work` took, and
-/// what was counted.
+/// Counts paths by the edges that are known, which may be all that are executed, until there are many, or many without a
+/// number: which paths `work` took, and what was counted.
 fn paths(pid: i32, known: &Profile, (method, is_all_known): (Method, bool)) -> (PathProfile, Attached) {
     let analysis = Analysis::new(known, None);
     let program = Program::new(&analysis);
@@ -129,6 +129,9 @@ fn paths(pid: i32, known: &Profile, (method, is_all_known): (Method, bool)) -> (
                 counted.iter().filter(|(path, _)| is_on(&path.blocks)).map(|(_, count)| count).sum();
             // But for those that the thread was on at the beginning and at the end.
             assert!(!is_all_known || on_paths.abs_diff(edge.count) <= 2, "{on_paths} of {edge:?}");
+        }
+        for path in counted.iter().filter(|(_, count)| **count > 0).map(|(path, _)| path) {
+            assert!(!later.blocks(routine, &path.blocks).is_empty());
         }
         // What is certain fits into what was executed; how much is not.
         let wrongly = |routine: RoutineId| {
