@@ -66,7 +66,7 @@ pub enum Back {
     /// By a return that took its address from anywhere between where the call put it and `up` bytes above where the call
     /// before put its own: arguments were taken off before, or return addresses were moved.
     Between {
-        /// As it says.
+        /// Bytes above where the call before put its own.
         up: u8,
     },
 }
