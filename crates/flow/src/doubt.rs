@@ -5,7 +5,7 @@ use crate::graph::is_call;
 use crate::routine::RoutineId;
 use crate::strong::cyclic_components;
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
-use timewise_profile::{BlockId, EdgeKind, Offset};
+use timewise_profile::{BlockId, EdgeKind, Exit, Offset, Run, RunKind};
 
 /// What the counting runtime takes an activation for: a function that something tells of, or else code that was called,
 /// by its routine and offset.
@@ -13,7 +13,8 @@ type Name = (RoutineId, Offset);
 
 /// Routines that no function of the profile tells of, that may call themselves by way of whatever others, and in which
 /// activations have several names to the counting runtime: it knows no more of such code than where calls led, and a
-/// jump changes nothing. So some of what calls in it cost may be counted twice.
+/// jump changes nothing. So some of what calls in it cost may be counted twice. Of a program that was attached to, any
+/// such code may have been active before by no name at all.
 pub(crate) fn doubtful(analysis: &Analysis) -> Vec<RoutineId> {
     let is_told = |routine: RoutineId| analysis.routines[routine.index()].function.is_some();
     let owner = |block: BlockId| analysis.owner[block.index()];
@@ -42,11 +43,16 @@ pub(crate) fn doubtful(analysis: &Analysis) -> Vec<RoutineId> {
     for &(from, to) in into.iter().filter(|(from, _)| is_told(*from)) {
         names.add(to, (from, analysis.routines[from.index()].place.offset));
     }
-    while let Some((routine, name)) = names.fresh.pop() {
-        let onward = into.range((routine, RoutineId(0))..=(routine, RoutineId(u32::MAX)));
-        onward.for_each(|&(_, to)| names.add(to, name));
+    names.pass_on(&into);
+    // What no call led to was active before counting began, of which the runtime knows no more.
+    for &(from, _) in into.iter().filter(|(from, _)| !is_told(*from)) {
+        names.add_first(from, (from, analysis.routines[from.index()].place.offset));
+        names.pass_on(&into);
     }
-    if names.several.is_empty() {
+    let was_attached_to = analysis.profile.runs.iter().any(is_of_a_period);
+    let is_doubted =
+        |routine: RoutineId| names.several.contains(&routine) || was_attached_to && !is_told(routine);
+    if names.several.is_empty() && !was_attached_to {
         return Vec::new();
     }
 
@@ -58,7 +64,12 @@ pub(crate) fn doubtful(analysis: &Analysis) -> Vec<RoutineId> {
     let nodes: Vec<u32> = (0..analysis.routines.len() as u32).collect();
     let successors = |node: u32| leads.range((node, 0)..=(node, u32::MAX)).map(|&(_, to)| to);
     let cyclic = cyclic_components(&nodes, nodes.len(), successors).into_iter().flatten().map(RoutineId);
-    cyclic.filter(|routine| names.several.contains(routine)).collect()
+    cyclic.filter(|&routine| is_doubted(routine)).collect()
+}
+
+/// Whether a run counted a program that ran before and went on: else its end is seen.
+fn is_of_a_period(run: &Run) -> bool {
+    run.kind == RunKind::Counting && run.exit == Exit::Unknown
 }
 
 /// By what names routines are active.
@@ -72,6 +83,21 @@ struct Names {
 }
 
 impl Names {
+    /// Gives a routine a name that has none.
+    fn add_first(&mut self, routine: RoutineId, name: Name) {
+        if !self.first.contains_key(&routine) {
+            self.add(routine, name);
+        }
+    }
+
+    /// By jumps, an activation goes on under its name.
+    fn pass_on(&mut self, jumps: &BTreeSet<(RoutineId, RoutineId)>) {
+        while let Some((routine, name)) = self.fresh.pop() {
+            let onward = jumps.range((routine, RoutineId(0))..=(routine, RoutineId(u32::MAX)));
+            onward.for_each(|&(_, to)| self.add(to, name));
+        }
+    }
+
     fn add(&mut self, routine: RoutineId, name: Name) {
         match self.first.entry(routine) {
             Entry::Vacant(none) => {

@@ -3,7 +3,7 @@
 use timewise_flow::call_sites::Site;
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, RoutineId, Total};
-use timewise_profile::Profile;
+use timewise_profile::{Exit, Profile};
 
 /// `code` of a call of 5 bytes, behind a `nop`: so that a block of it is left by a call. Where it leads to does not
 /// matter, edges say so.
@@ -409,8 +409,8 @@ fn without_stacks_or_costs_only_what_calls_nothing_has_a_total() {
 /// jump from elsewhere, it has none.
 #[test]
 fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_told_apart() {
-    let with = |entries: &str| {
-        let profile = program(&format!(
+    let counted = |exit: Exit, entries: &str| {
+        let mut profile = program(&format!(
             "function main at 0x100 size 0x80
              block m0 at 0x100 runs 1 CALL
              block m1 at 0x106 runs 1 CALL
@@ -432,6 +432,7 @@ fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_tol
              cost m0 -> a0 10
              cost a1 -> a0 0"
         ));
+        profile.runs.iter_mut().for_each(|run| run.exit = exit);
         let analysis = Analysis::new(&profile, None);
         let told = functions(&analysis).into_iter().find(|line| line.contains("+0x1000")).unwrap();
         let calls = calls(&analysis).into_iter().filter(|line| line.starts_with("sketch+0x1000"));
@@ -440,10 +441,17 @@ fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_tol
         assert!(counted.all(|line| line.contains(" ? ? ") == told.ends_with('?')), "{told}");
         told
     };
-    assert_eq!(with("edge m1 -> a0 call 1\nedge a1 -> a0 call 3"), "sketch+0x1000 ? 24");
+    let with = |entries: &str| counted(Exit::Code(0), entries);
+    let plain = "edge m1 -> a0 call 1\nedge a1 -> a0 call 3";
+    assert_eq!(with(plain), "sketch+0x1000 ? 24");
+    // Of what was attached to, activations were there before.
+    assert_eq!(counted(Exit::Unknown, plain), "sketch+0x1000 ? ?");
     let other = "edge m1 -> a0 call 1\nedge a1 -> a0 call 2\nedge a1 -> a2 call 1\nedge a2 -> a1 jump 1";
     assert_eq!(with(other), "sketch+0x1000 ? ?");
     assert_eq!(with("edge m1 -> b0 call 1\nedge b0 -> a0 jump 1\nedge a1 -> a0 call 3"), "sketch+0x1000 ? ?");
+    // What was active when counting began has no name that is known.
+    let jump = "block c0 at 0x3000 runs 1 code ffe3\nedge c0 -> a0 indirect-jump 1\nedge a1 -> a0 call 3";
+    assert_eq!(with(jump), "sketch+0x1000 ? ?");
     // Without recursion it does not matter.
     assert_eq!(
         with("edge m1 -> b0 call 1\nedge b0 -> a0 jump 1\nedge a1 -> b0 call 0"),

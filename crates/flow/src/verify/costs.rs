@@ -6,9 +6,9 @@ use crate::routine::RoutineId;
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::{BlockId, CallCost, EdgeKind, ModuleId, Offset, Profile};
 
-/// Each cost belongs to a call that was made, which may have been before the process was forked. It is not more than
-/// its process executed, and neither is the total of a function: what it executed itself and at its call sites,
-/// recursion counted once, where that is told.
+/// Each cost belongs to a call that was made, which may have been before the process was forked. Where the total of a
+/// function is told, neither that, what it executed itself and at its call sites, recursion counted once, nor a cost of
+/// its calls is more than its process executed.
 pub fn check(analysis: &Analysis) -> Check {
     let profile = analysis.profile;
     let mut check = Check::new(Kind::Costs);
@@ -24,18 +24,20 @@ pub fn check(analysis: &Analysis) -> Check {
         let ends = (spot(profile, cost.site), spot(profile, cost.callee));
         own.contains(&(cost.process, ends)) || (is_forked && all.contains(&ends))
     };
+    let told = analysis.totals();
+    let is_told = |routine: RoutineId| told.of_routine(routine).has_instructions;
     let executed = executed(profile);
     let mut totals: BTreeMap<_, u64> = BTreeMap::new();
     for cost in &profile.call_costs {
         check.checked += 1;
         let all = executed[cost.process.index()];
+        let owner = analysis.owner[cost.site.index()];
         let what = if !was_made(cost) {
             let callee = place_of(profile, cost.callee).offset.0;
             format!("cost of a call to {callee:#x} that was not made")
-        } else if cost.instructions > all {
+        } else if cost.instructions > all && is_told(owner) {
             format!("a call cost {} instructions of the {all} of its process", cost.instructions)
         } else {
-            let owner = analysis.owner[cost.site.index()];
             let total = totals.entry((cost.process, owner)).or_default();
             *total = total.saturating_add(cost.instructions);
             continue;
@@ -48,8 +50,6 @@ pub fn check(analysis: &Analysis) -> Check {
             *total = total.saturating_add(count.executions.saturating_mul(length));
         }
     }
-    let told = analysis.totals();
-    let is_told = |routine: RoutineId| told.of_routine(routine).has_instructions;
     for ((process, routine), total) in totals.into_iter().filter(|((_, routine), _)| is_told(*routine)) {
         check.checked += 1;
         let all = executed[process.index()];
