@@ -28,8 +28,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// reach them from everywhere.
 pub const RESERVED_LOW: Range<u64> = 0x7800_0000..0x8000_0000;
 
-/// Likewise, for what is put far from the program.
-pub const RESERVED_HIGH: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+/// Likewise, for what is put far from the program: above the 46 bits from which V8 draws where its heaps are to lie, and
+/// what the kernel lays out from a third of all addresses upwards (`setarch -L`), below where position-independent
+/// programs are loaded.
+pub const RESERVED_HIGH: Range<u64> = 0x4000_0000_0000..0x5000_0000_0000;
+
+/// Where the shared file is mapped in programs.
+pub const SHARED: u64 = RESERVED_HIGH.start;
 
 /// First word of the shared file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"timewise");
@@ -44,7 +49,7 @@ pub const GRANULE: u64 = 64 << 10;
 pub const LARGE_PAGE: u64 = 2 << 20;
 
 /// Where the image is mapped in programs.
-pub const IMAGE: u64 = 0x2700_0000_0000;
+pub const IMAGE: u64 = SHARED + (7 << 40);
 
 /// No counter, no block, no thread: the value of an index that refers to nothing.
 pub const NONE: u32 = u32::MAX;

@@ -18,9 +18,8 @@ use timewise_abi::{GRANULE, LARGE_PAGE};
 use timewise_injection::{Payload, SharedFile, payload};
 use timewise_target::limits;
 
-/// Where the shared file is mapped in the program: where counting has its own, away from what the kernel and
-/// loaders use.
-pub const BASE: u64 = 0x2000_0000_0000;
+/// Where the shared file is mapped in the program: where counting has its own.
+pub const BASE: u64 = timewise_abi::SHARED;
 
 /// Where in the file there is room for what is handed to system calls made in the program's name.
 pub const SCRATCH: u64 = PLAIN - 0x100;

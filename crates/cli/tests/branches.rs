@@ -5,7 +5,7 @@ mod command;
 use command::{MEANWHILE, Outcome, Place, locked, locks};
 
 /// Whatever a process that is traced has mapped, or opened.
-const TRACES: &str = "^2[0-9a-f]{11}-|memfd:timewise";
+const TRACES: &str = "^4[0-9a-f]{11}-|memfd:timewise";
 
 fn build(place: &Place, source: &str, program: &str) {
     let folder = env!("CARGO_MANIFEST_DIR");
@@ -36,7 +36,7 @@ fn a_program_that_runs_is_traced_for_a_while_and_left_as_it_was() {
          for i in 1 2; do
            observe branches -F 1000; worked 100
            # None of it is in a dump, which would have all of it made that is only reserved.
-           awk '/^[0-9a-f]+-[0-9a-f]+ / {{ own = $1 ~ /^2/ && length($1) == 25 }}
+           awk '/^[0-9a-f]+-[0-9a-f]+ / {{ own = $1 ~ /^4/ && length($1) == 25 }}
              own && /^VmFlags/ && !/ dd/' \
              /proc/$pid/smaps | grep . && failed=4
            leave || failed=1
@@ -194,7 +194,7 @@ fn a_program_that_blocks_the_tracers_signal_can_wait_for_its_own() {
 fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
     let place = Place::new();
     build(&place, "tests/programs/maps_at.c", "maps");
-    let launched = place.shell("timewise branches -F 1000 -- ./maps forks 250000000000 2f0000000000");
+    let launched = place.shell("timewise branches -F 1000 -- ./maps forks 450000000000 4f0000000000");
     if refused(&launched) {
         return;
     }
@@ -207,12 +207,12 @@ fn what_a_program_has_mapped_between_the_tracers_parts_stays() {
         ));
         (outcome.status, outcome.stderr)
     };
-    for addresses in ["250000000000", "1fffffff0000 2f0000000000"] {
+    for addresses in ["450000000000", "3fffffff0000 4f0000000000"] {
         let (status, stderr) = attached(addresses, "observe branches -F 1000; worked 20; leave");
         assert_eq!(status, Some(0), "{addresses}: {stderr}");
     }
     // The tracer's shared memory, its benches, and its large pages.
-    for addresses in ["200000000000", "200000001000", "26fffbe00000", "26ffffff0000", "270000100000"] {
+    for addresses in ["400000000000", "400000001000", "46fffbe00000", "46ffffff0000", "470000100000"] {
         let (status, stderr) = attached(addresses, "timewise branches --pid $pid --for 1s");
         assert_eq!(status, Some(126), "{addresses}: {stderr}");
         assert!(stderr.contains("it has mapped addresses that tracing needs"), "{addresses}: {stderr}");

@@ -19,10 +19,10 @@ use timewise_target::machine::microarchitecture;
 use timewise_target::maps;
 
 /// Where the shared file is mapped in every process under count.
-pub const BASE: u64 = 0x2000_0000_0000;
+pub const BASE: u64 = timewise_abi::SHARED;
 
 /// Addresses reserved for it; memory is used only where something is written.
-const SIZE: u64 = 7 << 40;
+const SIZE: u64 = timewise_abi::IMAGE - BASE;
 
 /// Addresses reserved for a thread's counters: sixteen million, of code that fills gigabytes.
 const COUNTERS_SIZE: u64 = 128 << 20;

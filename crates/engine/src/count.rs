@@ -43,8 +43,11 @@ pub enum CountError {
     #[error(transparent)]
     NoFirstInstruction(#[from] NoFirstInstruction),
     /// The program has something where the runtime is to be.
-    #[error("the program has mapped addresses that counting needs, {0}")]
-    NoRoom(&'static str),
+    #[error(
+        "the program has mapped addresses that counting needs, as it is linked to lie there; \
+         sample it: timewise sample …"
+    )]
+    NoRoom,
     /// A limit on the address space leaves no room, and cannot be raised.
     #[error(
         "counting reserves more addresses than the limit of {0} bytes allows; raise it with: \

@@ -11,7 +11,6 @@ use timewise_abi::thread::Registers;
 use timewise_injection::{Image, Payload};
 use timewise_target::errand::{Errand, Undo};
 use timewise_target::first_instruction;
-use timewise_target::layout;
 use timewise_target::maps::{self, Mapped};
 use timewise_target::trace::{self, Tracee};
 
@@ -28,10 +27,7 @@ pub fn inject(arena: &Arena, payload: &Payload, pid: i32, parent: u64) -> Result
     first_instruction::check(tracee, before.rip, &mappings)?;
     let taken = maps::ranges(pid).map_err(system("read memory maps"))?;
     if taken.iter().any(|range| range.start < RESERVED_HIGH.end && RESERVED_HIGH.start < range.end) {
-        return Err(CountError::NoRoom(match layout::is_legacy(pid) {
-            true => layout::LEGACY,
-            false => "as it is linked to lie there; sample it: timewise sample …",
-        }));
+        return Err(CountError::NoRoom);
     }
     let shared = arena.shared();
     let (process, thread) = arena.register(pid as u32, parent)?;

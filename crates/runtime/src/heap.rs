@@ -25,7 +25,7 @@ const LEAST_STORE: usize = 16 << 20;
 
 /// Where it begins: away from where the kernel puts the program's mappings, so that those lie as they would
 /// natively.
-const PLACE: u64 = 0x2800_0000_0000;
+const PLACE: u64 = timewise_abi::IMAGE + (1 << 40);
 
 struct State {
     /// Nothing more is asked of the kernel, and nothing given back.

@@ -17,7 +17,6 @@ pub mod halt;
 pub mod inherited;
 pub mod keeper;
 pub mod launch;
-pub mod layout;
 pub mod limits;
 pub mod locking;
 pub mod machine;

@@ -14,7 +14,6 @@ use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
 use timewise_injection::{Image, Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
-use timewise_target::layout;
 use timewise_target::locking::{self, Locks};
 use timewise_target::maps;
 use timewise_target::restart::rewound;
@@ -100,11 +99,7 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
         return Err(occupant.obstacle(pid).into());
     }
     if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
-        let needed = "it has mapped addresses that counting needs";
-        return Err(unfit(&match layout::is_legacy(pid) {
-            true => format!("{needed}, {}", layout::LEGACY),
-            false => format!("{needed}; count it from its start instead"),
-        }));
+        return Err(unfit("it has mapped addresses that counting needs; count it from its start instead"));
     }
     let mut threads = Vec::new();
     for tracee in group.tracees() {
