@@ -109,9 +109,9 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
         if share(stacks.cut_short) >= NOTABLE_LOSS {
             warnings.push(format!(
                 "{:.1} % of the call stacks are deeper than what was taken of them: their outermost callers are \
-                 unknown; copy more with --call-graph dwarf,{}",
+                 unknown; copy more with --call-graph {},{LARGEST_STACK}",
                 100.0 * share(stacks.cut_short),
-                LARGEST_STACK
+                if stacks.method == CallStackMethod::UnwindTables { "dwarf" } else { "auto" },
             ));
         }
         if share(stacks.broken) >= NOTABLE_LOSS {

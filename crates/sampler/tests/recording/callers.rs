@@ -161,7 +161,7 @@ fn what_was_not_copied_is_said() {
     let CallStacks { method, taken, cut_short, broken } = profile.runs[0].call_stacks.clone().unwrap();
     assert_eq!(method, CallStackMethod::Both);
     assert!(cut_short * 20 > taken * 19 && broken * 20 < taken, "{cut_short} and {broken} of {taken}");
-    assert!(profile.runs[0].warnings.iter().any(|warning| warning.contains("--call-graph dwarf,")));
+    assert!(profile.runs[0].warnings.iter().any(|warning| warning.contains("--call-graph auto,")));
     let enough = Options { stack_bytes: 60_000, ..options(4000) };
     let deep = format!("leaf {}main", "deep ".repeat(41));
     check(program, "deep", &enough, &deep);
