@@ -3,6 +3,7 @@
 
 use crate::memory;
 use crate::screen;
+use crate::signals;
 use crate::talk::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
@@ -137,6 +138,7 @@ pub fn or_of_fault<T>(ended: thread::Result<Result<T, ExitCode>>) -> Result<T, E
 
 /// The status of a command that runs a program: the program's own, or why there is none, in one line.
 pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
+    signals::no_more_programs();
     let error = match result {
         Ok(exit) => return end::like(exit).unwrap_or(ExitCode::from(OURS)),
         Err(error) => error,

@@ -123,7 +123,7 @@ fn parse() -> Result<Command, ExitCode> {
 
 /// Hands on to our keeper what we are asked by signals, those that were held included, and ends as it does.
 fn stand_by(keeper: i32, held: signals::Held) -> ExitCode {
-    signals::leave_all_to(keeper);
+    signals::leave_to(keeper);
     drop(held);
     let ended = keeper::wait(keeper);
     signals::program_ended();

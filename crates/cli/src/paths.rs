@@ -116,8 +116,7 @@ fn save(arguments: &Arguments, profile: Profile, found: Option<Found>) -> anyhow
 
 /// Launches a program, counts its edges for some time, and then its paths.
 fn after(arguments: &Arguments, edges: Duration, program: &Program, method: Method) -> anyhow::Result<Exit> {
-    let stopped = program.launch().stopped()?;
-    signals::leave_to(stopped.pid());
+    let stopped = signals::launch(program.launch())?;
     let running = stopped.release().context("cannot release the program")?;
     let counted = staged::count(running.pid(), method, None, Times { edges, paths: None });
     let was_too_late = counted.is_err() && !lives(running.pid());

@@ -18,8 +18,7 @@ pub fn record<E: Into<anyhow::Error>>(
     launch: Launch,
     watch: impl FnOnce(Stopped) -> Result<Profile, E>,
 ) -> anyhow::Result<Profile> {
-    let stopped = launch.stopped()?;
-    signals::leave_to(stopped.pid());
+    let stopped = signals::launch(launch)?;
     let profile = watch(stopped);
     signals::program_ended();
     profile.map_err(Into::into)

@@ -1,16 +1,19 @@
 //! Signals while a program runs under us: they are meant for it, and we live on to save what was
 //! recorded.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use timewise_profile::Exit;
+use timewise_target::bystander::{Bystander, pass_on};
+use timewise_target::launch::{Launch, LaunchError, Stopped};
 
 /// The program's process, for the signal handler.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 
-/// Whether a terminal's signals do not reach it.
-static IS_APART: AtomicBool = AtomicBool::new(false);
+/// Who tells which signals reached the program by themselves.
+static BYSTANDER: OnceLock<Bystander> = OnceLock::new();
 
 /// Signals by which users and systems stop programs.
 const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
@@ -62,8 +65,8 @@ impl Drop for Held {
     }
 }
 
-/// From now on these signals do not end us. They are passed on to the program, except that a terminal's
-/// interrupt reaches it by itself; where there is none that we launched, they ask us to let go of the one that we
+/// From now on these signals do not end us. They are passed on to the program, except for those that were sent to all of our
+/// group and so reach it by themselves; where there is none that we launched, they ask us to let go of the one that we
 /// observe. One that we were told to ignore stays ignored.
 pub fn outlive() {
     for signal in STOPPING {
@@ -103,21 +106,36 @@ pub fn ignore_interrupts() {
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
 }
 
-/// From now on signals that ask us to stop are for this process.
-pub fn leave_to(pid: i32) {
-    outlive();
-    PROGRAM.store(pid, Ordering::SeqCst);
+/// Launches a program. From then on signals that ask us to stop are for it.
+///
+/// # Errors
+/// If it cannot be launched.
+pub fn launch(launch: Launch) -> Result<Stopped, LaunchError> {
+    // Before the program is there, so that nothing reaches that alone. Where there can be none, `stop` does without.
+    if BYSTANDER.get().is_none()
+        && let Ok(bystander) = Bystander::start(&STOPPING)
+    {
+        BYSTANDER.get_or_init(|| bystander);
+    }
+    let stopped = launch.stopped()?;
+    leave_to(stopped.pid());
+    Ok(stopped)
 }
 
-/// Likewise, of one that is out of reach of a terminal's signals.
-pub fn leave_all_to(pid: i32) {
-    IS_APART.store(true, Ordering::SeqCst);
-    leave_to(pid);
+/// From now on signals that ask us to stop are for this process.
+pub fn leave_to(pid: i32) {
+    PROGRAM.store(pid, Ordering::SeqCst);
+    outlive();
 }
 
 /// The program has ended: its process id may soon be another's.
 pub fn program_ended() {
     PROGRAM.store(0, Ordering::SeqCst);
+}
+
+/// No further program will be launched.
+pub fn no_more_programs() {
+    BYSTANDER.get().into_iter().for_each(Bystander::dismiss);
 }
 
 /// The signal that asked us to stop, if any did.
@@ -150,10 +168,25 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
         // Whoever asks twice while nothing runs does not want to wait for the profile.
         timewise_target::end::by_signal(signal);
     }
-    // SAFETY: the kernel gives a valid structure.
-    let by_terminal = unsafe { (*about).si_code } == libc::SI_KERNEL;
-    if pid > 0 && (!by_terminal || IS_APART.load(Ordering::SeqCst)) {
-        // SAFETY: takes no memory.
-        unsafe { libc::kill(pid, signal) };
+    if pid > 0 {
+        // SAFETY: the kernel gives a valid structure.
+        pass_on_unless_it_has_it(pid, unsafe { &*about });
     }
+}
+
+/// In the handler of a signal, of which this is what the kernel says.
+fn pass_on_unless_it_has_it(pid: i32, about: &libc::siginfo_t) {
+    // SAFETY: the place is this thread's, and what the handler interrupted may be about to read it; the others take
+    // no memory.
+    let (error, is_of_our_group) =
+        unsafe { (*libc::__errno_location(), libc::getpgid(pid) == libc::getpgrp()) };
+    let is_seen_to = is_of_our_group
+        && (BYSTANDER.get().is_some_and(|bystander| bystander.ask(pid, about))
+            // Without one that much is known: what a terminal sends goes to all of a group.
+            || about.si_code == libc::SI_KERNEL);
+    if !is_seen_to {
+        pass_on(pid, about);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = error };
 }

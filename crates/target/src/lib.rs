@@ -4,6 +4,7 @@
 
 pub mod address_space;
 pub mod attachable;
+pub mod bystander;
 #[cfg(test)]
 mod compiled;
 pub mod control_groups;

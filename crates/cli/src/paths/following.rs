@@ -31,8 +31,7 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
     let mut made_sense = true;
     let options = timewise_engine::Options { calls: false, ..timewise_engine::Options::default() };
     let windows = Windows { memory: false, ..Windows::ALL };
-    let stopped = launch.stopped()?;
-    signals::leave_to(stopped.pid());
+    let stopped = signals::launch(launch)?;
     let begun = Instant::now();
     let streamed = timewise_engine::stream(stopped, &options, windows, |chunk| {
         made_sense &= feed.chunk(chunk, &mut walker);

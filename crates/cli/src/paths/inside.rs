@@ -21,8 +21,7 @@ pub fn count(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Res
     let instruments = Instruments::new(&program, analysis.profile, method, Limits::default());
     let paths = Some(Arc::new(instruments.instrumentation.clone()));
     let options = timewise_engine::Options { calls: false, paths, ..timewise_engine::Options::default() };
-    let stopped = launch.stopped()?;
-    signals::leave_to(stopped.pid());
+    let stopped = signals::launch(launch)?;
     let begun = Instant::now();
     let counted = timewise_engine::record(stopped, &options);
     signals::program_ended();
