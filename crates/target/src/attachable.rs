@@ -8,6 +8,7 @@ use crate::status::{Status, field};
 use crate::subject::Subject;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
 /// Why a process could not be taken over. It runs on.
@@ -122,10 +123,30 @@ pub fn check(pid: i32) -> Result<(), AttachError> {
 /// # Errors
 /// [`AttachError::NotFound`], or [`AttachError::Refused`] if the system does not tell us: it is another user's, say.
 pub fn subject(pid: i32) -> Result<Subject, AttachError> {
-    Subject::of(pid as u32).map_err(|cause| match lives(pid) {
+    let subject = Subject::of(pid as u32).map_err(|cause| match lives(pid) {
         true => AttachError::forbidden(pid, cause),
         false => AttachError::NotFound(pid),
-    })
+    })?;
+    let executable =
+        fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().into_os_string().into_vec();
+    Ok(Subject { command: without_title(subject.command, executable), ..subject })
+}
+
+/// A process's command. A program may have written something else over it, as a daemon does that says what it is doing
+/// ("nginx: master process nginx -c /etc/nginx.conf"): that is one word of several then, and no path. What such a
+/// process executes stands before it.
+fn without_title(command: Vec<Vec<u8>>, mut executable: Vec<u8>) -> Vec<Vec<u8>> {
+    // So the kernel names a file that another has replaced since.
+    const GONE: &[u8] = b" (deleted)";
+    executable.truncate(executable.strip_suffix(GONE).unwrap_or(&executable).len());
+    let name = |path: &[u8]| path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
+    let first = command.first().map_or(&[][..], |word| word);
+    let own = name(&executable);
+    if own.is_empty() || name(first) == own || !first.contains(&b' ') {
+        return command;
+    }
+    let title = first.strip_prefix(&own[..]).map_or(first, |title| title.strip_prefix(b":").unwrap_or(title));
+    vec![executable, title.trim_ascii().to_vec()]
 }
 
 /// Whether there is a process `pid` that has memory, and so code.
@@ -211,6 +232,32 @@ fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_process_calls_itself_is_not_what_it_executes() {
+        let command = |words: &[&str], executable: &str| {
+            let words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            let words = without_title(words, executable.into());
+            words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>()
+        };
+        let nginx = ["nginx: master process nginx -c /tmp/n.conf", "", ""];
+        assert_eq!(
+            command(&nginx, "/usr/sbin/nginx"),
+            ["/usr/sbin/nginx", "master process nginx -c /tmp/n.conf"]
+        );
+        assert_eq!(
+            command(&["worker 3 of /srv/a", ""], "/usr/bin/perl (deleted)"),
+            ["/usr/bin/perl", "worker 3 of /srv/a"]
+        );
+        for (words, executable) in [
+            (&["/opt/my app/run", "", "x"][..], "/opt/my app/run"),
+            (&["sh", "-c", "a b"], "/usr/bin/dash"),
+            (&["-bash"], "/usr/bin/bash"),
+            (&["a b/c"], ""),
+        ] {
+            assert_eq!(command(words, executable), words);
+        }
+    }
 
     #[test]
     fn each_obstacle_is_told() {
