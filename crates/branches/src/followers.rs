@@ -167,10 +167,14 @@ impl Followed {
             }
             // It ended before it could be traced.
             Ok(Err(TraceError::Attach(AttachError::Gone(_) | AttachError::NotFound(_)))) => {}
-            Ok(Err(error)) if self.refused.len() < TOLD => {
+            Ok(Err(_)) if self.refused.len() >= TOLD => {}
+            Ok(Err(TraceError::Attach(AttachError::Restricted(pid)))) => self.refused.push(format!(
+                "process {pid} was not traced: it has restricted its system calls (seccomp), and could be ended for the \
+                 tracer's; timewise sample and timewise count tell what it does"
+            )),
+            Ok(Err(error)) => {
                 self.refused.push(error.to_string());
             }
-            Ok(Err(_)) => {}
             Err(fault) => self.fault = Some(fault),
         }
     }

@@ -494,6 +494,23 @@ fn forked_processes_that_are_not_traced_get_their_own_traps() {
     assert!(!outcome.stderr.contains("threads were left out"), "{}", outcome.stderr);
 }
 
+/// It was launched under `timewise` already.
+#[test]
+fn a_process_that_restricts_its_system_calls_is_said_to_be_left_out() {
+    let place = Place::new();
+    build(&place, "tests/programs/unfit.c", "unfit");
+    let busy = "for i in {1..500000}; do :; done";
+    let outcome = place.shell(&format!(
+        "timewise branches -F 1000 -- bash -c '{busy}; ./unfit seccomp bash -c \"{busy}\"; exit'"
+    ));
+    if refused(&outcome) {
+        return;
+    }
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let is_told = outcome.stderr.contains(" was not traced: it has restricted its system calls");
+    assert!(is_told && !outcome.stderr.contains("launch it"), "{}", outcome.stderr);
+}
+
 /// Also one that no signal of the tracer's ever came to.
 #[test]
 fn threads_that_blocked_the_signal_block_it_again() {

@@ -25,6 +25,12 @@ pub enum AttachError {
         /// Why not, and what to do.
         why: String,
     },
+    /// A filter for its system calls is in force, which may end it for ours (exit status 126).
+    #[error(
+        "process {0} cannot be attached to: it has restricted its system calls (seccomp), and could be ended for ours; \
+         launch it under timewise instead"
+    )]
+    Restricted(i32),
     /// The system refused (exit status 126).
     #[error("process {pid} cannot be attached to: {why} ({cause})")]
     Refused {
@@ -180,8 +186,11 @@ fn unfit(pid: i32) -> Option<AttachError> {
         let why = "its control group is frozen (docker pause, systemctl freeze); thaw it first";
         control_groups::is_frozen(pid).then(|| why.to_string())
     };
-    let why = why_unfit(pid, keeper::is_ours(pid), &status).or_else(frozen)?;
-    Some(AttachError::Unfit { pid, why })
+    let why = why_unfit(pid, keeper::is_ours(pid), &status);
+    if why.is_none() && !matches!(field(&status, "Seccomp"), "" | "0") {
+        return Some(AttachError::Restricted(pid));
+    }
+    why.or_else(frozen).map(|why| AttachError::Unfit { pid, why })
 }
 
 /// Who traces threads of process `pid`.
@@ -219,13 +228,6 @@ fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
     if field("NSpid").split_whitespace().count() > 1 {
         return Some("it is in another PID namespace; run timewise inside it".into());
     }
-    if !matches!(field("Seccomp"), "" | "0") {
-        return Some(
-            "it has restricted its system calls (seccomp), and could be ended for ours; launch it under \
-             timewise instead"
-                .into(),
-        );
-    }
     None
 }
 
@@ -261,7 +263,8 @@ mod tests {
 
     #[test]
     fn each_obstacle_is_told() {
-        let fit = "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nPPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\nSeccomp:\t0\n";
+        let fit =
+            "Name:\ta\nState:\tS (sleeping)\nTgid:\t7\nPPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\n";
         assert_eq!(why_unfit(7, false, fit), None);
         for (from, to, said) in [
             ("Tgid:\t7", "Tgid:\t6", "process 6"),
@@ -270,7 +273,6 @@ mod tests {
             ("TracerPid:\t0", "TracerPid:\t12", "process 12 traces"),
             ("VmSize:\t  9 kB\n", "", "about to end"),
             ("PPid:\t3\nNSpid:\t7\nTracerPid:\t0\nVmSize:\t  9 kB\n", "PPid:\t2\n", "kernel's"),
-            ("Seccomp:\t0", "Seccomp:\t2", "seccomp"),
         ] {
             let why = why_unfit(7, false, &fit.replace(from, to)).unwrap();
             assert!(why.contains(said), "{why}");
