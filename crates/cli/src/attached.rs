@@ -62,6 +62,7 @@ pub fn enough() -> bool {
 pub fn parse_time(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
+    let number: f64 = number.parse().map_err(|_| "it is no number with a unit, such as 10s")?;
     let seconds = match unit {
         "ms" => 0.001,
         "" | "s" => 1.0,
@@ -69,7 +70,6 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err("its unit is none of ms, s, m, h".into()),
     };
-    let number: f64 = number.parse().map_err(|_| "it is no number with a unit, such as 10s")?;
     let time = Duration::try_from_secs_f64(number * seconds).ok();
     // Somebody will add it to what time it is.
     let time = time.filter(|&time| Instant::now().checked_add(time).is_some()).ok_or("it is too long")?;

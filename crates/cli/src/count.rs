@@ -6,7 +6,7 @@ use crate::{progress, recording, signals};
 use std::time::Duration;
 use timewise_engine::CountError;
 use timewise_profile::{Exactness, Exit, Profile};
-use timewise_report::number::grouped;
+use timewise_report::number::quantity;
 use timewise_target::launch::Stopped;
 
 /// Count exactly what a program executes, from its start or while it runs
@@ -78,6 +78,6 @@ pub fn summary(profile: &Profile) -> String {
         Exactness::Incomplete => "incomplete".to_string(),
     };
     let seconds = run.elapsed_ns as f64 / 1e9;
-    let text = format!("counted in {seconds:.2} s: {} instructions, {exact}", grouped(instructions));
+    let text = format!("counted in {seconds:.2} s: {}, {exact}", quantity(instructions, "instruction"));
     recording::with_warnings(text, run)
 }

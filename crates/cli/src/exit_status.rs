@@ -6,6 +6,8 @@ use crate::screen;
 use crate::signals;
 use crate::talk::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::error::Error;
+use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, panic, thread};
@@ -50,7 +52,7 @@ pub fn misused(error: &clap::Error) -> ExitCode {
         Some(number) => complain(format_args!(
             "unexpected argument '{number}': no option takes a negative number; see --help"
         )),
-        None => complain(in_one_line(&error.to_string())),
+        None => complain(in_one_line(&with_numbers_told(error))),
     }
     of_misuse()
 }
@@ -64,6 +66,19 @@ fn negative(error: &clap::Error) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// What the parser of arguments says, and of what is no number that rather than how reading it failed.
+fn with_numbers_told(error: &clap::Error) -> String {
+    let said = error.to_string();
+    let Some(failed) = error.source().and_then(|cause| cause.downcast_ref::<ParseIntError>()) else {
+        return said;
+    };
+    let why = match failed.kind() {
+        IntErrorKind::PosOverflow => "it is too large a number",
+        _ => "it is no whole number, such as 100",
+    };
+    said.replace(&format!(": {failed}\n"), &format!(": {why}\n"))
 }
 
 /// What the parser of arguments says in several paragraphs: what is wrong, and what could be meant.

@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use timewise_profile::{Profile, RunKind};
-use timewise_report::number::grouped;
+use timewise_report::number::{grouped, quantity};
 use timewise_report::visible::visible;
 use timewise_sampler::Options;
 
@@ -89,7 +89,7 @@ fn named(executables: &BTreeSet<Vec<u8>>) -> String {
 fn summary(profile: &Profile) -> String {
     let run = &profile.runs[0];
     let event = run.clock.as_ref().map_or("?", |clock| &clock.event);
-    let samples = grouped(profile.samples.len() as u64);
-    let text = format!("imported {samples} samples of {event}, {} lost", grouped(run.lost_samples));
+    let samples = quantity(profile.samples.len() as u64, "sample");
+    let text = format!("imported {samples} of {event}, {} lost", grouped(run.lost_samples));
     recording::with_warnings(text, run)
 }

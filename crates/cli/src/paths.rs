@@ -23,7 +23,7 @@ use timewise_flow::told::{Coverage, Told};
 use timewise_image::{Headers, Image};
 use timewise_paths::Method;
 use timewise_profile::{Exit, Module, ModuleId, Profile};
-use timewise_report::number::{grouped, percent};
+use timewise_report::number::{grouped, percent, quantity};
 use timewise_target::attachable::lives;
 use timewise_target::launch::Launch;
 use timewise_target::program::resolve;
@@ -270,13 +270,13 @@ fn summary(profile: &Profile, found: &Found, follows: bool) -> String {
     let told = Told::sum(&Coverage::new(&Analysis::new(profile, None)).by_function());
     let share = |of: f64| percent(of / told.all().max(1.0));
     let mut text = format!(
-        "{} in {:.2} s: {} paths through {} functions, {} times; of the instructions, {} are on paths that were \
+        "{} in {:.2} s: {} through {}, {}; of the instructions, {} are on paths that were \
          counted, {} on paths that edges tell, {} on paths that are not told apart",
         if follows { "followed" } else { "counted" },
         elapsed.as_secs_f64(),
-        grouped(profile.paths.len() as u64),
-        grouped(*routines),
-        grouped(*counted),
+        quantity(profile.paths.len() as u64, "path"),
+        quantity(*routines, "function"),
+        quantity(*counted, "time"),
         share(told.counted),
         share(told.by_edges),
         share(told.untold),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
+use timewise_report::number::any;
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::{By, Calls, Request, Sort, Style, csv, html, json, listing, rows};
 
@@ -121,8 +122,8 @@ impl Arguments {
             Order::Own => Sort::Own,
             Order::Total if matches!(by, By::Function | By::Loop | By::Call) => Sort::Total,
             Order::Total => {
-                let by = by.name();
-                anyhow::bail!("a {by} has no callees: --sort total is for functions, loops and calls");
+                let one = any(by.name());
+                anyhow::bail!("{one} has no callees: --sort total is for functions, loops and calls");
             }
         };
         Ok(Request { by, sort, calls })
@@ -205,6 +206,6 @@ fn render_modelled(simulated: &Simulated, arguments: &Arguments) -> anyhow::Resu
         _ => simulated::listing(simulated, by, arguments.limit(), arguments.style()),
     };
     rendered.with_context(|| {
-        format!("a {} has no modelled cycles: name function, loop, block, line or instruction", by.name())
+        format!("{} has no modelled cycles: name function, loop, block, line or instruction", any(by.name()))
     })
 }

@@ -68,10 +68,10 @@ fn summary(profile: &Profile) -> String {
     let run = &profile.runs[0];
     let threads: BTreeSet<_> = profile.samples.iter().map(|sample| sample.thread).collect();
     let mut text = format!(
-        "{}: {} · {} samples, {} lost · {} sampled",
+        "{}: {} · {}, {} lost · {} sampled",
         command_line(run, width),
         elapsed(run, profile.threads.len()),
-        grouped(profile.samples.len() as u64),
+        quantity(profile.samples.len() as u64, "sample"),
         grouped(run.lost_samples),
         quantity(threads.len() as u64, "thread"),
     );

@@ -23,7 +23,7 @@ use timewise_attribution::event_counts::EventCounts;
 use timewise_core_model::Processor;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, SimulatedPart};
-use timewise_report::number::{figure, grouped};
+use timewise_report::number::{figure, quantity};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
@@ -169,8 +169,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let unknown = symbolise::symbolise(&mut profile);
     profile.runs[0].warnings.extend(unknown);
     if done.totals().0 == 0 {
-        let executed = grouped(Analysis::new(&profile, None).whole().instructions);
-        let warning = format!("the program ended after {executed} instructions, before the part to simulate");
+        let executed = quantity(Analysis::new(&profile, None).whole().instructions, "instruction");
+        let warning = format!("the program ended after {executed}, before the part to simulate");
         profile.runs[0].warnings.push(warning);
     }
     let whole = repeated.map(|mut whole| {

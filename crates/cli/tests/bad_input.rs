@@ -329,6 +329,20 @@ fn bad_usage() {
         "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, branch, path, \
          instruction, line, waiting]; a similar value exists: 'loop'; see --help\n"
     );
+    for (command, said) in [
+        ("sample -F abc -- true", "'abc' for '--frequency <HZ>': it is no whole number, such as 100"),
+        ("sample -F '' -- true", "'' for '--frequency <HZ>': it is no whole number, such as 100"),
+        ("count --intervals 1e6 -- true", "'1e6' for '--intervals <N>': it is no whole number, such as 100"),
+        ("run --pid x --for 1s", "'x' for '--pid <PID>': it is no whole number, such as 100"),
+        ("simulate --skip 99999999999999999999 -- true", "'--skip <N>': it is too large a number"),
+        ("report --limit x", "'x' for '--limit <ROWS>': it is no whole number, such as 100"),
+        ("run --pid 1 --for abc", "'abc' for '--for <TIME>': it is no number with a unit, such as 10s"),
+        ("run --pid 1 --for 10x", "'10x' for '--for <TIME>': its unit is none of ms, s, m, h"),
+    ] {
+        let outcome = place.shell(&format!("timewise {command}"));
+        assert!(outcome.stderr.ends_with(&format!("{said}; see --help\n")), "{}", outcome.stderr);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    }
     for command in ["", "run", "sample", "count", "report", "annotate", "doctor"] {
         let outcome = place.shell(&format!("timewise {command} --help"));
         assert_eq!(outcome.status, Some(0));

@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Figures};
 use crate::labels;
-use crate::number::{count, duration, figure, percent};
+use crate::number::{count, duration, figure, percent, quantity};
 use crate::origin;
 use crate::path_hints;
 use crate::request::{By, Request};
@@ -95,7 +95,7 @@ fn untold(analysis: &Analysis, style: Style) -> String {
     };
     let mut functions: Vec<String> = named.map(of).collect();
     if functions.len() < rows.len() {
-        functions.push(format!("{} others", count((rows.len() - functions.len()) as u64)));
+        functions.push(quantity((rows.len() - functions.len()) as u64, "other"));
     }
     style.wrap(
         Tone::Faint,

@@ -32,6 +32,12 @@ pub fn quantity(count: u64, what: &str) -> String {
     format!("{} {what}{ending}", grouped(count))
 }
 
+/// One thing of a kind, whichever.
+pub fn any(what: &str) -> String {
+    let article = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {what}")
+}
+
 /// A number to three significant digits, two after the point at most; whole above 1000, grouped.
 pub fn figure(value: f64) -> String {
     match value {
@@ -99,6 +105,7 @@ mod tests {
         assert_eq!(quantity(1, "function"), "1 function");
         assert_eq!(quantity(0, "stretch"), "0 stretches");
         assert_eq!(quantity(1200, "process"), "1,200 processes");
+        assert_eq!([any("function"), any("instruction")], ["a function", "an instruction"]);
     }
 
     #[test]

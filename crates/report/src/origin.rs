@@ -192,8 +192,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
         facts.push(format!("{} of the time under unknown callers", percent(1.0 - share)));
     }
     if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
-        let calls = if lost == 1 { "1 call".into() } else { format!("{} calls", count(lost)) };
-        facts.push(format!("cost of {calls} unknown"));
+        facts.push(format!("cost of {} unknown", quantity(lost, "call")));
     }
     // How long turns take is for us to say.
     if quality.counting_runs == 1 && quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {

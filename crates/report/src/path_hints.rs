@@ -1,7 +1,7 @@
 //! What paths tell that edges do not, in words and as rows of JSON.
 
 use crate::labels;
-use crate::number::{count, percent};
+use crate::number::{count, percent, quantity};
 use crate::rows::compact;
 use crate::style::{Style, Tone};
 use serde::Serialize;
@@ -48,12 +48,12 @@ fn of_trunk(analysis: &Analysis, trunk: &Trunk) -> PathHintRow {
     let path = &analysis.profile.paths[trunk.path];
     let [first, .., last] = path.blocks[..] else { unreachable!("branches on a path are blocks of it") };
     let sentence = format!(
-        "the path from {} to {} takes {} of the function's instructions, past {} branches: as one superblock it \
+        "the path from {} to {} takes {} of the function's instructions, past {}: as one superblock it \
          would fall through",
         labels::place(analysis.profile, block(analysis, first).place),
         end(analysis, last),
         percent(trunk.share_of_function),
-        trunk.branches,
+        quantity(trunk.branches as u64, "branch"),
     );
     row(analysis, "superblock", first, path.executions, trunk.share, sentence)
 }

@@ -5,7 +5,7 @@ use crate::find::to_type;
 use crate::hints;
 use crate::labels;
 use crate::listing::{self, instructions_a_call, loop_name, ratio};
-use crate::number::{count, duration, figure, grouped, percent, samples};
+use crate::number::{self, count, duration, figure, grouped, percent, quantity, samples};
 use crate::origin;
 use crate::request::Sort;
 use crate::rows::{self, Costed, InstructionRow, LoopRow};
@@ -125,8 +125,10 @@ fn native_run(analysis: &Analysis, style: Style) -> String {
     };
     let threads = match (quality.processes, quality.threads) {
         (_, 1) => "1 thread".into(),
-        (1, threads) => format!("{threads} threads"),
-        (processes, threads) => format!("{processes} processes, {threads} threads"),
+        (1, threads) => quantity(threads as u64, "thread"),
+        (processes, threads) => {
+            format!("{}, {}", quantity(processes as u64, "process"), quantity(threads as u64, "thread"))
+        }
     };
     format!(
         "{}: {times} · {}, {} lost · {threads}",
@@ -152,8 +154,8 @@ fn counting_run(analysis: &Analysis) -> Option<String> {
     if runs == 1 && quality.sampling_runs > 0 && quality.elapsed_ns > 0.0 {
         facts += &format!(" ({:.2}x)", quality.counting_elapsed_ns / quality.elapsed_ns);
     }
-    let instructions = count(analysis.whole().instructions.saturating_mul(runs as u64));
-    facts += &format!(", {instructions} instructions {}", origin::counted(analysis));
+    let executed = number::instructions(analysis.whole().instructions.saturating_mul(runs as u64));
+    facts += &format!(", {executed} {}", origin::counted(analysis));
     if quality.samples > 0 {
         facts += &format!(" · samples on counted code {}", percent(quality.joined_share));
     }
@@ -204,7 +206,10 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
     let title = format!("Waiting: {} of all threads together, {how}", duration(waited));
     let rest = match all.saturating_sub(ROWS) {
         0 => String::new(),
-        more => style.wrap(Tone::Faint, &format!("… and {more} more stacks: timewise report --by waiting")),
+        more => {
+            let more = quantity(more as u64, "more stack");
+            style.wrap(Tone::Faint, &format!("… and {more}: timewise report --by waiting"))
+        }
     };
     format!("\n{}\n{}{rest}", style.paint(Tone::Heading, &title), table.render(style))
 }

@@ -94,7 +94,11 @@ fn notes(profile: &Profile, unread: &[Unread]) -> Vec<String> {
     match profile.exactness() {
         Exactness::Exact => {}
         Exactness::Within(executions) => notes.push(format!(
-            "the last positions of {executions} threads are unknown, by so many executions counts may be off"
+            "the last {} unknown, by so many executions counts may be off",
+            match executions {
+                1 => "position of 1 thread is".into(),
+                _ => format!("positions of {executions} threads are"),
+            }
         )),
         Exactness::Incomplete => {
             notes.push("the profile says that its counts are not complete".into());

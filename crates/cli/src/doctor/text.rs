@@ -2,6 +2,7 @@
 
 use super::{Ability, Diagnosis, Host};
 use std::fmt::Write;
+use timewise_report::number::quantity;
 
 const NAME_WIDTH: usize = 24;
 const ANSWER_WIDTH: usize = 6;
@@ -35,7 +36,7 @@ fn host(host: &Host) -> String {
         None => host.processor.clone(),
     };
     let guest = host.hypervisor.as_ref().map_or(String::new(), |name| format!(", {name} guest"));
-    format!("{processor}, {} processors, Linux {}{guest}", host.processors, host.kernel)
+    format!("{processor}, {}, Linux {}{guest}", quantity(host.processors as u64, "processor"), host.kernel)
 }
 
 fn remarks(ability: &Ability) -> Vec<String> {

@@ -48,8 +48,11 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
     }
     if found.strayed > 0 {
         found.warnings.push(format!(
-            "{} paths were left where edges were not counted, and are not among those counted",
-            found.strayed
+            "{} left where edges were not counted, and not among those counted",
+            match found.strayed {
+                1 => "1 path was".into(),
+                strayed => format!("{strayed} paths were"),
+            }
         ));
     }
     Ok(found)

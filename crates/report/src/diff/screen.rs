@@ -4,7 +4,7 @@ use super::By;
 use super::rows::{DiffRow, rows};
 use super::shares::{counted, interval, judged, signed};
 use crate::labels::file_name;
-use crate::number::{count, duration, percent, samples};
+use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
@@ -32,7 +32,7 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
         return out + &counts_only(&rows, by, limit, style);
     }
     if findings == 0 {
-        out += &format!("\nNo change of a {} is more than noise.\n", by.name());
+        out += &format!("\nNo change of {} is more than noise.\n", any(by.name()));
     } else {
         let table = table(comparison, by, &rows[..findings.min(limit.unwrap_or(usize::MAX))]);
         out += &format!("\n{}\n{}", style.paint(Tone::Heading, "Changes beyond noise"), table.render(style));
@@ -219,7 +219,7 @@ fn executed(row: &DiffRow) -> u64 {
 /// What rows are called; of instructions and lines, which say little without their surroundings, how many.
 fn names(by: By, rows: &[&DiffRow]) -> String {
     if matches!(by, By::Instruction | By::Line) {
-        return format!("{} {}{}", rows.len(), by.name(), if rows.len() == 1 { "" } else { "s" });
+        return quantity(rows.len() as u64, by.name());
     }
     let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, &row.what)).collect();
     let more = rows.len().saturating_sub(NAMES);

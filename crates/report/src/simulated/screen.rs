@@ -4,7 +4,7 @@ use super::rows::{Row, rows};
 use super::why::why;
 use super::{Simulated, accuracy, impact, part, threads};
 use crate::listing::told_without_lines;
-use crate::number::{count, figure, grouped, percent};
+use crate::number::{count, figure, percent, quantity};
 use crate::request::By;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
@@ -101,8 +101,8 @@ fn facts(simulated: &Simulated, style: Style) -> String {
         Some(class) => {
             let cpi = simulation.cycles as f64 / simulation.instructions as f64;
             facts.extend([
-                format!("{} instructions", grouped(simulation.instructions)),
-                format!("{} cycles", grouped(simulation.cycles)),
+                quantity(simulation.instructions, "instruction"),
+                quantity(simulation.cycles, "cycle"),
                 format!("CPI (cycles per instruction) {}", figure(cpi)),
                 class.to_owned(),
             ]);
