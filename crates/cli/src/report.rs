@@ -13,7 +13,7 @@ use timewise_profile::Profile;
 use timewise_report::annotate::find_any;
 use timewise_report::number::any;
 use timewise_report::simulated::{self, Simulated};
-use timewise_report::{By, Calls, Request, Sort, Style, csv, html, json, listing, rows};
+use timewise_report::{By, Calls, Request, Sort, Style, csv, heading, html, json, listing, rows};
 
 /// Show where a profile's time went
 #[derive(clap::Args)]
@@ -165,11 +165,12 @@ fn render(profile: &Profile, analysis: &Analysis, arguments: &Arguments) -> anyh
         bail!("a page shows no traced branches: choose another format");
     }
     let request = arguments.request(analysis)?;
+    let headed = |listing: String| heading::heading(profile, arguments.style()) + &listing;
     Ok(match arguments.format {
         Format::Text if is_traced_only && arguments.by.is_none() => {
-            listing::traced(analysis, arguments.limit(), arguments.style())
+            headed(listing::traced(analysis, arguments.limit(), arguments.style()))
         }
-        Format::Text => listing::report(analysis, request, arguments.limit(), arguments.style()),
+        Format::Text => headed(listing::report(analysis, request, arguments.limit(), arguments.style())),
         Format::Json => json::report(analysis, request)?,
         Format::Csv => csv::report(analysis, request)?,
         Format::Html => {

@@ -435,6 +435,7 @@ fn what_was_traced_is_reported() {
     for part in ["branches traced: ", "(95 %)", " often ", "busy.c:", "docs/branches.md"] {
         assert!(text.stdout.contains(part), "{part}: {}", text.stdout);
     }
+    assert!(text.stdout.starts_with("busy: traced on "), "{}", text.stdout);
     for by in ["function", "branch"] {
         let report = place.shell(&format!("timewise report --by {by} --format json")).stdout;
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();

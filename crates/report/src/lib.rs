@@ -5,6 +5,7 @@
 //! ([`Style`]).
 //!
 //! - [`summary`]: the screen that `timewise run` ends with;
+//! - [`heading`]: the line above a report, what it is of;
 //! - [`listing`]: `timewise report`, one row for each function, loop, call, block, instruction or line;
 //! - [`request`]: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
@@ -27,6 +28,7 @@ pub mod csv;
 pub mod diff;
 mod figures;
 mod find;
+pub mod heading;
 pub mod hints;
 pub mod html;
 pub mod json;

@@ -1,0 +1,115 @@
+//! The line above a report: what the profile is of, and from when.
+
+use crate::style::{Style, Tone};
+use crate::visible::command_line;
+use timewise_profile::{Profile, Run, RunKind};
+
+/// The command that was run, how often in which way, and when: of several commands the first.
+pub fn heading(profile: &Profile, style: Style) -> String {
+    let Some(first) = profile.runs.first() else { return String::new() };
+    let others = profile.runs.iter().filter(|run| run.command != first.command).count();
+    let others = match others {
+        0 => String::new(),
+        1 => " · 1 run of another command".into(),
+        others => format!(" · {others} runs of other commands"),
+    };
+    let ways = [
+        (RunKind::Sampling, "sampled"),
+        (RunKind::Counting, "counted"),
+        (RunKind::Branches, "traced"),
+        (RunKind::Simulation, "simulated"),
+    ];
+    let runs = |kind| profile.runs.iter().filter(move |run| run.kind == kind).count();
+    let done = ways.map(|(kind, way)| match runs(kind) {
+        0 => String::new(),
+        1 => way.into(),
+        times => format!("{way} {times} times"),
+    });
+    let done = done.into_iter().filter(|way| !way.is_empty()).collect::<Vec<_>>().join(" and ");
+    let facts = format!(": {done}{}{others}", when(&profile.runs));
+    let command = command_line(first, style.width.saturating_sub(facts.chars().count()).max(style.width / 3));
+    style.wrap(Tone::Plain, &(command + &facts))
+}
+
+/// When the runs began: the first, and the last if that was on another day. Nothing if nobody noted it.
+fn when(runs: &[Run]) -> String {
+    let began = || runs.iter().map(|run| run.started_unix_ns).filter(|&ns| ns > 0);
+    let Some((first, last)) = began().min().zip(began().max()) else { return String::new() };
+    let ((day, time), (last_day, last_time)) = (date(first), date(last));
+    match day == last_day {
+        true => format!(" on {day} at {time} UTC"),
+        false => format!(" from {day} {time} to {last_day} {last_time} UTC"),
+    }
+}
+
+/// Day and time of day in UTC, of nanoseconds since the Unix epoch.
+fn date(unix_ns: i64) -> (String, String) {
+    let minutes = unix_ns / 60_000_000_000;
+    let (days, minute) = (minutes / (24 * 60), minutes % (24 * 60));
+    // Years that begin in March, so that a leap day is a year's last: of 400 of them all are alike.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (400 * era + year + month / 10, (month + 2) % 12 + 1);
+    (format!("{year:04}-{month:02}-{day:02}"), format!("{:02}:{:02}", minute / 60, minute % 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: i64 = 60_000_000_000;
+
+    fn run(kind: RunKind, command: &str, started_unix_ns: i64) -> Run {
+        let command = command.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        Run { command, started_unix_ns, ..Run::new(kind) }
+    }
+
+    fn of(runs: Vec<Run>) -> String {
+        heading(&Profile { runs, ..Profile::default() }, Style::default())
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let days = [0, 58, 59, 364, 365, 789, 11_016, 11_017, 20_785, 47_540, 47_541];
+        let told = days.map(|day| date(day * 24 * 60 * MINUTE).0);
+        let known = [
+            "1970-01-01",
+            "1970-02-28",
+            "1970-03-01",
+            "1970-12-31",
+            "1971-01-01",
+            "1972-02-29",
+            "2000-02-29",
+            "2000-03-01",
+            "2026-11-28",
+            "2100-02-28",
+            "2100-03-01",
+        ];
+        assert_eq!(told, known);
+        assert_eq!(date((23 * 60 + 59) * MINUTE).1, "23:59");
+    }
+
+    #[test]
+    fn what_was_run_and_when_is_told_in_a_line() {
+        assert_eq!(of(vec![]), "");
+        assert_eq!(of(vec![run(RunKind::Counting, "/bin/app x", 0)]), "app x: counted\n");
+        let day = 20_785 * 24 * 60 * MINUTE;
+        let twice = vec![run(RunKind::Sampling, "app", day), run(RunKind::Counting, "app", day + MINUTE)];
+        assert_eq!(of(twice.clone()), "app: sampled and counted on 2026-11-28 at 00:00 UTC\n");
+        let more = [run(RunKind::Sampling, "app", day - MINUTE), run(RunKind::Sampling, "other", day)];
+        assert_eq!(
+            of(twice.into_iter().chain(more).collect()),
+            "app: sampled 3 times and counted from 2026-11-27 23:59 to 2026-11-28 00:01 UTC · 1 run of another command\n"
+        );
+    }
+
+    #[test]
+    fn a_long_command_is_cut() {
+        let long = of(vec![run(RunKind::Counting, &format!("app {}", "x".repeat(500)), 0)]);
+        assert!(long.lines().count() == 1 && long.ends_with("…: counted\n"), "{long}");
+    }
+}
