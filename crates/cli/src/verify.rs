@@ -50,7 +50,7 @@ enum Format {
 
 /// Prints what was found. Gives whether the profile is consistent.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
-    let profile = reading::load_with_waits(&arguments.file)?;
+    let profile = reading::load_to_report(&arguments.file)?;
     let (files, unread) = open_files(&profile);
     let analysis = Analysis::new(&profile, None);
     let verdict = verify(&analysis, &files);
@@ -68,7 +68,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
 /// The files of executed code that are still those that ran, and why others are not compared. Of code that no
 /// file ever held nothing is said.
 fn open_files(profile: &Profile) -> (BTreeMap<ModuleId, Box<dyn FileCode>>, Vec<Unread>) {
-    let executed: BTreeSet<ModuleId> = profile.blocks.iter().map(|block| block.place.module).collect();
+    let counted = profile.blocks.iter().map(|block| block.place.module);
+    let traced = profile.taken_branches.iter().map(|branch| branch.from.module);
+    let executed: BTreeSet<ModuleId> = counted.chain(traced).collect();
     let (mut files, mut unread) = (BTreeMap::new(), Vec::new());
     for module in executed {
         match symbolise::open(profile, module) {

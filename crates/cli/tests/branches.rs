@@ -436,6 +436,10 @@ fn what_was_traced_is_reported() {
         assert!(text.stdout.contains(part), "{part}: {}", text.stdout);
     }
     assert!(text.stdout.starts_with("busy: traced on "), "{}", text.stdout);
+    let verified = place.shell("timewise verify");
+    let is_told = verified.stdout.contains(" traced branches that the code has")
+        && verified.stdout.contains("\nconsistent: ");
+    assert!(verified.status == Some(0) && is_told, "{}{}", verified.stdout, verified.stderr);
     for by in ["function", "branch"] {
         let report = place.shell(&format!("timewise report --by {by} --format json")).stdout;
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();

@@ -5,8 +5,8 @@ use timewise_flow::sketch::sketch;
 use timewise_flow::verify::{FileCode, Kind, Verdict, verify};
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
-    ModuleId, Offset, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedPart, Simulation,
-    SimulationId,
+    ModuleId, Offset, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedPart, Simulation,
+    SimulationId, TakenBranch,
 };
 
 /// `main` calls `leaf` ten times in a loop; code as an assembler would have it.
@@ -80,7 +80,7 @@ fn a_true_profile_passes_and_everything_was_looked_at() {
     assert_eq!(words(&verdict), [""; 0]);
     assert!(verdict.is_consistent());
     let checked: Vec<(Kind, u64)> = verdict.checks.iter().map(|check| (check.kind, check.checked)).collect();
-    let expected = [5, 5, 5, 7, 1, 2, 3];
+    let expected = [5, 5, 5, 7, 1, 2, 0, 3];
     assert_eq!(checked, Kind::ALL.into_iter().zip(expected).collect::<Vec<_>>());
 }
 
@@ -184,6 +184,25 @@ fn edges_must_go_where_code_leads() {
     assert_eq!(both, ["Edges: an external edge has a block on both sides"]);
     let nowhere = found(|profile| profile.edge_counts[0].kind = Jump);
     assert_eq!(nowhere, ["Edges: a jump comes from nowhere"]);
+}
+
+#[test]
+fn traced_branches_must_be_those_of_the_code() {
+    let traced = |from: u64, to: u64| {
+        found(|profile| {
+            let place = |offset| Place { offset: Offset(offset), ..profile.blocks[0].place };
+            let (from, to, process) = (place(from), place(to), profile.block_counts[0].process);
+            profile.taken_branches =
+                vec![TakenBranch { process, from, to, next: None, count: 2, weight: 2000 }];
+        })
+    };
+    // A call, a branch at the end of a loop, and the return at the end of the file.
+    for (from, to) in [(0x1005, 0x1020), (0x100c, 0x1005), (0x1021, 0x100a)] {
+        assert_eq!(traced(from, to), [""; 0]);
+    }
+    assert_eq!(traced(0x100c, 0x1000), ["Branches: leads to 0x1000, but its instruction to 0x1005"]);
+    assert_eq!(traced(0x1020, 0x100a), ["Branches: was taken, but is no branch in the file"]);
+    assert_eq!(traced(0x1022, 0x100a), ["Branches: was taken, but the file has no code there"]);
 }
 
 /// Of a file that no linker made, pages may be mapped anywhere: the callee lies two pages further on than the call says.

@@ -1,7 +1,8 @@
 //! `timewise verify`: whether a profile is consistent, as text and JSON.
 
 use crate::labels;
-use crate::number::{count, grouped};
+use crate::number::{grouped, instructions, quantity};
+use crate::rows;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
 use serde::Serialize;
@@ -30,6 +31,7 @@ fn names(kind: Kind) -> (&'static str, &'static str) {
         Kind::Edges => ("edges", "edges that go where the code leads"),
         Kind::Samples => ("samples", "sampled places that begin an instruction"),
         Kind::Costs => ("costs", "costs of calls within what was executed"),
+        Kind::Branches => ("branches", "traced branches that the code has"),
         Kind::Totals => ("totals", "sums that agree: by block, function, thread, in all"),
     }
 }
@@ -116,14 +118,18 @@ fn disagreements(profile: &Profile) -> Vec<String> {
 }
 
 fn summary(analysis: &Analysis, verdict: &Verdict) -> String {
-    let all = count(analysis.code.instructions_executed());
+    let executed = instructions(analysis.code.instructions_executed());
+    let is_counted = !analysis.code.blocks.is_empty();
     match verdict.is_consistent() {
-        _ if analysis.code.blocks.is_empty() => "nothing was counted: there is little to check".into(),
-        true => format!("consistent: {all} instructions"),
+        true if is_counted => format!("consistent: {executed}"),
+        true if !analysis.profile.taken_branches.is_empty() => {
+            let branches = rows::times(&analysis.profile.taken_branches);
+            format!("consistent: {}; nothing was counted", quantity(branches, "traced branch"))
+        }
+        true => "nothing was counted: there is little to check".into(),
         false => {
             let wrong: usize = verdict.checks.iter().map(|check| check.findings.len()).sum();
-            let noun = if wrong == 1 { "contradiction" } else { "contradictions" };
-            format!("not consistent: {} {noun}; count again", grouped(wrong as u64))
+            format!("not consistent: {}; count again", quantity(wrong as u64, "contradiction"))
         }
     }
 }

@@ -38,6 +38,11 @@ fn misled(edge: &EdgeCount, profile: &Profile, code: &Code) -> Option<String> {
     let to = code.blocks[to?.index()].place;
     // Overwritten code goes on in what stands there now.
     let wanted = expected.filter(|_| edge.kind != EdgeKind::Fallthrough || from.version == to.version)?;
+    otherwise(profile, from, to, wanted).map(|what| format!("{} {what}", named(edge.kind)))
+}
+
+/// That control went from one place to another, where its instruction leads to `wanted`; `None` if that is there.
+pub fn otherwise(profile: &Profile, from: Place, to: Place, wanted: Offset) -> Option<String> {
     let module = |place: &Place| &profile.modules[place.module.index()];
     let is_there = match from.module == to.module {
         true => to.offset == wanted || may_be_in_pieces(module(&to), to.offset, wanted),
@@ -45,7 +50,7 @@ fn misled(edge: &EdgeCount, profile: &Profile, code: &Code) -> Option<String> {
         false => [from, to].iter().any(|place| module(place).kind == ModuleKind::Jit),
     };
     let [led, leads] = [to.offset.0, wanted.0];
-    (!is_there).then(|| format!("{} leads to {led:#x}, but its instruction to {leads:#x}", named(edge.kind)))
+    (!is_there).then(|| format!("leads to {led:#x}, but its instruction to {leads:#x}"))
 }
 
 /// Whether code of a file may have been mapped in pieces, at other distances than in the file: a program does that as it

@@ -6,6 +6,7 @@
 //! loaded (ids that refer to rows, sums that fit) is taken for granted.
 
 mod blocks;
+mod branches;
 mod costs;
 mod edges;
 mod sums;
@@ -29,19 +30,22 @@ pub enum Kind {
     Samples,
     /// A call's cost belongs to a call that was made, and is not more than the process executed.
     Costs,
+    /// A traced branch stands in the module's file, and leads where it does there.
+    Branches,
     /// Instructions by block, by function, by thread and in all are the same number.
     Totals,
 }
 
 impl Kind {
     /// All of them, in the order in which they are reported.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Conservation,
         Kind::Decoding,
         Kind::Files,
         Kind::Edges,
         Kind::Samples,
         Kind::Costs,
+        Kind::Branches,
         Kind::Totals,
     ];
 }
@@ -98,7 +102,7 @@ impl Verdict {
     }
 }
 
-/// Checks a profile. Of `files`, those whose code can be compared; blocks of other modules are not.
+/// Checks a profile. Of `files`, those whose code can be compared; blocks and branches of other modules are not.
 pub fn verify(analysis: &Analysis, files: &BTreeMap<ModuleId, Box<dyn FileCode>>) -> Verdict {
     let profile = analysis.profile;
     let check = |kind| match kind {
@@ -108,6 +112,7 @@ pub fn verify(analysis: &Analysis, files: &BTreeMap<ModuleId, Box<dyn FileCode>>
         Kind::Edges => edges::check(profile, &analysis.code),
         Kind::Samples => blocks::samples(profile, &analysis.code),
         Kind::Costs => costs::check(analysis),
+        Kind::Branches => branches::check(profile, files),
         Kind::Totals => sums::check(analysis),
     };
     Verdict { checks: Kind::ALL.map(check).into() }
