@@ -328,24 +328,32 @@ impl Tracee {
     /// # Errors
     /// The system's.
     pub fn was_sent(self, signal: i32) -> io::Result<bool> {
+        let is_it = |info: &libc::siginfo_t| info.si_signo == signal && info.si_code <= 0;
+        Ok(self.waits(0, is_it)? || self.waits(libc::PTRACE_PEEKSIGINFO_SHARED, is_it)?)
+    }
+
+    /// Whether the signal is about to come to it by which the kernel tells of a system call that it did not take.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn has_refused_call(self) -> io::Result<bool> {
+        let waits = self.waits(0, |info| info.si_signo == libc::SIGSYS && info.si_code > 0)?;
+        Ok(waits && self.signal_mask()? & 1 << (libc::SIGSYS - 1) == 0)
+    }
+
+    /// Whether such a signal waits, of those that the flags say.
+    fn waits(self, flags: u32, is_it: impl Fn(&libc::siginfo_t) -> bool) -> io::Result<bool> {
         /// Those of one kind that are looked at: others of the same number are not kept beside them.
         const MOST: usize = 128;
-        const SHARED: u32 = libc::PTRACE_PEEKSIGINFO_SHARED;
-        for flags in [0, SHARED] {
-            let what = libc::ptrace_peeksiginfo_args { off: 0, flags, nr: MOST as i32 };
-            // SAFETY: all zeros is a valid value of it.
-            let mut waiting: [libc::siginfo_t; MOST] = unsafe { std::mem::zeroed() };
-            // SAFETY: the kernel reads the question, and fills at most as many as it asks for.
-            let got = unsafe {
-                libc::ptrace(libc::PTRACE_PEEKSIGINFO, self.tid, &raw const what, waiting.as_mut_ptr())
-            };
-            check(got.min(0))?;
-            let mut waiting = waiting.iter().take(got as usize);
-            if waiting.any(|info| info.si_signo == signal && info.si_code <= 0) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let what = libc::ptrace_peeksiginfo_args { off: 0, flags, nr: MOST as i32 };
+        // SAFETY: all zeros is a valid value of it.
+        let mut waiting: [libc::siginfo_t; MOST] = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel reads the question, and fills at most as many as it asks for.
+        let got = unsafe {
+            libc::ptrace(libc::PTRACE_PEEKSIGINFO, self.tid, &raw const what, waiting.as_mut_ptr())
+        };
+        check(got.min(0))?;
+        Ok(waiting.iter().take(got as usize).any(is_it))
     }
 
     /// The signals that it blocks, or will once the call that it waits in has ended.

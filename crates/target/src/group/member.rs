@@ -23,6 +23,10 @@ impl Member {
         if self.stands_by(status) {
             return;
         }
+        if is_asked_for(status) {
+            // Asked again it would stop before that signal, which it stops for now.
+            return go_on(self.tid, 0);
+        }
         let tracee = Tracee::new(self.tid);
         let (signal, event) = (status & 0xff, status >> 8);
         if event == 0
@@ -38,9 +42,11 @@ impl Member {
         go_on_with_signal(self.tid, status);
     }
 
-    /// Whether it stopped where it was asked to: then the program has those signals blocked again that it had.
+    /// Whether it stopped where it was asked to: then the program has those signals blocked again that it had. A call that
+    /// the kernel did not take comes to the program first: its signal is told before the trap behind whatever is done in the
+    /// thread's name, though it is blocked then, and unlike a fault does not come again.
     pub fn stands_by(&mut self, status: i32) -> bool {
-        self.stands = is_asked_for(status);
+        self.stands = is_asked_for(status) && !Tracee::new(self.tid).has_refused_call().unwrap_or(false);
         if self.stands
             && let Some(blocked) = self.blocked.take()
         {
