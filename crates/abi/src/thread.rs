@@ -149,6 +149,8 @@ pub struct ThreadArea {
     /// The registration of restartable sequences that the kernel does not know of while the thread is counted; host
     /// when it takes the thread over, then runtime.
     pub sequences: Sequences,
+    /// Which of its system calls come to the program itself; host when it takes the thread over, then runtime.
+    pub dispatch: Dispatch,
     /// The registers with which the host found the thread, which it stopped to give the program back.
     pub stopped: Registers,
 }
@@ -163,6 +165,23 @@ pub struct Sequences {
     pub size: u32,
     /// What stands before each place where a sequence that is interrupted goes on.
     pub signature: u32,
+}
+
+/// What a thread asks for by `prctl(PR_SET_SYSCALL_USER_DISPATCH)`, in the kernel's own terms: a call that is made at none
+/// of the addresses comes to the program, by `SIGSYS`, unless the byte there says otherwise.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dispatch {
+    /// 1 if it is on.
+    pub on: u32,
+    /// What the kernel reads in place of that byte, where such a call is made for the program.
+    pub selected: u32,
+    /// First of the addresses, of what stands behind the instruction.
+    pub offset: u64,
+    /// How many there are; they may lie around the end of all addresses.
+    pub length: u64,
+    /// Address of the byte, 0 for none.
+    pub selector: u64,
 }
 
 /// A call that has not returned, as translated code keeps it. Counters are named by their distance in

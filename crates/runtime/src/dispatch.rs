@@ -15,13 +15,13 @@ use crate::signal;
 use crate::state::{Block, Exit, PROCESS, Process};
 use crate::stopwatch::timed;
 use crate::sys::memory;
-use crate::system_call;
+use crate::system_call::{self, user_dispatch};
 use crate::translate::{translate, translate_loop};
 use crate::unit::MAX_INSTRUCTIONS;
 use crate::unroll::FURTHEST;
 use core::sync::atomic::Ordering;
 use timewise_abi::log::{EdgeRecord, edge_kind};
-use timewise_abi::thread::{ThreadArea, state};
+use timewise_abi::thread::{Dispatch, ThreadArea, state};
 use timewise_abi::view::{Shared, count};
 use timewise_abi::{Failure, NONE};
 
@@ -102,6 +102,9 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Op
     // The first place is the one that is told.
     let place = &shared.header().failure_address;
     let _ = place.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
+    // The runtime's handlers stay, whose calls would come to the program.
+    user_dispatch::end(area);
+    area.dispatch = Dispatch::default();
     address
 }
 

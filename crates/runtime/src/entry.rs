@@ -21,6 +21,10 @@ pub const SYSCALL_LENGTH: u64 = 2;
 /// Where a thread comes to a trap that is about to execute an instruction which is not followed.
 pub const ALONE: u64 = LOW as u64 + 0x4000;
 
+/// Where system calls are made that come to the program itself, below all others: see
+/// [`crate::system_call::user_dispatch`].
+pub const DISPATCHED: u64 = ALONE + 0x10;
+
 /// How many tables of indirect branches there may be.
 pub const MAX_TABLES: u32 = 64;
 
@@ -90,7 +94,10 @@ pub fn prepare() -> Result<(), Failure> {
         cache::set_entry(u64::from(place), routine as *const () as u64);
     }
     const INT3: u8 = 0xcc;
+    const SYSCALL: [u8; SYSCALL_LENGTH as usize] = [0x0f, 0x05];
+    const UD2: [u8; 2] = [0x0f, 0x0b];
     cache::write(ALONE, &[INT3]);
+    cache::write(DISPATCHED, [SYSCALL, UD2].as_flattened());
     for number in 0..MAX_TABLES {
         let mut code = Code::at(miss_routine(number));
         code.store_number(gs!(exit), number);
@@ -515,7 +522,12 @@ pub fn own(address: u64) -> Option<Own> {
     let call = system_call as *const () as u64;
     let resuming = resume as *const () as u64..timewise_resume_end as *const () as u64;
     let calling = call..timewise_system_call_end as *const () as u64;
-    if !text.contains(&address) {
+    const BEHIND: u64 = DISPATCHED + SYSCALL_LENGTH;
+    if address == DISPATCHED {
+        Some(Own::BeforeCall)
+    } else if address == BEHIND {
+        Some(Own::AfterCall)
+    } else if !text.contains(&address) {
         None
     } else if resuming.contains(&address) {
         Some(Own::Resuming)

@@ -13,6 +13,7 @@ use crate::paths;
 use crate::signal;
 use crate::state::PROCESS;
 use crate::sys::{call_for_program, number};
+use crate::system_call::user_dispatch;
 use timewise_abi::thread::ThreadArea;
 use timewise_abi::visit::{answer, task};
 use timewise_abi::{Failure, NONE};
@@ -59,6 +60,7 @@ fn join(area: &mut ThreadArea) -> u32 {
         window::start(process, area);
         area.handler_stack = signal::stack_in_force();
         signal::begin(area);
+        user_dispatch::begin(area);
         answer::DONE
     })
 }
@@ -68,6 +70,7 @@ fn leave(area: &mut ThreadArea) -> u32 {
         let Some(process) = process else { return answer::FAILED };
         let in_area = signal::leave(process, area);
         signal::give_stack_back(area);
+        user_dispatch::end(area);
         if in_area { answer::VECTORS_IN_AREA } else { answer::DONE }
     })
 }

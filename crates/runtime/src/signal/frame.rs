@@ -71,11 +71,12 @@ impl Info {
         self.signal as usize
     }
 
-    /// Whether a filter of system calls sent it.
-    pub fn is_filtered_call(&self) -> bool {
+    /// Whether it was sent in place of a system call, by a filter or because such calls come to the program.
+    pub fn is_refused_call(&self) -> bool {
         const SIGSYS: i32 = 31;
         const BY_FILTER: i32 = 1;
-        self.signal == SIGSYS && self.code == BY_FILTER
+        const BY_DISPATCH: i32 = 2;
+        self.signal == SIGSYS && matches!(self.code, BY_FILTER | BY_DISPATCH)
     }
 
     /// Whether the instruction at the interruption raised it.

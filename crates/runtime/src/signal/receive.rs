@@ -139,8 +139,8 @@ fn arrive(area: &mut ThreadArea, frame: &mut Frame, place: Option<Own>, interrup
             return None;
         }
         area.state.store(state::RUNNING, Ordering::Relaxed);
-        // Also what a system call filter says of where the call was made.
-        if (frame.info.is_fault() || frame.info.is_filtered_call()) && frame.info.address == interrupted {
+        // Also what the kernel says of where a call was made that it did not take.
+        if (frame.info.is_fault() || frame.info.is_refused_call()) && frame.info.address == interrupted {
             frame.info.address = frame.registers.rip;
         }
         deliver::deliver(process, area, frame, origin, handler_mask)

@@ -11,6 +11,7 @@ mod process;
 mod segment;
 mod sequences;
 mod signal;
+pub mod user_dispatch;
 
 pub use process::{again, begin, expect};
 pub use signal::return_by;
@@ -30,6 +31,9 @@ pub fn handle(area: &mut ThreadArea) {
         area.after = exit.goal;
         area.position.store(exit.from, Ordering::Relaxed);
     });
+    if user_dispatch::takes(area) {
+        return native_at(area, entry::DISPATCHED);
+    }
     match area.registers.rax {
         number::RSEQ => sequences::register(area),
         number::EXIT | number::EXIT_GROUP => process::end(area),
@@ -51,6 +55,7 @@ pub fn handle(area: &mut ThreadArea) {
         number::RT_SIGACTION => signal::action(area),
         number::SIGALTSTACK => signal::handler_stack(area),
         number::RT_SIGRETURN => signal::sigreturn(area),
+        number::PRCTL if user_dispatch::is_asked_for(area) => user_dispatch::change(area),
         number::PRCTL | number::SECCOMP => confine::confine(area),
         number::EXECVE | number::EXECVEAT => execute::execute(area),
         _ => native(area),
@@ -82,8 +87,13 @@ pub fn withdraw(area: &ThreadArea) {
 
 /// The kernel makes the call, with the program's registers, when the thread leaves the runtime.
 fn native(area: &mut ThreadArea) {
+    native_at(area, entry::system_call as *const () as u64);
+}
+
+/// Likewise, by the instruction at `place`.
+fn native_at(area: &mut ThreadArea, place: u64) {
     area.state.store(state::IN_SYSTEM_CALL, Ordering::Relaxed);
-    area.resume = entry::system_call as *const () as u64;
+    area.resume = place;
 }
 
 /// The call's arguments.

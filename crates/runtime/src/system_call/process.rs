@@ -18,7 +18,7 @@ use crate::sys::{call, number, signal};
 use core::sync::atomic::Ordering;
 use timewise_abi::process::state::ENDED;
 use timewise_abi::signal::Stack;
-use timewise_abi::thread::{Sequences, ThreadArea, returned, state};
+use timewise_abi::thread::{Dispatch, Sequences, ThreadArea, returned, state};
 use timewise_abi::view::Shared;
 use timewise_abi::{Failure, NONE};
 
@@ -74,6 +74,8 @@ pub fn create(area: &mut ThreadArea) {
         (*child).mask = area.mask;
         (*child).gs_base = area.gs_base;
         (*child).sequences = if kind == returned::FORK { area.sequences } else { Sequences::default() };
+        // Neither threads nor processes inherit it.
+        (*child).dispatch = Dispatch::default();
         (*child).sharing =
             u32::from(kind == returned::SHARING || (kind == returned::THREAD && area.sharing == 1));
     }
