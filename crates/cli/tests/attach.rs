@@ -256,6 +256,32 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
     }
 }
 
+/// System calls that are to come to the program do so meanwhile, and afterwards; those that are made in its name do not.
+#[test]
+fn system_calls_that_come_to_the_program_come_to_it_all_the_same() {
+    let place = Place::new();
+    place.write("dispatches.c", include_str!("programs/dispatches.c"));
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} cc -O1 -g -pthread dispatches.c -o dispatches || exit; ./dispatches > out & pid=$!
+         trap 'kill -KILL $pid' EXIT; until grep -qs . out || ! kill -0 $pid; do sleep 0.01; done; failed=0
+         grep -q ready out || {{ trap - EXIT; cat out; exit; }}
+         for options in '' --no-calls '' --no-calls; do
+           observe count $options; worked 20; leave && timewise verify || failed=1
+           grep -E '{TRACES}' /proc/$pid/maps && failed=1
+           worked 5
+         done
+         timewise branches --pid $pid --for 1s; refused=$?; worked 5
+         disperse; ended=$?; echo $refused; [ $ended = 0 ] && exit $failed"
+    ));
+    if outcome.stdout == "not told\n" {
+        return;
+    }
+    assert_unharmed(&outcome);
+    assert_eq!(outcome.stdout.lines().last(), Some("126"), "{}", outcome.stderr);
+    let told = outcome.stderr.lines().filter(|line| line.contains("its system calls come to itself"));
+    assert_eq!(told.count(), 1, "{}", outcome.stderr);
+}
+
 /// It executes translated code, and nothing of its own.
 #[test]
 fn a_program_under_count_is_not_sampled() {

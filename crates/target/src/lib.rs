@@ -35,3 +35,4 @@ pub mod status;
 pub mod subject;
 pub mod trace;
 pub mod untraceable;
+pub mod user_dispatch;

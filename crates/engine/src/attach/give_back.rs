@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use timewise_abi::RESERVED_HIGH;
 use timewise_abi::process::{ProcessRecord, UNLIMITED, state};
-use timewise_abi::thread::{Sequences, ThreadArea};
+use timewise_abi::thread::{self, Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::{self, Group};
@@ -19,6 +19,7 @@ use timewise_target::locking::Locks;
 use timewise_target::restart::result_to_restart;
 use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
+use timewise_target::user_dispatch::Dispatch;
 
 /// How long it is tried to stop a process's threads outside the runtime.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -104,6 +105,10 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         if let Some(sequence) = sequences(thread) {
             // Without them it goes slower ways, as in a kernel that does not have them.
             let _ = sequence.renew(thread.tracee);
+        }
+        if let Some(dispatch) = dispatch(thread) {
+            // The kernel took it before.
+            let _ = dispatch.renew(thread.tracee);
         }
         thread.tracee.set_registers(native).map_err(system("set registers"))?;
         group.keep_registers(thread.tracee.tid());
@@ -201,6 +206,13 @@ fn sequences(thread: &Leaving) -> Option<Registration> {
     // SAFETY: within the file; its thread stands.
     let Sequences { address, size, signature } = unsafe { (*thread.area?).sequences };
     (address != 0).then(|| Registration::new(address, size, signature))
+}
+
+/// Which system calls are to come to the program from now on.
+fn dispatch(thread: &Leaving) -> Option<Dispatch> {
+    // SAFETY: within the file; its thread stands.
+    let thread::Dispatch { on, offset, length, selector, .. } = unsafe { (*thread.area?).dispatch };
+    (on == 1).then(|| Dispatch::new(offset, length, selector))
 }
 
 /// Puts back what the process had, and unmaps all that is ours. No thread may be in it.

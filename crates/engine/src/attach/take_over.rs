@@ -8,7 +8,7 @@ use crate::count::CountError;
 use crate::inject::{record_mappings, saved};
 use std::io;
 use std::sync::atomic::Ordering;
-use timewise_abi::thread::{Sequences, ThreadArea, state};
+use timewise_abi::thread::{self, Sequences, ThreadArea, state};
 use timewise_abi::visit::{answer, task};
 use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
 use timewise_injection::{Image, Occupant, Payload};
@@ -19,6 +19,7 @@ use timewise_target::maps;
 use timewise_target::restart::rewound;
 use timewise_target::rseq::{self, Registration};
 use timewise_target::trace::{Registers, Tracee};
+use timewise_target::user_dispatch::{self, Dispatch};
 
 /// The code segment of 64-bit programs.
 const LONG_MODE: u64 = 0x33;
@@ -28,6 +29,7 @@ struct Found {
     tracee: Tracee,
     registers: Registers,
     sequence: Option<Registration>,
+    dispatch: Option<Dispatch>,
 }
 
 /// Takes over the process whose threads stand, and lets them go on.
@@ -80,9 +82,12 @@ fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
     if let Some(first) = threads.first() {
         let _ = progress.locks.put_back(first.tracee);
     }
-    for (number, Found { tracee, registers, sequence }) in threads.iter().enumerate() {
+    for (number, Found { tracee, registers, sequence, dispatch }) in threads.iter().enumerate() {
         if let Some(sequence) = sequence.filter(|_| number < progress.withdrawn) {
             let _ = sequence.renew(*tracee);
+        }
+        if let Some(dispatch) = dispatch {
+            let _ = dispatch.renew(*tracee);
         }
         let _ = tracee.set_registers(registers);
     }
@@ -117,7 +122,8 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
         if sequence.is_some_and(|sequence| sequence.is_in_sequence(tracee)) {
             return Err(unfit("it has restartable sequences of its own; count it from its start instead"));
         }
-        threads.push(Found { tracee, registers, sequence });
+        let dispatch = user_dispatch::asked_for(tracee);
+        threads.push(Found { tracee, registers, sequence, dispatch });
     }
     Ok(threads)
 }
@@ -132,6 +138,10 @@ fn put_in(
     let system = |what| move |cause| CountError::System { what, cause };
     let shared = arena.shared();
     let first = threads.first().ok_or(AttachError::Gone(pid))?;
+    // First of all: calls that are made for a thread would come to the program.
+    for thread in threads.iter().filter(|thread| thread.dispatch.is_some()) {
+        user_dispatch::withdraw(thread.tracee).map_err(system("have its system calls made for it"))?;
+    }
     let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
     let (process, area) = arena.register(first.tracee.tid() as u32, 0)?;
     let mut areas = vec![area];
@@ -161,6 +171,10 @@ fn put_in(
             sequence.withdraw(thread.tracee).map_err(system("withdraw its restartable sequences"))?;
         }
         progress.withdrawn += 1;
+        if let Some(Dispatch { offset, length, selector, .. }) = thread.dispatch {
+            // SAFETY: a registered area, whose thread stands.
+            unsafe { (*area).dispatch = thread::Dispatch { on: 1, selected: 0, offset, length, selector } };
+        }
         visit(visits, thread.tracee, area, task::JOIN)?;
         progress.joined.push(area);
     }
