@@ -32,7 +32,8 @@ const UNTOLD: &str =
 
 /// What a reader must know where tracing ended early.
 const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \
-     comes before it): a filter would have ended it for the tracer's; what it did from there on is missing";
+     comes before it) or had them come to itself (PR_SET_SYSCALL_USER_DISPATCH): it would have been ended for the \
+     tracer's; what it did from there on is missing";
 
 /// Takes traces out of the rings while the program runs.
 pub struct Collector<'a> {

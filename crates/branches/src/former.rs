@@ -15,14 +15,21 @@ use timewise_abi::tracing::{TraceHeader, TraceSlot, VERSION};
 use timewise_injection::{Host, Occupant};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
-use timewise_target::memory;
+use timewise_target::{memory, user_dispatch};
 
 /// Takes it out of a process whose threads stand, if there is one.
 ///
 /// # Errors
-/// If somebody traces or counts the process, or the system refuses.
+/// If somebody traces or counts the process, if calls that are made in its name would come to itself, or if the system
+/// refuses.
 pub fn take_out(group: &mut Group) -> Result<(), TraceError> {
     let pid = group.pid();
+    if group.tracees().into_iter().any(|tracee| user_dispatch::asked_for(tracee).is_some()) {
+        let why = "its system calls come to itself (PR_SET_SYSCALL_USER_DISPATCH), as the tracer's would; count or \
+                   sample it"
+            .into();
+        return Err(AttachError::Unfit { pid, why }.into());
+    }
     let found = Occupant::of(pid).map_err(system("read what the program has mapped"))?;
     match found {
         None => Ok(()),

@@ -83,13 +83,14 @@ fn a_trap_of_the_programs_own_ends_it_as_natively() {
     assert!(traced.statistics.branches > 0);
 }
 
-/// A filter would end the program for what the tracer calls: it is silent by then, in all threads.
+/// A filter would end the program for what the tracer calls, or that would come to the program: it is silent by then, in
+/// all threads.
 #[test]
 fn a_program_that_restricts_its_system_calls_is_let_alone_from_there_on() {
     let folder = tempfile::tempdir().unwrap();
     let program = build("restricts", folder.path());
     let output = folder.path().join("output");
-    for arguments in [&[][..], &["alone"]] {
+    for arguments in [&[][..], &["alone"], &["itself"]] {
         let Some(traced) = trace(&program, arguments, &output, &OFTEN) else { return };
         assert_eq!(traced.profile.runs[0].exit, Exit::Code(42), "{arguments:?}");
         assert_eq!(std::fs::read_to_string(&output).unwrap(), "passed\n");

@@ -89,7 +89,7 @@ pub fn before_call(header: &TraceHeader, registers: &mut Registers) {
     const SECCOMP: u64 = 317;
     match registers.rax {
         number::RT_SIGACTION => keep_handler(header, registers),
-        number::PRCTL if restrict::by_prctl(registers.rdi) => restrict::announce(header),
+        number::PRCTL if restrict::by_prctl(registers.rdi, registers.rsi) => restrict::announce(header),
         SECCOMP if restrict::by_seccomp(registers.rdi) => restrict::announce(header),
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! Programs that restrict their system calls: a filter would end them for what the tracer calls. So before it is in
-//! force the tracer falls silent for good, in all threads.
+//! Programs that restrict their system calls, or have them come to themselves: a filter, or a signal that nobody expects,
+//! would end them for what the tracer calls. So before that is in force the tracer falls silent for good, in all threads.
 
 use crate::events;
 use crate::guard;
@@ -29,12 +29,19 @@ pub fn is_restricted(header: &TraceHeader) -> bool {
     header.restriction.load(Ordering::SeqCst) != restriction::NONE
 }
 
-/// Whether `prctl` with this option does, or makes ready for it: without giving up new privileges, programs without
-/// any may not, and how they go on from there is not watched.
-pub fn by_prctl(option: u64) -> bool {
+/// Whether `prctl` with this option and argument does, or makes ready for it: without giving up new privileges, programs
+/// without any may not, and how they go on from there is not watched. Likewise if system calls are to come to the program
+/// itself from then on: so would those of the tracer.
+pub fn by_prctl(option: u64, argument: u64) -> bool {
     const SET_SECCOMP: u32 = 22;
     const SET_NO_NEW_PRIVILEGES: u32 = 38;
-    matches!(option as u32, SET_SECCOMP | SET_NO_NEW_PRIVILEGES)
+    const SET_SYSCALL_USER_DISPATCH: u32 = 59;
+    const OFF: u64 = 0;
+    match option as u32 {
+        SET_SECCOMP | SET_NO_NEW_PRIVILEGES => true,
+        SET_SYSCALL_USER_DISPATCH => argument != OFF,
+        _ => false,
+    }
 }
 
 /// Whether `seccomp` with this operation does; others ask.
