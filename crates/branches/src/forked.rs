@@ -9,7 +9,7 @@ use std::io;
 use std::mem::offset_of;
 use std::time::Duration;
 use timewise_abi::tracing::TraceHeader;
-use timewise_target::attachable::AttachError;
+use timewise_target::attachable::{self, AttachError};
 use timewise_target::family;
 use timewise_target::group::{self, Group};
 
@@ -53,8 +53,13 @@ pub fn take_copy_out(group: &Group, traced: i32) -> Result<(), TraceError> {
 /// said of those where that failed.
 pub fn take_copies_out(pid: i32, patience: Duration) -> Vec<String> {
     let forked = family::descendants(pid).into_iter().filter(|&other| other != pid && has_tracer(other));
+    let attempt = |other: i32| {
+        // One that has restricted its system calls could be ended for ours.
+        attachable::check(other)?;
+        group::apart(|| former::take_out(&mut Group::stop(other, patience)?))
+    };
     let failure = |other: i32| {
-        let taken_out = group::apart(|| former::take_out(&mut Group::stop(other, patience)?));
+        let taken_out = attempt(other);
         let why = taken_out.err().filter(|_| has_tracer(other))?;
         Some(format!("the tracer stays in the memory of process {other}, switched off: {why}"))
     };

@@ -282,6 +282,23 @@ fn system_calls_that_come_to_the_program_come_to_it_all_the_same() {
     assert_eq!(told.count(), 1, "{}", outcome.stderr);
 }
 
+/// The tracer in it is the one of the process that it was forked from, and stays: to take it out, calls would have to be
+/// made in the name of a process that is ended for any.
+#[test]
+fn a_child_that_restricts_its_system_calls_is_let_alone() {
+    let place = Place::new();
+    place.write("child_restricts.c", include_str!("programs/child_restricts.c"));
+    for own in ["filter", "itself"] {
+        let outcome = place.shell(&format!(
+            "{MEANWHILE} says() {{ until grep -qs $1 out || ! kill -0 $pid; do sleep 0.01; done; }}
+             cc -O1 child_restricts.c -o child_restricts || exit; rm -f out; ./child_restricts {own} > out & pid=$!
+             trap 'kill -KILL $pid' EXIT; says ready; observe branches; kill -USR1 $pid; says restricted; leave
+             trap - EXIT; kill $pid; wait $pid"
+        ));
+        assert_eq!(outcome.status, Some(7), "{own}: {}", outcome.stderr);
+    }
+}
+
 /// It executes translated code, and nothing of its own.
 #[test]
 fn a_program_under_count_is_not_sampled() {
