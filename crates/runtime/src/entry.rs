@@ -22,7 +22,7 @@ pub const SYSCALL_LENGTH: u64 = 2;
 pub const ALONE: u64 = LOW as u64 + 0x4000;
 
 /// Where system calls are made that come to the program itself, below all others: see
-/// [`crate::system_call::user_dispatch`].
+/// `system_call/user_dispatch.rs`.
 pub const DISPATCHED: u64 = ALONE + 0x10;
 
 /// How many tables of indirect branches there may be.
