@@ -144,7 +144,11 @@ impl Command {
 
     fn run(self) -> ExitCode {
         match self {
-            Command::Doctor(arguments) => exit_status::of_reading(doctor::run(&arguments)),
+            Command::Doctor(arguments) => {
+                let done = doctor::run(&arguments);
+                signals::no_more_programs();
+                exit_status::of_reading(done)
+            }
             Command::Run(arguments) => exit_status::of_running(run::run(&arguments)),
             Command::Sample(arguments) => exit_status::of_running(sample::run(&arguments)),
             Command::Count(arguments) => exit_status::of_running(count::run(&arguments)),

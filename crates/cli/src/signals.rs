@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use timewise_profile::Exit;
 use timewise_target::bystander::{Bystander, pass_on};
+use timewise_target::inherited::Inherited;
 use timewise_target::launch::{Launch, LaunchError, Stopped};
 
 /// The program's process, for the signal handler.
@@ -17,6 +18,9 @@ static BYSTANDER: OnceLock<Bystander> = OnceLock::new();
 
 /// Signals by which users and systems stop programs.
 const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+/// Those that programs give a meaning of their own.
+const OWN: [libc::c_int; 2] = [libc::SIGUSR1, libc::SIGUSR2];
 
 /// The last signal that asked us to stop.
 static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
@@ -66,19 +70,15 @@ impl Drop for Held {
 }
 
 /// From now on these signals do not end us. They are passed on to the program, except for those that were sent to all of our
-/// group and so reach it by themselves; where there is none that we launched, they ask us to let go of the one that we
-/// observe. One that we were told to ignore stays ignored.
+/// group and so reach it by themselves; where there is none that we launched, those that stop a program ask us to let go of
+/// the one that we observe. So are those that we were told to ignore, as a program may handle what it inherits as
+/// ignored, but of us they ask nothing.
 pub fn outlive() {
-    for signal in STOPPING {
-        // SAFETY: both structures are live and valid; the handler stores a number and makes system
+    for signal in [&STOPPING[..], &OWN].concat() {
+        // SAFETY: the structure is live, and all zeros are a valid value; the handler stores a number and makes system
         // calls, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, std::ptr::null(), &mut action) == 0
-                && action.sa_sigaction == libc::SIG_IGN
-            {
-                continue;
-            }
             action.sa_sigaction = stop as *const () as libc::sighandler_t;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
             libc::sigaction(signal, &action, std::ptr::null_mut());
@@ -113,7 +113,7 @@ pub fn ignore_interrupts() {
 pub fn launch(launch: Launch) -> Result<Stopped, LaunchError> {
     // Before the program is there, so that nothing reaches that alone. Where there can be none, `stop` does without.
     if BYSTANDER.get().is_none()
-        && let Ok(bystander) = Bystander::start(&STOPPING)
+        && let Ok(bystander) = Bystander::start(&[&STOPPING[..], &OWN].concat())
     {
         BYSTANDER.get_or_init(|| bystander);
     }
@@ -162,11 +162,14 @@ pub fn interruption_behind(exit: Exit) -> Option<i32> {
 }
 
 extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const libc::c_void) {
-    let repeated = INTERRUPTION.swap(signal, Ordering::SeqCst) != 0;
     let pid = PROGRAM.load(Ordering::SeqCst);
-    if pid == 0 && repeated && !ATTACHED.load(Ordering::SeqCst) {
-        // Whoever asks twice while nothing runs does not want to wait for the profile.
-        timewise_target::end::by_signal(signal);
+    if STOPPING.contains(&signal) && !Inherited::at_start().ignored(signal) {
+        let repeated = INTERRUPTION.swap(signal, Ordering::SeqCst) != 0;
+        if pid == 0 && repeated && !ATTACHED.load(Ordering::SeqCst) {
+            // Whoever asks twice while nothing runs does not want to wait for the profile.
+            no_more_programs();
+            timewise_target::end::by_signal(signal);
+        }
     }
     if pid > 0 {
         // SAFETY: the kernel gives a valid structure.

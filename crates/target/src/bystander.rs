@@ -88,7 +88,7 @@ impl Bystander {
     }
 }
 
-/// Sends a signal on to a program as it came to us, with the value that came with it. May be called in a signal handler.
+/// Sends a signal on to a program, with the value that came with it. May be called in a signal handler.
 pub fn pass_on(program: libc::pid_t, about: &libc::siginfo_t) {
     // SAFETY: reads a live structure.
     unsafe {
@@ -138,7 +138,10 @@ unsafe fn stand_by(channel: RawFd, signals: &libc::sigset_t, arguments: Range<us
         {
             libc::_exit(1);
         }
-        libc::signalfd(-1, signals, libc::SFD_NONBLOCK)
+        match libc::signalfd(-1, signals, libc::SFD_NONBLOCK) {
+            -1 => libc::_exit(1),
+            taken => taken,
+        }
     };
     let mut seen = Seen::default();
     loop {
@@ -146,21 +149,61 @@ unsafe fn stand_by(channel: RawFd, signals: &libc::sigset_t, arguments: Range<us
         // SAFETY: a live array of that length.
         unsafe { libc::poll(ready.as_mut_ptr(), ready.len() as libc::nfds_t, -1) };
         seen.take(taken);
-        let mut open = [None; 32];
+        let mut open = [const { None }; 32];
+        let mut is_over = false;
         for place in &mut open {
             match next(channel) {
-                Asked::Of(question) => *place = Some(question).filter(|question| !seen.has(question)),
+                Asked::Of(question) if seen.has(&question) => {}
+                Asked::Of(question) => *place = Receiver::of(question.program).map(|to| (question, to)),
                 Asked::Nothing => break,
-                // SAFETY: ends this process, without what ends ours.
-                Asked::NoMore => unsafe { libc::_exit(0) },
+                Asked::NoMore => {
+                    is_over = true;
+                    break;
+                }
             }
         }
         if open.iter().any(Option::is_some) {
             // SAFETY: a live constant.
             unsafe { libc::nanosleep(&ROUND, std::ptr::null_mut()) };
             seen.take(taken);
-            let alone = open.iter().flatten().filter(|question| !seen.has(question));
-            alone.for_each(|question| pass_on(question.program, &question.about));
+            let alone = open.iter().flatten().filter(|(question, _)| !seen.has(question));
+            alone.for_each(|(question, to)| to.take(&question.about));
+        }
+        if is_over {
+            // SAFETY: ends this process, without what ends ours.
+            unsafe { libc::_exit(0) };
+        }
+    }
+}
+
+/// A program that a signal may be passed on to later, when its number may be another's.
+enum Receiver {
+    Known(OwnedFd),
+    /// By a kernel that has no handles for processes.
+    Numbered(libc::pid_t),
+}
+
+impl Receiver {
+    /// `None` if it is gone.
+    fn of(program: libc::pid_t) -> Option<Receiver> {
+        // SAFETY: takes no memory.
+        match unsafe { libc::syscall(libc::SYS_pidfd_open, program, 0) } {
+            // SAFETY: the kernel just made it; nobody else owns it.
+            handle if handle >= 0 => Some(Receiver::Known(unsafe { OwnedFd::from_raw_fd(handle as RawFd) })),
+            _ if io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) => None,
+            _ => Some(Receiver::Numbered(program)),
+        }
+    }
+
+    fn take(&self, about: &libc::siginfo_t) {
+        match self {
+            Receiver::Numbered(program) => pass_on(*program, about),
+            Receiver::Known(handle) => {
+                let value = if about.si_code == libc::SI_QUEUE { about } else { ptr::null() };
+                let (handle, signal) = (handle.as_raw_fd(), about.si_signo);
+                // SAFETY: reads a live structure, or none.
+                unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle, signal, value, 0) };
+            }
         }
     }
 }

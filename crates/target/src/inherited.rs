@@ -1,5 +1,5 @@
-//! What this process inherited and the standard library changes, before `main` or between fork and exec: a
-//! program that is launched is to find it as it would natively.
+//! What this process inherited and the standard library changes, before `main` or between fork and exec, or what we change
+//! ourselves: a program that is launched is to find it as it would natively.
 
 use std::sync::OnceLock;
 
@@ -14,13 +14,17 @@ extern "C" fn note() {
     INHERITED.get_or_init(Inherited::here);
 }
 
+/// Signals for which a handler is set here, or that the standard library sets otherwise.
+const CHANGED: [libc::c_int; 7] =
+    [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
 /// What was found.
 #[derive(Clone, Copy)]
 pub struct Inherited {
     /// Which of the three standard descriptors were closed: `/dev/null` is there now.
     closed: [bool; 3],
-    /// Whether writing to a pipe that nobody reads ends no process.
-    ignores_broken_pipes: bool,
+    /// Which of [`CHANGED`] were ignored.
+    ignored: [bool; CHANGED.len()],
     /// Signals that were blocked.
     blocked: libc::sigset_t,
 }
@@ -36,16 +40,23 @@ impl Inherited {
         self.closed[1]
     }
 
+    /// Whether a signal was ignored, of those for which we set a handler. May be called in a signal handler.
+    pub fn ignored(&self, signal: libc::c_int) -> bool {
+        CHANGED.iter().zip(self.ignored).any(|(&changed, is_ignored)| changed == signal && is_ignored)
+    }
+
     fn here() -> Inherited {
         // SAFETY: the results are plain numbers, for which all zeroes are fine; the calls write to them only.
         unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
             let mut blocked: libc::sigset_t = std::mem::zeroed();
-            libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut action);
             libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut blocked);
             Inherited {
                 closed: [0, 1, 2].map(|descriptor| libc::fcntl(descriptor, libc::F_GETFD) < 0),
-                ignores_broken_pipes: action.sa_sigaction == libc::SIG_IGN,
+                ignored: CHANGED.map(|signal| {
+                    let mut action: libc::sigaction = std::mem::zeroed();
+                    libc::sigaction(signal, std::ptr::null(), &mut action);
+                    action.sa_sigaction == libc::SIG_IGN
+                }),
                 blocked,
             }
         }
@@ -59,10 +70,15 @@ impl Inherited {
                 unsafe { libc::close(descriptor) };
             }
         }
-        // SAFETY: sets a disposition that needs no code, and a mask that was in force before.
+        self.restore_signals();
+    }
+
+    /// Puts back how signals are taken, likewise.
+    pub fn restore_signals(&self) {
+        // SAFETY: sets dispositions that need no code, and a mask that was in force before.
         unsafe {
-            if self.ignores_broken_pipes {
-                libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            for (&signal, _) in CHANGED.iter().zip(self.ignored).filter(|&(_, ignored)| ignored) {
+                libc::signal(signal, libc::SIG_IGN);
             }
             libc::sigprocmask(libc::SIG_SETMASK, &self.blocked, std::ptr::null_mut());
         }

@@ -5,13 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t interrupts, requests, hang_ups, value;
+static volatile sig_atomic_t interrupts, requests, hang_ups, others, value;
 
 static void note(int signal, siginfo_t *about, void *context) {
     (void)context;
     interrupts += signal == SIGINT;
     requests += signal == SIGTERM;
     hang_ups += signal == SIGHUP;
+    others += signal == SIGUSR1;
     if (about->si_code == SI_QUEUE) value = about->si_value.sival_int;
 }
 
@@ -21,8 +22,8 @@ int main(int count, char **arguments) {
     sigset_t told, none;
     sigemptyset(&none);
     sigemptyset(&told);
-    for (int i = 0; i < 3; i++) {
-        int signal = (int[]){SIGINT, SIGTERM, SIGHUP}[i];
+    for (int i = 0; i < 4; i++) {
+        int signal = (int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1}[i];
         sigaddset(&told, signal);
         sigaction(signal, &action, NULL);
     }
@@ -32,8 +33,8 @@ int main(int count, char **arguments) {
     for (int said = 0; !interrupts;) {
         sigsuspend(&none);
         /* Whoever observes us may have others. */
-        int all = interrupts + requests + hang_ups;
-        if (all > said) printf("TERM %d HUP %d INT %d value %d\n", requests, hang_ups, interrupts, value);
+        int all = interrupts + requests + hang_ups + others;
+        if (all > said) printf("TERM %d HUP %d USR1 %d INT %d value %d\n", requests, hang_ups, others, interrupts, value);
         said = all;
     }
     return 0;
