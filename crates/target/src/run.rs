@@ -1,5 +1,6 @@
 //! What a profile says of one execution of a program, whatever is collected of it.
 
+use crate::family;
 use crate::launch::Ended;
 use crate::machine;
 use crate::status::Status;
@@ -15,6 +16,8 @@ pub struct Period {
     elapsed: Duration,
     /// CPU time, user and kernel, in the system's ticks: what it had used before, then what it used meanwhile.
     ticks: (u64, u64),
+    /// Processes that descend from it and ran before.
+    descendants: usize,
 }
 
 impl Period {
@@ -26,6 +29,7 @@ impl Period {
             started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
             elapsed: Duration::ZERO,
             ticks: ticks(pid).unwrap_or_default(),
+            descendants: others(pid),
         }
     }
 
@@ -37,9 +41,28 @@ impl Period {
     }
 }
 
+/// How many processes descend from one; without us and whom we do this for, if a shell attaches to itself.
+fn others(pid: i32) -> usize {
+    let own = [pid, std::process::id() as i32, std::os::unix::process::parent_id() as i32];
+    family::descendants(pid).into_iter().filter(|other| !own.contains(other)).count()
+}
+
 fn ticks(pid: i32) -> Option<(u64, u64)> {
     let status = Status::of_process(pid)?;
     Some((status.cpu_ticks - status.kernel_ticks, status.kernel_ticks))
+}
+
+/// What must be said of so many processes that a program had started before it was attached to; nothing of none.
+fn not_observed(processes: usize) -> Option<String> {
+    match processes {
+        0 => None,
+        1 => {
+            Some("1 process that it had started before is not observed: attach to it by its own --pid".into())
+        }
+        _ => Some(format!(
+            "{processes} processes that it had started before are not observed: attach to each by its own --pid"
+        )),
+    }
 }
 
 /// What must be said of so many processes of a program that still run when that has ended; nothing of none.
@@ -64,7 +87,10 @@ pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
         kernel: time(period.ticks.1),
         max_resident_bytes: 0,
     };
-    Run { exit: Exit::Unknown, ..row(kind, subject, &ended) }
+    // Which of them branch tracing takes along it tells itself.
+    let untold = if kind == RunKind::Branches { 0 } else { period.descendants };
+    let warnings = not_observed(untold).into_iter().collect();
+    Run { exit: Exit::Unknown, warnings, ..row(kind, subject, &ended) }
 }
 
 /// The row of a run that has ended, without a clock and warnings.
