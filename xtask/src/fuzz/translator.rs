@@ -35,8 +35,8 @@ const BATCHES: u64 = 40;
 /// Lines of a batch in detail: one for each sequence, and its own.
 const LINES: u64 = BATCH + 1;
 
-/// Seconds after which a process counts as hung.
-const LIMIT: &str = "120";
+/// Seconds after which a process counts as hung, also where others use the machine.
+const LIMIT: &str = "600";
 
 /// Says how many sequences ran without a difference.
 ///
