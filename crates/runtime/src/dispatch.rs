@@ -6,7 +6,7 @@ use crate::emit::Toll;
 use crate::entry::{HIGH, reason};
 use crate::forest::Vertex;
 use crate::indirect;
-use crate::kinds::{self, Mode, window};
+use crate::kinds::{self, Mode, interval, window};
 use crate::link::{self, Led, Way};
 use crate::paths;
 use crate::placing::{self, Passage};
@@ -207,6 +207,7 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
         return Ok(Some(goal));
     }
     if kind == edge_kind::REPLACED {
+        interval::left(process, area, from, executed);
         retire::changed(process, from);
     }
     let found = block_at(process, target, Some(Way::Exit(number)));

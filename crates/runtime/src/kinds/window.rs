@@ -180,9 +180,7 @@ fn leave_before(process: &mut Process, area: &mut ThreadArea, from: u32) -> Resu
     // SAFETY: the area is the calling thread's.
     unsafe { count(area, first.counter) };
     area.clock = area.clock.wrapping_add_signed(i64::from(first.step));
-    if process.kinds.counts_blocks(Mode::of(area)) {
-        interval::left(process, area, from, 0);
-    }
+    interval::left(process, area, from, 0);
     external(process, area, from, 0, NONE)
 }
 

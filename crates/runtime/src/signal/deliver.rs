@@ -6,7 +6,7 @@ use super::recover::Origin;
 use super::{actions, bit, stop};
 use crate::calls;
 use crate::dispatch::{enter, external, go_native};
-use crate::kinds;
+use crate::kinds::{self, interval};
 use crate::paths;
 use crate::state::{PROCESS, Process};
 use crate::sys::filter::is_confined;
@@ -58,6 +58,8 @@ pub fn leave(process: &mut Process, area: &mut ThreadArea, origin: Origin, regis
         let _ = external(process, area, origin.from, origin.executed, NONE);
         if origin.begun {
             kinds::cut(process, area, origin.from, origin.executed, registers);
+        } else {
+            interval::left(process, area, origin.from, 0);
         }
     }
 }
