@@ -19,8 +19,9 @@ static BYSTANDER: OnceLock<Bystander> = OnceLock::new();
 /// Signals by which users and systems stop programs.
 const STOPPING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
-/// Those that programs give a meaning of their own.
-const OWN: [libc::c_int; 2] = [libc::SIGUSR1, libc::SIGUSR2];
+/// All that are passed on to the program: these, and those that programs give a meaning of their own.
+const PASSED_ON: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// The last signal that asked us to stop.
 static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
@@ -74,7 +75,7 @@ impl Drop for Held {
 /// the one that we observe. So are those that we were told to ignore, as a program may handle what it inherits as
 /// ignored, but of us they ask nothing.
 pub fn outlive() {
-    for signal in [&STOPPING[..], &OWN].concat() {
+    for signal in PASSED_ON {
         // SAFETY: the structure is live, and all zeros are a valid value; the handler stores a number and makes system
         // calls, which is allowed in a signal handler. Programs that we launch do not inherit a handler.
         unsafe {
@@ -113,7 +114,7 @@ pub fn ignore_interrupts() {
 pub fn launch(launch: Launch) -> Result<Stopped, LaunchError> {
     // Before the program is there, so that nothing reaches that alone. Where there can be none, `stop` does without.
     if BYSTANDER.get().is_none()
-        && let Ok(bystander) = Bystander::start(&[&STOPPING[..], &OWN].concat())
+        && let Ok(bystander) = Bystander::start(&PASSED_ON)
     {
         BYSTANDER.get_or_init(|| bystander);
     }

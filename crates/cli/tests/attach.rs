@@ -21,7 +21,7 @@ fn crowd(place: &Place) {
 fn build(place: &Place, source: &str) {
     let name = source.trim_end_matches(".c");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-    let built = place.shell(&format!("cc -O1 '{folder}/{source}' -o {name}"));
+    let built = place.shell(&format!("cc -O1 -g -pthread '{folder}/{source}' -o {name}"));
     assert_eq!(built.status, Some(0), "{}", built.stderr);
 }
 
@@ -200,6 +200,22 @@ fn a_program_that_ends_meanwhile_is_counted_up_to_then() {
     assert!(!executables.is_empty());
 }
 
+/// A server's workers are not attached to with it, which would leave an idle one's profile unexplained.
+#[test]
+fn processes_that_ran_before_are_told_not_to_be_observed() {
+    let place = Place::new();
+    for command in ["count", "sample"] {
+        let outcome = place.shell(&format!(
+            "{MEANWHILE} bash -c 'trap \"kill \\$!; exit\" TERM; sleep 1h & echo > ready; while :; do :; done' & pid=$!
+             until [ -s ready ]; do sleep 0.01; done; timewise {command} --pid $pid --for 0.5s; disperse"
+        ));
+        let said = "1 process that it had started before is not observed";
+        let is_said =
+            outcome.stderr.contains(said) || outcome.stderr.contains("lets us sample with no clock");
+        assert!(is_said, "{command}: {}", outcome.stderr);
+    }
+}
+
 /// V8 draws addresses of 46 bits for its heaps, and a third of all is where libraries begin if the kernel lays them out
 /// upwards.
 #[test]
@@ -261,9 +277,9 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
 #[test]
 fn system_calls_that_come_to_the_program_come_to_it_all_the_same() {
     let place = Place::new();
-    place.write("dispatches.c", include_str!("programs/dispatches.c"));
+    build(&place, "dispatches.c");
     let outcome = place.shell(&format!(
-        "{MEANWHILE} cc -O1 -g -pthread dispatches.c -o dispatches || exit; ./dispatches > out & pid=$!
+        "{MEANWHILE} ./dispatches > out & pid=$!
          trap 'kill -KILL $pid' EXIT; until grep -qs . out || ! kill -0 $pid; do sleep 0.01; done; failed=0
          grep -q ready out || {{ trap - EXIT; cat out; exit; }}
          for options in '' --no-calls '' --no-calls; do
@@ -288,11 +304,11 @@ fn system_calls_that_come_to_the_program_come_to_it_all_the_same() {
 #[test]
 fn a_child_that_restricts_its_system_calls_is_let_alone() {
     let place = Place::new();
-    place.write("child_restricts.c", include_str!("programs/child_restricts.c"));
+    build(&place, "child_restricts.c");
     for own in ["filter", "itself"] {
         let outcome = place.shell(&format!(
             "{MEANWHILE} says() {{ until grep -qs $1 out || ! kill -0 $pid; do sleep 0.01; done; }}
-             cc -O1 child_restricts.c -o child_restricts || exit; rm -f out; ./child_restricts {own} > out & pid=$!
+             rm -f out; ./child_restricts {own} > out & pid=$!
              trap 'kill -KILL $pid' EXIT; says ready; observe branches; kill -USR1 $pid; says restricted; leave
              trap - EXIT; kill $pid; wait $pid"
         ));

@@ -74,7 +74,8 @@ pub fn attach(
     };
     let followed = way.follow_running(over, &digestion)?;
     period.end(pid);
-    let run = run::row_of_period(RunKind::Sampling, subject, &period);
+    let mut run = run::row_of_period(RunKind::Sampling, subject, &period);
+    run.warnings.extend(period.others_not_observed());
     Ok(conclude(followed, digestion, probe, (run, Begun::Yes)))
 }
 
@@ -97,7 +98,7 @@ fn conclude(
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost.max(followed.lost_samples);
     let left = if begun == Begun::Yes { 0 } else { collector.alive() };
-    run.warnings = warnings::of(&run, &collector, left);
+    run.warnings.extend(warnings::of(&run, &collector, left));
     run.warnings.extend(followed.precision);
     run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;

@@ -14,17 +14,16 @@ extern "C" fn note() {
     INHERITED.get_or_init(Inherited::here);
 }
 
-/// Signals for which a handler is set here, or that the standard library sets otherwise.
-const CHANGED: [libc::c_int; 7] =
-    [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+/// The standard signals: of those that are queued, neither the standard library nor we change how any is taken.
+const STANDARD: std::ops::RangeInclusive<libc::c_int> = 1..=31;
 
 /// What was found.
 #[derive(Clone, Copy)]
 pub struct Inherited {
     /// Which of the three standard descriptors were closed: `/dev/null` is there now.
     closed: [bool; 3],
-    /// Which of [`CHANGED`] were ignored.
-    ignored: [bool; CHANGED.len()],
+    /// Which of [`STANDARD`] were ignored, a bit each.
+    ignored: u32,
     /// Signals that were blocked.
     blocked: libc::sigset_t,
 }
@@ -40,9 +39,9 @@ impl Inherited {
         self.closed[1]
     }
 
-    /// Whether a signal was ignored, of those for which we set a handler. May be called in a signal handler.
+    /// Whether a standard signal was ignored. May be called in a signal handler.
     pub fn ignored(&self, signal: libc::c_int) -> bool {
-        CHANGED.iter().zip(self.ignored).any(|(&changed, is_ignored)| changed == signal && is_ignored)
+        self.ignored & 1 << signal != 0
     }
 
     fn here() -> Inherited {
@@ -52,10 +51,10 @@ impl Inherited {
             libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut blocked);
             Inherited {
                 closed: [0, 1, 2].map(|descriptor| libc::fcntl(descriptor, libc::F_GETFD) < 0),
-                ignored: CHANGED.map(|signal| {
+                ignored: STANDARD.fold(0, |ignored, signal| {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     libc::sigaction(signal, std::ptr::null(), &mut action);
-                    action.sa_sigaction == libc::SIG_IGN
+                    ignored | u32::from(action.sa_sigaction == libc::SIG_IGN) << signal
                 }),
                 blocked,
             }
@@ -77,7 +76,7 @@ impl Inherited {
     pub fn restore_signals(&self) {
         // SAFETY: sets dispositions that need no code, and a mask that was in force before.
         unsafe {
-            for (&signal, _) in CHANGED.iter().zip(self.ignored).filter(|&(_, ignored)| ignored) {
+            for signal in STANDARD.filter(|&signal| self.ignored(signal)) {
                 libc::signal(signal, libc::SIG_IGN);
             }
             libc::sigprocmask(libc::SIG_SETMASK, &self.blocked, std::ptr::null_mut());

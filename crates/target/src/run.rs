@@ -39,6 +39,17 @@ impl Period {
         let (user, kernel) = ticks(pid).unwrap_or(self.ticks);
         self.ticks = (user.saturating_sub(self.ticks.0), kernel.saturating_sub(self.ticks.1));
     }
+
+    /// What must be said of processes that the program had started before, if they are not observed as well; nothing if
+    /// there were none.
+    pub fn others_not_observed(&self) -> Option<String> {
+        let advice = "attach to each by its own --pid";
+        match self.descendants {
+            0 => None,
+            1 => Some(format!("1 process that it had started before is not observed: {advice}")),
+            some => Some(format!("{some} processes that it had started before are not observed: {advice}")),
+        }
+    }
 }
 
 /// How many processes descend from one; without us and whom we do this for, if a shell attaches to itself.
@@ -50,19 +61,6 @@ fn others(pid: i32) -> usize {
 fn ticks(pid: i32) -> Option<(u64, u64)> {
     let status = Status::of_process(pid)?;
     Some((status.cpu_ticks - status.kernel_ticks, status.kernel_ticks))
-}
-
-/// What must be said of so many processes that a program had started before it was attached to; nothing of none.
-fn not_observed(processes: usize) -> Option<String> {
-    match processes {
-        0 => None,
-        1 => {
-            Some("1 process that it had started before is not observed: attach to it by its own --pid".into())
-        }
-        _ => Some(format!(
-            "{processes} processes that it had started before are not observed: attach to each by its own --pid"
-        )),
-    }
 }
 
 /// What must be said of so many processes of a program that still run when that has ended; nothing of none.
@@ -87,10 +85,7 @@ pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
         kernel: time(period.ticks.1),
         max_resident_bytes: 0,
     };
-    // Which of them branch tracing takes along it tells itself.
-    let untold = if kind == RunKind::Branches { 0 } else { period.descendants };
-    let warnings = not_observed(untold).into_iter().collect();
-    Run { exit: Exit::Unknown, warnings, ..row(kind, subject, &ended) }
+    Run { exit: Exit::Unknown, ..row(kind, subject, &ended) }
 }
 
 /// The row of a run that has ended, without a clock and warnings.

@@ -93,6 +93,7 @@ fn count(
     period.end(pid);
     let kept = give_back_all(&arena, &visits);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
+    run.warnings.extend(period.others_not_observed());
     run.warnings.extend(kept);
     let Conclusion { profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
     Ok(Attached { profile, paths })

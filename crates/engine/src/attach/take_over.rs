@@ -58,6 +58,8 @@ pub fn take_over(
 struct Progress {
     /// The area of the first thread, once the runtime is mapped.
     begun: Option<*mut ThreadArea>,
+    /// Threads of which the kernel was told to bring no system calls to the program.
+    silenced: usize,
     /// Threads whose sequences were withdrawn.
     withdrawn: usize,
     /// Areas of the threads that were made ready, in order.
@@ -86,7 +88,7 @@ fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
         if let Some(sequence) = sequence.filter(|_| number < progress.withdrawn) {
             let _ = sequence.renew(*tracee);
         }
-        if let Some(dispatch) = dispatch {
+        if let Some(dispatch) = dispatch.filter(|_| number < progress.silenced) {
             let _ = dispatch.renew(*tracee);
         }
         let _ = tracee.set_registers(registers);
@@ -139,8 +141,11 @@ fn put_in(
     let shared = arena.shared();
     let first = threads.first().ok_or(AttachError::Gone(pid))?;
     // First of all: calls that are made for a thread would come to the program.
-    for thread in threads.iter().filter(|thread| thread.dispatch.is_some()) {
-        user_dispatch::withdraw(thread.tracee).map_err(system("have its system calls made for it"))?;
+    for thread in threads {
+        if thread.dispatch.is_some() {
+            user_dispatch::withdraw(thread.tracee).map_err(system("have its system calls made for it"))?;
+        }
+        progress.silenced += 1;
     }
     let mappings = maps::executable(pid).map_err(system("read memory maps"))?;
     let (process, area) = arena.register(first.tracee.tid() as u32, 0)?;
