@@ -56,6 +56,10 @@ pub fn attach(
         std::thread::sleep(pause);
         Instant::now() >= deadline || enough() || !attachable::lives(pid)
     };
+    let others = match reach {
+        Reach::Process => run::others_not_observed(pid, "--children traces them as well"),
+        Reach::Descendants => None,
+    };
     let followers = (reach == Reach::Descendants).then(|| Followers::begin(pid, *options)).transpose();
     let followers = followers.map_err(|cause| TraceError::System { what: "start a thread", cause })?;
     let traced = group::apart(|| trace(pid, options, false, &mut is_over));
@@ -67,7 +71,7 @@ pub fn attach(
     let left = forked::take_copies_out(pid, PATIENCE);
     let mut traced = traced?;
     traced.follow(followed.unwrap_or_default());
-    traced.profile.runs[0].warnings.extend(left);
+    traced.profile.runs[0].warnings.extend(others.into_iter().chain(left));
     traced.tell_doubts();
     Ok(traced)
 }

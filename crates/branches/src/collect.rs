@@ -30,11 +30,6 @@ const LOOKS: Duration = Duration::from_millis(50);
 const UNTOLD: &str =
     "the system did not tell of all code that was mapped: what lay at one place in turn may be mixed up";
 
-/// What a reader must know where tracing ended early.
-const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \
-     comes before it) or had them come to itself (PR_SET_SYSCALL_USER_DISPATCH): it would have been ended for the \
-     tracer's; what it did from there on is missing";
-
 /// Takes traces out of the rings while the program runs.
 pub struct Collector<'a> {
     rings: &'a Rings,
@@ -204,15 +199,17 @@ impl<'a> Collector<'a> {
         statistics.branches = self.aggregate.branches;
         statistics.unplaced = self.aggregate.unplaced;
         statistics.senseless = self.senseless;
-        statistics.threads_made = self.modules.threads_made(self.rings.blind_ns());
+        if self.rings.is_restricted() {
+            // How its time after that is divided is not known.
+            statistics.restricted = 1;
+        } else {
+            statistics.threads_made = self.modules.threads_made(self.rings.blind_ns());
+        }
         let mut warnings = run.warnings.clone();
         if self.modules.must_look() {
             warnings.push(UNTOLD.to_string());
         }
         warnings.extend(self.unmask.doubt());
-        if self.rings.is_restricted() {
-            warnings.push(RESTRICTED.to_string());
-        }
         let process = Process {
             run: RunId(0),
             pid: self.pid as u32,

@@ -139,9 +139,12 @@ impl Traced {
         run.warnings.extend(self.statistics.doubts(run.kernel_ns));
         if self.statistics.branches == 0 {
             let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
-            run.warnings.push(format!(
-                "no branches were seen: the program used {ms:.1} ms of CPU time; repeat its work, or raise --frequency"
-            ));
+            let advice = match self.statistics.restricted {
+                0 => "; repeat its work, or raise --frequency",
+                _ => "",
+            };
+            run.warnings
+                .push(format!("no branches were seen: the program used {ms:.1} ms of CPU time{advice}"));
         }
     }
 }

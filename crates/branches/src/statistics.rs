@@ -36,12 +36,19 @@ pub struct Statistics {
     pub refusal: u32,
     /// CPU time that passed between traces, as samples tell: each stands for a period, nanoseconds.
     pub between_ns: u64,
-    /// What threads that the program made did before traces could begin in them.
+    /// What threads that the program made did before traces could begin in them; of those that were traced to their end.
     pub threads_made: Threads,
+    /// Processes whose tracing ended where they restricted their system calls.
+    pub restricted: u64,
 }
 
 /// Samples from which it is known how much time passes between traces, to a few per cent.
 const ENOUGH_SAMPLES: u64 = 100;
+
+/// What a reader must know where tracing ended early.
+const RESTRICTED: &str = "tracing ended where the program restricted its system calls (seccomp, or no_new_privs, which \
+     comes before it) or had them come to itself (PR_SET_SYSCALL_USER_DISPATCH): it would have been ended for the \
+     tracer's; what it did from there on is missing";
 
 impl Statistics {
     /// How many traces ended in this way.
@@ -51,12 +58,23 @@ impl Statistics {
 
     /// What a reader must know of a program that took `kernel_ns` in the kernel, where no trace begins.
     pub fn doubts(&self, kernel_ns: u64) -> Vec<String> {
-        let Statistics { begun, lost, at_ticks, unplaced, branches, turned_away, senseless, refusal, .. } =
-            *self;
+        let Statistics {
+            begun,
+            lost,
+            at_ticks,
+            unplaced,
+            branches,
+            turned_away,
+            senseless,
+            refusal,
+            restricted,
+            ..
+        } = *self;
         let [refused, unreadable, otherwise] =
             [End::Refused, End::Unreadable, End::Otherwise].map(|end| self.ended(end));
         let why = io::Error::from_raw_os_error(refusal as i32);
         let doubts = [
+            (restricted > 0, RESTRICTED.to_string()),
             (
                 senseless > 0,
                 format!(
@@ -141,6 +159,7 @@ impl std::ops::AddAssign for Statistics {
             refusal,
             between_ns,
             threads_made,
+            restricted,
         } = other;
         self.threads += threads;
         self.begun += begun;
@@ -157,12 +176,20 @@ impl std::ops::AddAssign for Statistics {
         self.refusal = self.refusal.max(refusal);
         self.between_ns += between_ns;
         self.threads_made += threads_made;
+        self.restricted += restricted;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn that_tracing_ended_early_is_told_once_of_several_processes() {
+        let mut both = Statistics { restricted: 1, ..Statistics::default() };
+        both += both;
+        assert_eq!((both.restricted, both.doubts(0)), (2, vec![RESTRICTED.to_string()]));
+    }
 
     #[test]
     fn tracing_that_takes_most_of_the_time_is_told() {

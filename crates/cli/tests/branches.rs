@@ -514,6 +514,12 @@ fn a_process_that_restricts_its_system_calls_is_said_to_be_left_out() {
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     let is_told = outcome.stderr.contains(" was not traced: it has restricted its system calls");
     assert!(is_told && !outcome.stderr.contains("launch it"), "{}", outcome.stderr);
+    let itself =
+        place.shell(&format!("timewise branches -F 1000 -- ./unfit seccomp bash -c '{busy}'")).stderr;
+    assert!(itself.contains("tracing ended where the program restricted its system calls"), "{itself}");
+    for other in ["in no trace", "took most of the time", "raise --frequency"] {
+        assert!(!itself.contains(other), "{itself}");
+    }
 }
 
 /// Also one that no signal of the tracer's ever came to.

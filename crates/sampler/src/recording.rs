@@ -21,7 +21,7 @@ use timewise_profile::{Clock, ClockScope, Profile, Run, RunKind};
 use timewise_target::attachable;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::{Ended, Running, Stopped};
-use timewise_target::run::{self, Period};
+use timewise_target::run::{self, ATTACH_TO_EACH, Period};
 use timewise_target::subject::Subject;
 
 /// However large the rings are, progress is told, memory is kept small and waiting threads are looked at, at this
@@ -65,6 +65,7 @@ pub fn attach(
     let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::Yes)?;
     let collector = Collector::new(root, monotonic_ns(), way.counts_cycles(), options);
     let mut period = Period::begin(pid);
+    let others = run::others_not_observed(pid, ATTACH_TO_EACH);
     let deadline = Instant::now() + time;
     let digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
@@ -75,7 +76,7 @@ pub fn attach(
     let followed = way.follow_running(over, &digestion)?;
     period.end(pid);
     let mut run = run::row_of_period(RunKind::Sampling, subject, &period);
-    run.warnings.extend(period.others_not_observed());
+    run.warnings.extend(others);
     Ok(conclude(followed, digestion, probe, (run, Begun::Yes)))
 }
 

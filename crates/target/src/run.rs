@@ -16,8 +16,6 @@ pub struct Period {
     elapsed: Duration,
     /// CPU time, user and kernel, in the system's ticks: what it had used before, then what it used meanwhile.
     ticks: (u64, u64),
-    /// Processes that descend from it and ran before.
-    descendants: usize,
 }
 
 impl Period {
@@ -29,7 +27,6 @@ impl Period {
             started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
             elapsed: Duration::ZERO,
             ticks: ticks(pid).unwrap_or_default(),
-            descendants: others(pid),
         }
     }
 
@@ -39,18 +36,20 @@ impl Period {
         let (user, kernel) = ticks(pid).unwrap_or(self.ticks);
         self.ticks = (user.saturating_sub(self.ticks.0), kernel.saturating_sub(self.ticks.1));
     }
+}
 
-    /// What must be said of processes that the program had started before, if they are not observed as well; nothing if
-    /// there were none.
-    pub fn others_not_observed(&self) -> Option<String> {
-        let advice = "attach to each by its own --pid";
-        match self.descendants {
-            0 => None,
-            1 => Some(format!("1 process that it had started before is not observed: {advice}")),
-            some => Some(format!("{some} processes that it had started before are not observed: {advice}")),
-        }
+/// What must be said of the processes that descend from process `pid` by now, if only those that it starts later are
+/// observed, and how they can be; nothing if there are none.
+pub fn others_not_observed(pid: i32, advice: &str) -> Option<String> {
+    match others(pid) {
+        0 => None,
+        1 => Some(format!("1 process that it had started before is not observed: {advice}")),
+        some => Some(format!("{some} processes that it had started before are not observed: {advice}")),
     }
 }
+
+/// How the processes that one has started can be observed, where it takes an attach for each.
+pub const ATTACH_TO_EACH: &str = "attach to each by its own --pid";
 
 /// How many processes descend from one; without us and whom we do this for, if a shell attaches to itself.
 fn others(pid: i32) -> usize {

@@ -26,7 +26,7 @@ use timewise_profile::{Profile, RunKind};
 use timewise_target::attachable;
 use timewise_target::control_groups::memory_limit;
 use timewise_target::group;
-use timewise_target::run::{self, Period};
+use timewise_target::run::{self, ATTACH_TO_EACH, Period};
 use visit::Visits;
 
 /// How long a program's threads are waited for, until they stand.
@@ -75,10 +75,10 @@ fn count(
     arena.shared().header().giver_pid.store(std::process::id(), Ordering::Relaxed);
     let mut harvest = Harvest::new(&arena, options.process_limit, false);
     let meanwhile = Meanwhile::of(&arena);
-    let mut period = None;
+    let mut began = None;
     let begin = || {
         let group = stop_left_alone(pid, PATIENCE)?;
-        period = Some(Period::begin(pid));
+        began = Some((Period::begin(pid), run::others_not_observed(pid, ATTACH_TO_EACH)));
         take_over(&arena, &payload, &visits, group)
     };
     let wait = || {
@@ -89,11 +89,11 @@ fn count(
         }
     };
     let uncounted = follow(&arena, &payload, 0, Some(&mut harvest), begin, wait)?;
-    let mut period = period.expect("it was taken over");
+    let (mut period, others) = began.expect("it was taken over");
     period.end(pid);
     let kept = give_back_all(&arena, &visits);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
-    run.warnings.extend(period.others_not_observed());
+    run.warnings.extend(others);
     run.warnings.extend(kept);
     let Conclusion { profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
     Ok(Attached { profile, paths })

@@ -106,7 +106,9 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
         return Err(occupant.obstacle(pid).into());
     }
     if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
-        return Err(unfit("it has mapped addresses that counting needs; sample it, or count it from its start"));
+        return Err(unfit(
+            "it has mapped addresses that counting needs; sample it, or count it from its start",
+        ));
     }
     let mut threads = Vec::new();
     for tracee in group.tracees() {
