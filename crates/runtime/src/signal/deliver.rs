@@ -148,7 +148,8 @@ pub fn end(area: &mut ThreadArea, signal: usize, frame: &mut Frame) {
     }
     action::give_up(signal);
     send_again(signal, &frame.info);
-    frame.mask &= !bit(signal);
+    // Alone: another one of a lower number would come before it, and its handler may wait for threads that are stopped.
+    frame.mask = !bit(signal);
 }
 
 /// Sends the calling thread a signal that it has taken.
