@@ -1,6 +1,7 @@
 //! Arguments that several commands share, and what they mean.
 
 use crate::call_graph::CallGraphArgument;
+use crate::numbers::parse_interval;
 use crate::talk;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ffi::OsString;
@@ -94,7 +95,7 @@ pub struct Counting {
     no_calls: bool,
     /// Also keep how much of each block was executed in every N instructions of each thread (basic block
     /// vectors)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..), conflicts_with = "pid")]
+    #[arg(long, value_name = "N", value_parser = parse_interval, conflicts_with = "pid")]
     intervals: Option<u64>,
 }
 

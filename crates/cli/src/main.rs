@@ -18,6 +18,7 @@ mod in_turns;
 mod listener;
 mod manual;
 mod memory;
+mod numbers;
 mod pager;
 mod paths;
 mod prepare;

@@ -6,6 +6,7 @@ mod traced;
 mod watch;
 
 use crate::arguments::{DEFAULT_FILE, Output};
+use crate::numbers::parse_number;
 use crate::screen::{self, Colour};
 use crate::talk::{complain, say};
 use crate::{destination, reading, recording, symbolise};
@@ -53,11 +54,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME|FILE", default_value = "raptor-cove")]
     core: PathBuf,
     /// Instructions of each thread to simulate, or of each window; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    #[arg(long, value_name = "N", default_value = "100M", value_parser = parse_number)]
     instructions: u64,
     /// Instructions of each thread to let pass before, or before each window; the last 4 million of them warm
     /// caches and predictors
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_number)]
     skip: u64,
     /// Windows of each thread
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

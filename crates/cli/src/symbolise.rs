@@ -24,7 +24,7 @@ const BLOCKS_COMPARED: usize = 100;
 /// Replaces functions, files and lines by those of all code that was sampled or executed. Gives a line
 /// for each module whose file tells nothing, and for code that the program could have named.
 pub fn symbolise(profile: &mut Profile) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let (mut warnings, mut foreign) = (Vec::new(), Vec::new());
     let mut names = Names::default();
     let mut written = None;
     let seen = sampled(profile);
@@ -47,9 +47,19 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
                 }
             }
             Ok(None) => {}
+            Err(error @ ImageError::Foreign { .. }) => foreign.push(error),
             Err(error) => warnings.push(error.to_string()),
         }
     }
+    warnings.extend(match foreign.as_slice() {
+        [] => None,
+        [only] => Some(only.to_string()),
+        [first, others @ ..] => {
+            let many =
+                if others.len() == 1 { "1 more is".into() } else { format!("{} more are", others.len()) };
+            Some(format!("{first}, and {many} no such files either: their functions and lines are unknown"))
+        }
+    });
     profile.functions = names.functions;
     profile.lines = names.lines;
     profile.inlined_calls = names.inlined_calls;

@@ -99,7 +99,7 @@ fn reason(error: &ImageError) -> String {
         ImageError::Missing(_) => "it is gone".into(),
         ImageError::Changed { .. } => "it was built again since".into(),
         ImageError::Unreadable { cause, .. } => format!("cannot read it: {cause}"),
-        ImageError::Foreign { what, .. } => format!("it is {what} now"),
+        ImageError::Foreign { what, .. } => format!("it is {what}"),
         ImageError::Damaged { what, .. } => format!("it is damaged: {what}"),
     }
 }

@@ -332,7 +332,11 @@ fn bad_usage() {
     for (command, said) in [
         ("sample -F abc -- true", "'abc' for '--frequency <HZ>': it is no whole number, such as 100"),
         ("sample -F '' -- true", "'' for '--frequency <HZ>': it is no whole number, such as 100"),
-        ("count --intervals 1e6 -- true", "'1e6' for '--intervals <N>': it is no whole number, such as 100"),
+        (
+            "count --intervals 1e6 -- true",
+            "'1e6' for '--intervals <N>': it is no whole number, such as 1000 or 2M",
+        ),
+        ("count --intervals 10 -- true", "'10' for '--intervals <N>': it is less than 1000"),
         ("run --pid x --for 1s", "'x' for '--pid <PID>': it is no whole number, such as 100"),
         ("simulate --skip 99999999999999999999 -- true", "'--skip <N>': it is too large a number"),
         ("report --limit x", "'x' for '--limit <ROWS>': it is no whole number, such as 100"),

@@ -50,8 +50,8 @@ pub struct Quality {
     pub warnings: Vec<String>,
 }
 
-/// Below this share of samples on counted code the join is worth a warning.
-const JOINED_ENOUGH: f64 = 0.95;
+/// Below this share of samples on counted code the join is worth a warning, and the whole has no cost of an instruction.
+pub const JOINED_ENOUGH: f64 = 0.95;
 
 /// How often the run occurs that occurs most often.
 fn most_of_a_run<'a>(runs: impl Iterator<Item = &'a RunId>) -> usize {
@@ -149,7 +149,8 @@ impl Quality {
                 }
                 None => "",
             };
-            self.warnings.push(format!("the runs differ: {}{remedy}", differences.join("; ")));
+            // First of all: it concerns every figure.
+            self.warnings.insert(0, format!("the runs differ: {}{remedy}", differences.join("; ")));
         }
     }
 

@@ -71,6 +71,7 @@ impl Image {
             b"\x7fELF\x01" => return Err(foreign("a 32-bit program")),
             [0x7f, b'E', b'L', b'F', ..] => return Err(damaged("its class is unknown".into())),
             [b'#', b'!', ..] => return Err(foreign("a script")),
+            [b'M', b'Z', ..] => return Err(foreign("a Windows program or library")),
             [] => return Err(foreign("an empty file")),
             _ => return Err(foreign("of another kind")),
         }

@@ -21,6 +21,7 @@ fn each_error_says_what_to_do() {
     let path = |name: &str| directory.path().join(name);
     fs::write(path("script"), "#!/bin/sh\n").unwrap();
     fs::write(path("text"), "hello").unwrap();
+    fs::write(path("windows"), b"MZ\x90\0\x03").unwrap();
     fs::write(path("empty"), "").unwrap();
     fs::write(path("cut"), &program()[..50]).unwrap();
     fs::write(path("short"), &program()[..program().len() / 2]).unwrap();
@@ -36,6 +37,7 @@ fn each_error_says_what_to_do() {
         message.replace(directory.path().to_str().unwrap(), "")
     };
     assert_eq!(message("script"), "'/script' is a script, not a 64-bit x86 ELF file");
+    assert_eq!(message("windows"), "'/windows' is a Windows program or library, not a 64-bit x86 ELF file");
     assert_eq!(message("text"), "'/text' is of another kind, not a 64-bit x86 ELF file");
     assert_eq!(message("empty"), "'/empty' is an empty file, not a 64-bit x86 ELF file");
     assert_eq!(message("small"), "'/small' is a 32-bit program, not a 64-bit x86 ELF file");

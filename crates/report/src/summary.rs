@@ -12,6 +12,7 @@ use crate::rows::{self, Costed, InstructionRow, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
+use timewise_flow::quality::JOINED_ENOUGH;
 use timewise_flow::{Analysis, Estimate, waiting};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
@@ -36,9 +37,6 @@ const FEW_SAMPLES: u64 = 100;
 
 /// At this frequency a run of a tenth of a second has a thousand samples.
 const OFTEN_HZ: u32 = 10_000;
-
-/// With less than this share of the time on counted code, time per counted instruction means nothing.
-const ENOUGH_JOINED: f64 = 0.5;
 
 /// Below this many cycles an instruction is not slow.
 const SLOW_CYCLES: f64 = 8.0;
@@ -175,7 +173,7 @@ fn in_turns(runs: usize) -> String {
 
 fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
     let figures = Figures::new(analysis);
-    if figures.is_doubtful() || analysis.quality.joined_share < ENOUGH_JOINED {
+    if figures.is_doubtful() || analysis.quality.joined_share < JOINED_ENOUGH {
         return None;
     }
     let whole = analysis.whole();

@@ -136,12 +136,18 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
         ));
     }
     let unreadable: BTreeSet<_> = collector.modules.unreadable.iter().collect();
-    for path in unreadable {
-        warnings.push(format!(
-            "{}: gone, replaced or not an ELF file while the program ran: its code has offsets in the file only",
-            String::from_utf8_lossy(path)
-        ));
-    }
+    let unreadable: Vec<_> = unreadable.into_iter().map(|path| String::from_utf8_lossy(path)).collect();
+    warnings.extend(match unreadable.as_slice() {
+        [] => None,
+        [path] => Some(format!(
+            "{path}: gone, replaced or not an ELF file while the program ran: its code has offsets in the file only"
+        )),
+        [first, .., last] => Some(format!(
+            "{} files, from {first} to {last}: gone, replaced or not ELF files while the program ran: their code has \
+             offsets in the files only",
+            unreadable.len()
+        )),
+    });
     warnings.extend(outlived_by(processes_left));
     warnings
 }
