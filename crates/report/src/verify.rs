@@ -121,7 +121,10 @@ fn summary(analysis: &Analysis, verdict: &Verdict) -> String {
     let executed = instructions(analysis.code.instructions_executed());
     let is_counted = !analysis.code.blocks.is_empty();
     match verdict.is_consistent() {
-        true if is_counted => format!("consistent: {executed}"),
+        true if is_counted => match analysis.quality.counting_runs {
+            ..2 => format!("consistent: {executed}"),
+            runs => format!("consistent: {executed} in an average of {runs} counting runs"),
+        },
         true if !analysis.profile.taken_branches.is_empty() => {
             let branches = rows::times(&analysis.profile.taken_branches);
             format!("consistent: {}; nothing was counted", quantity(branches, "traced branch"))
