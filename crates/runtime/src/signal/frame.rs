@@ -1,7 +1,9 @@
 //! The frame of a signal, as the kernel lays it out on the stack of a handler.
 
 use super::action::ONSTACK;
+use core::arch::x86_64::__cpuid_count;
 use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
 use timewise_abi::signal::{Action, Stack};
 use timewise_abi::thread::{FRAME_ROOM, Registers, ThreadArea};
 
@@ -95,9 +97,32 @@ const MXCSR: usize = 24;
 const XMM: usize = 160;
 const MAGIC: usize = 464;
 const SIZE: usize = 468;
+const FEATURES: usize = 472;
 const PRESENT: usize = 512;
 /// The size without `xsave`.
 const LEGACY: usize = 512;
+
+/// Which part of it are the rights that go with protection keys (`PKRU`): a feature's number and its bit.
+const RIGHTS: u32 = 9;
+const RIGHTS_BIT: u64 = 1 << RIGHTS;
+
+/// The rights that a handler begins with: to what no key protects, unless the kernel was told otherwise
+/// (`x86/init_pkru` of debugfs).
+const RIGHTS_OF_HANDLERS: u32 = 0x5555_5554;
+
+/// Where the rights are in the area, on this processor: to ask it takes long in a virtual machine.
+fn rights_at() -> usize {
+    const FORM: u32 = 0xd;
+    static AT: AtomicU32 = AtomicU32::new(0);
+    match AT.load(Ordering::Relaxed) {
+        0 => {
+            let at = __cpuid_count(FORM, RIGHTS).ebx;
+            AT.store(at, Ordering::Relaxed);
+            at as usize
+        }
+        at => at as usize,
+    }
+}
 
 /// Bytes of the area of the other registers at `vectors`.
 ///
@@ -166,14 +191,17 @@ impl Frame {
     pub unsafe fn reset_vectors(&mut self) {
         const INITIAL_CONTROL: u16 = 0x37f;
         const INITIAL_MXCSR: u32 = 0x1f80;
-        const PROTECTION_KEYS: u64 = 1 << 9;
         if self.vectors == 0 {
             return;
         }
         // SAFETY: within the area that the kernel made.
         unsafe {
             if vectors_size(self.vectors) > LEGACY {
-                *((self.vectors as usize + PRESENT) as *mut u64) &= PROTECTION_KEYS;
+                let with_rights = *((self.vectors as usize + FEATURES) as *const u64) & RIGHTS_BIT;
+                *((self.vectors as usize + PRESENT) as *mut u64) = with_rights;
+                if with_rights != 0 {
+                    *((self.vectors as usize + rights_at()) as *mut u32) = RIGHTS_OF_HANDLERS;
+                }
             } else {
                 ptr::write_bytes(self.vectors as *mut u8, 0, MAGIC);
                 *(self.vectors as *mut u16) = INITIAL_CONTROL;
