@@ -141,7 +141,7 @@ impl Traced {
             let ms = (run.user_ns + run.kernel_ns) as f64 / 1e6;
             let advice = match self.statistics.restricted {
                 0 => "; repeat its work, or raise --frequency",
-                _ => "",
+                _ => "; timewise count goes on where tracing has to end",
             };
             run.warnings
                 .push(format!("no branches were seen: the program used {ms:.1} ms of CPU time{advice}"));

@@ -51,21 +51,28 @@ pub fn symbolise(profile: &mut Profile) -> Vec<String> {
             Err(error) => warnings.push(error.to_string()),
         }
     }
-    warnings.extend(match foreign.as_slice() {
-        [] => None,
-        [only] => Some(only.to_string()),
-        [first, others @ ..] => {
-            let many =
-                if others.len() == 1 { "1 more is".into() } else { format!("{} more are", others.len()) };
-            Some(format!("{first}, and {many} no such files either: their functions and lines are unknown"))
-        }
-    });
+    warnings.extend(no_elf_files(&foreign));
     profile.functions = names.functions;
     profile.lines = names.lines;
     profile.inlined_calls = names.inlined_calls;
     profile.files = names.files;
     warnings.extend(unnamed::how_to_name(profile));
     warnings
+}
+
+/// One line for all files that are of another kind: a program under Wine has dozens.
+fn no_elf_files(foreign: &[ImageError]) -> Option<String> {
+    match foreign {
+        [] => None,
+        [only] => Some(only.to_string()),
+        [first, others @ ..] => Some(format!(
+            "{first}, nor {} more: their functions and lines are unknown",
+            match others.len() {
+                1 => "is 1".into(),
+                many => format!("are {many}"),
+            }
+        )),
+    }
 }
 
 /// The places of samples and waits, and of the calls that led to them.
@@ -269,5 +276,22 @@ impl Names {
         self.files.push(SourceFile { path: path.to_string() });
         self.known.insert(path.to_string(), id);
         id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_another_kind_are_one_line() {
+        let foreign = |name: &str| ImageError::Foreign { path: name.into(), what: "a script" };
+        let all = ["/a", "/b", "/c"].map(foreign);
+        let first = "'/a' is a script, not a 64-bit x86 ELF file";
+        let unknown = "their functions and lines are unknown";
+        assert_eq!(no_elf_files(&all[..0]), None);
+        assert_eq!(no_elf_files(&all[..1]), Some(first.into()));
+        assert_eq!(no_elf_files(&all[..2]), Some(format!("{first}, nor is 1 more: {unknown}")));
+        assert_eq!(no_elf_files(&all), Some(format!("{first}, nor are 2 more: {unknown}")));
     }
 }

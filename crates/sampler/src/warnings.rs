@@ -135,19 +135,39 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
             100.0 * written
         ));
     }
-    let unreadable: BTreeSet<_> = collector.modules.unreadable.iter().collect();
-    let unreadable: Vec<_> = unreadable.into_iter().map(|path| String::from_utf8_lossy(path)).collect();
-    warnings.extend(match unreadable.as_slice() {
-        [] => None,
-        [path] => Some(format!(
-            "{path}: gone, replaced or not an ELF file while the program ran: its code has offsets in the file only"
-        )),
-        [first, .., last] => Some(format!(
-            "{} files, from {first} to {last}: gone, replaced or not ELF files while the program ran: their code has \
-             offsets in the files only",
-            unreadable.len()
-        )),
-    });
+    warnings.extend(of_unreadable(collector.modules.unreadable.iter().map(Vec::as_slice).collect()));
     warnings.extend(outlived_by(processes_left));
     warnings
+}
+
+/// One line for all files that could not be read: a program under Wine has dozens that are of another kind.
+fn of_unreadable(paths: BTreeSet<&[u8]>) -> Option<String> {
+    let name = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+    let (first, last) = (name(paths.first()?), name(paths.last()?));
+    Some(match paths.len() {
+        1 => format!(
+            "{first}: gone, replaced or not an ELF file while the program ran: its code has offsets in the file only"
+        ),
+        many => format!(
+            "{many} files, from {first} to {last}: gone, replaced or not ELF files while the program ran: their code \
+             has offsets in the files only"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_read_are_one_line() {
+        let told = |paths: &[&'static str]| of_unreadable(paths.iter().map(|path| path.as_bytes()).collect());
+        assert_eq!(told(&[]), None);
+        assert!(told(&["/a", "/a"]).unwrap().starts_with("/a: gone, replaced or not an ELF file"));
+        assert!(
+            told(&["/c", "/a", "/b"])
+                .unwrap()
+                .starts_with("3 files, from /a to /c: gone, replaced or not ELF")
+        );
+    }
 }
