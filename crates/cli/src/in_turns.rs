@@ -2,7 +2,7 @@
 
 use crate::attached::enough;
 use crate::{count, sample};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use timewise_profile::{Profile, RunKind};
 use timewise_sampler::SampleError;
@@ -55,11 +55,22 @@ pub fn profile(
     Ok(profile)
 }
 
-/// What is told of each turn is told once.
+/// What is told of each turn is told once, with the figures of the first.
 fn say_once(profile: &mut Profile) {
-    let mut said = BTreeSet::new();
+    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let but_for_figures = |warning: &str| warning.replace(|at: char| at.is_ascii_digit() || at == '.', "");
     for run in &mut profile.runs {
-        run.warnings.retain(|warning| said.insert(warning.clone()));
+        run.warnings.retain(|warning| {
+            let like = said.entry(but_for_figures(warning)).or_default();
+            like.push(warning.clone());
+            like.len() == 1
+        });
+    }
+    for warning in profile.runs.iter_mut().flat_map(|run| &mut run.warnings) {
+        let others = said[&but_for_figures(warning)].iter().filter(|other| *other != warning).count();
+        if others > 0 {
+            *warning += &format!(" (figures of the first of {} turns)", others + 1);
+        }
     }
 }
 

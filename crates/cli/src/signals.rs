@@ -2,11 +2,12 @@
 //! recorded.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use timewise_profile::Exit;
 use timewise_target::bystander::{Bystander, pass_on};
+use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::inherited::Inherited;
 use timewise_target::launch::{Launch, LaunchError, Stopped};
 
@@ -25,6 +26,12 @@ const PASSED_ON: [libc::c_int; 6] =
 
 /// The last signal that asked us to stop.
 static INTERRUPTION: AtomicI32 = AtomicI32::new(0);
+
+/// When we were first asked.
+static FIRST_ASKED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Within this time, whoever asks several times asks once.
+const AT_ONCE_NS: u64 = 1_000_000_000;
 
 /// Whether we are attached to a program, which is to be given back.
 static ATTACHED: AtomicBool = AtomicBool::new(false);
@@ -165,10 +172,15 @@ pub fn interruption_behind(exit: Exit) -> Option<i32> {
 extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const libc::c_void) {
     let pid = PROGRAM.load(Ordering::SeqCst);
     if STOPPING.contains(&signal) && !Inherited::at_start().ignored(signal) {
-        let repeated = INTERRUPTION.swap(signal, Ordering::SeqCst) != 0;
+        let now_ns = monotonic_ns();
+        INTERRUPTION.store(signal, Ordering::SeqCst);
+        let first = FIRST_ASKED_NS.compare_exchange(0, now_ns, Ordering::SeqCst, Ordering::SeqCst);
+        // Some ask at once us and our group, as `timeout` does.
+        let repeated = first.is_err_and(|first_ns| now_ns.saturating_sub(first_ns) > AT_ONCE_NS);
         if pid == 0 && repeated && !ATTACHED.load(Ordering::SeqCst) {
             // Whoever asks twice while nothing runs does not want to wait for the profile.
             no_more_programs();
+            say("timewise: asked to end once more: nothing is saved\n");
             timewise_target::end::by_signal(signal);
         }
     }
@@ -176,6 +188,12 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
         // SAFETY: the kernel gives a valid structure.
         pass_on_unless_it_has_it(pid, unsafe { &*about });
     }
+}
+
+/// Writes to standard error, in a signal handler.
+fn say(text: &str) {
+    // SAFETY: the text is live. What cannot be said there cannot be said at all.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
 /// In the handler of a signal, of which this is what the kernel says.

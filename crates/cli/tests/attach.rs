@@ -123,10 +123,12 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     let outcome = place.shell(&format!(
         "{MEANWHILE} crowd quiet; timewise run --pid $pid --for 3s; status=$?; disperse && exit $status"
     ));
-    if outcome.stderr.contains("lets us sample with no clock") {
-        return;
-    }
     assert_unharmed(&outcome);
+    assert_are_joined(&place);
+}
+
+/// That `timewise run` sampled and counted the crowd in turns.
+fn assert_are_joined(place: &Place) {
     let profile = place.profile();
     assert_eq!(profile.runs.len(), 6);
     assert_eq!(profile.imbalances(), []);
@@ -135,6 +137,49 @@ fn samples_and_counts_of_a_running_program_are_joined() {
     assert!(profile.samples.iter().any(|sample| sample.place.is_some_and(in_work)));
     let verified = place.shell("timewise verify");
     assert_eq!(verified.status, Some(0), "{}", verified.stdout);
+}
+
+/// Where performance events are refused, threads are stopped for moments, which they do not notice; children that were
+/// there before are let alone.
+#[test]
+fn a_running_program_is_sampled_by_stops() {
+    let place = Place::new();
+    crowd(&place);
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} crowd; used() {{ echo $(($(cat /proc/$pid/task/*/schedstat | cut -d' ' -f1 | paste -sd+))); }}
+         before=$(used); timewise sample --pid $pid --for 2s --sampler ptrace; status=$?; after=$(used)
+         disperse && echo $((after - before)) && exit $status"
+    ));
+    assert_unharmed(&outcome);
+    let profile = place.profile();
+    let sampled: u64 = profile.samples.iter().map(|sample| sample.weight_ns).sum();
+    let used: u64 = outcome.stdout.lines().last().unwrap().parse().unwrap();
+    // Before, and in the kernel, it was not sampled.
+    assert!(sampled > 0 && sampled <= used, "{sampled} of {used} ns\n{}", outcome.stderr);
+    assert!(outcome.stderr.contains("sampled with ptrace"), "{}", outcome.stderr);
+}
+
+/// All that runs in a container is forbidden the same; what restricts itself further is not attached to there either.
+#[test]
+fn what_is_in_a_container_with_us_is_attached_to() {
+    let place = Place::new();
+    crowd(&place);
+    build(&place, "unfit.c");
+    place.write(
+        "script",
+        format!(
+            "{MEANWHILE} ./unfit seccomp > ready & pid=$!; until grep -qs . ready; do sleep 0.01; done
+             '{TIMEWISE}' count --pid $pid --for 1s; [ $? = 126 ] || exit 1; kill -9 $pid
+             crowd quiet; '{TIMEWISE}' run --pid $pid --for 3s; status=$?
+             grep -E '{TRACES}' /proc/$pid/maps && exit 1; disperse && exit $status"
+        ),
+    );
+    let outcome = place.shell("./unfit container bash script");
+    assert_unharmed(&outcome);
+    assert!(outcome.stderr.contains("restricted its system calls"), "{}", outcome.stderr);
+    // Told of the three turns once.
+    assert_eq!(outcome.stderr.matches("sampled with ptrace").count(), 1, "{}", outcome.stderr);
+    assert_are_joined(&place);
 }
 
 /// A process of its own does the work, which gives the program back then wherever it is, and saves what was counted.

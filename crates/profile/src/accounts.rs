@@ -90,7 +90,7 @@ fn judge(run: &Run, threads: usize, sampled: Sampled) -> Option<Disagreement> {
     };
     if found_ns < (1.0 - NOTABLE_SHARE) * (accounted_ns - divided_wrongly_ns) - chance_ns {
         let cause = match clock.scope {
-            Some(ClockScope::Looks) => Cause::BetweenLooks,
+            Some(ClockScope::Looks) if short => Cause::BetweenLooks,
             _ if short => Cause::ShortThreads { threads, period_ns },
             _ => Cause::Missing,
         };

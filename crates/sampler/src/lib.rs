@@ -64,11 +64,6 @@ pub enum SampleError {
         /// Why not by stopping.
         stops: std::io::Error,
     },
-    /// A program that runs already is only sampled by events.
-    #[error(
-        "a program that runs already is sampled with performance events only; leave out --sampler ptrace"
-    )]
-    EventsAlone,
     /// A program that runs already cannot be attached to.
     #[error(transparent)]
     Attach(#[from] timewise_target::attachable::AttachError),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use timewise_profile::{Clock, ClockScope, Profile, Run, RunKind};
 use timewise_target::attachable;
 use timewise_target::cpu_time::monotonic_ns;
-use timewise_target::launch::{Ended, Running, Stopped};
+use timewise_target::launch::Stopped;
 use timewise_target::run::{self, ATTACH_TO_EACH, Period};
 use timewise_target::subject::Subject;
 
@@ -46,7 +46,9 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let running =
         stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
-    let (followed, ended) = way.follow(running, &digestion, options)?;
+    let followed = way.follow(|pause| running.ends_within(pause), pid, &digestion, options)?;
+    let ended =
+        running.wait().map_err(|cause| SampleError::System { what: "learn how the program ended", cause })?;
     let run = run::row(RunKind::Sampling, subject, &ended);
     Ok(conclude(followed, digestion, probe, (run, Begun::No)))
 }
@@ -73,7 +75,7 @@ pub fn attach(
         std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
         Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
     };
-    let followed = way.follow_running(over, &digestion)?;
+    let followed = way.follow(over, 0, &digestion, options)?;
     period.end(pid);
     let mut run = run::row_of_period(RunKind::Sampling, subject, &period);
     run.warnings.extend(others);
@@ -160,9 +162,8 @@ fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, Sample
     };
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
     let way = match (options.means, choose(options, Some(pid))) {
-        (Means::Stops, _) if begun == Begun::Yes => return Err(SampleError::EventsAlone),
-        (Means::Stops, _) => Way::stops(&root, None)?,
-        (Means::Automatic, Err(why)) if begun == Begun::No => Way::stops(&root, Some(why))?,
+        (Means::Stops, _) => Way::stops(&root, None, begun)?,
+        (Means::Automatic, Err(why)) => Way::stops(&root, Some(why), begun)?,
         (_, chosen) => Way::events(chosen?.0, &root, options, begun)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
@@ -190,9 +191,11 @@ impl Way {
         Ok(Way::Events { source, frequency_hz, channels, waiting })
     }
 
-    fn stops(root: &Root, why: Option<SampleError>) -> Result<Way, SampleError> {
-        let prepared = stops::prepare(root.pid as i32, root.mappings.clone());
-        match prepared {
+    fn stops(root: &Root, why: Option<SampleError>, begun: Begun) -> Result<Way, SampleError> {
+        if begun == Begun::Yes {
+            attachable::check_stops(root.pid as i32)?;
+        }
+        match stops::prepare(root) {
             Ok(prepared) => Ok(Way::Stops { prepared, why }),
             Err(stops) => {
                 let events = why.map_or(String::new(), |why| format!(" ({why})"));
@@ -205,58 +208,43 @@ impl Way {
         matches!(self, Way::Events { source, .. } if source.counts_cycles)
     }
 
-    /// Samples the program to its end.
+    /// Samples the program until `over`, which waits no longer than it is told. `own_child` is the program if it is a
+    /// child of ours, else 0.
     fn follow(
         self,
-        running: Running,
+        over: impl Fn(Duration) -> io::Result<bool>,
+        own_child: i32,
         digestion: &Digestion,
         options: &Options,
-    ) -> Result<(Followed, Ended), SampleError> {
-        let failed = |what| move |cause| SampleError::System { what, cause };
+    ) -> Result<Followed, SampleError> {
         match self {
-            Way::Events { .. } => {
-                let followed = self.follow_running(|pause| running.ends_within(pause), digestion)?;
-                let ended = running.wait().map_err(failed("learn how the program ended"))?;
-                Ok((followed, ended))
+            Way::Events { source, frequency_hz, mut channels, waiting } => {
+                let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                let looks = follow_events(over, &mut channels, *waiting, digestion, pause)?;
+                Ok(Followed {
+                    ended_ns: monotonic_ns(),
+                    looks,
+                    clock: Clock {
+                        counts_cycles: source.counts_cycles,
+                        precise_level: source.precise_level,
+                        ..clock(source.event.clone(), frequency_hz, source.scope())
+                    },
+                    lost_samples: channels.lost_samples(),
+                    precision: None,
+                })
             }
             Way::Stops { prepared, why } => {
-                let (ended, stops) = stops::follow(running, prepared, digestion, options)?;
-                let ended_ns = monotonic_ns();
+                let stops = stops::follow(over, own_child, prepared, digestion, options)?;
                 let why = why.map_or(String::new(), |why| format!(" ({why})"));
-                let followed = Followed {
-                    ended_ns,
+                Ok(Followed {
+                    ended_ns: monotonic_ns(),
                     looks: None,
                     clock: clock("ptrace".into(), stops.frequency_hz, ClockScope::Looks),
                     lost_samples: 0,
                     precision: Some(format!("sampled with ptrace{why}: {}", stops.precision)),
-                };
-                Ok((followed, ended))
+                })
             }
         }
-    }
-
-    /// Samples the program by events until `over`, which waits no longer than it is told.
-    fn follow_running(
-        self,
-        over: impl Fn(Duration) -> io::Result<bool>,
-        digestion: &Digestion,
-    ) -> Result<Followed, SampleError> {
-        let Way::Events { source, frequency_hz, mut channels, waiting } = self else {
-            return Err(SampleError::EventsAlone);
-        };
-        let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-        let looks = follow_events(over, &mut channels, *waiting, digestion, pause)?;
-        Ok(Followed {
-            ended_ns: monotonic_ns(),
-            looks,
-            clock: Clock {
-                counts_cycles: source.counts_cycles,
-                precise_level: source.precise_level,
-                ..clock(source.event.clone(), frequency_hz, source.scope())
-            },
-            lost_samples: channels.lost_samples(),
-            precision: None,
-        })
     }
 }
 

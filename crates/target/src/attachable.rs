@@ -4,6 +4,7 @@ use crate::control_groups;
 use crate::family;
 use crate::keeper;
 use crate::machine;
+use crate::restricted;
 use crate::status::{Status, field};
 use crate::subject::Subject;
 use std::fs;
@@ -124,6 +125,19 @@ pub fn check(pid: i32) -> Result<(), AttachError> {
     unfit(pid).map_or(Ok(()), Err)
 }
 
+/// Looks, without touching it, whether threads of process `pid` can be stopped for a moment.
+///
+/// # Errors
+/// Why not.
+pub fn check_stops(pid: i32) -> Result<(), AttachError> {
+    exists(pid)?;
+    // The system gives its memory to whom it lets trace it.
+    match fs::File::open(format!("/proc/{pid}/mem")) {
+        Err(cause) => Err(AttachError::refused(pid, cause)),
+        Ok(_) => Ok(()),
+    }
+}
+
 /// What process `pid` is.
 ///
 /// # Errors
@@ -187,7 +201,7 @@ fn unfit(pid: i32) -> Option<AttachError> {
         control_groups::is_frozen(pid).then(|| why.to_string())
     };
     let why = why_unfit(pid, keeper::is_ours(pid), &status);
-    if why.is_none() && !matches!(field(&status, "Seccomp"), "" | "0") {
+    if why.is_none() && restricted::is_further_than_ours(pid) {
         return Some(AttachError::Restricted(pid));
     }
     why.or_else(frozen).map(|why| AttachError::Unfit { pid, why })

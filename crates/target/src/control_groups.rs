@@ -14,6 +14,12 @@ pub fn is_frozen(pid: i32) -> bool {
     in_hierarchies(pid, frozen).any(|is_frozen| is_frozen)
 }
 
+/// Whether two processes belong to the same groups; not if that is not told.
+pub fn are_same(one: i32, other: i32) -> bool {
+    let [one, other] = [one, other].map(|pid| fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default());
+    !one.is_empty() && one == other
+}
+
 fn of_the_machine() -> u64 {
     // SAFETY: these pass no memory.
     let [pages, size] =

@@ -28,6 +28,7 @@ pub mod perf;
 pub mod program;
 pub mod remedy;
 pub mod restart;
+pub mod restricted;
 pub mod rseq;
 pub mod run;
 pub mod seize;

@@ -49,6 +49,11 @@ impl Status {
         Status::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
+    /// What part of its CPU time passed in the kernel.
+    pub fn kernel_share(&self) -> f64 {
+        self.kernel_ticks as f64 / self.cpu_ticks.max(1) as f64
+    }
+
     /// Whether it has ended, or is about to: it has no memory any more, as threads of the kernel never have.
     pub fn is_at_its_end(&self) -> bool {
         self.ended || self.mapped_bytes == 0

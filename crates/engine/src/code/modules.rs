@@ -18,14 +18,25 @@ pub struct Mapped {
     pub record: MappingRecord,
     /// Path of the mapped file, or a name in brackets.
     pub path: Vec<u8>,
+    /// The number of the file as it was when this was noted.
+    file: Option<usize>,
+}
+
+impl Mapped {
+    /// One that was not noted yet.
+    pub fn new(record: MappingRecord, path: Vec<u8>) -> Mapped {
+        Mapped { record, path, file: None }
+    }
 }
 
 /// Modules by identity.
 #[derive(Debug, Default)]
 pub struct Modules {
     known: modules::Modules,
-    /// By path, device and number.
-    files: HashMap<(Vec<u8>, u64, u64), File>,
+    /// All files, and others that came to stand in their place.
+    files: Vec<File>,
+    /// The latest by path, device and number, which a linker's next output often gets again.
+    latest: HashMap<(Vec<u8>, u64, u64), usize>,
     /// Files that code was compared with, none for those that cannot be read as they were.
     images: HashMap<ModuleId, Option<Image>>,
     /// Paths of files that were gone by the time that they were looked at.
@@ -36,16 +47,48 @@ pub struct Modules {
 #[derive(Debug)]
 struct File {
     headers: Headers,
+    /// When it was looked at.
+    state: Option<State>,
     /// The module that it is, once code is placed in it.
     module: Option<ModuleId>,
+}
+
+impl File {
+    /// Whether it is the one with these headers, of which something else may have changed, such as its owner.
+    fn is_still(&self, headers: &Headers, state: Option<State>) -> bool {
+        let content = |state: Option<State>| state.map(|state| (state.size, state.written));
+        *headers == self.headers && (!headers.build_id.is_empty() || content(state) == content(self.state))
+    }
+}
+
+/// What the system says of a file and changes when the file does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct State {
+    size: u64,
+    /// In seconds and nanoseconds.
+    written: (i64, i64),
+    /// Likewise, also when it got another name or owner.
+    changed: (i64, i64),
+}
+
+impl State {
+    /// That of a file by its number. None if another stands there.
+    fn of(path: &Path, inode: u64) -> Option<State> {
+        let found = path.metadata().ok().filter(|found| found.ino() == inode)?;
+        Some(State {
+            size: found.size(),
+            written: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
 }
 
 impl Modules {
     /// Reads the headers of a file that was mapped a moment ago: another may stand at its path later, such as the program's
     /// next build.
-    pub fn note(&mut self, mapped: &Mapped) {
+    pub fn note(&mut self, mapped: &mut Mapped) {
         if mapped.record.mapped != 0 && kind_of(&mapped.path) == ModuleKind::File {
-            self.look_at(mapped);
+            mapped.file = Some(self.look_at(mapped));
         }
     }
 
@@ -79,29 +122,39 @@ impl Modules {
     }
 
     fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
-        let (known, File { headers, module }) = self.look_at(mapped);
+        let number = mapped.file.unwrap_or_else(|| self.look_at(mapped));
+        let File { headers, module, .. } = &mut self.files[number];
         let id = *module.get_or_insert_with(|| {
             let build_id = headers.build_id.clone();
-            known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id })
+            self.known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id })
         });
         (id, headers)
     }
 
-    /// A file as it was when it was first looked at, and the modules that there are.
-    fn look_at(&mut self, mapped: &Mapped) -> (&mut modules::Modules, &mut File) {
+    /// The number of a file as it is now.
+    fn look_at(&mut self, mapped: &Mapped) -> usize {
+        let path = Path::new(OsStr::from_bytes(&mapped.path));
+        let state = State::of(path, mapped.record.inode);
         let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
-        let file = self.files.entry(key).or_insert_with(|| {
-            let path = Path::new(OsStr::from_bytes(&mapped.path));
-            let headers = if is_gone(path, mapped) {
-                self.gone.push(mapped.path.clone());
-                None
-            } else {
-                // Run-time systems map images of memory that are no ELF files.
-                Headers::of_file(path)
-            };
-            File { headers: headers.unwrap_or_default(), module: None }
-        });
-        (&mut self.known, file)
+        let known = self.latest.get(&key).copied();
+        if let Some(known) = known.filter(|&known| state.is_none() || state == self.files[known].state) {
+            return known;
+        }
+        let is_gone = is_gone(path, mapped);
+        // Run-time systems map images of memory that are no ELF files.
+        let headers = if is_gone { None } else { Headers::of_file(path) }.unwrap_or_default();
+        if let Some(known) = known
+            && self.files[known].is_still(&headers, state)
+        {
+            self.files[known].state = state;
+            return known;
+        }
+        if is_gone {
+            self.gone.push(mapped.path.clone());
+        }
+        self.files.push(File { headers, state, module: None });
+        self.latest.insert(key, self.files.len() - 1);
+        self.files.len() - 1
     }
 
     /// Stands for code outside of all known mappings; offsets are addresses.
@@ -148,6 +201,7 @@ fn is_gone(path: &Path, mapped: &Mapped) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use timewise_profile::Offset;
 
     fn found(space: &AddressSpace, address: u64) -> Option<(ModuleId, Offset)> {
@@ -157,7 +211,7 @@ mod tests {
     fn mapped(start: u64, end: u64, path: &str, inode: u64) -> Mapped {
         let path_length = path.len() as u32;
         let record = MappingRecord { start, end, file_offset: 0, device: 0, inode, mapped: 1, path_length };
-        Mapped { record, path: path.into() }
+        Mapped::new(record, path.into())
     }
 
     #[test]
@@ -183,11 +237,26 @@ mod tests {
         let [build_id, none] = [path.as_path(), Path::new("/proc/self/cmdline")]
             .map(|path| Headers::of_file(path).unwrap_or_default().build_id);
         assert_ne!(build_id, none);
-        let mapped = mapped(0x5000_0000, 0x5000_1000, path.to_str().unwrap(), path.metadata().unwrap().ino());
+        let number = || path.metadata().unwrap().ino();
+        let mapped = |start: u64| mapped(start, start + 0x1000, path.to_str().unwrap(), number());
         let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
-        modules.note(&mapped);
+        let noted = |modules: &mut Modules, start: u64| {
+            let mut mapped = mapped(start);
+            modules.note(&mut mapped);
+            mapped
+        };
+        let first = noted(&mut modules, 0x5000_0000);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let again = noted(&mut modules, 0x5100_0000);
         std::fs::write(&path, "another").unwrap();
-        modules.apply(&mut space, 1, &mapped);
-        assert_eq!(modules.get(ModuleId(0)).build_id, build_id);
+        let other = noted(&mut modules, 0x5200_0000);
+        assert_eq!(first.record.inode, other.record.inode);
+        for mapped in [&other, &first, &again] {
+            modules.apply(&mut space, 1, mapped);
+        }
+        let module = |start: u64| found(&space, start).unwrap().0;
+        assert_eq!(module(0x5000_0000), module(0x5100_0000), "of which but the rights changed");
+        assert_eq!(modules.get(module(0x5000_0000)).build_id, build_id);
+        assert!(modules.get(module(0x5200_0000)).build_id.is_empty());
     }
 }

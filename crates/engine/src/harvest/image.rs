@@ -114,7 +114,7 @@ impl Image {
             let length = record.path_length as usize;
             // The process copied it out of the kernel's table.
             let path = maps::path(tail.get(..length)?);
-            self.mappings.push(Mapped { record, path });
+            self.mappings.push(Mapped::new(record, path));
             Some(length)
         });
         claims.damage += damage;
@@ -183,10 +183,10 @@ impl Images {
     }
 
     /// Changes of an image's address space that were read since this was last asked.
-    pub fn new_mappings(&mut self, record: u64) -> &[Mapped] {
-        let Some(image) = self.by_record.get_mut(&record) else { return &[] };
+    pub fn new_mappings(&mut self, record: u64) -> &mut [Mapped] {
+        let Some(image) = self.by_record.get_mut(&record) else { return &mut [] };
         let told = std::mem::replace(&mut image.told, image.mappings.len());
-        &image.mappings[told..]
+        &mut image.mappings[told..]
     }
 
     /// The parts of logs that an image sees as its own: the eldest ancestor's first, up to where each

@@ -75,9 +75,8 @@ impl<'a> Harvest<'a> {
             }
         }
         // What was logged is read as it comes, so that little of it lies in memory that the program is charged with.
-        for &record in &self.open {
-            self.images.refresh(self.arena, &mut self.claims, record);
-            self.images.new_mappings(record).iter().for_each(|mapped| self.converter.modules.note(mapped));
+        for record in self.open.clone() {
+            self.refresh(record);
         }
         while let Some(&area) = self.spare.last()
             && self.arena.shared().offer_area(area)
@@ -129,9 +128,15 @@ impl<'a> Harvest<'a> {
         }
     }
 
+    /// Reads what a process logged since. Whether it is one.
+    fn refresh(&mut self, record: u64) -> bool {
+        let is_one = self.images.refresh(self.arena, &mut self.claims, record);
+        self.images.new_mappings(record).iter_mut().for_each(|mapped| self.converter.modules.note(mapped));
+        is_one
+    }
+
     fn take_in(&mut self, record: u64) {
-        match self.arena.process(record).filter(|_| self.images.refresh(self.arena, &mut self.claims, record))
-        {
+        match self.arena.process(record).filter(|_| self.refresh(record)) {
             Some(process) => {
                 let (blocks, ticks) = &mut self.converter.translated_in;
                 *blocks += u64::from(process.blocks.count.load(Ordering::Relaxed));

@@ -3,6 +3,7 @@
 
 use crate::modules::present_mappings;
 use crate::record::{Record, Stamped};
+use crate::root::Root;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,7 @@ const MAPPINGS_PAUSE: Duration = Duration::from_millis(100);
 /// What a clock tick of the system is; the same on every Linux for x86-64.
 const TICK_NS: u64 = 10_000_000;
 
-/// A thread that runs at this moment.
+/// A thread that runs at this moment, or would if a processor were free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
     /// Its process.
@@ -45,6 +46,8 @@ impl Records {
 #[derive(Debug)]
 pub struct Family {
     processes: BTreeMap<i32, Process>,
+    /// Children of the first that were there before the recording, which is not of them.
+    others: Vec<i32>,
     latest_id: Option<i32>,
     looks: u32,
 }
@@ -68,24 +71,29 @@ struct Thread {
     turns: Turns,
     /// It ran at the last look.
     ran: bool,
-    /// Its CPU time at its last sample.
+    /// What of its CPU time samples stand for.
     sampled_ns: u64,
 }
 
 impl Family {
-    /// Begins with one process, which stands before its first instruction.
-    pub fn of(root: i32, mappings: Vec<RawMapping>) -> Option<Family> {
-        let mut family = Family { processes: BTreeMap::new(), latest_id: None, looks: 0 };
-        let status = Status::of_process(root)?;
-        let mut thread = Thread::of(root, root, &status);
-        // What it took to launch it is not the program's.
-        thread.sampled_ns = thread.time_ns(root, root)?;
-        family.processes.insert(root, Process::new(&status, mappings, (root, thread)));
-        Some(family)
+    /// Begins with one process; none if it is gone.
+    pub fn of(root: &Root) -> Option<Family> {
+        let pid = root.pid as i32;
+        let status = Status::of_process(pid)?;
+        let thread = |tid: i32| {
+            let mut thread = Thread::of(pid, tid, &Status::of_thread(pid, tid)?);
+            // What it used before, as to be launched, is not of the recording.
+            thread.sampled_ns = thread.time_ns(pid, tid)?;
+            Some((tid, thread))
+        };
+        let mut process = Process::new(&status, root.mappings.clone(), thread(pid)?);
+        process.threads.extend(root.others.iter().filter_map(|&(tid, _)| thread(tid as i32)));
+        let processes = BTreeMap::from([(pid, process)]);
+        Some(Family { processes, others: family::children(pid), latest_id: None, looks: 0 })
     }
 
-    /// Records what is new, and gives the threads that run now.
-    pub fn look(&mut self, records: &mut Records) -> Vec<Runs> {
+    /// Records what is new, and tells of each thread that runs as soon as it is seen: it may not do so for long.
+    pub fn look(&mut self, records: &mut Records, mut runs: impl FnMut(Runs)) {
         let now_ns = monotonic_ns();
         let latest_id = family::latest_id();
         self.looks = self.looks.wrapping_add(1);
@@ -93,18 +101,16 @@ impl Family {
             self.latest_id = latest_id;
             self.find_new(now_ns, records);
         }
-        let mut running = Vec::new();
         self.processes.retain(|&pid, process| {
             let Some(used) = cpu_time::of_process(pid) else {
                 process.threads.keys().for_each(|&tid| records.add(now_ns, exit(pid, tid)));
                 return false;
             };
             if std::mem::replace(&mut process.used, used) != used {
-                process.look(pid, now_ns, records, &mut running);
+                process.look(pid, now_ns, records, &mut runs);
             }
             true
         });
-        running
     }
 
     /// What the scheduler did with each thread so far.
@@ -124,7 +130,8 @@ impl Family {
                 process.find_threads(pid, now_ns, records);
             }
             for child in family::children(pid) {
-                if !self.processes.contains_key(&child) && self.add_child(child, pid, now_ns, records) {
+                let is_new = !self.processes.contains_key(&child) && !self.others.contains(&child);
+                if is_new && self.add_child(child, pid, now_ns, records) {
                     unseen.push(child);
                 }
             }
@@ -147,12 +154,11 @@ impl Family {
         true
     }
 
-    /// CPU time that a thread, which stands, used since it was last asked for; 0 if it is not known.
-    pub fn time_since_sample(&mut self, pid: i32, tid: i32) -> u64 {
+    /// CPU time that a thread, which stands, used since it was last asked for, or what of that a sample of it stands for; 0
+    /// if it is not known.
+    pub fn time_since_sample(&mut self, pid: i32, tid: i32, in_system_call: bool) -> u64 {
         let thread = self.processes.get_mut(&pid).and_then(|process| process.threads.get_mut(&tid));
-        let Some(thread) = thread else { return 0 };
-        let Some(now_ns) = thread.time_ns(pid, tid) else { return 0 };
-        now_ns.saturating_sub(std::mem::replace(&mut thread.sampled_ns, now_ns))
+        thread.and_then(|thread| thread.time_since_sample(pid, tid, in_system_call)).unwrap_or(0)
     }
 
     /// Sees to it that the code at this address is known to whatever is recorded after this at the same moment,
@@ -189,7 +195,7 @@ impl Process {
     }
 
     /// Finds out which of its threads run.
-    fn look(&mut self, pid: i32, now_ns: u64, records: &mut Records, running: &mut Vec<Runs>) {
+    fn look(&mut self, pid: i32, now_ns: u64, records: &mut Records, runs: &mut impl FnMut(Runs)) {
         let tids: Vec<i32> = self.threads.keys().copied().collect();
         for tid in tids {
             let Some(thread) = self.threads.get_mut(&tid) else { continue };
@@ -206,6 +212,9 @@ impl Process {
                 continue;
             };
             thread.ran = status.running;
+            if status.running {
+                runs(Runs { pid, tid, processor: status.processor });
+            }
             if status.image != self.image {
                 self.executed(pid, &status, now_ns, records);
             } else {
@@ -215,9 +224,6 @@ impl Process {
             if changed && self.mappings_read.elapsed() > MAPPINGS_PAUSE {
                 self.mapped_bytes = status.mapped_bytes;
                 self.read_mappings(pid, now_ns, records);
-            }
-            if status.running {
-                running.push(Runs { pid, tid, processor: status.processor });
             }
         }
     }
@@ -282,6 +288,22 @@ impl Thread {
             ran: true,
             sampled_ns: 0,
         }
+    }
+
+    fn time_since_sample(&mut self, pid: i32, tid: i32, in_system_call: bool) -> Option<u64> {
+        let unsampled_ns = self.time_ns(pid, tid)?.saturating_sub(self.sampled_ns);
+        let weight_ns = match in_system_call && self.had_to_wait() {
+            // Where it was woken, or gave way to others, says nothing of where it used its time.
+            true => (unsampled_ns as f64 * Status::of_thread(pid, tid)?.kernel_share()) as u64,
+            false => unsampled_ns,
+        };
+        self.sampled_ns += weight_ns;
+        Some(weight_ns)
+    }
+
+    /// Whether it was not on its processor all the time since it was looked at last.
+    fn had_to_wait(&self) -> bool {
+        self.account.as_ref().and_then(ThreadAccount::read).is_some_and(|now| now.times != self.turns.times)
     }
 
     fn time_ns(&self, pid: i32, tid: i32) -> Option<u64> {

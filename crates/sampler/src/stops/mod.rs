@@ -1,5 +1,5 @@
 //! Sampling without performance events: the program's threads are stopped for a moment, again and again, by
-//! `ptrace`, which a user may do to programs of his own.
+//! `ptrace`, which a user may do to programs of his own, and mostly to those that run already.
 //!
 //! At even intervals those threads that run at that moment are asked to stop. Each gives its registers and its
 //! stack, and goes on. A sample weighs the CPU time that its thread used since its sample before, by the
@@ -21,6 +21,7 @@ use crate::SampleError;
 use crate::digestion::Digestion;
 use crate::options::{CallGraph, Options};
 use crate::record::{RawSample, Record};
+use crate::root::Root;
 use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
@@ -30,8 +31,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::{Found, Halt, Held};
-use timewise_target::launch::{Ended, Running};
-use timewise_target::perf::RawMapping;
 
 /// How long a thread on a processor takes to stop, at most: while that lasts, waiting is no use.
 const SOON: Duration = Duration::from_micros(50);
@@ -47,42 +46,40 @@ pub struct Stops {
     pub precision: String,
 }
 
-/// What has to be known before the program runs.
+/// What has to be known before the program is sampled.
 #[derive(Debug)]
 pub struct Prepared {
     family: Family,
     cost: Duration,
 }
 
-/// Makes sure that programs may be stopped here, and looks at the one that stands before its first instruction
-/// with these mappings.
+/// Makes sure that programs may be stopped here, and looks at the one that a recording begins with.
 ///
 /// # Errors
 /// The system's.
-pub fn prepare(pid: i32, mappings: Vec<RawMapping>) -> io::Result<Prepared> {
+pub fn prepare(root: &Root) -> io::Result<Prepared> {
     let cost = cost_of_stop()?;
-    let family = Family::of(pid, mappings).ok_or(io::ErrorKind::NotFound)?;
+    let family = Family::of(root).ok_or(io::ErrorKind::NotFound)?;
     Ok(Prepared { family, cost })
 }
 
-/// Samples a program that was just released, to its end.
+/// Samples a program until `over`, which waits no longer than it is told. `own_child` is the program if it is a child of
+/// ours, else 0.
 ///
 /// # Errors
 /// [`SampleError::System`].
 pub fn follow(
-    running: Running,
+    over: impl Fn(Duration) -> io::Result<bool>,
+    own_child: i32,
     prepared: Prepared,
     digestion: &Digestion,
     options: &Options,
-) -> Result<(Ended, Stops), SampleError> {
+) -> Result<Stops, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
-    let mut sampler = Sampler::new(running.pid(), prepared, options);
+    let mut sampler = Sampler::new(own_child, prepared, options);
     let begun = Instant::now();
     let mut due = begun;
-    while !running
-        .ends_within(due.saturating_duration_since(Instant::now()))
-        .map_err(failed("wait for the program"))?
-    {
+    while !over(due.saturating_duration_since(Instant::now())).map_err(failed("wait for the program"))? {
         if Instant::now() < due {
             continue;
         }
@@ -98,16 +95,14 @@ pub fn follow(
     sampler.sleepers.finish(&sampler.family, monotonic_ns(), &mut sampler.records);
     sampler.family.note_ends(&mut sampler.records);
     digestion.take(std::mem::take(&mut sampler.records.0));
-    let ended = running.wait().map_err(failed("learn how the program ended"))?;
-    Ok((ended, sampler.pace.summary(elapsed, sampler.untraceable)))
+    Ok(sampler.pace.summary(elapsed, sampler.untraceable))
 }
 
 struct Sampler {
-    root: i32,
     family: Family,
     pace: Pace,
     sleepers: Sleepers,
-    pending: Vec<Pending>,
+    asked: Asked,
     records: Records,
     kernel: bool,
     call_graph: CallGraph,
@@ -115,6 +110,12 @@ struct Sampler {
     stack_bytes: usize,
     /// Threads that run but may not be stopped.
     untraceable: u64,
+}
+
+/// Threads that were asked to stop.
+struct Asked {
+    own_child: i32,
+    pending: Vec<Pending>,
 }
 
 /// A thread that was asked to stop.
@@ -133,14 +134,30 @@ enum Purpose {
     Callers,
 }
 
+impl Asked {
+    /// Asks a thread to stop; if it was asked already, for this purpose from now on. The number of the system's error if it
+    /// does not let us.
+    fn ask(&mut self, pid: i32, tid: i32, purpose: Purpose) -> Result<(), i32> {
+        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.halt.tid() == tid) {
+            // What it was last seen to do is what it most likely does when it stops.
+            pending.purpose = purpose;
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let halt =
+            Halt::ask(pid, tid, self.own_child).map_err(|error| error.raw_os_error().unwrap_or_default())?;
+        self.pending.push(Pending { halt, asked, purpose });
+        Ok(())
+    }
+}
+
 impl Sampler {
-    fn new(root: i32, prepared: Prepared, options: &Options) -> Sampler {
+    fn new(own_child: i32, prepared: Prepared, options: &Options) -> Sampler {
         Sampler {
-            root,
             family: prepared.family,
             pace: Pace::new(options, prepared.cost),
             sleepers: Sleepers::default(),
-            pending: Vec::new(),
+            asked: Asked { own_child, pending: Vec::new() },
             records: Records::default(),
             kernel: options.kernel,
             call_graph: options.call_graph,
@@ -151,30 +168,17 @@ impl Sampler {
 
     /// Asks every thread that runs now to stop.
     fn ask(&mut self) {
-        for Runs { pid, tid, processor } in self.family.look(&mut self.records) {
-            if self.ask_one(pid, tid, Purpose::Sample { processor }).is_err_and(|why| why == libc::EPERM) {
-                self.untraceable += 1;
+        let Sampler { family, asked, records, untraceable, .. } = self;
+        family.look(records, |Runs { pid, tid, processor }| {
+            if asked.ask(pid, tid, Purpose::Sample { processor }).is_err_and(|why| why == libc::EPERM) {
+                *untraceable += 1;
             }
-        }
-    }
-
-    /// Asks a thread to stop; if it was asked already, for this purpose from now on.
-    fn ask_one(&mut self, pid: i32, tid: i32, purpose: Purpose) -> Result<(), i32> {
-        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.halt.tid() == tid) {
-            // What it was last seen to do is what it most likely does when it stops.
-            pending.purpose = purpose;
-            return Ok(());
-        }
-        let asked = Instant::now();
-        let halt =
-            Halt::ask(pid, tid, self.root).map_err(|error| error.raw_os_error().unwrap_or_default())?;
-        self.pending.push(Pending { halt, asked, purpose });
-        Ok(())
+        });
     }
 
     /// Lets all go that were asked to stop, which must not stand for ever.
     fn let_all_go(&mut self) {
-        while !self.pending.is_empty() {
+        while !self.asked.pending.is_empty() {
             self.serve(Instant::now() + GLANCE);
         }
     }
@@ -183,10 +187,10 @@ impl Sampler {
     fn serve(&mut self, until: Instant) {
         let begun = Instant::now();
         loop {
-            for Pending { halt, asked, purpose } in std::mem::take(&mut self.pending) {
+            for Pending { halt, asked, purpose } in std::mem::take(&mut self.asked.pending) {
                 let (pid, tid) = (halt.pid(), halt.tid());
                 match halt.poll() {
-                    Found::Pending(halt) => self.pending.push(Pending { halt, asked, purpose }),
+                    Found::Pending(halt) => self.asked.pending.push(Pending { halt, asked, purpose }),
                     Found::Stopped(held) => match purpose {
                         Purpose::Callers => self.find_callers(pid, tid, held),
                         Purpose::Sample { processor } => {
@@ -198,7 +202,7 @@ impl Sampler {
                 }
             }
             let now = Instant::now();
-            if self.pending.is_empty() || now >= until {
+            if self.asked.pending.is_empty() || now >= until {
                 return;
             }
             match now - begun < SOON {
@@ -211,7 +215,7 @@ impl Sampler {
     /// Lets a thread go on.
     fn release(&mut self, held: Held, purpose: Purpose) {
         if let Some(halt) = held.release() {
-            self.pending.push(Pending { halt, asked: Instant::now(), purpose });
+            self.asked.pending.push(Pending { halt, asked: Instant::now(), purpose });
         }
     }
 
@@ -220,7 +224,7 @@ impl Sampler {
         let registers = *held.registers();
         let kernel = held.in_system_call();
         let wanted = self.kernel || !kernel;
-        let weight_ns = self.family.time_since_sample(pid, tid);
+        let weight_ns = self.family.time_since_sample(pid, tid, kernel);
         let mut stack = (Vec::new(), None);
         if wanted && weight_ns > 0 {
             stack = self.callers(pid, &held);

@@ -5,6 +5,7 @@ use super::family::Family;
 use super::{Prepared, Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawSample, Record, Stamped};
+use crate::root::Root;
 use std::time::Duration;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::Held;
@@ -15,15 +16,15 @@ pub struct Bystander(Sampler);
 impl Bystander {
     /// Begins now, with a process and its descendants. `None` if the system does not tell of it.
     pub fn of(pid: i32, options: &Options) -> Option<Bystander> {
-        // What is mapped, the other sampler tells.
-        let prepared = Prepared { family: Family::of(pid, Vec::new())?, cost: Duration::ZERO };
+        let root = Root::of(pid as u32).ok()?;
+        let prepared = Prepared { family: Family::of(&root)?, cost: Duration::ZERO };
         Some(Bystander(Sampler::new(pid, prepared, options)))
     }
 
     /// Looks if it is time to. Gives records of waiting alone: of all else the other sampler tells.
     pub fn look(&mut self) -> impl Iterator<Item = Stamped> {
         if self.0.sleepers.are_due(monotonic_ns()) {
-            self.0.family.look(&mut self.0.records);
+            self.0.family.look(&mut self.0.records, |_| {});
             self.0.note_sleepers();
         }
         of_waiting(std::mem::take(&mut self.0.records.0))
@@ -56,7 +57,7 @@ impl Sampler {
             return;
         }
         for sleep in self.sleepers.look(&mut self.family, now_ns, self.stack_bytes, &mut self.records) {
-            if self.ask_one(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
+            if self.asked.ask(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
                 self.records.add(now_ns, Record::Waiting(sleep));
             }
         }
