@@ -11,6 +11,7 @@ use std::path::Path;
 use timewise_image::Headers;
 use timewise_profile::{Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
+use timewise_target::mapped_file::{self, Identity};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::{memory, modules};
 
@@ -142,10 +143,16 @@ impl Modules {
         let key = (mapped.path.clone(), mapped.device, mapped.inode);
         let known = &mut self.known;
         let (id, headers) = self.files.entry(key).or_insert_with(|| {
-            let headers = Headers::of_file(Path::new(OsStr::from_bytes(&mapped.path))).unwrap_or_default();
+            let identity = Identity { device: mapped.device, inode: mapped.inode };
+            let found = mapped_file::find(&mapped.path, self.pid as u32, identity);
+            let headers = found.as_deref().and_then(Headers::of_file).unwrap_or_default();
             let build_id = headers.build_id.clone();
             let is_named = !build_id.is_empty();
-            let module = Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id };
+            let path = match is_named {
+                true => mapped.path.clone(),
+                false => mapped_file::name(&mapped.path, found.as_deref()),
+            };
+            let module = Module { kind: ModuleKind::File, path, build_id };
             // The kernel may have two numbers for one file: where file systems lie one over the other.
             (if is_named { known.intern(0, module) } else { known.add(module) }, headers)
         });

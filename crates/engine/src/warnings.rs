@@ -55,8 +55,9 @@ pub fn of(
     }
     for path in &converter.modules.gone {
         let path = String::from_utf8_lossy(path);
-        warnings
-            .push(format!("{path} was gone when its headers were read: its offsets are those of the file"));
+        warnings.push(format!(
+            "{path} was gone, or another file, when its headers were read: its offsets are those of the file"
+        ));
     }
     if unnamed > 0 {
         warnings.push(format!(

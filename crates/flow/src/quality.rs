@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::samples::{Samples, clock};
-use crate::work::Mismatch;
+use crate::work::{Mismatch, faster_in_words};
 use std::collections::BTreeMap;
 use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunId, RunKind};
 
@@ -107,6 +107,9 @@ impl Quality {
             warnings: profile.runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect(),
         };
         quality.warn_of_differing_runs(profile, samples.generated_share(profile));
+        if quality.samples > 0 {
+            quality.warnings.extend(faster_in_words(profile, code, samples));
+        }
         quality.warn_of_missing_samples();
         quality.warn_of_unseen_ends(profile);
         quality

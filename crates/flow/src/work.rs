@@ -9,9 +9,14 @@ use crate::cost::{Cost, Ruler};
 use crate::samples::Samples;
 use timewise_profile::{Clock, Profile, Run, RunKind};
 
-/// Counting makes hardly anything faster. Equal work measured twice on a busy machine differs by a tenth or two; a counting
-/// run that took less than this share of the CPU time that the sampled one's work takes at least did less.
+/// Equal work measured twice on a busy machine differs by a tenth or two. A counting run that took less than this share of
+/// the CPU time that the sampled one's work takes at least was faster than chance explains.
 const LEAST_SHARE: f64 = 0.8;
+
+/// And one that took less than this share did less. Between the two, code may have been slow natively because of where it
+/// lies, and stood better where it was counted: a loop that crosses two lines of the cache took 0.5 of its time there on an
+/// Intel Xeon of model 207.
+const CERTAIN_SHARE: f64 = 0.3;
 
 /// The least share of its time in which code may be done elsewhere that reads what it stores: some processors find most
 /// such values without memory in one loop, and hardly any in another that differs by a few `nop`s (2.3 and 0.4 ns a
@@ -36,22 +41,13 @@ pub enum Mismatch {
 impl Mismatch {
     /// Compares the runs of a profile; `None` if nothing is wrong for certain.
     pub(crate) fn of(profile: &Profile, code: &Code, samples: &Samples, clock: &Clock) -> Option<Mismatch> {
-        let of = |kind| profile.runs.iter().filter(move |run| run.kind == kind);
-        if of(RunKind::Counting).next().is_none() || samples.user.cycles <= 0.0 {
+        if profile.runs.iter().all(|run| run.kind != RunKind::Counting) || samples.user.cycles <= 0.0 {
             return None;
         }
-        let mean = |kind, value: fn(&Run) -> f64| of(kind).map(value).sum::<f64>() / of(kind).count() as f64;
-        let user = |kind| mean(kind, |run| run.user_ns as f64);
-        // Where the system divides time between program and kernel by its ticks, only the sum is certain.
-        let busy = |kind| mean(kind, |run| run.user_ns as f64 + run.kernel_ns as f64);
-        let (sampled, counted) = (user(RunKind::Sampling), user(RunKind::Counting));
-        let saved = (sampled - counted).min(busy(RunKind::Sampling) - busy(RunKind::Counting));
-        if counted > 0.0 && counted < LEAST_SHARE * sampled && saved >= LEAST_DIFFERENCE_NS {
-            let least = sampled * (1.0 - (1.0 - LEAST_OF_FORWARDING) * forwarding(profile, code, samples));
-            if counted < LEAST_SHARE * least {
-                return Some(Mismatch::CountedLess(counted / least));
-            }
+        if let Some(share) = counted_share(profile, code, samples).filter(|&share| share < CERTAIN_SHARE) {
+            return Some(Mismatch::CountedLess(share));
         }
+        let sampled = mean(profile, RunKind::Sampling, |run| run.user_ns as f64);
         let whole = Cost { weight: samples.user, ..Cost::default() };
         // Threads and processes too short for a sample are in the system's accounting only.
         let accounted = sampled * clock.core_hz_high / 1e9;
@@ -78,6 +74,38 @@ impl Mismatch {
             ),
         }
     }
+}
+
+/// What is said of a counting run that was faster than chance explains, though not for certain by less work.
+pub(crate) fn faster_in_words(profile: &Profile, code: &Code, samples: &Samples) -> Option<String> {
+    let share = counted_share(profile, code, samples).filter(|share| *share >= CERTAIN_SHARE)?;
+    Some(format!(
+        "the counting run took {share:.2}x the CPU time of the sampled one: either it did less work, and costs per \
+         execution are too high by up to {:.1}x (have it do the same each time: a fixed seed, --prepare, or --once), or \
+         code that is slow because of where it lies was counted elsewhere",
+        1.0 / share
+    ))
+}
+
+/// The mean of a value over the runs of a kind.
+fn mean(profile: &Profile, kind: RunKind, value: fn(&Run) -> f64) -> f64 {
+    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
+    of_kind().map(value).sum::<f64>() / of_kind().count() as f64
+}
+
+/// The counting run's share of the CPU time that the sampled run's work takes at least, if that is less than chance
+/// explains.
+fn counted_share(profile: &Profile, code: &Code, samples: &Samples) -> Option<f64> {
+    let user = |kind| mean(profile, kind, |run| run.user_ns as f64);
+    // Where the system divides time between program and kernel by its ticks, only the sum is certain.
+    let busy = |kind| mean(profile, kind, |run| run.user_ns as f64 + run.kernel_ns as f64);
+    let (sampled, counted) = (user(RunKind::Sampling), user(RunKind::Counting));
+    let saved = (sampled - counted).min(busy(RunKind::Sampling) - busy(RunKind::Counting));
+    if !(counted > 0.0 && counted < LEAST_SHARE * sampled && saved >= LEAST_DIFFERENCE_NS) {
+        return None;
+    }
+    let least = sampled * (1.0 - (1.0 - LEAST_OF_FORWARDING) * forwarding(profile, code, samples));
+    Some(counted / least).filter(|&share| share < LEAST_SHARE)
 }
 
 /// Share of the sampled time in blocks that read what they store, 0 to 1.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// There is no such file any more.
-    #[error("'{}' was deleted after it ran: its functions and lines are unknown; restore it or profile again", .0.display())]
+    #[error("'{}' was deleted after it ran, or only the program saw it (in a container, say): its functions and lines are unknown; restore it or profile again", .0.display())]
     Missing(PathBuf),
     /// The system refuses to read it.
     #[error("cannot read '{}': {cause}; its functions and lines are unknown", path.display())]
@@ -19,8 +19,8 @@ pub enum ImageError {
     },
     /// It is another file than the one that ran.
     #[error(
-        "'{}' changed after it ran (build id {} then, {} now): its functions and lines are unknown; \
-         restore it or profile again",
+        "'{}' changed after it ran, or the program saw another there, as in a container (build id {} then, {} now): its \
+         functions and lines are unknown; restore it or profile again",
         path.display(), hex(expected), hex(found)
     )]
     Changed {

@@ -1,14 +1,11 @@
 //! The modules of a recording: names and build ids of what was mapped, each once.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use timewise_image::{Headers, Image};
 use timewise_profile::{CodeVersion, Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
+use timewise_target::mapped_file::{self, Identity};
 use timewise_target::maps::{self, Mapped};
 use timewise_target::modules;
 use timewise_target::perf::{FileIdentity, RawMapping};
@@ -68,7 +65,11 @@ impl Modules {
             FileIdentity::BuildId(id) => id.clone(),
             FileIdentity::Inode { .. } => headers.build_id.clone(),
         };
-        let module = Module { kind: ModuleKind::File, path: raw.path.clone(), build_id };
+        let path = match build_id.is_empty() {
+            true => mapped_file::name(&raw.path, found.as_deref()),
+            false => raw.path.clone(),
+        };
+        let module = Module { kind: ModuleKind::File, path, build_id };
         let id = self.known.intern(0, module);
         self.headers.insert(id, headers);
         self.found.extend(found.map(|path| (id, path)));
@@ -110,24 +111,16 @@ fn is_jitdump(path: &[u8]) -> bool {
     name.starts_with(b"jit-") && name.ends_with(b".dump")
 }
 
-/// The file that was mapped, at its path as we see it or as the process sees it. A build id must
-/// agree. An inode number need not (overlay file systems show two for one file), unless the file
-/// is known to be gone from its path.
+/// The file that was mapped, at its path as we see it or as the process sees it.
 fn find_file(raw: &RawMapping) -> Option<PathBuf> {
-    let path = Path::new(OsStr::from_bytes(&raw.path));
-    let inside = Path::new("/proc").join(raw.pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);
-    let candidates = [path.to_path_buf(), inside];
-    let same_inode = |path: &&PathBuf, inode| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
-    let found = match &raw.identity {
-        FileIdentity::Inode { inode, .. } => {
-            let exact = candidates.iter().find(|path| same_inode(path, *inode));
-            exact.or_else(|| candidates.iter().find(|path| path.is_file()))
+    match &raw.identity {
+        FileIdentity::Inode { device, inode } => {
+            mapped_file::find(&raw.path, raw.pid, Identity { device: *device, inode: *inode })
         }
-        FileIdentity::BuildId(id) => candidates
-            .iter()
+        FileIdentity::BuildId(id) => mapped_file::candidates(&raw.path, raw.pid)?
+            .into_iter()
             .find(|path| Headers::of_file(path).is_some_and(|headers| headers.build_id == *id)),
-    };
-    found.cloned()
+    }
 }
 
 /// The executable mappings that a process has now, as its map file tells.
@@ -149,6 +142,7 @@ pub fn present_mappings(pid: u32) -> std::io::Result<Vec<RawMapping>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     /// Our own code, found through our own map file, must land on its link-time address; the
     /// difference between two functions is the same there as in memory.

@@ -143,6 +143,7 @@ pub fn check_stops(pid: i32) -> Result<(), AttachError> {
 /// # Errors
 /// [`AttachError::NotFound`], or [`AttachError::Refused`] if the system does not tell us: it is another user's, say.
 pub fn subject(pid: i32) -> Result<Subject, AttachError> {
+    tells_of_ours(pid)?;
     let subject = Subject::of(pid as u32).map_err(|cause| match lives(pid) {
         true => AttachError::forbidden(pid, cause),
         false => AttachError::NotFound(pid),
@@ -169,11 +170,20 @@ fn without_title(command: Vec<Vec<u8>>, mut executable: Vec<u8>) -> Vec<Vec<u8>>
     vec![executable, title.trim_ascii().to_vec()]
 }
 
+/// Whether what `/proc` says of a process `pid` is said of the one that we mean.
+fn tells_of_ours(pid: i32) -> Result<(), AttachError> {
+    match machine::proc_is_ours() {
+        true => Ok(()),
+        false => Err(AttachError::Unfit { pid, why: machine::PROC_OF_OTHERS.into() }),
+    }
+}
+
 /// Whether there is a process `pid` that has memory, and so code.
 ///
 /// # Errors
 /// [`AttachError::NotFound`], or that it is the kernel's, or at its end.
 pub fn exists(pid: i32) -> Result<(), AttachError> {
+    tells_of_ours(pid)?;
     match Status::of_process(pid) {
         Some(status) if status.ended => Err(AttachError::NotFound(pid)),
         Some(status) if status.is_at_its_end() => check(pid),
@@ -188,6 +198,9 @@ pub fn lives(pid: i32) -> bool {
 }
 
 fn unfit(pid: i32) -> Option<AttachError> {
+    if let Err(error) = tells_of_ours(pid) {
+        return Some(error);
+    }
     let Ok(status) = fs::read(format!("/proc/{pid}/status")) else {
         return Some(AttachError::NotFound(pid));
     };

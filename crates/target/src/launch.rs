@@ -1,6 +1,7 @@
 //! Launching a program stopped at its first instruction, before even the dynamic loader has run.
 
 use crate::inherited::Inherited;
+use crate::machine::{self, PROC_OF_OTHERS};
 use crate::program;
 use crate::remedy::remedy;
 use crate::seize;
@@ -31,6 +32,9 @@ pub enum LaunchError {
     /// What the kernel says of processes is out of reach, as in a bare `chroot`.
     #[error("cannot observe {0}: there is no /proc; mount it: mount -t proc proc /proc")]
     NoProc(String),
+    /// What the kernel says of processes is said of others.
+    #[error("cannot observe {0}: {PROC_OF_OTHERS}")]
+    ProcOfOthers(String),
     /// Programs may not be traced here, so that none can be stopped before its first instruction.
     #[error("cannot launch {path} under ptrace: {why}")]
     Untraceable {
@@ -147,6 +151,9 @@ impl Launch {
         let file = program::resolve(&self.program)?;
         if !Path::new("/proc/self/stat").exists() {
             return Err(LaunchError::NoProc(shown));
+        }
+        if !machine::proc_is_ours() {
+            return Err(LaunchError::ProcOfOthers(shown));
         }
         let system = |what| {
             let path = shown.clone();

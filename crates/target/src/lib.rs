@@ -21,6 +21,7 @@ pub mod launch;
 pub mod limits;
 pub mod locking;
 pub mod machine;
+pub mod mapped_file;
 pub mod maps;
 pub mod memory;
 pub mod modules;

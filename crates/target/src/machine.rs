@@ -43,6 +43,15 @@ fn cpuinfo(key: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_string())
 }
 
+/// Whether `/proc` tells of the processes that we see, by their numbers: not if it is another PID namespace's.
+pub fn proc_is_ours() -> bool {
+    let ourselves = fs::read_link("/proc/self").ok();
+    ourselves.is_none_or(|link| link.to_str() == Some(&std::process::id().to_string()))
+}
+
+/// Why nothing can be observed where that is not so, and what to do.
+pub const PROC_OF_OTHERS: &str = "/proc is that of another PID namespace, where processes have other numbers; mount this one's: mount -t proc proc /proc";
+
 /// Release of the running kernel, such as `6.1.0-18-amd64`.
 pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease")

@@ -1,14 +1,13 @@
 //! The modules of all processes: names and build ids of what was mapped, each once.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use timewise_abi::log::MappingRecord;
 use timewise_image::{Headers, Image};
 use timewise_profile::{Module, ModuleId, ModuleKind, Offset};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
+use timewise_target::mapped_file::{self, Identity};
 use timewise_target::modules;
 
 /// A change of a process's address space.
@@ -37,6 +36,8 @@ pub struct Modules {
     files: Vec<File>,
     /// The latest by path, device and number, which a linker's next output often gets again.
     latest: HashMap<(Vec<u8>, u64, u64), usize>,
+    /// Where the files of modules were found.
+    found: HashMap<ModuleId, PathBuf>,
     /// Files that code was compared with, none for those that cannot be read as they were.
     images: HashMap<ModuleId, Option<Image>>,
     /// Paths of files that were gone by the time that they were looked at.
@@ -47,17 +48,22 @@ pub struct Modules {
 #[derive(Debug)]
 struct File {
     headers: Headers,
-    /// When it was looked at.
-    state: Option<State>,
+    /// Where it was found, and its state then.
+    found: Option<(PathBuf, State)>,
     /// The module that it is, once code is placed in it.
     module: Option<ModuleId>,
 }
 
 impl File {
+    fn state(&self) -> Option<State> {
+        self.found.as_ref().map(|(_, state)| *state)
+    }
+
     /// Whether it is the one with these headers, of which something else may have changed, such as its owner.
-    fn is_still(&self, headers: &Headers, state: Option<State>) -> bool {
-        let content = |state: Option<State>| state.map(|state| (state.size, state.written));
-        *headers == self.headers && (!headers.build_id.is_empty() || content(state) == content(self.state))
+    fn is_still(&self, headers: &Headers, state: State) -> bool {
+        let content = |state: State| (state.size, state.written);
+        *headers == self.headers
+            && (!headers.build_id.is_empty() || self.state().map(content) == Some(content(state)))
     }
 }
 
@@ -72,9 +78,8 @@ struct State {
 }
 
 impl State {
-    /// That of a file by its number. None if another stands there.
-    fn of(path: &Path, inode: u64) -> Option<State> {
-        let found = path.metadata().ok().filter(|found| found.ino() == inode)?;
+    fn of(path: &Path) -> Option<State> {
+        let found = path.metadata().ok()?;
         Some(State {
             size: found.size(),
             written: (found.mtime(), found.mtime_nsec()),
@@ -84,11 +89,11 @@ impl State {
 }
 
 impl Modules {
-    /// Reads the headers of a file that was mapped a moment ago: another may stand at its path later, such as the program's
+    /// Reads the headers of a file that process `pid` mapped a moment ago: another may stand at its path later, such as the program's
     /// next build.
-    pub fn note(&mut self, mapped: &mut Mapped) {
+    pub fn note(&mut self, mapped: &mut Mapped, pid: u32) {
         if mapped.record.mapped != 0 && kind_of(&mapped.path) == ModuleKind::File {
-            mapped.file = Some(self.look_at(mapped));
+            mapped.file = Some(self.look_at(mapped, pid));
         }
     }
 
@@ -122,37 +127,45 @@ impl Modules {
     }
 
     fn file(&mut self, mapped: &Mapped) -> (ModuleId, &Headers) {
-        let number = mapped.file.unwrap_or_else(|| self.look_at(mapped));
-        let File { headers, module, .. } = &mut self.files[number];
+        let number = mapped.file.unwrap_or_else(|| self.look_at(mapped, std::process::id()));
+        let File { headers, found, module } = &mut self.files[number];
         let id = *module.get_or_insert_with(|| {
             let build_id = headers.build_id.clone();
-            self.known.add(Module { kind: ModuleKind::File, path: mapped.path.clone(), build_id })
+            let found = found.as_ref().map(|(path, _)| path);
+            let path = match build_id.is_empty() {
+                true => mapped_file::name(&mapped.path, found.map(PathBuf::as_path)),
+                false => mapped.path.clone(),
+            };
+            let id = self.known.add(Module { kind: ModuleKind::File, path, build_id });
+            self.found.extend(found.map(|path| (id, path.clone())));
+            id
         });
         (id, headers)
     }
 
-    /// The number of a file as it is now.
-    fn look_at(&mut self, mapped: &Mapped) -> usize {
-        let path = Path::new(OsStr::from_bytes(&mapped.path));
-        let state = State::of(path, mapped.record.inode);
-        let key = (mapped.path.clone(), mapped.record.device, mapped.record.inode);
+    /// The number of a file of process `pid` as it is now.
+    fn look_at(&mut self, mapped: &Mapped, pid: u32) -> usize {
+        let MappingRecord { device, inode, .. } = mapped.record;
+        let path = mapped_file::find(&mapped.path, pid, Identity { device, inode });
+        let found = path.and_then(|path| State::of(&path).map(|state| (path, state)));
+        let key = (mapped.path.clone(), device, inode);
         let known = self.latest.get(&key).copied();
-        if let Some(known) = known.filter(|&known| state.is_none() || state == self.files[known].state) {
+        let state = found.as_ref().map(|(_, state)| *state);
+        if let Some(known) = known.filter(|&known| state.is_none() || state == self.files[known].state()) {
             return known;
         }
-        let is_gone = is_gone(path, mapped);
         // Run-time systems map images of memory that are no ELF files.
-        let headers = if is_gone { None } else { Headers::of_file(path) }.unwrap_or_default();
+        let headers = found.as_ref().and_then(|(path, _)| Headers::of_file(path)).unwrap_or_default();
         if let Some(known) = known
-            && self.files[known].is_still(&headers, state)
+            && state.is_some_and(|state| self.files[known].is_still(&headers, state))
         {
-            self.files[known].state = state;
+            self.files[known].found = found;
             return known;
         }
-        if is_gone {
+        if found.is_none() {
             self.gone.push(mapped.path.clone());
         }
-        self.files.push(File { headers, state, module: None });
+        self.files.push(File { headers, found, module: None });
         self.latest.insert(key, self.files.len() - 1);
         self.files.len() - 1
     }
@@ -165,11 +178,8 @@ impl Modules {
 
     /// Whether other code stands in a module's file at an offset; false if it is not there to be read as it was.
     pub fn contradicts(&mut self, module: ModuleId, offset: Offset, code: &[u8]) -> bool {
-        let Module { kind, path, build_id } = self.known.get(module);
-        let open = || {
-            let path = Path::new(OsStr::from_bytes(path));
-            (*kind == ModuleKind::File).then(|| Image::open_same(path, build_id).ok())?
-        };
+        let build_id = &self.known.get(module).build_id;
+        let open = || Image::open_same(self.found.get(&module)?, build_id).ok();
         let image = self.images.entry(module).or_insert_with(open);
         let end = offset.0.saturating_add(code.len() as u64);
         image.as_ref().and_then(|image| image.code(offset.0..end)).is_some_and(|there| there != code)
@@ -189,13 +199,6 @@ impl Modules {
     pub fn into_vec(self) -> Vec<Module> {
         self.known.into_vec()
     }
-}
-
-/// Whether the file that was mapped does not stand at its path any more. Overlay file systems show two numbers for one
-/// file, so only one that is gone from its path is known to be another one.
-fn is_gone(path: &Path, mapped: &Mapped) -> bool {
-    let deleted = mapped.path.ends_with(b" (deleted)");
-    path.metadata().map_or(true, |found| deleted && found.ino() != mapped.record.inode)
 }
 
 #[cfg(test)]
@@ -242,7 +245,7 @@ mod tests {
         let (mut modules, mut space) = (Modules::default(), AddressSpace::default());
         let noted = |modules: &mut Modules, start: u64| {
             let mut mapped = mapped(start);
-            modules.note(&mut mapped);
+            modules.note(&mut mapped, std::process::id());
             mapped
         };
         let first = noted(&mut modules, 0x5000_0000);

@@ -131,7 +131,9 @@ impl<'a> Harvest<'a> {
     /// Reads what a process logged since. Whether it is one.
     fn refresh(&mut self, record: u64) -> bool {
         let is_one = self.images.refresh(self.arena, &mut self.claims, record);
-        self.images.new_mappings(record).iter_mut().for_each(|mapped| self.converter.modules.note(mapped));
+        let pid = self.arena.process(record).map_or(0, |process| process.pid.load(Ordering::Relaxed));
+        let modules = &mut self.converter.modules;
+        self.images.new_mappings(record).iter_mut().for_each(|mapped| modules.note(mapped, pid));
         is_one
     }
 

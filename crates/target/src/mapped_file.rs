@@ -1,0 +1,110 @@
+//! Where the file lies that a process has mapped: at its path as we see it or, with a root or a mount namespace of its own,
+//! as the process sees it.
+
+use std::ffi::{CString, OsStr};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A file as the kernel tells of it where it is mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its device, as `stat` gives it.
+    pub device: u64,
+    /// Its number; 0 where it is not told.
+    pub inode: u64,
+}
+
+/// The file at `path` that process `pid` has mapped; none if what stands there is surely another.
+pub fn find(path: &[u8], pid: u32, identity: Identity) -> Option<PathBuf> {
+    let likeness = candidates(path, pid)?.map(|path| Some((identity.likeness(&path)?, path)));
+    // Of those that are alike the first: what we see stays when the process has ended.
+    likeness.into_iter().flatten().rev().max_by_key(|&(likeness, _)| likeness).map(|(_, path)| path)
+}
+
+/// Where a file of process `pid` may lie: at its path as we see it, and as the process does.
+pub fn candidates(path: &[u8], pid: u32) -> Option<[PathBuf; 2]> {
+    let seen = Path::new(OsStr::from_bytes(path));
+    let inside = Path::new("/proc").join(pid.to_string()).join("root").join(seen.strip_prefix("/").ok()?);
+    Some([seen.to_path_buf(), inside])
+}
+
+/// The path by which to name a file that was found there, or not at all, and has no build id: where another stands at its
+/// path, that is not to be taken for it.
+pub fn name(path: &[u8], found: Option<&Path>) -> Vec<u8> {
+    let seen = Path::new(OsStr::from_bytes(path));
+    let is_another = found != Some(seen) && seen.exists();
+    if is_another { [path, b" (another file)"].concat() } else { path.into() }
+}
+
+/// How sure it is that a file is the one that was mapped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Likeness {
+    /// Its file system may show it with other numbers than where it is mapped.
+    Possible,
+    /// It has its number, of a device that goes by several.
+    Number,
+    Same,
+}
+
+impl Identity {
+    /// None if it is another.
+    fn likeness(self, path: &Path) -> Option<Likeness> {
+        let found = path.metadata().ok()?;
+        match (found.dev() == self.device, found.ino() == self.inode) {
+            (true, true) => Some(Likeness::Same),
+            (false, true) => Some(Likeness::Number),
+            _ => (self.inode == 0 || !self.is_told(path, &found)).then_some(Likeness::Possible),
+        }
+    }
+
+    /// Whether a file's numbers are the ones that it would be mapped with.
+    fn is_told(self, path: &Path, found: &Metadata) -> bool {
+        found.dev() == self.device || file_system(path).is_some_and(|kind| PLAIN.contains(&kind))
+    }
+}
+
+/// File systems that show their files with the numbers that these are mapped with: ext2 to 4, XFS, F2FS, tmpfs, SquashFS.
+/// Those that lie over others do not always.
+const PLAIN: [i64; 5] = [0xef53, 0x5846_5342, 0xf2f5_2010, 0x0102_1994, 0x7371_7368];
+
+/// The number of the kind of file system that a file lies on.
+fn file_system(path: &Path) -> Option<i64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the path is a C string, and the structure has room for the answer.
+    let answer = unsafe { libc::statfs(path.as_ptr(), about.as_mut_ptr()) };
+    // SAFETY: it was filled if the call succeeded.
+    (answer == 0).then(|| unsafe { about.assume_init() }.f_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_is_mapped_is_found_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        std::fs::write(&one, "1").unwrap();
+        std::fs::write(&other, "2").unwrap();
+        let identity = |path: &Path| {
+            let found = path.metadata().unwrap();
+            Identity { device: found.dev(), inode: found.ino() }
+        };
+        let find = |path: &Path, identity| find(path.as_os_str().as_bytes(), std::process::id(), identity);
+        assert_eq!(find(&one, identity(&one)), Some(one.clone()));
+        assert_eq!(find(&one, identity(&other)), None, "of the same device, another number");
+        // As some file systems tell of their devices.
+        let elsewhere = Identity { device: 0, ..identity(&one) };
+        assert_eq!(find(&one, elsewhere), Some(one.clone()));
+        assert_eq!(find(&one, Identity { device: 0, inode: 0 }), Some(one.clone()), "nothing is told");
+        let none = folder.path().join("none");
+        assert_eq!(find(&none, identity(&one)), None);
+        let name = |path: &Path, found| name(path.as_os_str().as_bytes(), found);
+        assert_eq!(name(&one, Some(&one)), one.as_os_str().as_bytes());
+        assert!(name(&one, None).ends_with(b"one (another file)"));
+        assert_eq!(name(&none, None), none.as_os_str().as_bytes());
+    }
+}
