@@ -71,8 +71,10 @@ struct Thread {
     turns: Turns,
     /// It ran at the last look.
     ran: bool,
-    /// What of its CPU time samples stand for.
-    sampled_ns: u64,
+    /// Its CPU time when it was last asked for.
+    seen_ns: u64,
+    /// What of that is still to be told, by a sample outside of system calls.
+    untold_ns: u64,
 }
 
 impl Family {
@@ -83,7 +85,7 @@ impl Family {
         let thread = |tid: i32| {
             let mut thread = Thread::of(pid, tid, &Status::of_thread(pid, tid)?);
             // What it used before, as to be launched, is not of the recording.
-            thread.sampled_ns = thread.time_ns(pid, tid)?;
+            thread.seen_ns = thread.time_ns(pid, tid)?;
             Some((tid, thread))
         };
         let mut process = Process::new(&status, root.mappings.clone(), thread(pid)?);
@@ -286,19 +288,24 @@ impl Thread {
             account: ThreadAccount::open(pid, tid).ok(),
             turns: Turns::default(),
             ran: true,
-            sampled_ns: 0,
+            seen_ns: 0,
+            untold_ns: 0,
         }
     }
 
     fn time_since_sample(&mut self, pid: i32, tid: i32, in_system_call: bool) -> Option<u64> {
-        let unsampled_ns = self.time_ns(pid, tid)?.saturating_sub(self.sampled_ns);
-        let weight_ns = match in_system_call && self.had_to_wait() {
-            // Where it was woken, or gave way to others, says nothing of where it used its time.
-            true => (unsampled_ns as f64 * Status::of_thread(pid, tid)?.kernel_share()) as u64,
-            false => unsampled_ns,
-        };
-        self.sampled_ns += weight_ns;
-        Some(weight_ns)
+        let now_ns = self.time_ns(pid, tid)?;
+        let used_ns = now_ns.saturating_sub(std::mem::replace(&mut self.seen_ns, now_ns));
+        if !in_system_call {
+            return Some(used_ns + std::mem::take(&mut self.untold_ns));
+        }
+        if !self.had_to_wait() {
+            return Some(used_ns);
+        }
+        // Where it was woken, or gave way to others, says nothing of where it used its time.
+        let kernels_ns = (used_ns as f64 * Status::of_thread(pid, tid)?.kernel_share()) as u64;
+        self.untold_ns += used_ns - kernels_ns;
+        Some(kernels_ns)
     }
 
     /// Whether it was not on its processor all the time since it was looked at last.

@@ -92,6 +92,23 @@ fn stops_find_time_where_the_work_is() {
     );
 }
 
+/// Most threads that run wait for a processor then, in the call by which they gave way: their time passed elsewhere.
+#[test]
+fn stops_find_the_time_of_threads_that_give_way() {
+    let profile = recorded("yields", 100, &by_stops()).unwrap();
+    let run = &profile.runs[0];
+    let (user, all) = (run.user_ns as f64 / 1e9, (run.user_ns + run.kernel_ns) as f64 / 1e9);
+    let sampled = seconds(&profile, |_| true);
+    // What a thread uses after its last sample is not told.
+    assert!(
+        (0.4 * user..1.05 * all).contains(&sampled),
+        "{sampled} s sampled, {user} s of {all} s in user mode"
+    );
+    let light = function("light");
+    let in_light = seconds(&profile, |s| s.place.is_some_and(|p| lies_in(&profile, p, &light)));
+    assert!(in_light > 0.9 * sampled, "{in_light} of {sampled} s");
+}
+
 #[test]
 fn stops_follow_threads_children_and_what_they_execute() {
     let profile = recorded("threads", 100, &by_stops()).unwrap();

@@ -1,5 +1,6 @@
 /* Work of known shape: work MODE MILLIONS. One million rounds take about 1.5 ms. */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,16 @@ static void jit(uint64_t n) {
     ((void (*)(void))memory)();
 }
 
+/* Gives way to the others again and again. */
+static void *yielding(void *n)
+{
+    for (uint64_t done = 0; done < *(uint64_t *)n; done += 1000000) {
+        light(1000000);
+        sched_yield();
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const char *mode = argv[1];
@@ -50,6 +61,11 @@ int main(int argc, char **argv) {
         pthread_t threads[3];
         for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, thread, &n);
         for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    }
+    if (!strcmp(mode, "yields")) {
+        pthread_t threads[6];
+        for (int i = 0; i < 6; i++) pthread_create(&threads[i], 0, yielding, &n);
+        for (int i = 0; i < 6; i++) pthread_join(threads[i], 0);
     }
     if (!strcmp(mode, "forks")) {
         for (int i = 0; i < 3; i++)
