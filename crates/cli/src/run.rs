@@ -67,7 +67,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         Subject::Program(program) => run_twice(arguments, program)?,
         Subject::Process(..) if arguments.once || arguments.prepare.is_some() => {
             anyhow::bail!(
-                "--once and --prepare are for programs that are launched; leave them out with --pid"
+                "--once and --prepare are for programs that are launched; leave them out with --pid, or say --once=false \
+                 where timewise.toml sets it"
             )
         }
         Subject::Process(pid, time) => {

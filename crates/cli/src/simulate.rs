@@ -214,6 +214,11 @@ fn the_program(command: &[OsString]) -> anyhow::Result<Launch> {
 fn again(profile: &Profile) -> anyhow::Result<Launch> {
     let run = &profile.runs[0];
     ensure!(!run.command.is_empty(), "the profile does not say which command it is of");
+    ensure!(
+        !run.directory.is_empty(),
+        "the profile does not say where its program ran, as none does that was imported; name the program: \
+         timewise simulate -- PROGRAM …"
+    );
     let directory = PathBuf::from(OsString::from_vec(run.directory.clone()));
     std::env::set_current_dir(&directory)
         .with_context(|| format!("the program ran in '{}', where we cannot go", directory.display()))?;

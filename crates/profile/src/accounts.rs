@@ -29,7 +29,7 @@ pub struct Disagreement {
 enum Cause {
     /// Each of so many threads was seen after a whole period only.
     ShortThreads { threads: usize, period_ns: f64 },
-    /// Threads began and ended between two looks.
+    /// Threads began and ended between two looks, or used much after their last sample.
     BetweenLooks,
     /// Some samples are missing, for a reason that is not known.
     Missing,
@@ -90,7 +90,7 @@ fn judge(run: &Run, threads: usize, sampled: Sampled) -> Option<Disagreement> {
     };
     if found_ns < (1.0 - NOTABLE_SHARE) * (accounted_ns - divided_wrongly_ns) - chance_ns {
         let cause = match clock.scope {
-            Some(ClockScope::Looks) if short => Cause::BetweenLooks,
+            Some(ClockScope::Looks) => Cause::BetweenLooks,
             _ if short => Cause::ShortThreads { threads, period_ns },
             _ => Cause::Missing,
         };
@@ -124,8 +124,8 @@ impl fmt::Display for Disagreement {
             ),
             Cause::BetweenLooks => write!(
                 f,
-                "threads that began and ended between two looks were not seen, so shares are wrong; raise \
-                 --frequency, or sample with performance events (timewise doctor says what permits them)"
+                "threads that began and ended between two looks were not seen, nor what each used after its last sample, \
+                 so shares are wrong; raise --frequency, or sample with performance events (timewise doctor says what permits them)"
             ),
             Cause::Missing => write!(
                 f,

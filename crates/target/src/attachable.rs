@@ -73,6 +73,22 @@ impl AttachError {
         }
     }
 
+    /// `/proc` shows no process `pid`.
+    fn not_seen(pid: i32) -> AttachError {
+        // SAFETY: takes no memory, and sends nothing.
+        let is_there = unsafe { libc::kill(pid, 0) } == 0 || {
+            io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+        };
+        match is_there {
+            true => AttachError::Unfit {
+                pid,
+                why: "it is another's, and hidden (/proc is mounted with hidepid); run: sudo timewise …"
+                    .into(),
+            },
+            false => AttachError::NotFound(pid),
+        }
+    }
+
     /// The system refused to let us trace process `pid`.
     pub fn refused(pid: i32, cause: io::Error) -> AttachError {
         unfit(pid).unwrap_or_else(|| AttachError::forbidden(pid, cause))
@@ -146,7 +162,7 @@ pub fn subject(pid: i32) -> Result<Subject, AttachError> {
     tells_of_ours(pid)?;
     let subject = Subject::of(pid as u32).map_err(|cause| match lives(pid) {
         true => AttachError::forbidden(pid, cause),
-        false => AttachError::NotFound(pid),
+        false => AttachError::not_seen(pid),
     })?;
     let executable =
         fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default().into_os_string().into_vec();
@@ -188,7 +204,7 @@ pub fn exists(pid: i32) -> Result<(), AttachError> {
         Some(status) if status.ended => Err(AttachError::NotFound(pid)),
         Some(status) if status.is_at_its_end() => check(pid),
         Some(_) => Ok(()),
-        None => Err(AttachError::NotFound(pid)),
+        None => Err(AttachError::not_seen(pid)),
     }
 }
 
@@ -202,7 +218,7 @@ fn unfit(pid: i32) -> Option<AttachError> {
         return Some(error);
     }
     let Ok(status) = fs::read(format!("/proc/{pid}/status")) else {
-        return Some(AttachError::NotFound(pid));
+        return Some(AttachError::not_seen(pid));
     };
     // The name in it may be of any bytes.
     let status = String::from_utf8_lossy(&status);

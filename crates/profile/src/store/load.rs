@@ -110,6 +110,10 @@ impl Profile {
 }
 
 fn try_load(path: &Path) -> Result<Profile, LoadCause> {
+    // To open a pipe would wait for somebody to write to it.
+    if !path.metadata().map_err(from_system)?.is_file() {
+        return Err(LoadCause::NotAFile);
+    }
     let file = File::open(path).map_err(from_system)?;
     check_header(&file).map_err(from_system)??;
     let metadata = file.metadata().map_err(from_system)?;
