@@ -29,7 +29,7 @@ pub struct Disagreement {
 enum Cause {
     /// Each of so many threads was seen after a whole period only.
     ShortThreads { threads: usize, period_ns: f64 },
-    /// Threads began and ended between two looks, or used much after their last sample.
+    /// Threads began and ended between two looks.
     BetweenLooks,
     /// Some samples are missing, for a reason that is not known.
     Missing,
@@ -124,8 +124,8 @@ impl fmt::Display for Disagreement {
             ),
             Cause::BetweenLooks => write!(
                 f,
-                "threads that began and ended between two looks were not seen, nor what each used after its last sample, \
-                 so shares are wrong; raise --frequency, or sample with performance events (timewise doctor says what permits them)"
+                "threads that began and ended between two looks were not seen, so shares are wrong; raise \
+                 --frequency, or sample with performance events (timewise doctor says what permits them)"
             ),
             Cause::Missing => write!(
                 f,

@@ -183,6 +183,11 @@ impl Collector {
                 self.unseen += count;
                 self.spells.forget();
             }
+            Record::Untold { pid, tid, time_ns } => {
+                if let Some(thread) = self.thread(pid, tid) {
+                    self.samples.tell(thread, time_ns);
+                }
+            }
             Record::SwitchesEnd => self.finish_waits(time_ns),
             Record::Waiting(raw) => self.waiting(&raw),
             Record::Waited { pid, tid, duration_ns } => self.waited(pid, tid, duration_ns),

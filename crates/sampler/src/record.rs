@@ -81,6 +81,15 @@ pub enum Record {
         /// How many.
         count: u64,
     },
+    /// A thread used CPU time that none of its samples tells.
+    Untold {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// How much.
+        time_ns: u64,
+    },
     /// From now on no switches are told of.
     SwitchesEnd,
     /// From now on a thread waits here.

@@ -13,6 +13,8 @@ pub struct Samples {
     merged: u32,
     taken: u64,
     pending: HashMap<ThreadId, Pending>,
+    /// Nanoseconds of each thread that its last sample is to stand for besides.
+    untold: HashMap<ThreadId, u64>,
 }
 
 /// Samples of a thread that wait for one to be merged into.
@@ -46,7 +48,8 @@ impl Weight {
 impl Samples {
     /// Room for `limit` samples, at least two.
     pub fn with_limit(limit: usize) -> Samples {
-        Samples { kept: Vec::new(), limit: limit.max(2), merged: 1, taken: 0, pending: HashMap::new() }
+        let (pending, untold) = (HashMap::new(), HashMap::new());
+        Samples { kept: Vec::new(), limit: limit.max(2), merged: 1, taken: 0, pending, untold }
     }
 
     /// Takes a sample that is not older than those before it.
@@ -81,6 +84,11 @@ impl Samples {
         }
     }
 
+    /// A thread's last sample outside of the kernel stands for so much more.
+    pub fn tell(&mut self, thread: ThreadId, time_ns: u64) {
+        *self.untold.entry(thread).or_default() += time_ns;
+    }
+
     /// How many were taken, kept or merged.
     pub fn taken(&self) -> u64 {
         self.taken
@@ -97,6 +105,12 @@ impl Samples {
             self.kept.extend(self.pending.values().map(|pending| pending.weight.put_on(&pending.last)));
         }
         self.kept.sort_by_key(|sample| sample.time_ns);
+        for sample in self.kept.iter_mut().rev().filter(|sample| !sample.kernel) {
+            if self.untold.is_empty() {
+                break;
+            }
+            sample.weight_ns += self.untold.remove(&sample.thread).unwrap_or(0);
+        }
         self.kept
     }
 }
@@ -115,6 +129,18 @@ mod tests {
             kernel: false,
             stack: None,
         }
+    }
+
+    #[test]
+    fn what_no_sample_tells_is_the_last_ones() {
+        let mut samples = Samples::with_limit(10);
+        [(0, 1), (1, 2), (0, 3)].into_iter().for_each(|(thread, time)| samples.push(sample(thread, time)));
+        samples.push(Sample { kernel: true, ..sample(0, 4) });
+        for (thread, time_ns) in [(0, 100), (1, 20), (0, 1000), (5, 7)] {
+            samples.tell(ThreadId(thread), time_ns);
+        }
+        let weights: Vec<u64> = samples.into_vec().iter().map(|sample| sample.weight_ns).collect();
+        assert_eq!(weights, [10, 31, 1110, 10]);
     }
 
     #[test]

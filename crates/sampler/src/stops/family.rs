@@ -75,6 +75,8 @@ struct Thread {
     seen_ns: u64,
     /// What of that is still to be told, by a sample outside of system calls.
     untold_ns: u64,
+    /// What part of its time was the kernel's.
+    kernel_share: f64,
 }
 
 impl Family {
@@ -105,7 +107,7 @@ impl Family {
         }
         self.processes.retain(|&pid, process| {
             let Some(used) = cpu_time::of_process(pid) else {
-                process.threads.keys().for_each(|&tid| records.add(now_ns, exit(pid, tid)));
+                process.ended(pid, now_ns, records);
                 return false;
             };
             if std::mem::replace(&mut process.used, used) != used {
@@ -173,12 +175,15 @@ impl Family {
         }
     }
 
-    /// Records who has ended by now.
-    pub fn note_ends(&mut self, records: &mut Records) {
+    /// Records what no sample tells, and who has ended by now.
+    pub fn finish(&mut self, records: &mut Records) {
         let now_ns = monotonic_ns();
         for (&pid, process) in &self.processes {
-            if Status::of_process(pid).is_none_or(|status| status.ended) {
-                process.threads.keys().for_each(|&tid| records.add(now_ns, exit(pid, tid)));
+            match Status::of_process(pid).is_none_or(|status| status.ended) {
+                true => process.ended(pid, now_ns, records),
+                false => process.threads.iter().for_each(|(&tid, thread)| {
+                    thread.tell_rest(pid, tid, now_ns, records);
+                }),
             }
         }
     }
@@ -196,6 +201,14 @@ impl Process {
         }
     }
 
+    /// It has ended, with all its threads.
+    fn ended(&self, pid: i32, now_ns: u64, records: &mut Records) {
+        for (&tid, thread) in &self.threads {
+            thread.tell_rest(pid, tid, now_ns, records);
+            records.add(now_ns, exit(pid, tid));
+        }
+    }
+
     /// Finds out which of its threads run.
     fn look(&mut self, pid: i32, now_ns: u64, records: &mut Records, runs: &mut impl FnMut(Runs)) {
         let tids: Vec<i32> = self.threads.keys().copied().collect();
@@ -209,10 +222,12 @@ impl Process {
                 continue;
             }
             let Some(status) = Status::of_thread(pid, tid) else {
+                thread.tell_rest(pid, tid, now_ns, records);
                 self.threads.remove(&tid);
                 records.add(now_ns, exit(pid, tid));
                 continue;
             };
+            thread.kernel_share = status.kernel_share();
             thread.ran = status.running;
             if status.running {
                 runs(Runs { pid, tid, processor: status.processor });
@@ -290,6 +305,7 @@ impl Thread {
             ran: true,
             seen_ns: 0,
             untold_ns: 0,
+            kernel_share: status.kernel_share(),
         }
     }
 
@@ -306,6 +322,15 @@ impl Thread {
         let kernels_ns = (used_ns as f64 * Status::of_thread(pid, tid)?.kernel_share()) as u64;
         self.untold_ns += used_ns - kernels_ns;
         Some(kernels_ns)
+    }
+
+    /// Records what it used outside of the kernel and no sample tells, as far as its account was read.
+    fn tell_rest(&self, pid: i32, tid: i32, now_ns: u64, records: &mut Records) {
+        let used_ns = self.turns.ran_ns.saturating_sub(self.seen_ns);
+        let time_ns = self.untold_ns + (used_ns as f64 * (1.0 - self.kernel_share)) as u64;
+        if time_ns > 0 {
+            records.add(now_ns, Record::Untold { pid: pid as u32, tid: tid as u32, time_ns });
+        }
     }
 
     /// Whether it was not on its processor all the time since it was looked at last.

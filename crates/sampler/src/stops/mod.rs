@@ -93,7 +93,7 @@ pub fn follow(
     sampler.let_all_go();
     let elapsed = begun.elapsed();
     sampler.sleepers.finish(&sampler.family, monotonic_ns(), &mut sampler.records);
-    sampler.family.note_ends(&mut sampler.records);
+    sampler.family.finish(&mut sampler.records);
     digestion.take(std::mem::take(&mut sampler.records.0));
     Ok(sampler.pace.summary(elapsed, sampler.untraceable))
 }
