@@ -99,9 +99,9 @@ fn stops_find_the_time_of_threads_that_give_way() {
     let run = &profile.runs[0];
     let (user, all) = (run.user_ns as f64 / 1e9, (run.user_ns + run.kernel_ns) as f64 / 1e9);
     let sampled = seconds(&profile, |_| true);
-    // What a thread uses after its last sample is not told.
+    // Of a thread that gave no sample nothing is told.
     assert!(
-        (0.4 * user..1.05 * all).contains(&sampled),
+        (0.6 * user..1.05 * all).contains(&sampled),
         "{sampled} s sampled, {user} s of {all} s in user mode"
     );
     let light = function("light");
