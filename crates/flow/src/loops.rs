@@ -25,8 +25,8 @@ impl LoopId {
 pub struct Loop {
     /// The routine it is in.
     pub routine: RoutineId,
-    /// Where a round begins: the block that dominates the loop or, of several entries, the one
-    /// executed most.
+    /// Where a round begins: the block that dominates the loop or, of several entries, the one that
+    /// most rounds go through.
     pub header: BlockId,
     /// Control enters it at more than one block.
     pub irreducible: bool,
@@ -40,7 +40,8 @@ pub struct Loop {
     /// the header with is entering it anew.
     pub invocations: u64,
     /// Rounds begun, over all invocations: each entry begins one, and so does each return to the
-    /// header by a back edge of its own.
+    /// header by a back edge of its own. Of an irreducible loop as many as went through the header, or
+    /// its entries if these are more.
     pub iterations: u64,
 }
 
@@ -84,8 +85,7 @@ impl Forest {
             for block in &blocks {
                 self.innermost[block.index()] = Some(id);
             }
-            let Found { irreducible, invocations, back_count, .. } = one;
-            let iterations = invocations + back_count;
+            let Found { irreducible, invocations, iterations, .. } = one;
             self.loops.push(Loop {
                 routine,
                 header,
@@ -105,7 +105,7 @@ struct Found {
     body: BlockSet,
     irreducible: bool,
     invocations: u64,
-    back_count: u64,
+    iterations: u64,
 }
 
 fn natural(graph: &Graph, dominators: &Dominators) -> Vec<Found> {
@@ -118,8 +118,8 @@ fn natural(graph: &Graph, dominators: &Dominators) -> Vec<Found> {
         for merged in merge(same_header) {
             let invocations = arrivals - back_so_far;
             back_so_far -= merged.back_count;
-            let (body, back_count) = (merged.body, merged.back_count);
-            found.push(Found { header, body, irreducible: false, invocations, back_count });
+            let (body, iterations) = (merged.body, invocations + merged.back_count);
+            found.push(Found { header, body, irreducible: false, invocations, iterations });
         }
     }
     found
@@ -139,16 +139,21 @@ fn enter(graph: &Graph, dominators: &Dominators, region: Region) -> Found {
     };
     let entered =
         |node: u32| graph.entered[node as usize] + from(node, &|source| !region.body.contains(source));
-    let arrivals = |node: u32| graph.entered[node as usize] + from(node, &|_| true);
-    let busiest = |&entry: &u32| (arrivals(entry), std::cmp::Reverse(entry));
-    let header = region.entries.iter().copied().max_by_key(busiest).unwrap_or(0);
     // Back edges of a natural loop inside that begins at the same block are that loop's rounds.
-    let is_own = |source: u32| region.body.contains(source) && !dominators.dominates(header, source);
+    let rounds_through = |node: u32| {
+        let is_own = |source: u32| region.body.contains(source) && !dominators.dominates(node, source);
+        entered(node) + from(node, &is_own)
+    };
+    let most_rounds = |&entry: &u32| (rounds_through(entry), std::cmp::Reverse(entry));
+    let header = region.entries.iter().copied().max_by_key(most_rounds).unwrap_or(0);
+    let invocations = region.entries.iter().map(|&entry| entered(entry)).sum();
     Found {
         header,
         irreducible: true,
-        invocations: region.entries.iter().map(|&entry| entered(entry)).sum(),
-        back_count: from(header, &is_own),
+        invocations,
+        // A round that an entry elsewhere begins is the one that then comes to the header, so the two
+        // do not add up: the sum would be more rounds than any block of the loop was executed in.
+        iterations: rounds_through(header).max(invocations),
         body: region.body,
     }
 }
