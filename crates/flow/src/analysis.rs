@@ -9,6 +9,7 @@ use crate::lines::{SourceLine, line_at, rows_of_instructions};
 use crate::loops::{Forest, LoopId};
 use crate::modelled::{Modelled, ModelledCost};
 use crate::parallel::both;
+use crate::place_name;
 use crate::quality::Quality;
 use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
@@ -217,13 +218,10 @@ impl<'p> Analysis<'p> {
         match routine.function {
             Some(function) => self.profile.functions[function.index()].name.clone(),
             None => {
-                let path = &self.profile.modules[routine.place.module.index()].path;
-                let path = String::from_utf8_lossy(path);
-                let file = path.rsplit('/').next().unwrap_or(&path);
-                let Place { version, offset, .. } = routine.place;
                 // Code that the program rewrote stands at the same offset each time; the first is 0.
-                let version = if version.0 > 0 { format!("#{}", version.0) } else { String::new() };
-                format!("{file}+{:#x}{version}", offset.0)
+                let version = routine.place.version.0;
+                let version = if version > 0 { format!("#{version}") } else { String::new() };
+                place_name::offset(self.profile, routine.place) + &version
             }
         }
     }

@@ -14,6 +14,7 @@
 //!   to costs with callees;
 //! - [`waiting`]: where threads waited;
 //! - [`modelled`], [`divided`]: what a modelled core spent and why, and measured time divided by that;
+//! - [`place_name`]: places in code as people write them;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first;
 //! - [`told`], [`correlation`]: how much is on paths that are known, and what these tell that edges do not;
@@ -43,6 +44,7 @@ pub mod modelled;
 pub mod natural;
 pub mod origin;
 mod parallel;
+pub mod place_name;
 pub mod quality;
 pub mod routine;
 pub mod samples;

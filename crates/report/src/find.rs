@@ -3,8 +3,9 @@
 use crate::labels;
 use crate::short_name::answers_to;
 use std::collections::BTreeSet;
+use timewise_flow::place_name::{Form, PlaceName};
 use timewise_flow::{Analysis, RoutineId};
-use timewise_profile::{BlockId, Offset};
+use timewise_profile::ModuleId;
 
 /// Why a function cannot be annotated.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,12 +19,14 @@ pub enum AnnotateError {
         similar: Vec<String>,
     },
     /// Several have.
-    #[error("'{name}' names {} functions: say which, as {}", .places.len(), some(.places))]
+    #[error("'{name}' names {functions} functions: say which, as {}", some(.names, *.functions))]
     Ambiguous {
         /// The name that was asked for.
         name: String,
-        /// How to name each.
-        places: Vec<String>,
+        /// How many have it.
+        functions: usize,
+        /// How to name each, of a few.
+        names: Vec<String>,
     },
     /// The function was sampled, but none of its code is known.
     #[error(
@@ -35,11 +38,9 @@ pub enum AnnotateError {
     },
 }
 
-/// Many overloads would fill a screen.
-fn some(places: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let more = if places.len() > SHOWN { " or others" } else { "" };
-    places[..places.len().min(SHOWN)].join(" or ") + more
+fn some(names: &[String], of: usize) -> String {
+    let more = if of > names.len() { " or others" } else { "" };
+    names.join(" or ") + more
 }
 
 fn suggestion(names: &[String]) -> String {
@@ -50,7 +51,7 @@ fn suggestion(names: &[String]) -> String {
 }
 
 /// Finds a function by its name, by the end of its name without parameters (`f` for `ns::f(int)`), or by module
-/// and offset (`libc.so.6+0x1a2b0`, also in its middle).
+/// and offset (`libc.so.6+0x1a2b0`, also in its middle; [`timewise_flow::place_name`] has all forms).
 ///
 /// # Errors
 /// See [`AnnotateError`].
@@ -71,18 +72,7 @@ pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateEr
     if name.is_empty() {
         return Err(AnnotateError::Unknown { name: name.into(), similar: Vec::new() });
     }
-    let all = || (0..analysis.routines.len() as u32).map(RoutineId);
-    let place = |id: RoutineId| labels::offset(analysis.profile, analysis.routines[id.index()].place);
-    let is_named = |id: &RoutineId| {
-        let function = analysis.function_of(*id).map(|id| &analysis.profile.functions[id.index()]);
-        analysis.name_of(*id) == name || place(*id) == name || function.is_some_and(|f| f.symbol == name)
-    };
-    let mut found: Vec<RoutineId> = all().filter(is_named).collect();
-    let block = block_named(analysis, name);
-    if found.is_empty() && block.is_none() {
-        found = all().filter(|id| answers_to(&analysis.name_of(*id), name)).collect();
-    }
-    match &found[..] {
+    match &named(analysis, name)[..] {
         [] => {}
         [only] => return Ok(*only),
         several => {
@@ -95,20 +85,18 @@ pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateEr
                 [only] => Ok(*only),
                 _ => Err(AnnotateError::Ambiguous {
                     name: name.into(),
-                    places: told_apart(several, |id| to_type(analysis, id), place),
+                    functions: several.len(),
+                    names: told_apart(analysis, several),
                 }),
             };
         }
-    }
-    if let Some(block) = block {
-        return Ok(analysis.owner[block.index()]);
     }
     let wanted = name.to_lowercase();
     let resembles = |known: &String| {
         let known = known.to_lowercase();
         known.contains(&wanted) || (known.len() > 3 && wanted.contains(&known))
     };
-    let similar = all().filter(|&id| resembles(&analysis.name_of(id))).take(3);
+    let similar = all(analysis).filter(|&id| resembles(&analysis.name_of(id))).take(3);
     let mut similar: Vec<String> = similar.map(|id| to_type(analysis, id)).collect();
     similar.dedup();
     Err(AnnotateError::Unknown { name: name.into(), similar })
@@ -124,26 +112,61 @@ pub fn to_type(analysis: &Analysis, id: RoutineId) -> String {
     }
 }
 
-/// How to name each of `several`: by its name, or by its place where names are the same.
-fn told_apart(
-    several: &[RoutineId],
-    name: impl Fn(RoutineId) -> String,
-    place: impl Fn(RoutineId) -> String,
-) -> Vec<String> {
-    let names: BTreeSet<String> = several.iter().map(|id| name(*id)).collect();
-    if names.len() == several.len() {
-        return names.into_iter().collect();
-    }
-    several.iter().map(|id| place(*id)).collect()
+fn all(analysis: &Analysis) -> impl Iterator<Item = RoutineId> {
+    (0..analysis.routines.len() as u32).map(RoutineId)
 }
 
-fn block_named(analysis: &Analysis, name: &str) -> Option<BlockId> {
-    let (module, offset) = name.rsplit_once('+')?;
-    let offset = Offset(u64::from_str_radix(offset.strip_prefix("0x")?, 16).ok()?);
-    let holds = |block: &timewise_flow::code::ExecutedBlock| {
-        let path = labels::module_path(analysis.profile, block.place.module);
-        let inside = block.place.offset <= offset && offset < block.end;
-        inside && (path == module || labels::file_name(&path) == module)
+/// The functions that a name means: those that have it or begin at the place, else those that hold the place, else
+/// those of which it is the short name.
+fn named(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
+    let place = PlaceName::read(name);
+    let is_named = |id: &RoutineId| {
+        let function = analysis.function_of(*id).map(|id| &analysis.profile.functions[id.index()]);
+        let begins = analysis.routines[id.index()].place;
+        analysis.name_of(*id) == name
+            || place.is_some_and(|place| place.is(analysis.profile, begins))
+            || function.is_some_and(|f| f.symbol == name)
     };
-    analysis.code.blocks.iter().position(holds).map(|at| BlockId(at as u32))
+    let found: Vec<RoutineId> = all(analysis).filter(is_named).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    match place.map(|place| holders(analysis, place)) {
+        Some(found) if !found.is_empty() => found,
+        _ => all(analysis).filter(|id| answers_to(&analysis.name_of(*id), name)).collect(),
+    }
+}
+
+/// The function of each module that executed code at a place, the first if several codes stood there.
+fn holders(analysis: &Analysis, named: PlaceName) -> Vec<RoutineId> {
+    let mut found: Vec<(ModuleId, RoutineId)> = Vec::new();
+    for (block, owner) in analysis.code.blocks.iter().zip(&analysis.owner) {
+        let module = block.place.module;
+        let inside = block.place.offset <= named.offset && named.offset < block.end;
+        if inside
+            && named.is_of_code(analysis.profile, block.place)
+            && found.iter().all(|(known, _)| *known != module)
+        {
+            found.push((module, *owner));
+        }
+    }
+    found.into_iter().map(|(_, owner)| owner).collect()
+}
+
+/// How to name each of `several`, or of a few of them, as many overloads would fill a screen: by its name, or by its
+/// place, in the shortest form that finds each alone.
+fn told_apart(analysis: &Analysis, several: &[RoutineId]) -> Vec<String> {
+    const SHOWN: usize = 5;
+    let sorted: BTreeSet<(String, RoutineId)> =
+        several.iter().map(|id| (to_type(analysis, *id), *id)).collect();
+    let shown: Vec<(String, RoutineId)> = sorted.into_iter().take(SHOWN).collect();
+    let by_place = |form: Form| -> Vec<String> {
+        let place = |id: &RoutineId| analysis.routines[id.index()].place;
+        shown.iter().map(|(_, id)| form.write(analysis.profile, place(id))).collect()
+    };
+    let by_name = shown.iter().map(|(name, _)| name.clone()).collect();
+    let find_each_alone =
+        |names: &Vec<String>| names.iter().zip(&shown).all(|(name, (_, id))| named(analysis, name) == [*id]);
+    let mut ways = std::iter::once(by_name).chain(Form::ALL.into_iter().map(by_place));
+    ways.find(find_each_alone).unwrap_or_else(|| by_place(Form::LONGEST))
 }

@@ -3,17 +3,9 @@
 use timewise_flow::Analysis;
 use timewise_flow::RoutineId;
 use timewise_flow::lines::{SourceLine, line_at};
-use timewise_profile::{FileId, ModuleId, Place, Profile};
+use timewise_profile::{FileId, Place, Profile};
 
-/// Path of a module.
-pub fn module_path(profile: &Profile, module: ModuleId) -> String {
-    String::from_utf8_lossy(&profile.modules[module.index()].path).into_owned()
-}
-
-/// Last part of a path.
-pub fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
-}
+pub use timewise_flow::place_name::{file_name, module_path, offset};
 
 /// Path of a source file.
 pub fn file_path(profile: &Profile, file: FileId) -> &str {
@@ -34,12 +26,6 @@ pub fn lines(profile: &Profile, first: SourceLine, last: SourceLine) -> String {
 /// A place in code: its source line, or module and offset where no line is known.
 pub fn place(profile: &Profile, place: Place) -> String {
     line_at(profile, place).map_or_else(|| offset(profile, place), |at| line(profile, at))
-}
-
-/// A place in code as `libc.so.6+0x1a2b`.
-pub fn offset(profile: &Profile, place: Place) -> String {
-    let path = module_path(profile, place.module);
-    format!("{}+{:#x}", file_name(&path), place.offset.0)
 }
 
 /// Where a routine is declared, or which module holds it.

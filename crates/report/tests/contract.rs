@@ -3,7 +3,7 @@
 use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{Profile, TakenBranch};
+use timewise_profile::{Function, Module, ModuleId, Place, Profile, TakenBranch};
 use timewise_report::{By, Calls, Request, Sort, Style, annotate, csv, json, listing};
 
 fn program() -> Profile {
@@ -335,4 +335,46 @@ fn functions_are_found_by_name_and_by_place() {
     assert_eq!(ambiguous, "'f' names 2 functions: say which, as ns::f(char) or ns::f(int)");
     let ambiguous = annotate::find(&Analysis::new(&twice, None), "main").unwrap_err().to_string();
     assert_eq!(ambiguous, "'main' names 2 functions: say which, as sketch+0x1000 or sketch+0x2000");
+}
+
+/// A program that was built anew between two runs of one profile.
+#[test]
+fn a_function_of_two_builds_is_named_by_its_build() {
+    let mut profile = program();
+    profile.modules[0].build_id = vec![0x1a, 0x2b, 0x3c, 0x4d, 0x5e, 0x6f];
+    let rebuilt = Module { build_id: vec![0xfe; 20], ..profile.modules[0].clone() };
+    profile.modules.push(rebuilt);
+    let main = profile.functions[0].clone();
+    profile.functions[1] = Function { place: Place { module: ModuleId(1), ..main.place }, ..main };
+    for block in profile.blocks.iter_mut().filter(|block| block.place.offset.0 >= 0x2000) {
+        block.place.module = ModuleId(1);
+        block.place.offset.0 -= 0x1000;
+    }
+    let analysis = Analysis::new(&profile, None);
+    let ways = "sketch@1a2b3c4d+0x1000 or sketch@fefefefe+0x1000";
+    for name in ["main", "sketch+0x1000", "/bin/sketch+0x1001"] {
+        let ambiguous = annotate::find(&analysis, name).unwrap_err().to_string();
+        assert_eq!(ambiguous, format!("'{name}' names 2 functions: say which, as {ways}"));
+    }
+    let builds = ways.split(" or ").map(|name| {
+        let found = annotate::find(&analysis, name).unwrap();
+        analysis.routines[found.index()].place.module
+    });
+    assert_eq!(builds.collect::<Vec<_>>(), [ModuleId(0), ModuleId(1)]);
+}
+
+/// Names that are offered must not lead back to where they were offered.
+#[test]
+fn overloads_are_offered_by_names_that_find_them() {
+    let mut facts = String::new();
+    for number in 0..8 {
+        let place = 0x1000 * (number + 1);
+        facts += &format!(
+            "function f(A{number}) at {place:#x} size 0x100\nblock b{number} at {place:#x} runs 1\n"
+        );
+    }
+    let profile = sketch(&facts).unwrap();
+    let ambiguous = annotate::find(&Analysis::new(&profile, None), "f").unwrap_err().to_string();
+    let few = "f(A0) or f(A1) or f(A2) or f(A3) or f(A4) or others";
+    assert_eq!(ambiguous, format!("'f' names 8 functions: say which, as {few}"));
 }
