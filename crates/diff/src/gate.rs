@@ -18,9 +18,11 @@ use crate::limits::Interval;
 use crate::modelled::ModelledChange;
 use crate::noise::Noise;
 use crate::pairing::Both;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use timewise_flow::{Analysis, Estimate, RoutineId};
+use timewise_flow::naming::{WAYS, similar};
+use timewise_flow::{Estimate, RoutineId};
 
 /// What must not grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,10 +75,13 @@ pub enum GateError {
     )]
     Grammar(String),
     /// Neither profile holds the function.
-    #[error(
-        "no function '{0}' was executed or sampled in either profile; timewise diff lists all as JSON or CSV"
-    )]
-    NoFunction(String),
+    #[error("no function '{name}' was executed or sampled in either profile; {}", suggestion(.similar))]
+    NoFunction {
+        /// The name that was asked for.
+        name: String,
+        /// Names that resemble it.
+        similar: Vec<String>,
+    },
     /// Not both sides were simulated, or not alike.
     #[error(
         "cycles were not modelled alike in both profiles: simulate both by the same timewise, with the same --core, \
@@ -91,6 +96,13 @@ pub enum GateError {
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
+}
+
+fn suggestion(names: &[String]) -> String {
+    match names {
+        [] => "timewise diff lists all as JSON or CSV".into(),
+        names => format!("did you mean {}?", names.join(" or ")),
+    }
 }
 
 impl FromStr for Gate {
@@ -141,7 +153,7 @@ pub struct Verdict {
 }
 
 impl Gate {
-    /// Judges the condition. Of several functions of one name the worst counts.
+    /// Judges the condition. Of several functions that the name means the worst counts.
     ///
     /// # Errors
     /// It cannot be judged.
@@ -150,13 +162,13 @@ impl Gate {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
             (_, Some(name)) => {
-                let named =
-                    comparison.functions().into_iter().filter(|row| is_named(comparison, row.what, name));
-                named.map(|row| self.growth(&row.change, comparison.noise)).collect::<Result<_, _>>()?
+                let named = Named::new(comparison, name);
+                let rows = comparison.functions().into_iter().filter(|row| named.holds(row.what));
+                rows.map(|row| self.growth(&row.change, comparison.noise)).collect::<Result<_, _>>()?
             }
         };
         let worst = verdicts.into_iter().max_by(|a, b| a.growth.low.total_cmp(&b.growth.low));
-        worst.ok_or_else(|| GateError::NoFunction(self.function.clone().unwrap_or_default()))
+        worst.ok_or_else(|| no_function(comparison, self.function.as_deref().unwrap_or_default()))
     }
 
     fn growth(&self, change: &Change, noise: Noise) -> Result<Verdict, GateError> {
@@ -205,8 +217,9 @@ impl Gate {
         let changes = match &self.function {
             None => vec![whole],
             Some(name) => {
+                let named = Named::new(comparison, name);
                 let rows = comparison.modelled_functions().into_iter();
-                rows.filter(|row| is_named(comparison, row.what, name)).map(|row| row.change).collect()
+                rows.filter(|row| named.holds(row.what)).map(|row| row.change).collect()
             }
         };
         let verdict = |change: ModelledChange| {
@@ -237,15 +250,36 @@ fn shares(old: f64, grown: Estimate) -> Estimate {
     Estimate { value: share(old, grown.value), low: share(old, grown.low), high: share(old, grown.high) }
 }
 
-/// Whether a function has this name or symbol on either side.
-pub fn is_named(comparison: &Comparison, function: Both<RoutineId>, name: &str) -> bool {
-    let answers = |analysis: &Analysis, id: Option<RoutineId>| {
-        let function =
-            id.and_then(|id| analysis.function_of(id)).map(|id| &analysis.profile.functions[id.index()]);
-        let is_symbol = function.is_some_and(|function| function.symbol == name);
-        is_symbol || id.is_some_and(|id| analysis.name_of(id) == name)
-    };
-    answers(comparison.base, function.base) || answers(comparison.test, function.test)
+fn no_function(comparison: &Comparison, name: &str) -> GateError {
+    let sides = [comparison.base, comparison.test].into_iter();
+    let mut similar: BTreeSet<String> = sides.flat_map(|side| similar(side, name)).collect();
+    // There may be one that was measured, where what is judged is what was modelled.
+    similar.remove(name);
+    GateError::NoFunction { name: name.into(), similar: similar.into_iter().collect() }
+}
+
+/// The functions that a name means on either side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    base: Vec<RoutineId>,
+    test: Vec<RoutineId>,
+}
+
+impl Named {
+    /// Finds them, in one way on both sides: what is called just so on one side is meant on the other, not what has it
+    /// for a short name there.
+    pub fn new(comparison: &Comparison, name: &str) -> Named {
+        let found = |base, test| Named { base, test };
+        let mut ways = WAYS.iter().map(|way| found(way(comparison.base, name), way(comparison.test, name)));
+        let is_any = |named: &Named| !named.base.is_empty() || !named.test.is_empty();
+        ways.find(is_any).unwrap_or_else(|| found(Vec::new(), Vec::new()))
+    }
+
+    /// Whether this function is among them.
+    pub fn holds(&self, function: Both<RoutineId>) -> bool {
+        let is_one_of = |found: &[RoutineId], id: Option<RoutineId>| id.is_some_and(|id| found.contains(&id));
+        is_one_of(&self.base, function.base) || is_one_of(&self.test, function.test)
+    }
 }
 
 #[cfg(test)]

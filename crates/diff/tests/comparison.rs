@@ -224,3 +224,39 @@ fn gates_of_functions_and_instructions() {
         assert!("time>2%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
     });
 }
+
+/// What `timewise annotate` takes for a name, on either side.
+#[test]
+fn gates_take_short_names_of_functions_and_places() {
+    let named = |profile: &Profile, work: &str| {
+        let mut profile = profile.clone();
+        profile.functions[1].name = work.into();
+        profile
+    };
+    let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_200_000, 6000, 500, ""));
+    let judged = |base: &Profile, test: &Profile, name: &str| {
+        let gate: Gate = format!("function:{name} instructions>5%").parse().unwrap();
+        compared(base, test, |comparison| gate.judge(comparison))
+    };
+    let long = named(&test, "ns::work(long)");
+    for name in ["ns::work(long)", "ns::work", "work", "sketch+0x2000", "sketch+0x2007", "/bin/sketch+0x2000"]
+    {
+        let verdict = judged(&named(&base, "ns::work(long)"), &long, name);
+        assert!(verdict.is_ok_and(|verdict| verdict.fails), "{name}");
+    }
+    let unknown = judged(&base, &long, "wor").unwrap_err().to_string();
+    let meant = "did you mean ns::work(long) or work?";
+    assert_eq!(unknown, format!("no function 'wor' was executed or sampled in either profile; {meant}"));
+    let unknown = judged(&base, &long, "nothing").unwrap_err().to_string();
+    assert!(unknown.ends_with("either profile; timewise diff lists all as JSON or CSV"), "{unknown}");
+    // Of those that one short name means the worst counts, but one that is called just so is the only one meant.
+    let overloaded = |profile: &Profile, main: &str| {
+        let mut profile = named(profile, "ns::work(long)");
+        profile.functions[0].name = main.into();
+        profile
+    };
+    for (main, fails) in [("ns::work(int)", true), ("ns::work", false)] {
+        let verdict = judged(&overloaded(&base, main), &overloaded(&test, main), "ns::work");
+        assert_eq!(verdict.map(|verdict| verdict.fails), Ok(fails), "{main}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Names in less room than they take, so that what tells most of them stays.
 
-use crate::short_name::before_matching;
 use crate::table::cut;
+use timewise_flow::short_name::before_matching;
 
 const LEFT_OUT: char = '…';
 

@@ -1,11 +1,9 @@
 //! From what a user calls a function to the function.
 
-use crate::labels;
-use crate::short_name::answers_to;
 use std::collections::BTreeSet;
-use timewise_flow::place_name::{Form, PlaceName};
+use timewise_flow::naming::{named, similar, to_type};
+use timewise_flow::place_name::Form;
 use timewise_flow::{Analysis, RoutineId};
-use timewise_profile::ModuleId;
 
 /// Why a function cannot be annotated.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,8 +48,7 @@ fn suggestion(names: &[String]) -> String {
     }
 }
 
-/// Finds a function by its name, by the end of its name without parameters (`f` for `ns::f(int)`), or by module
-/// and offset (`libc.so.6+0x1a2b0`, also in its middle; [`timewise_flow::place_name`] has all forms).
+/// Finds a function by what [`timewise_flow::naming`] takes for its name.
 ///
 /// # Errors
 /// See [`AnnotateError`].
@@ -91,66 +88,7 @@ pub fn find_any(analysis: &Analysis, name: &str) -> Result<RoutineId, AnnotateEr
             };
         }
     }
-    let wanted = name.to_lowercase();
-    let resembles = |known: &String| {
-        let known = known.to_lowercase();
-        known.contains(&wanted) || (known.len() > 3 && wanted.contains(&known))
-    };
-    let similar = all(analysis).filter(|&id| resembles(&analysis.name_of(id))).take(3);
-    let mut similar: Vec<String> = similar.map(|id| to_type(analysis, id)).collect();
-    similar.dedup();
-    Err(AnnotateError::Unknown { name: name.into(), similar })
-}
-
-/// What a user types to name a function: its name, or module and offset if that is too long to be typed or read.
-pub fn to_type(analysis: &Analysis, id: RoutineId) -> String {
-    const LONGEST: usize = 200;
-    let name = analysis.name_of(id);
-    match name.len() <= LONGEST {
-        true => name,
-        false => labels::offset(analysis.profile, analysis.routines[id.index()].place),
-    }
-}
-
-fn all(analysis: &Analysis) -> impl Iterator<Item = RoutineId> {
-    (0..analysis.routines.len() as u32).map(RoutineId)
-}
-
-/// The functions that a name means: those that have it or begin at the place, else those that hold the place, else
-/// those of which it is the short name.
-fn named(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
-    let place = PlaceName::read(name);
-    let is_named = |id: &RoutineId| {
-        let function = analysis.function_of(*id).map(|id| &analysis.profile.functions[id.index()]);
-        let begins = analysis.routines[id.index()].place;
-        analysis.name_of(*id) == name
-            || place.is_some_and(|place| place.is(analysis.profile, begins))
-            || function.is_some_and(|f| f.symbol == name)
-    };
-    let found: Vec<RoutineId> = all(analysis).filter(is_named).collect();
-    if !found.is_empty() {
-        return found;
-    }
-    match place.map(|place| holders(analysis, place)) {
-        Some(found) if !found.is_empty() => found,
-        _ => all(analysis).filter(|id| answers_to(&analysis.name_of(*id), name)).collect(),
-    }
-}
-
-/// The function of each module that executed code at a place, the first if several codes stood there.
-fn holders(analysis: &Analysis, named: PlaceName) -> Vec<RoutineId> {
-    let mut found: Vec<(ModuleId, RoutineId)> = Vec::new();
-    for (block, owner) in analysis.code.blocks.iter().zip(&analysis.owner) {
-        let module = block.place.module;
-        let inside = block.place.offset <= named.offset && named.offset < block.end;
-        if inside
-            && named.is_of_code(analysis.profile, block.place)
-            && found.iter().all(|(known, _)| *known != module)
-        {
-            found.push((module, *owner));
-        }
-    }
-    found.into_iter().map(|(_, owner)| owner).collect()
+    Err(AnnotateError::Unknown { name: name.into(), similar: similar(analysis, name) })
 }
 
 /// How to name each of `several`, or of a few of them, as many overloads would fill a screen: by its name, or by its

@@ -40,7 +40,6 @@ pub mod origin;
 mod path_hints;
 pub mod request;
 pub mod rows;
-mod short_name;
 pub mod simulated;
 mod site;
 pub mod style;

@@ -1,7 +1,6 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
 use crate::figures::{self, Figures};
-use crate::find::to_type;
 use crate::hints;
 use crate::labels;
 use crate::listing::{self, instructions_a_call, loop_name, ratio};
@@ -12,6 +11,7 @@ use crate::rows::{self, Costed, InstructionRow, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
+use timewise_flow::naming::to_type;
 use timewise_flow::quality::JOINED_ENOUGH;
 use timewise_flow::{Analysis, Estimate, waiting};
 use timewise_isa::{Control, Work};

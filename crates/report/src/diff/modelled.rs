@@ -13,7 +13,7 @@ use crate::table::{Column, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_attribution::{Category, Parts};
-use timewise_diff::gate::is_named;
+use timewise_diff::gate::Named;
 use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Spot};
 use timewise_flow::{Analysis, InstructionId};
 
@@ -134,6 +134,7 @@ fn beside(comparison: &Comparison) -> String {
 /// cycles that grew most; and there the instruction and its reason. Nothing if nothing grew.
 pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
     let spots = comparison.modelled_spots().into_iter();
+    let named = gate.function.as_deref().map(|name| Named::new(comparison, name));
     let in_function = |analysis: &Analysis, spot: Spot| match spot {
         Spot::Function(id) => id,
         Spot::Loop(id) => analysis.forest.loops[id.index()].routine,
@@ -143,7 +144,7 @@ pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
             let function = row
                 .what
                 .map(|spot| in_function(comparison.base, spot), |spot| in_function(comparison.test, spot));
-            gate.function.as_deref().is_none_or(|name| is_named(comparison, function, name))
+            named.as_ref().is_none_or(|named| named.holds(function))
         })
         .find(|row| row.change.cycles() > 0.0)?;
     let category =

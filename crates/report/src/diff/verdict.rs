@@ -1,9 +1,9 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
-use crate::find::to_type;
 use crate::visible::visible;
 use timewise_diff::{Comparison, Gate, Verdict};
 use timewise_flow::RoutineId;
+use timewise_flow::naming::to_type;
 use timewise_profile::Profile;
 
 /// One line: what was asked, whether it holds, and what was found.
