@@ -84,9 +84,8 @@ fn a_branch_whose_successors_carry_its_cost_is_named() {
     assert_eq!(found(&branch(1_000, 500)), [], "it goes one way nearly always");
 }
 
-/// A loop entered so often for so many rounds, with samples on its round.
-fn short(invocations: u64, rounds: u64, samples: u64) -> String {
-    let all = invocations * rounds;
+/// A loop entered so often for so many rounds in all, with samples on its round.
+fn short(invocations: u64, all: u64, samples: u64) -> String {
     format!(
         "block top at 0x1000 runs {invocations} code 31c0
          block body at 0x1002 runs {all} code 4831c9 4831c1 75f8
@@ -104,8 +103,10 @@ fn short(invocations: u64, rounds: u64, samples: u64) -> String {
 fn loops_of_few_rounds_are_named_if_a_round_costs() {
     let trips = |finding: &(&str, u64)| finding.0 == "trips";
     let named = |text: &str| found(text).iter().filter(|finding| trips(finding)).count();
-    assert_eq!(named(&short(1_000_000, 3, 60)), 1);
-    assert_eq!(named(&short(1_000_000, 3, 20)), 0, "7 cycles a round");
-    assert_eq!(named(&short(100_000, 30, 60)), 0, "30 rounds");
+    assert_eq!(named(&short(1_000_000, 3_000_000, 60)), 1);
+    assert_eq!(named(&short(1_000_000, 3_000_000, 20)), 0, "7 cycles a round");
+    assert_eq!(named(&short(2_000_000, 2_500_000, 60)), 1, "it goes round in one case of four");
+    assert_eq!(named(&short(2_000_000, 2_300_000, 60)), 0, "it hardly ever goes round");
+    assert_eq!(named(&short(100_000, 3_000_000, 60)), 0, "30 rounds");
     assert_eq!(named(&short(1, 3, 60)), 0, "rounds so long that their beginning and end do not matter");
 }
