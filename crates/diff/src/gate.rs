@@ -246,8 +246,10 @@ fn share(old: f64, grown: f64) -> f64 {
     }
 }
 
+/// No more than all there was can be gone, though limits of a difference may lie below that.
 fn shares(old: f64, grown: Estimate) -> Estimate {
-    Estimate { value: share(old, grown.value), low: share(old, grown.low), high: share(old, grown.high) }
+    let share = |grown: f64| share(old, grown).max(-1.0);
+    Estimate { value: share(grown.value), low: share(grown.low), high: share(grown.high) }
 }
 
 fn no_function(comparison: &Comparison, name: &str) -> GateError {

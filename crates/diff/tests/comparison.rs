@@ -260,3 +260,15 @@ fn gates_take_short_names_of_functions_and_places() {
         assert_eq!(verdict.map(|verdict| verdict.fails), Ok(fails), "{main}");
     }
 }
+
+#[test]
+fn no_time_shrinks_by_more_than_all_of_it() {
+    let (base, test) = (program(1_000_000, 5, 5, ""), program(1_000_000, 4, 4, ""));
+    compared(&base, &test, |comparison| {
+        let change = comparison.whole();
+        let (limits, old) = (change.time.unwrap().all.estimate, change.amounts.unwrap().0);
+        assert!(limits.low < -old, "{limits:?}: else this tests nothing");
+        let growth = "time>2%".parse::<Gate>().unwrap().judge(comparison).unwrap().growth;
+        assert_eq!((growth.low, growth.high), (-1.0, limits.high / old));
+    });
+}

@@ -1,7 +1,7 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
 use crate::visible::visible;
-use timewise_diff::{Comparison, Gate, Verdict};
+use timewise_diff::{Comparison, Gate, Verdict, share_a_run};
 use timewise_flow::RoutineId;
 use timewise_flow::naming::to_type;
 use timewise_profile::Profile;
@@ -41,14 +41,20 @@ fn sure(confidence: f64) -> String {
 
 /// What to mind of a comparison as a whole, one line each.
 pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
-    let (base, test) = (program(base), program(test));
-    if base == test {
-        return Vec::new();
+    let mut told = Vec::new();
+    if share_a_run(base, test) {
+        let text = "warning: both sides hold the same run, which does not differ from itself: conditions may hold \
+                    whatever changed";
+        told.push(text.into());
     }
-    let [base, test] = [base, test].map(|name| name.unwrap_or_default());
-    vec![format!(
-        "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
-    )]
+    let (base, test) = (program(base), program(test));
+    if base != test {
+        let [base, test] = [base, test].map(|name| name.unwrap_or_default());
+        told.push(format!(
+            "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
+        ));
+    }
+    told
 }
 
 /// What to mind of functions that were too long to align as a whole, one line each.
@@ -102,11 +108,14 @@ mod tests {
     #[test]
     fn different_programs_are_told() {
         let of = |program: &str| {
-            let run = Run { command: vec![program.into(), b"x".to_vec()], ..Run::new(RunKind::Sampling) };
+            let command = vec![program.into(), b"x".to_vec()];
+            let run = Run { command, elapsed_ns: program.len() as u64, ..Run::new(RunKind::Sampling) };
             Profile { runs: vec![run], ..Profile::default() }
         };
         assert_eq!(cautions(&of("old/bzip2"), &of("./bzip2")), Vec::<String>::new());
         let told = cautions(&of("bzip2"), &of("/bin/xz"));
         assert!(told[0].starts_with("warning: base ran bzip2, test ran xz: "), "{told:?}");
+        let told = cautions(&of("bzip2"), &of("bzip2"));
+        assert!(told[0].starts_with("warning: both sides hold the same run"), "{told:?}");
     }
 }
