@@ -34,23 +34,24 @@ pub fn of(
     }
     if damage > 0 {
         warnings.push(format!(
-            "the program wrote over the memory that holds its counts: {damage} records make no sense and \
-             were left out, and others may be wrong; look for a wild write in it"
+            "the program wrote over the memory that holds its counts: {} left out, and others may be wrong; look for a \
+             wild write in it",
+            quantity(damage, "record makes no sense and was", "records make no sense and were")
         ));
     }
     // Ends that nobody saw stand at their processes, for each reader to judge.
     let Balance { images, unbalanced, imbalance } = converter.balance;
     if unbalanced > 0 {
         warnings.push(format!(
-            "counts do not balance in {unbalanced} of {images} programs executed, by {imbalance} in all: \
-             some may be wrong by as much"
+            "counts do not balance in {unbalanced} of {} executed, by {imbalance} in all: some may be wrong by as much",
+            quantity(images.into(), "program", "programs")
         ));
     }
     let (rows, beyond) = (converter.rows.all.len(), converter.rows.beyond_limit);
     if beyond > 0 {
         warnings.push(format!(
-            "{beyond} of very many processes share rows, one for each executable, with process id 0; \
-             there are {rows} rows"
+            "{} rows, one for each executable, with process id 0; there are {rows} rows",
+            quantity(beyond, "of very many processes shares", "of very many processes share")
         ));
     }
     for path in &converter.modules.gone {
@@ -61,15 +62,16 @@ pub fn of(
     }
     if unnamed > 0 {
         warnings.push(format!(
-            "what is mapped where {unnamed} {} of code lie is not known, nor their files' names: /proc/self/maps could \
-             not be read where the program runs, as in a chroot without /proc, or without a free descriptor",
-            if unnamed == 1 { "page" } else { "pages" }
+            "what is mapped where {} not known, nor the files' names: /proc/self/maps could not be read where the \
+             program runs, as in a chroot without /proc, or without a free descriptor",
+            quantity(unnamed.into(), "page of code lies is", "pages of code lie is")
         ));
     }
     if unfollowed > 0 {
         warnings.push(format!(
-            "up to {unfollowed} programs were executed by processes that had restricted their system calls \
-             (seccomp) or do not see timewise from their PID namespace, and were not counted"
+            "up to {} executed by processes that had restricted their system calls (seccomp) or do not see timewise \
+             from their PID namespace, and not counted",
+            quantity(unfollowed.into(), "program was", "programs were")
         ));
     }
     for Uncounted { pid, path, why, times } in uncounted {
@@ -80,4 +82,40 @@ pub fn of(
         warnings.push(format!("{} ({who}) was not counted: {why}", path.display()));
     }
     warnings
+}
+
+/// So many things, with what is said of one or of several.
+fn quantity(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_told_as_one() {
+        let converter = Converter::new(1, false);
+        let told = |number| of(None, &converter, number, (&[], number as u32), number as u32).join("\n");
+        for (number, parts) in [
+            (
+                1,
+                [
+                    "1 record makes no sense and was left out",
+                    "where 1 page of code lies is",
+                    "1 program was executed",
+                ],
+            ),
+            (
+                2,
+                [
+                    "2 records make no sense and were left out",
+                    "where 2 pages of code lie is",
+                    "2 programs were executed",
+                ],
+            ),
+        ] {
+            parts.iter().for_each(|part| assert!(told(number).contains(part), "{}", told(number)));
+        }
+    }
 }
