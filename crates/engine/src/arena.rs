@@ -5,6 +5,7 @@ use crate::count::CountError;
 use crate::paths::{self, Instrumentation, Laid};
 use crate::records::Records;
 use crate::unlisted::LaidDown;
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -17,6 +18,7 @@ use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 use timewise_injection::{Payload, SharedFile};
 use timewise_target::machine::microarchitecture;
 use timewise_target::maps;
+use timewise_target::trace::Registers;
 
 /// Where the shared file is mapped in every process under count.
 pub const BASE: u64 = timewise_abi::SHARED;
@@ -173,6 +175,15 @@ impl Arena {
         &self.file
     }
 
+    /// Whether a process has it mapped where those under count have it.
+    ///
+    /// # Errors
+    /// The system's, if the process is gone or hidden.
+    pub fn is_mapped_in(&self, pid: i32) -> io::Result<bool> {
+        let own = self.file.file().metadata()?;
+        Ok(maps::file_at(pid, BASE)? == Some((own.dev(), own.ino())))
+    }
+
     /// Offset of the runtime's image.
     pub fn image_offset(&self) -> u64 {
         self.image.start
@@ -233,6 +244,11 @@ impl Arena {
     /// A thread area, by what a program says is its offset; `None` if none can be there.
     pub fn thread(&self, offset: u64) -> Option<*mut ThreadArea> {
         self.shared.holds(offset, self.thread_area_size).then(|| self.shared.thread(offset))
+    }
+
+    /// The area of a thread of a program that stands with these registers; `None` if it runs natively.
+    pub fn area_of(&self, stopped: &Registers) -> Option<*mut ThreadArea> {
+        stopped.gs_base.checked_sub(BASE).and_then(|offset| self.thread(offset))
     }
 
     /// A ring, likewise.
@@ -330,11 +346,6 @@ impl Arena {
         unsafe { (*area).tid.store(tid, Ordering::Relaxed) };
         Ok((process, thread))
     }
-}
-
-/// Whether a process has a shared file mapped where those under count have it.
-pub fn is_mapped_in(pid: i32) -> bool {
-    maps::ranges(pid).is_ok_and(|ranges| ranges.iter().any(|range| range.start == BASE))
 }
 
 /// Whether the processor finds what a load will read by how far its address is from the program counter, and not by a

@@ -1,6 +1,7 @@
 //! Counting a program's execution from its first instruction to its end.
 
-use crate::arena::{self, Arena};
+use crate::arena::Arena;
+use crate::census::{Census, Found};
 use crate::follow::{Uncounted, follow, spawn, wait_for};
 use crate::harvest::Harvest;
 use crate::inject::inject;
@@ -216,12 +217,18 @@ fn run(
     let run = timewise_target::run::row(RunKind::Counting, subject, &ended);
     let Conclusion { mut profile, failure, imbalance, places, paths, shared_bytes, translated_in } =
         conclude(&arena, (harvest, intervals()), &uncounted, run);
-    let others: BTreeSet<i32> = profile.processes.iter().map(|process| process.pid as i32).collect();
-    let left = others.into_iter().filter(|&pid| pid != child && arena::is_mapped_in(pid)).count();
-    profile.runs[0].warnings.extend(outlived_by(left));
+    profile.runs[0].warnings.extend(outlived_by(still_running(&arena)));
     let (blocks, taken) = translated_in;
     let translation = Translation { blocks, elapsed: ticks.duration(taken) };
     Ok((Counted { ended, profile, failure, imbalance, places, shared_bytes, paths, translation }, is_whole))
+}
+
+/// How many processes are under count still.
+fn still_running(arena: &Arena) -> usize {
+    let census = Census::take(arena);
+    let found = arena.records().into_iter().map(|record| census.find(record));
+    let pids = found.flat_map(|Found { counted, hidden }| if counted.is_empty() { hidden } else { counted });
+    pids.collect::<BTreeSet<i32>>().len()
 }
 
 /// What [`Counted`] says, but for the program's end.

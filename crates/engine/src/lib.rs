@@ -8,6 +8,7 @@
 mod address_limit;
 mod arena;
 mod attach;
+mod census;
 mod code;
 mod convert;
 mod count;

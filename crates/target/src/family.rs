@@ -1,6 +1,6 @@
 //! A process and those that descend from it.
 
-use crate::status::Status;
+use crate::status::{Status, field};
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -58,6 +58,20 @@ pub fn descendants(root: i32) -> Vec<i32> {
     all
 }
 
+/// All processes, each with the number by which it knows itself: in another PID namespace than ours that is another one.
+pub fn own_numbers() -> Vec<(i32, i32)> {
+    let with_number = |pid| {
+        let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+        Some((pid, own_number(&String::from_utf8_lossy(&status)).unwrap_or(pid)))
+    };
+    numbered("/proc").into_iter().filter_map(with_number).collect()
+}
+
+/// The last of a process's numbers, of which there is one for each namespace that it is in, the innermost behind the others.
+fn own_number(status: &str) -> Option<i32> {
+    field(status, "NSpid").split_whitespace().next_back()?.parse().ok()
+}
+
 /// Whether process `pid` is a child of ours.
 pub fn is_own_child(pid: i32) -> bool {
     Status::of_process(pid).is_some_and(|status| status.parent == std::process::id() as i32)
@@ -93,6 +107,14 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn processes_know_themselves_by_their_innermost_number() {
+        assert_eq!(own_number("Name:\ta\nNSpid:\t1234\t17\t1\nVmSize:\t 9 kB\n"), Some(1));
+        assert_eq!(own_number("Name:\ta\n"), None);
+        let own = std::process::id() as i32;
+        assert!(own_numbers().contains(&(own, own)));
+    }
 
     #[test]
     fn work_of_a_grandchild_shows_also_when_its_parent_is_gone() {

@@ -20,6 +20,8 @@ pub struct Status {
     pub cpu_ticks: u64,
     /// What of that passed in the kernel, likewise.
     pub kernel_ticks: u64,
+    /// When it began, in ticks of that clock since the system did.
+    pub started: u64,
     /// Bytes mapped.
     pub mapped_bytes: u64,
     /// Which program it executes.
@@ -83,6 +85,7 @@ impl Status {
             parent: field(4)?.parse().ok()?,
             cpu_ticks: number(14)? + number(15)?,
             kernel_ticks: number(15)?,
+            started: number(22).unwrap_or_default(),
             mapped_bytes: number(23).unwrap_or_default(),
             image: ProgramImage {
                 code: (number(26).unwrap_or_default(), number(27).unwrap_or_default()),
@@ -105,6 +108,7 @@ mod tests {
         let status = Status::parse(line).unwrap();
         assert_eq!((status.name.as_str(), status.parent, status.cpu_ticks), ("a) (b", 3, 42));
         assert!(!status.running && !status.ended && !status.of_the_kernel && status.mapped_bytes == 6);
+        assert_eq!(status.started, 5);
         let worker = b"7 (iou-wrk-6) S 3 7 7 0 -1 4210768 0 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
         assert!(Status::parse(worker).unwrap().of_the_kernel);
         assert!(!status.is_at_its_end());

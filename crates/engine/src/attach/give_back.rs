@@ -1,7 +1,8 @@
 //! Giving a program back: its threads leave translated code and run natively, with all that they had before.
 
 use super::visit::Visits;
-use crate::arena::{self, Arena};
+use crate::arena::Arena;
+use crate::census::{Census, Found, is_running, number_of};
 use crate::count::CountError;
 use crate::inject::saved;
 use std::collections::BTreeSet;
@@ -13,7 +14,7 @@ use timewise_abi::RESERVED_HIGH;
 use timewise_abi::process::{ProcessRecord, UNLIMITED, state};
 use timewise_abi::thread::{self, Sequences, ThreadArea};
 use timewise_abi::visit::{answer, task};
-use timewise_target::attachable::AttachError;
+use timewise_target::attachable::{AttachError, lives};
 use timewise_target::group::{self, Group};
 use timewise_target::locking::Locks;
 use timewise_target::restart::result_to_restart;
@@ -43,49 +44,105 @@ pub struct Leaving {
     pub area: Option<*mut ThreadArea>,
 }
 
-/// Gives all processes under count back: a sentence for each that goes on under count.
+/// Gives all processes under count back: a sentence for each that goes on under count, or for all of a kind.
 pub fn give_back_all(arena: &Arena, visits: &Visits) -> Vec<String> {
-    let mut done = BTreeSet::new();
-    let mut kept = Vec::new();
+    let mut giving = Giving::default();
     let mut deadline = Instant::now() + BIRTH;
     loop {
         // In this order: one that is born meanwhile is among those that run.
-        let are_all_born = running(arena).all(|record| pid_of(record) != 0);
-        let counted = running(arena).map(pid_of).filter(|&pid| pid != 0 && arena::is_mapped_in(pid));
-        let open: Vec<i32> = counted.filter(|pid| !done.contains(pid)).collect();
+        let are_all_born = running(arena).all(|record| number_of(record) != 0);
+        let open: Vec<_> = running(arena).filter(|record| giving.is_open(record)).collect();
         if open.is_empty() {
             if are_all_born || Instant::now() > deadline {
-                return kept;
+                return giving.kept();
             }
             std::thread::sleep(GLANCE);
             continue;
         }
-        for pid in open {
-            done.insert(pid);
-            // One that never stands is let go of before the next one is stopped, which it may wait for.
-            match group::apart(|| give_back(arena, visits, pid)) {
-                Ok(()) => {}
-                // It has ended, or executes another program by now.
-                Err(_) if !arena::is_mapped_in(pid) => {}
-                Err(error) => kept.push(format!("process {pid} runs on under count: {error}")),
-            }
+        let census = Census::take(arena);
+        for record in open {
+            giving.give_back(arena, visits, record, census.find(record));
         }
         deadline = Instant::now() + BIRTH;
     }
 }
 
-/// Records of processes that execute translated code, or are about to.
-fn running(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
-    let runs = |record: &&ProcessRecord| record.state.load(Ordering::Acquire) == state::RUNNING;
-    arena.records().into_iter().filter(runs)
+/// How far it came.
+#[derive(Default)]
+struct Giving {
+    /// Records whose processes were looked for: one that is not there has ended.
+    looked_for: BTreeSet<*const ProcessRecord>,
+    /// Processes of which it was tried.
+    tried: BTreeSet<i32>,
+    /// A sentence for each that goes on.
+    kept: Vec<String>,
+    /// Those that are hidden from us.
+    hidden: BTreeSet<i32>,
 }
 
-fn pid_of(record: &ProcessRecord) -> i32 {
-    record.pid.load(Ordering::Acquire) as i32
+impl Giving {
+    fn is_open(&self, record: &ProcessRecord) -> bool {
+        number_of(record) != 0 && !self.looked_for.contains(&std::ptr::from_ref(record))
+    }
+
+    /// Gives back the processes that this may be the record of, until it is given back itself: whichever they are, they
+    /// are under count.
+    fn give_back(&mut self, arena: &Arena, visits: &Visits, record: &ProcessRecord, found: Found) {
+        self.looked_for.insert(record);
+        for pid in found.counted {
+            if is_running(record) && self.tried.insert(pid) {
+                // One that never stands is let go of before the next one is stopped, which it may wait for.
+                let given = group::apart(|| give_back(arena, visits, pid));
+                given.unwrap_or_else(|error| self.keep(arena, pid, &error));
+            }
+        }
+        if is_running(record) {
+            self.hidden.extend(found.hidden);
+        }
+    }
+
+    fn keep(&mut self, arena: &Arena, pid: i32, error: &CountError) {
+        match arena.is_mapped_in(pid) {
+            Ok(true) => self.kept.push(format!("process {pid} runs on under count: {error}")),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && lives(pid) => {
+                self.hidden.insert(pid);
+            }
+            // It has ended, or executes another program by now.
+            _ => {}
+        }
+    }
+
+    /// What is to be said of all that go on.
+    fn kept(mut self) -> Vec<String> {
+        self.kept.extend(hidden(&self.hidden));
+        self.kept
+    }
+}
+
+/// What is to be said of processes that go on because they are hidden from us; nothing of none.
+fn hidden(pids: &BTreeSet<i32>) -> Option<String> {
+    let first = pids.first()?;
+    let (who, whose) = match pids.len() {
+        1 => (format!("process {first} runs on under count: it"), "its"),
+        some => (format!("{some} processes, one of them {first}, run on under count: they"), "their"),
+    };
+    Some(format!(
+        "{who} may no longer be traced by us (prctl(PR_SET_DUMPABLE), or another user is {whose} owner by now); as root \
+         timewise gives such back, too"
+    ))
+}
+
+/// Records of processes that execute translated code, or are about to.
+fn running(arena: &Arena) -> impl Iterator<Item = &ProcessRecord> {
+    arena.records().into_iter().filter(|&record| is_running(record))
 }
 
 fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError> {
     let mut group = Group::stop(pid, PATIENCE)?;
+    if shares(arena, &group) {
+        // Another one's record has the number that it knows itself by.
+        return Ok(());
+    }
     let leaving = out_of_the_runtime(arena, visits, &mut group)?;
     let system = |what| move |cause| CountError::System { what, cause };
     let mut natives = Vec::new();
@@ -96,7 +153,8 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
         return Err(AttachError::Gone(pid).into());
     };
     take_away(visits, last, area).map_err(system("take the runtime out of the program"))?;
-    let record = running(arena).find(|&record| pid_of(record) == pid);
+    // SAFETY: within the file; its thread stands.
+    let record = arena.process(unsafe { (*area).process });
     if let Some(record) = record {
         // One that may lock nothing any more has less locked, and has lost nothing.
         let _ = Locks(record.locks.load(Ordering::Relaxed) as i32).put_back(last);
@@ -120,6 +178,13 @@ fn give_back(arena: &Arena, visits: &Visits, pid: i32) -> Result<(), CountError>
     Ok(())
 }
 
+/// Whether a process executes in the memory of another one, with which that is given back.
+fn shares(arena: &Arena, group: &Group) -> bool {
+    let area = |tracee: Tracee| arena.area_of(&tracee.registers().ok()?);
+    // SAFETY: within the file; its thread stands, and the field stays as it is.
+    group.tracees().into_iter().filter_map(area).any(|area| unsafe { (*area).sharing != 0 })
+}
+
 /// Lets threads run on that are at work in the runtime, until all stand outside: each is asked to stand on its way out,
 /// or one that is in the runtime nearly all the time might never be found elsewhere.
 fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
@@ -134,7 +199,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
                 continue;
             }
             let stopped = tracee.registers().map_err(system)?;
-            let area = stopped.gs_base.checked_sub(arena::BASE).and_then(|offset| arena.thread(offset));
+            let area = arena.area_of(&stopped);
             if let Some(area) = area {
                 // SAFETY: within the file; its thread stands.
                 unsafe { (*area).stopped = saved(&stopped) };

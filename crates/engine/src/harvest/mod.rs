@@ -20,6 +20,7 @@ pub use ended::Ended;
 pub use image::{Image, Images};
 
 use crate::arena::Arena;
+use crate::census::Census;
 use crate::convert::Converter;
 use std::sync::atomic::Ordering;
 use timewise_abi::GRANULE;
@@ -88,8 +89,9 @@ impl<'a> Harvest<'a> {
     /// Takes in all others: what was counted, and how much of the records made no sense.
     pub fn finish(mut self) -> (Converter, u64) {
         self.discover();
+        let census = Census::take(self.arena);
         for record in std::mem::take(&mut self.open) {
-            let _stopped = self.arena.process(record).and_then(still_running::stop);
+            let _stopped = still_running::stop(self.arena, &census, record);
             self.take_in(record);
         }
         (self.converter, self.claims.damage)
