@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use timewise_profile::{Profile, RunKind};
 use timewise_sampler::SampleError;
+use timewise_target::attachable::lives;
 
 /// How often each has its turn: what the program does may change, and both shall see of all of it.
 const TURNS: u32 = 3;
@@ -27,7 +28,11 @@ pub fn profile(
         if number > 0 && why.is_none() && !enough() {
             match sample::attach(pid, turn, sampling) {
                 Ok(sampled) => profile.append(sampled),
-                Err(SampleError::Attach(_)) => break,
+                // Most have ended.
+                Err(SampleError::Attach(error)) => {
+                    why = lives(pid).then(|| error.to_string());
+                    break;
+                }
                 Err(error) => why = Some(error.to_string()),
             }
         }
