@@ -298,3 +298,18 @@ fn restore_limit(record: &ProcessRecord, pid: i32) {
         crate::address_limit::put_back(pid, [soft, hard]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_are_hidden_are_told_of_in_one_sentence() {
+        let said = |pids: &[i32]| hidden(&pids.iter().copied().collect());
+        assert_eq!(said(&[]), None);
+        assert!(said(&[7]).unwrap().starts_with("process 7 runs on under count: it may no longer be traced"));
+        assert!(
+            said(&[9, 7, 8]).unwrap().starts_with("3 processes, one of them 7, run on under count: they may")
+        );
+    }
+}

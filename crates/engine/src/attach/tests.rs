@@ -4,10 +4,12 @@
 use super::take_over::take_over;
 use super::visit::Visits;
 use crate::arena::{self, Arena};
+use crate::census::{Census, Found};
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use timewise_abi::process;
 use timewise_abi::stream::Plan;
 use timewise_abi::thread::{ThreadArea, state};
 use timewise_injection::{Host, Occupant, payload};
@@ -145,6 +147,23 @@ fn a_signal_that_comes_when_a_thread_begins_to_stand_is_let_in() {
         }
     };
     assert_eq!(ended, Some(7));
+}
+
+#[test]
+fn a_process_is_found_by_its_record_as_long_as_that_says_that_it_runs() {
+    let counted = Counted::begin();
+    let (arena, pid) = (&counted.arena, counted.pid());
+    let other = Arena::new(&payload::load().unwrap(), false, Plan::default(), None, 1 << 30).unwrap();
+    let own = std::process::id() as i32;
+    assert!(arena.is_mapped_in(pid).unwrap() && !other.is_mapped_in(pid).unwrap());
+    assert!(!arena.is_mapped_in(own).unwrap(), "the host has it elsewhere");
+    assert!(arena.is_mapped_in(i32::MAX).is_err());
+    let record = arena.records()[0];
+    let census = Census::take(arena);
+    assert_eq!(census.find(record), Found { counted: vec![pid], hidden: Vec::new() });
+    assert_eq!(Census::take(&other).find(record), Found::default());
+    record.state.store(process::state::ENDED, Ordering::Release);
+    assert_eq!(census.find(record), Found::default());
 }
 
 #[test]
