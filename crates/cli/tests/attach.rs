@@ -570,3 +570,27 @@ fn a_program_that_makes_itself_private_meanwhile_is_told_to_run_on_under_count()
         assert_eq!(said.contains("some turns are missing"), is_told_of_turns, "{command}: {said}");
     }
 }
+
+/// It hides what it has mapped as well, but executes nothing of ours by then.
+#[test]
+fn a_setuid_program_that_is_executed_meanwhile_is_not_told_to_run_on_under_count() {
+    let place = Place::new();
+    let outcome = place.shell(&format!(
+        "{MEANWHILE} [ $(id -u) = 0 ] || exit 77
+         user='setpriv --reuid=65534 --regid=65534 --clear-groups'; $user true || exit 77
+         chmod 777 .; cp '{TIMEWISE}' observer; cp /bin/sleep as_root; chmod 4755 as_root
+         $user bash -c 'until [ -s go ]; do :; done; ./as_root 60 & echo $! > made; while :; do :; done' & pid=$!
+         trap 'kill -KILL $pid $(cat made)' EXIT; worked 1
+         $user ./observer count --pid $pid --for 1h & own=$!
+         until [ \"$(ours)\" ] || ! kill -0 $own; do sleep 0.01; done; echo go > go
+         until [ -s made ] && grep -qs as_root /proc/$(cat made)/comm || ! kill -0 $own; do sleep 0.01; done
+         leave; status=$?; [ \"$(ps -o euid= $(cat made) | xargs)\" = 0 ] || exit 77; exit $status"
+    ));
+    // Where setuid is not heeded, nothing is hidden.
+    if outcome.status == Some(77) || outcome.stderr.contains("ptrace_scope") {
+        return;
+    }
+    assert_unharmed(&outcome);
+    assert!(outcome.stderr.contains("it is setuid or setgid"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("under count"), "{}", outcome.stderr);
+}
