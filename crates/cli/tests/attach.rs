@@ -72,7 +72,8 @@ fn a_program_that_forks_and_executes_all_the_time_is_given_back_with_its_childre
     ));
     assert_unharmed(&outcome);
     // What ran before is told, and that a fast machine runs more processes in a second than there are rows for.
-    let is_known = |line: &str| line.contains("very many processes share") || line.contains("had started before");
+    let is_known =
+        |line: &str| line.contains("very many processes share") || line.contains("had started before");
     let is_warning = |line: &&str| line.starts_with("warning:") && !is_known(line);
     assert_eq!(outcome.stderr.lines().filter(is_warning).collect::<Vec<_>>(), [""; 0]);
     assert_eq!(outcome.stderr.matches("exact").count(), 2, "{}", outcome.stderr);
