@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek};
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_export::traced::Traced;
@@ -226,8 +227,18 @@ fn kept_input() -> anyhow::Result<Option<File>> {
         return Ok(None);
     }
     let mut kept = tempfile::tempfile().with_context(no_room)?;
+    if !comes_soon(io::stdin().as_raw_fd()) {
+        say("reading standard input to its end, as each run needs all of it; without any: < /dev/null");
+    }
     io::copy(&mut io::stdin().lock(), &mut kept).context("cannot keep standard input")?;
     Ok(Some(kept))
+}
+
+/// Whether there is something to read, or the end of it, within a second.
+fn comes_soon(descriptor: RawFd) -> bool {
+    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one structure, which is live. An error is found when it is read.
+    unsafe { libc::poll(&raw mut asked, 1, 1000) != 0 }
 }
 
 /// What is said where nothing can be written on the way.

@@ -18,9 +18,13 @@ pub struct Identity {
 
 /// The file at `path` that process `pid` has mapped; none if what stands there is surely another.
 pub fn find(path: &[u8], pid: u32, identity: Identity) -> Option<PathBuf> {
-    let likeness = candidates(path, pid)?.map(|path| Some((identity.likeness(&path)?, path)));
-    // Of those that are alike the first: what we see stays when the process has ended.
-    likeness.into_iter().flatten().rev().max_by_key(|&(likeness, _)| likeness).map(|(_, path)| path)
+    let [seen, inside] = candidates(path, pid)?;
+    match (identity.likeness(&seen), || identity.likeness(&inside)) {
+        (Some(Likeness::Same), _) => Some(seen),
+        // What we see stays when the process has ended.
+        (likeness, inner) if inner() > likeness => Some(inside),
+        (likeness, _) => likeness.map(|_| seen),
+    }
 }
 
 /// Where a file of process `pid` may lie: at its path as we see it, and as the process does.
