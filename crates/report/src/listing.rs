@@ -5,11 +5,11 @@ use crate::labels;
 use crate::number::{count, duration, figure, percent, quantity};
 use crate::origin;
 use crate::path_hints;
-use crate::request::{By, Request};
+use crate::request::{By, Calls, Request};
 use crate::rows::{self, Seen, Share, Totalled};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
-use timewise_flow::{Analysis, Cost};
+use timewise_flow::{Analysis, Cost, RoutineId};
 
 /// The report as text: origin, table, and what was left out. At most `limit` rows.
 pub fn report(
@@ -39,6 +39,9 @@ pub fn report(
         out += &style.wrap(Tone::Faint, none(by, figures.is_counted()));
     }
     out += &rest(all, limit, "--limit 0", style);
+    if let (By::Call, Calls::Of(callee)) = (by, calls) {
+        out += &without_calls(analysis, callee, style);
+    }
     let is_of_traces = by == By::Branch || by == By::Function && rows::is_traced_only(analysis.profile);
     if is_of_traces && all > 0 {
         out += &style.wrap(Tone::Faint, OF_TRACES);
@@ -66,6 +69,22 @@ pub fn traced(analysis: &Analysis, limit: Option<usize>, style: Style) -> String
     let limit = limit.unwrap_or(usize::MAX);
     let (table, all) = branches(analysis, limit);
     format!("{functions}\n{}{}", table.render(style), rest(all, limit, "--by branch --limit 0", style))
+}
+
+/// How often a function was entered without a call, if it was.
+fn without_calls(analysis: &Analysis, callee: RoutineId, style: Style) -> String {
+    let of_it = analysis.totals().call_sites.iter().filter(|site| site.callee == Some(callee));
+    let made: u64 = of_it.filter_map(|site| site.calls).sum();
+    match analysis.calls_of(callee).saturating_sub(made) {
+        0 => String::new(),
+        more => style.wrap(
+            Tone::Faint,
+            &format!(
+                "entered {} without a call: by jumps (tail calls), or by the system",
+                quantity(more, "time")
+            ),
+        ),
+    }
 }
 
 /// How many rows were left out, if any were, and what shows them.

@@ -256,6 +256,9 @@ fn callers_and_callees_are_chosen_and_totals_sorted() {
     assert_eq!(names(calls(Calls::Of(leaf))), ["leaf"]);
     assert_eq!(names(calls(Calls::From(main))), ["leaf"]);
     assert!(names(calls(Calls::Of(main))).is_empty());
+    let text = |request| listing::report(&analysis, request, None, Style::default());
+    assert!(text(calls(Calls::Of(main))).contains("entered 1 time without a call"));
+    assert!(!text(calls(Calls::Of(leaf))).contains("without a call"));
     let by_total = Request { sort: Sort::Total, ..Request::from(By::Function) };
     assert_eq!(names(by_total)[..2], ["main", "leaf"]);
     assert_eq!(names(Request::from(By::Function))[..2], ["leaf", "main"]);
