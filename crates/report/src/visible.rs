@@ -1,5 +1,5 @@
 //! Words of others (arguments, paths, names) as a terminal may show them: none of them moves its cursor,
-//! changes its colours, or ends a line.
+//! changes its colours, turns its text round, or ends a line.
 
 use crate::table::cut;
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use timewise_profile::Run;
 
 /// `text` with its control characters written out, as `\n` and `\x1b`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(char::is_control) {
+    if !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
@@ -16,11 +16,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             '\0'..'\x20' if !matches!(character, '\t' | '\n' | '\r') => {
                 out += &format!("\\x{:02x}", u32::from(character));
             }
-            control if control.is_control() => out.extend(control.escape_default()),
+            control if is_control(control) => out.extend(control.escape_default()),
             other => out.push(other),
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether a character controls what others look like, or which way they run (marks, embeddings, overrides, isolates).
+fn is_control(character: char) -> bool {
+    let turns = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    character.is_control() || turns
 }
 
 /// What `run` executed, cut to `width` columns. The program stands without its directory.
@@ -49,6 +55,7 @@ mod tests {
     fn control_characters_are_written_out_and_nothing_else_changes() {
         assert_eq!(visible("a\x1b[31mRED\x07\n\t\r\0"), r"a\x1b[31mRED\x07\n\t\r\x00");
         assert_eq!(visible("\x7f\u{9b}"), r"\u{7f}\u{9b}");
+        assert_eq!(visible("a\u{202e}b\u{2066}"), r"a\u{202e}b\u{2066}");
         assert_eq!(visible(r"größe \n 日本 ·"), r"größe \n 日本 ·");
     }
 
