@@ -148,10 +148,7 @@ impl Modules {
             let headers = found.as_deref().and_then(Headers::of_file).unwrap_or_default();
             let build_id = headers.build_id.clone();
             let is_named = !build_id.is_empty();
-            let path = match is_named {
-                true => mapped.path.clone(),
-                false => mapped_file::name(&mapped.path, found.as_deref()),
-            };
+            let path = mapped_file::name(&mapped.path, &build_id, found.as_deref());
             let module = Module { kind: ModuleKind::File, path, build_id };
             // The kernel may have two numbers for one file: where file systems lie one over the other.
             (if is_named { known.intern(0, module) } else { known.add(module) }, headers)

@@ -5,10 +5,11 @@ use crate::export::subject::Subject;
 use crate::talk::say;
 use crate::{recording, signals};
 use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Seek};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use timewise_export as export;
 use timewise_export::traced::Traced;
@@ -227,7 +228,7 @@ fn kept_input() -> anyhow::Result<Option<File>> {
         return Ok(None);
     }
     let mut kept = tempfile::tempfile().with_context(no_room)?;
-    if !comes_soon(io::stdin().as_raw_fd()) {
+    if !comes_soon(io::stdin()) {
         say("reading standard input to its end, as each run needs all of it; without any: < /dev/null");
     }
     io::copy(&mut io::stdin().lock(), &mut kept).context("cannot keep standard input")?;
@@ -235,10 +236,10 @@ fn kept_input() -> anyhow::Result<Option<File>> {
 }
 
 /// Whether there is something to read, or the end of it, within a second.
-fn comes_soon(descriptor: RawFd) -> bool {
-    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one structure, which is live. An error is found when it is read.
-    unsafe { libc::poll(&raw mut asked, 1, 1000) != 0 }
+fn comes_soon(input: impl AsFd) -> bool {
+    const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+    // An error is found when it is read.
+    poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&SECOND)) != Ok(0)
 }
 
 /// What is said where nothing can be written on the way.

@@ -2,7 +2,7 @@
 
 use crate::attached::enough;
 use crate::{count, sample};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use timewise_profile::{Profile, RunKind};
 use timewise_sampler::SampleError;
@@ -60,22 +60,11 @@ pub fn profile(
     Ok(profile)
 }
 
-/// What is told of each turn is told once, with the figures of the first.
+/// What is told of each turn is told once.
 fn say_once(profile: &mut Profile) {
-    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let but_for_figures = |warning: &str| warning.replace(|at: char| at.is_ascii_digit() || at == '.', "");
+    let mut said = BTreeSet::new();
     for run in &mut profile.runs {
-        run.warnings.retain(|warning| {
-            let like = said.entry(but_for_figures(warning)).or_default();
-            like.push(warning.clone());
-            like.len() == 1
-        });
-    }
-    for warning in profile.runs.iter_mut().flat_map(|run| &mut run.warnings) {
-        let others = said[&but_for_figures(warning)].iter().filter(|other| *other != warning).count();
-        if others > 0 {
-            *warning += &format!(" (figures of the first of {} turns)", others + 1);
-        }
+        run.warnings.retain(|warning| said.insert(warning.clone()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Signals while a program runs under us: they are meant for it, and we live on to save what was
 //! recorded.
 
+use rustix::stdio::stderr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::thread;
@@ -180,7 +181,7 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
         if pid == 0 && repeated && !ATTACHED.load(Ordering::SeqCst) {
             // Whoever asks twice while nothing runs does not want to wait for the profile.
             no_more_programs();
-            say("timewise: asked to end once more: nothing is saved\n");
+            let _ = rustix::io::write(stderr(), b"timewise: asked to end once more: nothing is saved\n");
             timewise_target::end::by_signal(signal);
         }
     }
@@ -188,12 +189,6 @@ extern "C" fn stop(signal: libc::c_int, about: *const libc::siginfo_t, _: *const
         // SAFETY: the kernel gives a valid structure.
         pass_on_unless_it_has_it(pid, unsafe { &*about });
     }
-}
-
-/// Writes to standard error, in a signal handler.
-fn say(text: &str) {
-    // SAFETY: the text is live. What cannot be said there cannot be said at all.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
 /// In the handler of a signal, of which this is what the kernel says.

@@ -2,7 +2,7 @@
 
 use crate::code::Code;
 use crate::samples::{Samples, clock};
-use crate::work::{Mismatch, faster_in_words};
+use crate::work::{Mismatch, counted_share, faster_in_words};
 use std::collections::BTreeMap;
 use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunId, RunKind};
 
@@ -82,7 +82,8 @@ impl Quality {
             |run: &&timewise_profile::RunId| profile.runs[run.index()].kind == RunKind::Sampling;
         let user = samples.user.cycles;
         let clock = clock(profile);
-        let mismatch = clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, clock));
+        let share = counted_share(profile, code, samples);
+        let mismatch = clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, (clock, share)));
         let mut quality = Quality {
             clock,
             sampling_runs: of(RunKind::Sampling).count(),
@@ -108,7 +109,7 @@ impl Quality {
         };
         quality.warn_of_differing_runs(profile, samples.generated_share(profile));
         if quality.samples > 0 {
-            quality.warnings.extend(faster_in_words(profile, code, samples));
+            quality.warnings.extend(share.and_then(faster_in_words));
         }
         quality.warn_of_missing_samples();
         quality.warn_of_unseen_ends(profile);

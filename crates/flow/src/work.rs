@@ -40,11 +40,16 @@ pub enum Mismatch {
 
 impl Mismatch {
     /// Compares the runs of a profile; `None` if nothing is wrong for certain.
-    pub(crate) fn of(profile: &Profile, code: &Code, samples: &Samples, clock: &Clock) -> Option<Mismatch> {
+    pub(crate) fn of(
+        profile: &Profile,
+        code: &Code,
+        samples: &Samples,
+        (clock, counted_share): (&Clock, Option<f64>),
+    ) -> Option<Mismatch> {
         if profile.runs.iter().all(|run| run.kind != RunKind::Counting) || samples.user.cycles <= 0.0 {
             return None;
         }
-        if let Some(share) = counted_share(profile, code, samples).filter(|&share| share < CERTAIN_SHARE) {
+        if let Some(share) = counted_share.filter(|&share| share < CERTAIN_SHARE) {
             return Some(Mismatch::CountedLess(share));
         }
         let sampled = mean(profile, RunKind::Sampling, |run| run.user_ns as f64);
@@ -77,8 +82,8 @@ impl Mismatch {
 }
 
 /// What is said of a counting run that was faster than chance explains, though not for certain by less work.
-pub(crate) fn faster_in_words(profile: &Profile, code: &Code, samples: &Samples) -> Option<String> {
-    let share = counted_share(profile, code, samples).filter(|share| *share >= CERTAIN_SHARE)?;
+pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
+    let share = Some(counted_share).filter(|&share| share >= CERTAIN_SHARE)?;
     Some(format!(
         "the counting run took {share:.2}x the CPU time of the sampled one: either it did less work, and costs per \
          execution are too high by up to {:.1}x (have it do the same each time: a fixed seed, --prepare, or --once), or \
@@ -95,7 +100,7 @@ fn mean(profile: &Profile, kind: RunKind, value: fn(&Run) -> f64) -> f64 {
 
 /// The counting run's share of the CPU time that the sampled run's work takes at least, if that is less than chance
 /// explains.
-fn counted_share(profile: &Profile, code: &Code, samples: &Samples) -> Option<f64> {
+pub(crate) fn counted_share(profile: &Profile, code: &Code, samples: &Samples) -> Option<f64> {
     let user = |kind| mean(profile, kind, |run| run.user_ns as f64);
     // Where the system divides time between program and kernel by its ticks, only the sum is certain.
     let busy = |kind| mean(profile, kind, |run| run.user_ns as f64 + run.kernel_ns as f64);

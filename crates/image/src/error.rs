@@ -7,7 +7,11 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// There is no such file any more.
-    #[error("'{}' was deleted after it ran, or only the program saw it (in a container, say): its functions and lines are unknown; restore it or profile again", .0.display())]
+    #[error(
+        "'{}' was deleted after it ran, or only the program saw it (in a container, say): its functions and lines are \
+         unknown; restore it or profile again",
+        .0.display()
+    )]
     Missing(PathBuf),
     /// The system refuses to read it.
     #[error("cannot read '{}': {cause}; its functions and lines are unknown", path.display())]

@@ -65,10 +65,7 @@ impl Modules {
             FileIdentity::BuildId(id) => id.clone(),
             FileIdentity::Inode { .. } => headers.build_id.clone(),
         };
-        let path = match build_id.is_empty() {
-            true => mapped_file::name(&raw.path, found.as_deref()),
-            false => raw.path.clone(),
-        };
+        let path = mapped_file::name(&raw.path, &build_id, found.as_deref());
         let module = Module { kind: ModuleKind::File, path, build_id };
         let id = self.known.intern(0, module);
         self.headers.insert(id, headers);

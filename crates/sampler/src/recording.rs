@@ -147,8 +147,8 @@ struct Followed {
     ended_ns: u64,
     clock: Clock,
     lost_samples: u64,
-    /// How the samples were had, where that is not the usual way.
-    precision: Option<String>,
+    /// How the samples were had, where that is not the usual way, and how even they are.
+    precision: Vec<String>,
     /// Why waiting threads were only looked at, where every switch could have been seen.
     looks: Option<Refusal>,
 }
@@ -230,7 +230,7 @@ impl Way {
                         ..clock(source.event.clone(), frequency_hz, source.scope())
                     },
                     lost_samples: channels.lost_samples(),
-                    precision: None,
+                    precision: Vec::new(),
                 })
             }
             Way::Stops { prepared, why } => {
@@ -241,12 +241,15 @@ impl Way {
                     looks: None,
                     clock: clock("ptrace".into(), stops.frequency_hz, ClockScope::Looks),
                     lost_samples: 0,
-                    precision: Some(format!("sampled with ptrace{why}: {}", stops.precision)),
+                    precision: vec![format!("sampled with ptrace{why}: {OF_STOPS}"), stops.precision],
                 })
             }
         }
     }
 }
+
+/// What is to be minded of samples that were had by stops.
+const OF_STOPS: &str = "kernel time that no system call causes, as of page faults, counts as the program's";
 
 /// A clock that counts time, and whose core frequency is not known yet.
 fn clock(event: String, frequency_hz: u32, scope: ClockScope) -> Clock {

@@ -146,7 +146,6 @@ pub fn check(pid: i32) -> Result<(), AttachError> {
 /// # Errors
 /// Why not.
 pub fn check_stops(pid: i32) -> Result<(), AttachError> {
-    exists(pid)?;
     // The system gives its memory to whom it lets trace it.
     match fs::File::open(format!("/proc/{pid}/mem")) {
         Err(cause) => Err(AttachError::refused(pid, cause)),

@@ -50,7 +50,8 @@ pub fn proc_is_ours() -> bool {
 }
 
 /// Why nothing can be observed where that is not so, and what to do.
-pub const PROC_OF_OTHERS: &str = "/proc is that of another PID namespace, where processes have other numbers; mount this one's: mount -t proc proc /proc";
+pub const PROC_OF_OTHERS: &str = "/proc is that of another PID namespace, where processes have other numbers; mount \
+     this one's: mount -t proc proc /proc";
 
 /// Release of the running kernel, such as `6.1.0-18-amd64`.
 pub fn kernel_release() -> String {

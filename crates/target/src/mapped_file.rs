@@ -1,7 +1,7 @@
-//! Where the file lies that a process has mapped: at its path as we see it or, with a root or a mount namespace of its own,
-//! as the process sees it.
+//! Where the file lies that a process has mapped: at its path as we see it or, with a root or a mount namespace of its
+//! own, as the process sees it.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -34,12 +34,12 @@ pub fn candidates(path: &[u8], pid: u32) -> Option<[PathBuf; 2]> {
     Some([seen.to_path_buf(), inside])
 }
 
-/// The path by which to name a file that was found there, or not at all, and has no build id: where another stands at its
-/// path, that is not to be taken for it.
-pub fn name(path: &[u8], found: Option<&Path>) -> Vec<u8> {
+/// The path by which to name a file that was found there, or not at all: where another stands at its path, and no build id
+/// would tell them apart, that is not to be taken for it.
+pub fn name(path: &[u8], build_id: &[u8], found: Option<&Path>) -> Vec<u8> {
     let seen = Path::new(OsStr::from_bytes(path));
-    let is_another = found != Some(seen) && seen.exists();
-    if is_another { [path, b" (another file)"].concat() } else { path.into() }
+    let is_mistaken = build_id.is_empty() && found != Some(seen) && seen.exists();
+    if is_mistaken { [path, b" (another file)"].concat() } else { path.into() }
 }
 
 /// How sure it is that a file is the one that was mapped.
@@ -65,23 +65,14 @@ impl Identity {
 
     /// Whether a file's numbers are the ones that it would be mapped with.
     fn is_told(self, path: &Path, found: &Metadata) -> bool {
-        found.dev() == self.device || file_system(path).is_some_and(|kind| PLAIN.contains(&kind))
+        found.dev() == self.device
+            || rustix::fs::statfs(path).is_ok_and(|system| PLAIN.contains(&system.f_type))
     }
 }
 
 /// File systems that show their files with the numbers that these are mapped with: ext2 to 4, XFS, F2FS, tmpfs, SquashFS.
 /// Those that lie over others do not always.
 const PLAIN: [i64; 5] = [0xef53, 0x5846_5342, 0xf2f5_2010, 0x0102_1994, 0x7371_7368];
-
-/// The number of the kind of file system that a file lies on.
-fn file_system(path: &Path) -> Option<i64> {
-    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the path is a C string, and the structure has room for the answer.
-    let answer = unsafe { libc::statfs(path.as_ptr(), about.as_mut_ptr()) };
-    // SAFETY: it was filled if the call succeeded.
-    (answer == 0).then(|| unsafe { about.assume_init() }.f_type)
-}
 
 #[cfg(test)]
 mod tests {
@@ -106,9 +97,10 @@ mod tests {
         assert_eq!(find(&one, Identity { device: 0, inode: 0 }), Some(one.clone()), "nothing is told");
         let none = folder.path().join("none");
         assert_eq!(find(&none, identity(&one)), None);
-        let name = |path: &Path, found| name(path.as_os_str().as_bytes(), found);
+        let name = |path: &Path, found| name(path.as_os_str().as_bytes(), &[], found);
         assert_eq!(name(&one, Some(&one)), one.as_os_str().as_bytes());
         assert!(name(&one, None).ends_with(b"one (another file)"));
         assert_eq!(name(&none, None), none.as_os_str().as_bytes());
+        assert_eq!(super::name(b"/", &[1], None), b"/", "a build id tells them apart");
     }
 }

@@ -12,9 +12,9 @@ use std::fs;
 
 /// Whether calls that we may make could be forbidden to a thread of process `pid`.
 pub fn is_further_than_ours(pid: i32) -> bool {
-    let threads = || family::threads(pid).into_iter().map(|tid| Restriction::of_thread(pid, tid));
     // Of a thread that has ended nothing is told.
-    let their_filters = threads().flatten().map(|thread| thread.filters).collect::<Vec<_>>();
+    let threads = family::threads(pid).into_iter().filter_map(|tid| Restriction::of_thread(pid, tid));
+    let their_filters = threads.map(|thread| thread.filters).collect::<Vec<_>>();
     if their_filters.iter().all(|&filters| filters == Some(0)) {
         return false;
     }

@@ -89,8 +89,8 @@ impl State {
 }
 
 impl Modules {
-    /// Reads the headers of a file that process `pid` mapped a moment ago: another may stand at its path later, such as the program's
-    /// next build.
+    /// Reads the headers of a file that process `pid` mapped a moment ago: another may stand at its path later, such as
+    /// the program's next build.
     pub fn note(&mut self, mapped: &mut Mapped, pid: u32) {
         if mapped.record.mapped != 0 && kind_of(&mapped.path) == ModuleKind::File {
             mapped.file = Some(self.look_at(mapped, pid));
@@ -132,10 +132,7 @@ impl Modules {
         let id = *module.get_or_insert_with(|| {
             let build_id = headers.build_id.clone();
             let found = found.as_ref().map(|(path, _)| path);
-            let path = match build_id.is_empty() {
-                true => mapped_file::name(&mapped.path, found.map(PathBuf::as_path)),
-                false => mapped.path.clone(),
-            };
+            let path = mapped_file::name(&mapped.path, &build_id, found.map(PathBuf::as_path));
             let id = self.known.add(Module { kind: ModuleKind::File, path, build_id });
             self.found.extend(found.map(|path| (id, path.clone())));
             id

@@ -151,11 +151,7 @@ fn is_replaced(path: &Path, former: &Metadata) -> bool {
 
 /// Tells from the first bytes and the length whether the file can be a whole profile.
 fn check_header(file: &File) -> io::Result<Result<(), LoadCause>> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Ok(Err(LoadCause::NotAFile));
-    }
-    let found_bytes = metadata.len();
+    let found_bytes = file.metadata()?.len();
     Ok(match header::read(file)? {
         None => Err(LoadCause::NotADatabase),
         Some(Header { expected_bytes, .. }) if found_bytes < header::LENGTH => {

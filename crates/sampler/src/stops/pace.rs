@@ -99,8 +99,7 @@ impl Pace {
         let deviation = (squares / count.max(1.0) - mean * mean).max(0.0).sqrt();
         let mut precision = format!(
             "{} stops, of which the quick ones took {:.0} µs; a sample weighs its thread's CPU time since the one before, {mean:.2} \
-             ±{deviation:.2} ms; looks were {:.0} µs late on average; kernel time that no system call causes, as of \
-             page faults, counts as the program's",
+             ±{deviation:.2} ms; looks were {:.0} µs late on average",
             self.stops,
             self.cost.as_secs_f64() * 1e6,
             self.late.as_secs_f64() / looks as f64 * 1e6,

@@ -44,8 +44,11 @@ impl Confined<'_> {
         let run = profile.runs.first().context("no run")?;
         let clock = run.clock.as_ref().context("no clock")?;
         ensure!(clock.event == "ptrace", "sampled with {}, which should have been refused", clock.event);
-        let says = |warning: &&String| warning.starts_with("sampled with ptrace (") && warning.contains('±');
-        ensure!(run.warnings.iter().find(says).is_some(), "no word of how it was sampled, or how precisely");
+        let says = |part: &str| run.warnings.iter().any(|warning| warning.contains(part));
+        ensure!(
+            says("sampled with ptrace (") && says("±"),
+            "no word of how it was sampled, or how precisely"
+        );
         let instructions: u64 = profile.threads.iter().filter_map(|thread| thread.instructions).sum();
         ensure!(instructions > 0, "no counts");
         Ok(profile)
