@@ -18,6 +18,7 @@ use timewise_fdo::{bolt, clang};
 use timewise_profile::Profile;
 use timewise_report::number::quantity;
 use timewise_target::launch::Launch;
+use timewise_target::program::resolve;
 
 /// Make a program faster by a profile of its branches, and prove it
 #[derive(clap::Args)]
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
 
 fn make(arguments: &Arguments) -> anyhow::Result<bool> {
     let (program, rest) = arguments.command.split_first().context("name a program")?;
-    let program = arguments.clang.is_none().then(|| resolved(program)).transpose()?;
+    let program = arguments.clang.is_none().then(|| resolve(program)).transpose()?;
     let output = replaceable(&arguments.output, program.as_deref())?;
     let input = kept_input()?;
     let folder = tempfile::tempdir().with_context(no_room)?;
@@ -249,17 +250,6 @@ fn no_room() -> String {
         "cannot write in '{}', the folder for temporary files; name another: TMPDIR=FOLDER",
         folder.display()
     )
-}
-
-/// The file that a program's name stands for.
-fn resolved(program: &OsString) -> anyhow::Result<PathBuf> {
-    let name = Path::new(program);
-    if name.components().count() > 1 {
-        return Ok(name.to_path_buf());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-    found.with_context(|| format!("there is no program '{}' on the path", name.display()))
 }
 
 #[cfg(test)]

@@ -5,16 +5,17 @@ mod modelled;
 mod rows;
 mod screen;
 mod shares;
+mod things;
 mod verdict;
 
 pub use modelled::culprit;
-pub use rows::{DiffRow, rows};
 pub use screen::text;
 pub use verdict::{cautions, narrowed, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;
 use fields::ChangeFields;
+use rows::Rows;
 use serde::Serialize;
 use timewise_diff::{Comparison, Noise, Unit};
 use timewise_flow::Analysis;
@@ -64,7 +65,7 @@ impl Side {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     schema: &'static str,
     by: &'static str,
     unit: Option<&'static str>,
@@ -74,7 +75,7 @@ struct Document {
     test: Side,
     whole: ChangeFields,
     modelled: Option<modelled::Document>,
-    rows: Vec<DiffRow>,
+    rows: Rows<'a>,
 }
 
 /// The comparison as JSON, one line.
@@ -97,7 +98,7 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
         modelled: modelled::document(comparison, by),
-        rows: rows(comparison, by),
+        rows: Rows::new(comparison, by),
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }
@@ -107,5 +108,5 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
 /// # Errors
 /// None in practice: rows are flat and memory does not fail.
 pub fn csv(comparison: &Comparison, by: By) -> Result<String, csv::Error> {
-    crate::csv::table(rows(comparison, by).iter().map(DiffRow::parts))
+    crate::csv::table(Rows::new(comparison, by).fields())
 }

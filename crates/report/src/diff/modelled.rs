@@ -3,6 +3,7 @@
 use super::By;
 use super::screen::{name, place, what_and_where};
 use super::shares::signed;
+use super::things::{Sites, Thing};
 use crate::code_text::CodeText;
 use crate::labels::file_name;
 use crate::number::{count, duration};
@@ -20,45 +21,19 @@ use timewise_flow::{Analysis, InstructionId};
 /// Changes below this share of BASE's cycles are not worth a row.
 const WORTH_SHOWING: f64 = 0.0005;
 
-/// A row, and what it is on each side.
-pub struct Described {
-    /// What it is.
-    pub what: Both<Site>,
-    /// How it changed.
-    pub change: ModelledChange,
-}
-
 /// Rows that changed, most first.
-fn rows(comparison: &Comparison, by: By) -> Vec<Described> {
-    match by {
-        By::Function => described(comparison, comparison.modelled_functions(), |_, analysis, id| {
-            site::function(analysis, id)
-        }),
-        By::Loop => {
-            described(comparison, comparison.modelled_loops(), |_, analysis, id| site::a_loop(analysis, id))
-        }
-        By::Instruction => described(comparison, comparison.modelled_instructions(), |text, analysis, id| {
-            site::instruction(text, analysis, id)
-        }),
-        By::Line => described(comparison, comparison.modelled_lines(), |_, analysis, line| {
-            site::source_line(analysis, line)
-        }),
+fn rows(comparison: &Comparison, by: By) -> Vec<ModelledRow<Thing>> {
+    fn of<T>(rows: Vec<ModelledRow<T>>, thing: fn(T) -> Thing) -> Vec<ModelledRow<Thing>> {
+        let changed = rows.into_iter().filter(|row| row.change.base != row.change.test);
+        let row = |row: ModelledRow<T>| ModelledRow { what: row.what.map(thing, thing), change: row.change };
+        changed.map(row).collect()
     }
-}
-
-fn described<'a, T>(
-    comparison: &Comparison<'a>,
-    rows: Vec<ModelledRow<T>>,
-    site: impl Fn(&CodeText<'a>, &'a Analysis<'a>, T) -> Site,
-) -> Vec<Described> {
-    let (base, test) = (comparison.base, comparison.test);
-    let (base_text, test_text) = (CodeText::new(base), CodeText::new(test));
-    let changed = rows.into_iter().filter(|row| row.change.base != row.change.test);
-    let row = |row: ModelledRow<T>| Described {
-        what: row.what.map(|id| site(&base_text, base, id), |id| site(&test_text, test, id)),
-        change: row.change,
-    };
-    changed.map(row).collect()
+    match by {
+        By::Function => of(comparison.modelled_functions(), Thing::Function),
+        By::Loop => of(comparison.modelled_loops(), Thing::Loop),
+        By::Instruction => of(comparison.modelled_instructions(), Thing::Instruction),
+        By::Line => of(comparison.modelled_lines(), Thing::Line),
+    }
 }
 
 /// The section of the screen: the whole program, categories that changed, and rows.
@@ -81,10 +56,8 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
     }
     let mut out = style.wrap(Tone::Plain, &line);
     out += &style.wrap(Tone::Faint, &beside(comparison));
-    let rows: Vec<Described> = rows(comparison, by)
-        .into_iter()
-        .filter(|row| row.change.cycles().abs() >= WORTH_SHOWING * old)
-        .collect();
+    let mut rows = rows(comparison, by);
+    rows.retain(|row| row.change.cycles().abs() >= WORTH_SHOWING * old);
     if rows.is_empty() {
         return out + &format!("\nNo {} differs in modelled cycles.\n", by.name());
     }
@@ -93,14 +66,16 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
     columns.extend(Category::ALL.map(|category| Column::detail(category.name())));
     columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
-    for Described { what, change } in &rows[..shown] {
+    let sites = Sites::new(comparison);
+    for ModelledRow { what, change } in &rows[..shown] {
         let mut cells = vec![signed(change.cycles(), old)];
         cells.extend([change.base, change.test].map(|cost| cycles(cost.cycles())));
         cells.extend(Category::ALL.map(|category| match change.of(category) {
             grown if grown.abs() < WORTH_SHOWING * old => String::new(),
             grown => signed(grown, old),
         }));
-        cells.extend([name(by, what), place(by, what)]);
+        let what = sites.of(*what);
+        cells.extend([name(by, &what), place(by, &what)]);
         table.row(Tone::Plain, cells);
     }
     out +=
@@ -231,6 +206,7 @@ struct Fields {
 pub fn document(comparison: &Comparison, by: By) -> Option<Document> {
     let whole = comparison.modelled_whole()?;
     let (base_system_calls, test_system_calls) = comparison.system_calls();
+    let sites = Sites::new(comparison);
     Some(Document {
         core: comparison.simulations()?.0.core.clone(),
         base_cycles: whole.base.cycles().as_cycles(),
@@ -238,12 +214,15 @@ pub fn document(comparison: &Comparison, by: By) -> Option<Document> {
         categories: grown(&whole),
         base_system_calls,
         test_system_calls,
-        rows: rows(comparison, by).into_iter().filter_map(fields).collect(),
+        rows: rows(comparison, by)
+            .into_iter()
+            .filter_map(|row| fields(sites.of(row.what), &row.change))
+            .collect(),
     })
 }
 
-fn fields(row: Described) -> Option<Fields> {
-    let site = row.what.test.or(row.what.base)?;
+fn fields(what: Both<Site>, change: &ModelledChange) -> Option<Fields> {
+    let site = what.test.or(what.base)?;
     Some(Fields {
         module: file_name(&site.module).to_owned(),
         function: site.function,
@@ -251,9 +230,9 @@ fn fields(row: Described) -> Option<Fields> {
         line: site.line,
         line_last: site.last_line,
         text: site.text,
-        base_cycles: row.change.base.cycles().as_cycles(),
-        test_cycles: row.change.test.cycles().as_cycles(),
-        categories: grown(&row.change),
+        base_cycles: change.base.cycles().as_cycles(),
+        test_cycles: change.test.cycles().as_cycles(),
+        categories: grown(change),
     })
 }
 

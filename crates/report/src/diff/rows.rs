@@ -2,32 +2,70 @@
 
 use super::By;
 use super::fields::ChangeFields;
-use crate::code_text::CodeText;
-use crate::site::{self, Site};
-use serde::Serialize;
+use super::things::{Sites, Thing};
+use crate::site::Site;
+use serde::ser::{Serialize, Serializer};
 use timewise_diff::comparison::Row;
-use timewise_diff::{Both, Change, Comparison};
-use timewise_flow::Analysis;
+use timewise_diff::{Both, Comparison};
 
-/// A function, loop, instruction or line of one side or of both.
-#[derive(Clone, Debug, Serialize)]
-pub struct DiffRow {
-    /// What it is.
+/// All rows of a comparison. Of instructions there may be a million, so what a row is of is only looked up when that is
+/// shown.
+pub struct Rows<'a> {
+    /// Findings first.
+    pub all: Vec<Row<Thing>>,
+    sites: Sites<'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a comparison.
+    pub fn new(comparison: &Comparison<'a>, by: By) -> Rows<'a> {
+        fn of<T>(rows: Vec<Row<T>>, thing: fn(T) -> Thing) -> Vec<Row<Thing>> {
+            let row = |Row { what, change, is_finding }: Row<T>| Row {
+                what: what.map(thing, thing),
+                change,
+                is_finding,
+            };
+            rows.into_iter().map(row).collect()
+        }
+        let all = match by {
+            By::Function => of(comparison.functions(), Thing::Function),
+            By::Loop => of(comparison.loops(), Thing::Loop),
+            By::Instruction => of(comparison.instructions(), Thing::Instruction),
+            By::Line => of(comparison.lines(), Thing::Line),
+        };
+        Rows { all, sites: Sites::new(comparison) }
+    }
+
+    /// What a row is on each side.
+    pub fn what(&self, row: &Row<Thing>) -> Both<Site> {
+        self.sites.of(row.what)
+    }
+
+    /// What JSON and CSV tell of each row: what it is, and how it changed.
+    pub fn fields(&self) -> impl Iterator<Item = (SiteFields, ChangeFields)> {
+        self.all
+            .iter()
+            .map(|row| (SiteFields::new(self.what(row), row.is_finding), ChangeFields::of(&row.change)))
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.fields().map(|(site, change)| Record { site, change }))
+    }
+}
+
+/// A row as one object of JSON.
+#[derive(serde::Serialize)]
+struct Record {
     #[serde(flatten)]
-    pub site: SiteFields,
-    /// How it changed.
+    site: SiteFields,
     #[serde(flatten)]
-    pub fields: ChangeFields,
-    /// The change itself.
-    #[serde(skip)]
-    pub change: Change,
-    /// What it is on each side.
-    #[serde(skip)]
-    pub what: Both<Site>,
+    change: ChangeFields,
 }
 
 /// Fields of what a row is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(serde::Serialize)]
 pub struct SiteFields {
     /// Whether its change is more than noise.
     pub finding: bool,
@@ -63,14 +101,8 @@ pub struct SiteFields {
     pub test_text: Option<String>,
 }
 
-impl DiffRow {
-    /// The row as a sequence of two, which is how a table without nesting takes both.
-    pub fn parts(&self) -> (&SiteFields, &ChangeFields) {
-        (&self.site, &self.fields)
-    }
-
-    fn new(what: Both<Site>, change: Change, finding: bool) -> DiffRow {
-        let (base, test) = (what.base.clone(), what.test.clone());
+impl SiteFields {
+    fn new(Both { base, test }: Both<Site>, finding: bool) -> SiteFields {
         let status = match (&base, &test) {
             (None, _) => "new",
             (_, None) => "gone",
@@ -79,7 +111,7 @@ impl DiffRow {
         let named = |site: &Option<Site>| {
             site.as_ref().map(|site| site.function.clone()).filter(|name| !name.is_empty())
         };
-        let site = SiteFields {
+        SiteFields {
             finding,
             status,
             base_module: base.as_ref().map(|site| site.module.clone()),
@@ -96,35 +128,6 @@ impl DiffRow {
             test_line: test.as_ref().and_then(|site| site.line),
             test_line_last: test.as_ref().and_then(|site| site.last_line),
             test_text: test.and_then(|site| site.text),
-        };
-        DiffRow { site, fields: ChangeFields::of(&change), change, what }
-    }
-}
-
-/// All rows, findings first.
-pub fn rows(comparison: &Comparison, by: By) -> Vec<DiffRow> {
-    let sides = (comparison.base, comparison.test);
-    match by {
-        By::Function => {
-            described(comparison.functions(), sides, |_, analysis, id| site::function(analysis, id))
-        }
-        By::Loop => described(comparison.loops(), sides, |_, analysis, id| site::a_loop(analysis, id)),
-        By::Instruction => described(comparison.instructions(), sides, site::instruction),
-        By::Line => {
-            described(comparison.lines(), sides, |_, analysis, line| site::source_line(analysis, line))
         }
     }
-}
-
-fn described<'a, T>(
-    rows: Vec<Row<T>>,
-    (base, test): (&'a Analysis<'a>, &'a Analysis<'a>),
-    site: impl Fn(&CodeText<'a>, &'a Analysis<'a>, T) -> Site,
-) -> Vec<DiffRow> {
-    let (base_text, test_text) = (CodeText::new(base), CodeText::new(test));
-    let row = |row: Row<T>| {
-        let what = row.what.map(|id| site(&base_text, base, id), |id| site(&test_text, test, id));
-        DiffRow::new(what, row.change, row.is_finding)
-    };
-    rows.into_iter().map(row).collect()
 }

@@ -1,14 +1,16 @@
 //! The comparison as text: the whole program, then what changed beyond noise.
 
 use super::By;
-use super::rows::{DiffRow, rows};
+use super::rows::Rows;
 use super::shares::{counted, interval, judged, signed};
+use super::things::Thing;
 use crate::labels::file_name;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::command_line;
+use timewise_diff::comparison::Row;
 use timewise_diff::noise::ASSUMED;
 use timewise_diff::{Both, Change, Comparison, Difference, Noise, Unit};
 use timewise_flow::Analysis;
@@ -26,21 +28,22 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
     }
     out += &noise(comparison, style);
     out += &super::modelled::text(comparison, by, limit, style);
-    let rows = rows(comparison, by);
-    let findings = rows.iter().filter(|row| row.site.finding).count();
+    let rows = Rows::new(comparison, by);
+    let findings: Vec<_> = rows.all.iter().filter(|row| row.is_finding).collect();
     if comparison.unit.is_none() {
         return out + &counts_only(&rows, by, limit, style);
     }
-    if findings == 0 {
+    if findings.is_empty() {
         out += &format!("\nNo change of {} is more than noise.\n", any(by.name()));
     } else {
-        let table = table(comparison, by, &rows[..findings.min(limit.unwrap_or(usize::MAX))]);
+        let shown = findings.len().min(limit.unwrap_or(usize::MAX));
+        let table = table(comparison, by, &rows, &findings[..shown]);
         out += &format!("\n{}\n{}", style.paint(Tone::Heading, "Changes beyond noise"), table.render(style));
-        if table_has_brackets(&rows[..findings]) {
+        if table_has_brackets(&findings) {
             out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
         }
-        if limit.is_some_and(|limit| limit < findings) {
-            let rest = findings - limit.unwrap_or(0);
+        if shown < findings.len() {
+            let rest = findings.len() - shown;
             out += &style.wrap(Tone::Faint, &format!("… and {rest} more: --limit 0 shows all"));
         }
     }
@@ -122,14 +125,14 @@ fn noise(comparison: &Comparison, style: Style) -> String {
     }
 }
 
-fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
+fn table(comparison: &Comparison, by: By, rows: &Rows, shown: &[&Row<Thing>]) -> Table {
     let whole = comparison.whole_base();
     let mut columns = vec![Column::number("time"), Column::detail("95 %")];
     columns.extend([Column::number("by count"), Column::detail("95 %")]);
     columns.extend([Column::number("by cost"), Column::detail("95 %"), Column::number("instructions")]);
     columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
-    for row in rows {
+    for row in shown {
         let Change { time, by_count, by_cost, instructions, .. } = row.change;
         let mut cells = Vec::new();
         for part in [time, by_count, by_cost] {
@@ -137,13 +140,14 @@ fn table(comparison: &Comparison, by: By, rows: &[DiffRow]) -> Table {
             cells.push(part.map_or(String::new(), |part| interval(&part, whole)));
         }
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
-        cells.extend([name(by, &row.what), place(by, &row.what)]);
+        let what = rows.what(row);
+        cells.extend([name(by, &what), place(by, &what)]);
         table.row(Tone::Plain, cells);
     }
     table
 }
 
-fn table_has_brackets(rows: &[DiffRow]) -> bool {
+fn table_has_brackets(rows: &[&Row<Thing>]) -> bool {
     let parts = rows.iter().flat_map(|row| [row.change.time, row.change.by_count, row.change.by_cost]);
     parts.flatten().any(|part| part.certain == 0.0 && part.estimate().low != part.estimate().high)
 }
@@ -191,56 +195,61 @@ pub fn place(by: By, what: &Both<Site>) -> String {
 }
 
 /// What else differs: code of one side only, and counts that changed without a change of time.
-fn others(rows: &[DiffRow], by: By, style: Style) -> String {
+fn others(rows: &Rows, by: By, style: Style) -> String {
     let mut facts = Vec::new();
-    let rest = || rows.iter().filter(|row| !row.site.finding);
-    for (status, title) in [("new", "only in TEST"), ("gone", "only in BASE")] {
-        let mut of: Vec<&DiffRow> = rest().filter(|row| row.site.status == status).collect();
+    let rest = || rows.all.iter().filter(|row| !row.is_finding);
+    let is_new = |row: &&Row<Thing>| row.what.base.is_none();
+    let is_gone = |row: &&Row<Thing>| row.what.test.is_none();
+    let one_sided: [(&dyn Fn(&&Row<Thing>) -> bool, _); 2] =
+        [(&is_new, "only in TEST"), (&is_gone, "only in BASE")];
+    for (is_one, title) in one_sided {
+        let mut of: Vec<_> = rest().filter(is_one).collect();
         of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
         if !of.is_empty() {
-            facts.push(format!("{title}: {}", names(by, &of)));
+            facts.push(format!("{title}: {}", names(rows, by, &of)));
         }
     }
-    let is_changed = |row: &&DiffRow| {
-        row.site.status == "both" && row.change.instructions.is_some_and(|(base, test)| base != test)
-    };
-    let mut changed: Vec<&DiffRow> = rest().filter(is_changed).collect();
+    let mut changed: Vec<_> =
+        rest().filter(|row| !is_new(row) && !is_gone(row)).filter(|row| is_changed(row)).collect();
     changed.sort_by_key(|row| std::cmp::Reverse(row.change.instructions.map_or(0, |(a, b)| a.abs_diff(b))));
     if !changed.is_empty() {
-        facts.push(format!("counts changed, time not beyond noise: {}", names(by, &changed)));
+        facts.push(format!("counts changed, time not beyond noise: {}", names(rows, by, &changed)));
     }
     facts.iter().map(|fact| style.wrap(Tone::Faint, fact)).collect()
 }
 
-fn executed(row: &DiffRow) -> u64 {
+fn is_changed(row: &Row<Thing>) -> bool {
+    row.change.instructions.is_some_and(|(base, test)| base != test)
+}
+
+fn executed(row: &Row<Thing>) -> u64 {
     row.change.instructions.map_or(0, |(base, test)| base.max(test))
 }
 
 /// What rows are called; of instructions and lines, which say little without their surroundings, how many.
-fn names(by: By, rows: &[&DiffRow]) -> String {
+fn names(rows: &Rows, by: By, of: &[&Row<Thing>]) -> String {
     if matches!(by, By::Instruction | By::Line) {
-        return quantity(rows.len() as u64, by.name());
+        return quantity(of.len() as u64, by.name());
     }
-    let shown: Vec<String> = rows.iter().take(NAMES).map(|row| name(by, &row.what)).collect();
-    let more = rows.len().saturating_sub(NAMES);
+    let shown: Vec<String> = of.iter().take(NAMES).map(|row| name(by, &rows.what(row))).collect();
+    let more = of.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
 }
 
 /// Where nothing was sampled on one side: what changed in counts.
-fn counts_only(rows: &[DiffRow], by: By, limit: Option<usize>, style: Style) -> String {
-    let is_changed = |row: &&DiffRow| row.change.instructions.is_some_and(|(base, test)| base != test);
-    let changed: Vec<&DiffRow> = rows.iter().filter(is_changed).collect();
+fn counts_only(rows: &Rows, by: By, limit: Option<usize>, style: Style) -> String {
+    let changed: Vec<_> = rows.all.iter().filter(|row| is_changed(row)).collect();
     if changed.is_empty() {
         return format!("\nNo {} executed more or fewer instructions.\n", by.name());
     }
     let mut columns = Vec::from(["instructions", "in BASE", "in TEST"].map(Column::number));
     columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
-    for row in changed.iter().take(limit.unwrap_or(usize::MAX)) {
+    for row in changed.into_iter().take(limit.unwrap_or(usize::MAX)) {
         let Some((base, test)) = row.change.instructions else { continue };
-        let cells =
-            vec![counted((base, test)), count(base), count(test), name(by, &row.what), place(by, &row.what)];
+        let what = rows.what(row);
+        let cells = vec![counted((base, test)), count(base), count(test), name(by, &what), place(by, &what)];
         table.row(Tone::Plain, cells);
     }
     format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of counts"), table.render(style))
