@@ -4,11 +4,10 @@ use crate::mappings::{Mappings, News};
 use crate::threads::Threads;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use timewise_image::Headers;
+use timewise_image::{Headers, regular_file};
 use timewise_profile::{Module, ModuleId, ModuleKind, Offset, Place};
 use timewise_target::address_space::{AddressSpace, Mapping, kind_of};
 use timewise_target::mapped_file::{self, Identity};
@@ -194,7 +193,7 @@ impl Modules {
         else {
             return false;
         };
-        let Ok(file) = File::open(Path::new(OsStr::from_bytes(path))) else { return false };
+        let Ok(file) = regular_file(Path::new(OsStr::from_bytes(path))) else { return false };
         let is_same = file.metadata().is_ok_and(|metadata| metadata.ino() == *inode);
         let offset = headers.segments.file_offset_of(place.offset.0).filter(|_| is_same);
         offset.is_some_and(|offset| file.read_exact_at(code, offset).is_ok())

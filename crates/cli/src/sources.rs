@@ -3,10 +3,15 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use timewise_image::regular_file;
 use timewise_profile::Profile;
 use timewise_report::annotate::SourceText;
+
+/// More of a file is not read, in bytes: the largest that compilers are given have some ten millions.
+const MOST: u64 = 1 << 28;
 
 /// Source files, read when first asked for.
 pub struct Sources {
@@ -55,6 +60,7 @@ fn read(path: &str, started_unix_ns: Option<i64>) -> io::Result<File> {
     if started_unix_ns.is_some_and(|started| started < written_unix_ns) {
         return Ok(File::Changed);
     }
-    let bytes = fs::read(path)?;
+    let mut bytes = Vec::new();
+    regular_file(Path::new(path))?.take(MOST).read_to_end(&mut bytes)?;
     Ok(File::Lines(String::from_utf8_lossy(&bytes).lines().map(str::to_string).collect()))
 }

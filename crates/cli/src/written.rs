@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use timewise_image::{WrittenCode, WrittenFunction};
 use timewise_profile::{Module, ModuleKind, Place, Profile};
+use timewise_target::family::own_number;
+use timewise_target::mapped_file;
 
 /// The announced code of all processes, those with most samples or branches in such code first: where two processes had
 /// different code at one address, a profile has one place for both.
@@ -23,12 +25,17 @@ impl Written {
         let started_unix_ns = profile.runs.iter().map(|run| run.started_unix_ns).min().unwrap_or(0);
         let mut processes = Vec::new();
         for pid in in_order_of_use(profile) {
-            let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+            // A process in a container, while it lives, has another number and another root for itself than for us.
+            let own = own_number(pid as i32).map_or(pid, |own| own as u32);
             // An id is used again and again: what an older process left is not meant.
-            let map = Some(map).filter(|path| is_younger(path, started_unix_ns));
+            let left = |path: &Path| {
+                let [seen, inside] = mapped_file::candidates(path.as_os_str().as_bytes(), pid)?;
+                [inside, seen].into_iter().find(|path| is_younger(path, started_unix_ns))
+            };
+            let map = left(Path::new(&format!("/tmp/perf-{own}.map")));
             processes.extend(map.and_then(|path| WrittenCode::of_perf_map(&path).ok()));
-            let dump = dumps.get(&pid).filter(|path| is_younger(path, started_unix_ns));
-            processes.extend(dump.and_then(|path| WrittenCode::of_jitdump(path).ok()));
+            let dump = dumps.get(&own).and_then(|path| left(path));
+            processes.extend(dump.and_then(|path| WrittenCode::of_jitdump(&path).ok()));
         }
         Written { processes }
     }

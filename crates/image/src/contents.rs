@@ -23,13 +23,10 @@ const READS: u64 = 4;
 const SLACK: u64 = 1 << 20;
 
 impl Contents {
-    /// Those of a regular file; a pipe or a device would never end.
+    /// Those of a regular file.
     pub fn of_file(file: File) -> io::Result<Contents> {
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        Ok(Contents::new(file, about.len()))
+        let length = file.metadata()?.len();
+        Ok(Contents::new(file, length))
     }
 
     /// Those that are in memory.

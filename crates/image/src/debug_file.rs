@@ -1,9 +1,9 @@
 //! Finding the separate file that holds a module's symbols and line tables.
 
 use crate::image::Image;
+use crate::regular_file;
 use object::Object;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn by_link(image: &Image) -> Option<Image> {
 
 fn checksum_of(path: &Path) -> io::Result<u32> {
     let mut hasher = crc32fast::Hasher::new();
-    let mut file = BufReader::with_capacity(PIECE, File::open(path)?);
+    let mut file = BufReader::with_capacity(PIECE, regular_file(path)?);
     loop {
         let piece = file.fill_buf()?;
         if piece.is_empty() {

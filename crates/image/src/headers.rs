@@ -2,11 +2,11 @@
 //! from it, as often as anything is mapped.
 
 use crate::contents::Contents;
+use crate::regular_file;
 use crate::segments::Segments;
 use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
-use std::fs::File;
 use std::path::Path;
 
 /// What mapping and naming a module needs of its file.
@@ -21,7 +21,7 @@ pub struct Headers {
 impl Headers {
     /// Reads a file's headers; `None` if it is no 64-bit ELF file or cannot be read.
     pub fn of_file(path: &Path) -> Option<Headers> {
-        Headers::read(&ReadCache::new(Contents::of_file(File::open(path).ok()?).ok()?))
+        Headers::read(&ReadCache::new(Contents::of_file(regular_file(path).ok()?).ok()?))
     }
 
     pub(crate) fn read<'data>(data: impl ReadRef<'data>) -> Option<Headers> {

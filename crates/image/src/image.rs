@@ -3,12 +3,12 @@
 use crate::contents::Contents;
 use crate::error::ImageError;
 use crate::headers::Headers;
+use crate::regular_file;
 use crate::segments::Segments;
 use crate::{linkage, sections};
 use object::elf::{EM_X86_64, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, ReadCache, ReadRef};
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,13 @@ impl Image {
     /// # Errors
     /// See [`ImageError`].
     pub fn open(path: &Path) -> Result<Image, ImageError> {
-        let contents = File::open(path).and_then(Contents::of_file).map_err(|cause| match cause.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ImageError::Missing(path.to_owned()),
-            _ => ImageError::Unreadable { path: path.to_owned(), cause },
-        })?;
+        let contents =
+            regular_file(path).and_then(Contents::of_file).map_err(|cause| match cause.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                    ImageError::Missing(path.to_owned())
+                }
+                _ => ImageError::Unreadable { path: path.to_owned(), cause },
+            })?;
         Image::read(path, contents)
     }
 

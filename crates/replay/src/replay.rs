@@ -148,14 +148,17 @@ impl Replay {
                 at = end;
                 continue;
             }
-            if blocks.len() <= word as usize {
-                blocks.resize(word as usize + 1, None);
-            }
-            let known = &mut blocks[word as usize];
-            if known.is_none() {
-                *known = Some(self.decoded.number(&chunk.block(word)?, self.with_memory));
-            }
-            let block = &self.decoded.blocks[(*known)? as usize];
+            let known = match blocks.get(word as usize) {
+                Some(&Some(known)) => known,
+                // Looked up before there is room for it: the program can write any number here.
+                _ => {
+                    let known = self.decoded.number(&chunk.block(word)?, self.with_memory);
+                    blocks.resize(blocks.len().max(word as usize + 1), None);
+                    blocks[word as usize] = Some(known);
+                    known
+                }
+            };
+            let block = &self.decoded.blocks[known as usize];
             let head = if self.with_memory { HEAD_WITH_MEMORY } else { HEAD } as usize;
             let end = at + head + block.recorded;
             let Some(next) = self::word(bytes, end) else {

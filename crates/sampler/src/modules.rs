@@ -17,12 +17,10 @@ pub struct Modules {
     headers: HashMap<ModuleId, Headers>,
     /// Where the files of modules were found.
     found: HashMap<ModuleId, PathBuf>,
-    files: HashMap<(Vec<u8>, IdentityKey), ModuleId>,
+    files: HashMap<(Vec<u8>, FileIdentity), ModuleId>,
     /// Paths whose file was gone or another one by the time that it was looked at.
     pub unreadable: Vec<Vec<u8>>,
 }
-
-type IdentityKey = (bool, Vec<u8>);
 
 impl Modules {
     /// Enters a mapping into the address space of its process.
@@ -48,11 +46,8 @@ impl Modules {
     }
 
     fn file(&mut self, raw: &RawMapping) -> ModuleId {
-        let key = match &raw.identity {
-            FileIdentity::BuildId(id) => (true, id.clone()),
-            FileIdentity::Inode { inode, .. } => (false, inode.to_ne_bytes().to_vec()),
-        };
-        if let Some(&id) = self.files.get(&(raw.path.clone(), key.clone())) {
+        let key = (raw.path.clone(), raw.identity.clone());
+        if let Some(&id) = self.files.get(&key) {
             return id;
         }
         let found = find_file(raw);
@@ -70,7 +65,7 @@ impl Modules {
         let id = self.known.intern(0, module);
         self.headers.insert(id, headers);
         self.found.extend(found.map(|path| (id, path)));
-        self.files.insert((raw.path.clone(), key), id);
+        self.files.insert(key, id);
         id
     }
 

@@ -58,17 +58,20 @@ pub fn descendants(root: i32) -> Vec<i32> {
     all
 }
 
-/// All processes, each with the number by which it knows itself: in another PID namespace than ours that is another one.
+/// All processes, each with the number by which it knows itself.
 pub fn own_numbers() -> Vec<(i32, i32)> {
-    let with_number = |pid| {
-        let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-        Some((pid, own_number(&String::from_utf8_lossy(&status)).unwrap_or(pid)))
-    };
-    numbered("/proc").into_iter().filter_map(with_number).collect()
+    numbered("/proc").into_iter().filter_map(|pid| Some((pid, own_number(pid)?))).collect()
+}
+
+/// The number by which process `pid` knows itself: in another PID namespace than ours that is another one. `None` if the
+/// process is gone.
+pub fn own_number(pid: i32) -> Option<i32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    Some(innermost(&String::from_utf8_lossy(&status)).unwrap_or(pid))
 }
 
 /// The last of a process's numbers, of which there is one for each namespace that it is in, the innermost behind the others.
-fn own_number(status: &str) -> Option<i32> {
+fn innermost(status: &str) -> Option<i32> {
     field(status, "NSpid").split_whitespace().next_back()?.parse().ok()
 }
 
@@ -110,8 +113,8 @@ mod tests {
 
     #[test]
     fn processes_know_themselves_by_their_innermost_number() {
-        assert_eq!(own_number("Name:\ta\nNSpid:\t1234\t17\t1\nVmSize:\t 9 kB\n"), Some(1));
-        assert_eq!(own_number("Name:\ta\n"), None);
+        assert_eq!(innermost("Name:\ta\nNSpid:\t1234\t17\t1\nVmSize:\t 9 kB\n"), Some(1));
+        assert_eq!(innermost("Name:\ta\n"), None);
         let own = std::process::id() as i32;
         assert!(own_numbers().contains(&(own, own)));
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A file as the kernel tells of it where it is mapped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// Its device, as `stat` gives it.
+    /// Its device, as `stat` gives it; 0 where it is not told.
     pub device: u64,
     /// Its number; 0 where it is not told.
     pub inode: u64,
@@ -58,16 +58,19 @@ impl Identity {
         let found = path.metadata().ok()?;
         match (found.dev() == self.device, found.ino() == self.inode) {
             (true, true) => Some(Likeness::Same),
-            (false, true) => Some(Likeness::Number),
-            _ => (self.inode == 0 || !self.is_told(path, &found)).then_some(Likeness::Possible),
+            (_, true) => (self.device == 0 || !self.is_told(path, &found)).then_some(Likeness::Number),
+            (_, false) => (self.inode == 0 || !self.is_told(path, &found)).then_some(Likeness::Possible),
         }
     }
 
     /// Whether a file's numbers are the ones that it would be mapped with.
     fn is_told(self, path: &Path, found: &Metadata) -> bool {
-        found.dev() == self.device
-            || rustix::fs::statfs(path).is_ok_and(|system| PLAIN.contains(&system.f_type))
+        found.dev() == self.device || is_plain(path)
     }
+}
+
+fn is_plain(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|system| PLAIN.contains(&system.f_type))
 }
 
 /// File systems that show their files with the numbers that these are mapped with: ext2 to 4, XFS, F2FS, tmpfs, SquashFS.
@@ -91,9 +94,11 @@ mod tests {
         let find = |path: &Path, identity| find(path.as_os_str().as_bytes(), std::process::id(), identity);
         assert_eq!(find(&one, identity(&one)), Some(one.clone()));
         assert_eq!(find(&one, identity(&other)), None, "of the same device, another number");
-        // As some file systems tell of their devices.
-        let elsewhere = Identity { device: 0, ..identity(&one) };
-        assert_eq!(find(&one, elsewhere), Some(one.clone()));
+        let untold = Identity { device: 0, ..identity(&one) };
+        assert_eq!(find(&one, untold), Some(one.clone()));
+        let elsewhere = Identity { device: !0, ..identity(&one) };
+        let is_another = is_plain(&one);
+        assert_eq!(find(&one, elsewhere).is_none(), is_another, "of the same number, on another device");
         assert_eq!(find(&one, Identity { device: 0, inode: 0 }), Some(one.clone()), "nothing is told");
         let none = folder.path().join("none");
         assert_eq!(find(&none, identity(&one)), None);

@@ -257,8 +257,8 @@ impl Strings {
 
 impl Commit {
     pub(super) fn check(&self) -> Result<(), String> {
-        // The most that is recorded of a cycle.
-        fields!(self, width in 1..=timewise_trace::WIDTH as u32, delay in CYCLES, flush in CYCLES);
+        // The most that is recorded of a cycle. An entry is in the reorder buffer for a cycle at least.
+        fields!(self, width in 1..=timewise_trace::WIDTH as u32, delay in 1..=*CYCLES.end(), flush in CYCLES);
         within("page_fault", self.page_fault.unwrap_or(0), CYCLES)
     }
 }

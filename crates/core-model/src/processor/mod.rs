@@ -202,8 +202,10 @@ mod tests {
             Processor::parse(&changed).unwrap_err().to_string()
         };
         let no_port = "there is no port X";
+        let not_in_the_buffer = "commit.delay is 0: give 1 to ";
         for (from, to, said) in [
             ("model = \"znver4\"", "model = \"znver9\"", "backend.model is znver9: give one of "),
+            ("\ndelay = 1 ", "\ndelay = 0 ", not_in_the_buffer),
             ("data_ports = [", "data_ports = [\"X\", ", &format!("stores.data_ports: {no_port}")),
             ("vector_ports = [", "vector_ports = [\"X\", ", &format!("loads.vector_ports: {no_port}")),
             ("\"FP45.1\", \"FDIV\"]", "\"FP45.1\", \"X\"]", &format!("backend.queues.ports: {no_port}")),

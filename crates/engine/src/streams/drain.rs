@@ -1,7 +1,7 @@
 //! Taking chunks out of rings.
 
 use super::Chunk;
-use crate::arena::Arena;
+use crate::arena::{Arena, BASE};
 use crate::harvest::{Claims, Ended, Images};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,15 +139,21 @@ impl Drain<'_> {
 
     /// Makes the logs of an image and its ancestors known.
     fn admit(&mut self, image: u64) {
-        if self.images.get(image).is_some() {
-            return;
+        let mut line = Vec::new();
+        let mut next = image;
+        // The program could write to what is read here: a parent lies before its child, so that this ends.
+        while self.images.get(next).is_none() {
+            let Some(process) = self.arena.process(next) else { break };
+            line.push((next, process));
+            if process.parent == 0 || process.parent >= next {
+                break;
+            }
+            next = process.parent;
         }
-        let Some(process) = self.arena.process(image) else { return };
-        if process.parent < image && process.parent != 0 {
-            self.admit(process.parent);
-        }
-        if self.claims.take(self.arena, image, GRANULE) {
-            self.images.add(self.arena, &mut self.claims, image, process);
+        for (image, process) in line.into_iter().rev() {
+            if self.claims.take(self.arena, image, GRANULE) {
+                self.images.add(self.arena, &mut self.claims, image, process);
+            }
         }
     }
 
@@ -207,7 +213,7 @@ impl Drain<'_> {
             (at, (*area).state.load(Ordering::Acquire) == state::RUNNING)
         };
         let number = taken % CHUNKS as u64;
-        let start = self.arena.shared().header().base + ring + FIRST_CHUNK + number * CHUNK;
+        let start = BASE + ring + FIRST_CHUNK + number * CHUNK;
         let used = at.checked_sub(start).filter(|&used| used <= CHUNK);
         let is_right = header.begun.load(Ordering::Acquire) == taken && used.is_some();
         self.is_whole &= is_right;

@@ -3,6 +3,7 @@
 
 use super::{LONGEST_NAME, WrittenFunction, WrittenLine, name_of};
 use std::io::{self, BufRead, BufReader, Read, Seek};
+use std::sync::Arc;
 
 /// "JiTD", in the machine's byte order.
 const MAGIC: u32 = 0x4a69_5444;
@@ -113,8 +114,10 @@ fn lines(body: &mut impl BufRead, count: u64) -> io::Result<Vec<WrittenLine>> {
         let (line, _discriminator) = (u32_of(body)?, u32_of(body)?);
         let file = match text(body)? {
             // The same as before.
-            same if same == "\u{fffd}" => lines.last().map_or_else(String::new, |last| last.file.clone()),
-            file => file,
+            same if same == "\u{fffd}" => {
+                lines.last().map_or_else(Arc::default, |last| Arc::clone(&last.file))
+            }
+            file => file.into(),
         };
         lines.push(WrittenLine { address, file, line });
     }

@@ -7,11 +7,12 @@
 mod jitdump;
 mod perf_map;
 
+use crate::regular_file;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Longest name that is kept.
 const LONGEST_NAME: usize = 4096;
@@ -32,8 +33,8 @@ pub struct WrittenFunction {
 pub struct WrittenLine {
     /// First instruction.
     pub address: u64,
-    /// Source file.
-    pub file: String,
+    /// Source file, which many lines share.
+    pub file: Arc<str>,
     /// Line, from 1.
     pub line: u32,
 }
@@ -96,15 +97,6 @@ impl WrittenCode {
         function.addresses = moved(function.addresses.start)..moved(function.addresses.end);
         function.lines.iter_mut().for_each(|line| line.address = moved(line.address));
         self.add(function);
-    }
-}
-
-/// A pipe or a device would never end.
-fn regular_file(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("not a regular file")),
     }
 }
 

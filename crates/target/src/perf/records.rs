@@ -47,7 +47,7 @@ pub struct RawMapping {
 }
 
 /// What tells a file apart from another of the same path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileIdentity {
     /// The build id in the mapped bytes.
     BuildId(Vec<u8>),
