@@ -13,7 +13,8 @@ fn main() {
     for part in ["runtime", "tracer", "abi", "isa"] {
         println!("cargo::rerun-if-changed=../{part}");
     }
-    let status = Command::new(env::var_os("CARGO").expect("set by cargo"))
+    let mut build = Command::new(env::var_os("CARGO").expect("set by cargo"));
+    build
         .args(["build", "--release", "--locked", "--manifest-path"])
         .arg(crates.join("runtime/payload/Cargo.toml"))
         .arg("--target-dir")
@@ -22,9 +23,13 @@ fn main() {
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
-        .env_remove("CARGO_TARGET_DIR")
-        .status()
-        .expect("cargo runs");
+        .env_remove("CARGO_TARGET_DIR");
+    let names = env::vars_os().map(|(name, _)| name);
+    // Nor are profiles: with checks it would need what it has not.
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"CARGO_PROFILE_")) {
+        build.env_remove(name);
+    }
+    let status = build.status().expect("cargo runs");
     assert!(status.success(), "the payload does not build");
     println!("cargo::rustc-env=TIMEWISE_PAYLOAD={}", out.join("release/timewise-payload").display());
 }

@@ -68,7 +68,7 @@ pub struct Arguments {
     compare_profilers: bool,
     /// Cycles between their samples
     #[arg(long, value_name = "CYCLES", default_value_t = 1000, requires = "compare_profilers",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = clap::value_parser!(u64).range(1..=u64::MAX))]
     period: u64,
     /// Take each sample at a random cycle of its period rather than at the last
     #[arg(long, requires = "compare_profilers")]

@@ -1,23 +1,25 @@
 //! Which function of one profile is which of another.
 
 use crate::pairing::Pairing;
-use crate::similar;
+use crate::{namesakes, similar};
 use timewise_flow::{Analysis, Routine};
-use timewise_profile::{Function, ModuleId, Place};
+use timewise_profile::{Function, Module, ModuleId, Place};
 
-/// Pairs the routines of two analyses whose modules are paired: by symbol and file, by symbol, by the name
-/// without what compilers add to it; without symbols by offset where the files are the same, else by the
-/// sequence of instructions.
+/// Pairs the routines of two analyses whose modules are paired: by offset in one build, else by symbol and file, by
+/// symbol, by the name without what compilers add to it, among several of one name by their instructions; without symbols
+/// by offset where the files are the same, else by the sequence of instructions.
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     let mut pairing = Pairing::new(base.routines.len(), test.routines.len());
     let sides = Sides { base, test, modules };
-    pairing.by_key(|id| sides.ours(id, with_file), |id| sides.theirs(id, with_file));
-    pairing.by_key(|id| sides.ours(id, symbol), |id| sides.theirs(id, symbol));
-    pairing.by_key(|id| sides.ours(id, plain_name), |id| sides.theirs(id, plain_name));
+    let theirs = |id: u32| &test.routines[id as usize];
+    pairing.by_key(|id| sides.place_in_same_build(id), |id| Some(theirs(id).place));
+    for name in [with_path, with_file, symbol, plain_name] {
+        let names = (|id| sides.ours(id, name), |id| sides.theirs(id, name));
+        namesakes::pair(base, test, &mut pairing, names);
+    }
     // A function that moved into another module, such as from a library that is now linked statically.
     let anywhere = |analysis: &Analysis, id: u32| symbol(analysis, &analysis.routines[id as usize]);
-    pairing.by_key(|id| anywhere(base, id), |id| anywhere(test, id));
-    let theirs = |id: u32| &test.routines[id as usize];
+    namesakes::pair(base, test, &mut pairing, (|id| anywhere(base, id), |id| anywhere(test, id)));
     pairing.by_key(|id| sides.place_in_same_file(id), |id| Some(theirs(id).place));
     pairing
         .by_key(|id| sides.rest_of_module(id), |id| is_rest(theirs(id)).then_some(theirs(id).place.module.0));
@@ -47,15 +49,25 @@ impl<'a> Sides<'a> {
         Some((routine.place.module.0, name(self.test, routine)?))
     }
 
-    /// Of code that lies in the same file on both sides; a file without a build id is the same if its path is.
+    /// Of code that lies in the same build on both sides.
+    fn place_in_same_build(&self, id: u32) -> Option<Place> {
+        let (ours, theirs, place) = self.partners(id)?;
+        (ours.build_id == theirs.build_id && !ours.build_id.is_empty()).then_some(place)
+    }
+
+    /// Of code that lies in the same file on both sides, as far as is known without build ids.
     fn place_in_same_file(&self, id: u32) -> Option<Place> {
+        let (ours, theirs, place) = self.partners(id)?;
+        (ours.build_id.is_empty() && theirs.build_id.is_empty() && ours.path == theirs.path).then_some(place)
+    }
+
+    /// The module that a routine of BASE is in, its partner in TEST, and the routine's place there if both are one.
+    fn partners(&self, id: u32) -> Option<(&Module, &Module, Place)> {
         let place = self.base.routines[id as usize].place;
         let partner = ModuleId(self.modules.of_base(place.module.0)?);
         let ours = &self.base.profile.modules[place.module.index()];
         let theirs = &self.test.profile.modules[partner.index()];
-        let is_same =
-            ours.build_id == theirs.build_id && (!ours.build_id.is_empty() || ours.path == theirs.path);
-        is_same.then_some(Place { module: partner, ..place })
+        Some((ours, theirs, Place { module: partner, ..place }))
     }
 
     /// Code of a module that belongs to no function and was not counted.
@@ -76,26 +88,43 @@ fn named<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<&'a Function> 
     (!function.symbol.is_empty()).then_some(function)
 }
 
+/// A function whose symbol says which one it is: no number in it depends on others.
+fn lasting<'a>(analysis: &'a Analysis, routine: &Routine) -> Option<&'a Function> {
+    named(analysis, routine).filter(|function| plain(&function.name) == function.name)
+}
+
+fn with_path(analysis: &Analysis, routine: &Routine) -> Option<Name> {
+    let function = lasting(analysis, routine)?;
+    Some((function.symbol.clone(), Some(analysis.profile.files[function.file?.index()].path.clone())))
+}
+
 fn with_file(analysis: &Analysis, routine: &Routine) -> Option<Name> {
-    let function = named(analysis, routine)?;
-    let path = &analysis.profile.files[function.file?.index()].path;
-    Some((function.symbol.clone(), path.rsplit('/').next().map(str::to_string)))
+    let (symbol, path) = with_path(analysis, routine)?;
+    Some((symbol, path?.rsplit('/').next().map(str::to_string)))
 }
 
 fn symbol(analysis: &Analysis, routine: &Routine) -> Option<Name> {
-    Some((named(analysis, routine)?.symbol.clone(), None))
+    Some((lasting(analysis, routine)?.symbol.clone(), None))
 }
 
-/// The demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones
-/// (`.constprop.0`, `.isra.0`, `.llvm.1234`).
 fn plain_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
-    Some((without_clone_suffix(&named(analysis, routine)?.name).to_string(), None))
+    Some((plain(&named(analysis, routine)?.name), None))
 }
 
-fn without_clone_suffix(name: &str) -> &str {
+/// A demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones (`.constprop.0`,
+/// `.isra.0`, `.llvm.1234`) and the numbers of lambdas and closures (`{lambda()#2}`, `$_1`, `func1.2`), which change with
+/// what stands before them.
+fn plain(name: &str) -> String {
     const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".llvm.", ".lto_priv.", ".localalias"];
+    const NUMBERED: [&str; 4] = ["#", "$_", ".func", ".gowrap"];
     let begins = CLONES.iter().filter_map(|clone| name.find(clone)).min();
-    begins.map_or(name, |at| &name[..at])
+    let mut rest = begins.map_or(name, |at| &name[..at]);
+    let mut plain = String::new();
+    while let Some(end) = NUMBERED.iter().filter_map(|mark| Some(rest.find(mark)? + mark.len())).min() {
+        plain += &rest[..end];
+        rest = rest[end..].trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    plain + rest
 }
 
 #[cfg(test)]
@@ -103,9 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_mark_clones_behind_the_name() {
-        assert_eq!(without_clone_suffix("sort.constprop.0.isra.1"), "sort");
-        assert_eq!(without_clone_suffix("operator.part"), "operator.part");
-        assert_eq!(without_clone_suffix(".part.2"), "");
+    fn compilers_add_numbers_to_names() {
+        for (name, want) in [
+            ("sort.constprop.0.isra.1", "sort"),
+            ("operator.part", "operator.part"),
+            (".part.2", ""),
+            ("main::{lambda(int)#2}::operator()(int) const", "main::{lambda(int)#}::operator()(int) const"),
+            ("main::$_10::operator()() const", "main::$_::operator()() const"),
+            ("app::main::{closure#0}::{closure#12}", "app::main::{closure#}::{closure#}"),
+            ("main.main.func1.gowrap2", "main.main.func.gowrap"),
+            ("crc32", "crc32"),
+        ] {
+            assert_eq!(plain(name), want);
+        }
     }
 }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod align;
+mod body;
 pub mod change;
 pub mod comparison;
 pub mod counts;
@@ -30,6 +31,7 @@ pub mod loops;
 pub mod matching;
 pub mod modelled;
 pub mod modules;
+mod namesakes;
 pub mod noise;
 pub mod pairing;
 pub mod parts;

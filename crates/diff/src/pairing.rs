@@ -48,14 +48,22 @@ impl Pairing {
     /// Pairs those that are in no pair yet and have a key in common. Where several have the same key, they are
     /// paired in their order if there are as many on both sides, else not at all.
     pub fn by_key<K: Hash + Eq>(&mut self, base: impl Fn(u32) -> Option<K>, test: impl Fn(u32) -> Option<K>) {
-        let ours = groups(&self.of_base, base);
-        let mut theirs = groups(&self.of_test, test);
-        for (key, ours) in ours {
-            let theirs = theirs.remove(&key).unwrap_or_default();
+        for (ours, theirs) in self.groups(base, test) {
             if ours.len() == theirs.len() {
                 ours.into_iter().zip(theirs).for_each(|(base, test)| self.pair(base, test));
             }
         }
+    }
+
+    /// Those that are in no pair yet, those of BASE and of TEST that have a key in common together, each in their order.
+    pub fn groups<K: Hash + Eq>(
+        &self,
+        base: impl Fn(u32) -> Option<K>,
+        test: impl Fn(u32) -> Option<K>,
+    ) -> Vec<(Vec<u32>, Vec<u32>)> {
+        let mut theirs = groups(&self.of_test, test);
+        let ours = groups(&self.of_base, base).into_iter();
+        ours.filter_map(|(key, ours)| Some((ours, theirs.remove(&key)?))).collect()
     }
 
     /// The partner of one of BASE.

@@ -1,20 +1,12 @@
 //! Functions without a name in common, paired by their instructions.
 
-use crate::align::Token;
-use crate::matching::tokens;
+use crate::body::{Body, ENOUGH, Run, similarity};
 use crate::pairing::Pairing;
 use std::collections::{HashMap, HashSet};
-use timewise_flow::{Analysis, RoutineId};
-use timewise_isa::Shape;
+use timewise_flow::Analysis;
 
-/// Shorter functions are equal by chance.
+/// Shorter functions have much in common by chance.
 const SHORTEST: usize = 8;
-
-/// Instructions of a run.
-const RUN: usize = 3;
-
-/// Runs of two functions that must be common, as a share of all runs of both.
-const ENOUGH: f64 = 0.5;
 
 /// A run that occurs in more functions tells nothing.
 const MOST_HOLDERS: usize = 50;
@@ -24,7 +16,7 @@ const MOST_HOLDERS: usize = 50;
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing, pairing: &mut Pairing) {
     let ours: HashMap<u32, Function> = describe(base, pairing.free_of_base(), |id| modules.of_base(id));
     let theirs: HashMap<u32, Function> = describe(test, pairing.free_of_test(), Some);
-    let sequence = |of: &HashMap<u32, Function>, id| of.get(&id).map(|f| (f.module, f.shapes.clone()));
+    let sequence = |of: &HashMap<u32, Function>, id| of.get(&id).map(|f| (f.module, f.body.clone()));
     pairing.by_key(|id| sequence(&ours, id), |id| sequence(&theirs, id));
     for (_, base, test) in candidates(&ours, &theirs, pairing) {
         pairing.pair(base, test);
@@ -35,14 +27,7 @@ struct Function {
     /// Of TEST.
     module: u32,
     is_named: bool,
-    shapes: Vec<Shape>,
-}
-
-impl Function {
-    /// Runs of instructions without their operands.
-    fn runs(&self) -> HashSet<[u64; RUN]> {
-        self.shapes.windows(RUN).map(|run| std::array::from_fn(|n| run[n].loose)).collect()
-    }
+    body: Body,
 }
 
 fn describe(
@@ -53,11 +38,10 @@ fn describe(
     let function = |id: u32| {
         let routine = &analysis.routines[id as usize];
         let module = module(routine.place.module.0)?;
-        let shapes: Vec<Shape> =
-            tokens(analysis, RoutineId(id)).1.iter().map(|token: &Token| token.shape).collect();
+        let body = Body::of(analysis, id);
         let symbol = routine.function.map(|function| &analysis.profile.functions[function.index()].symbol);
         let is_named = symbol.is_some_and(|symbol| !symbol.is_empty());
-        (shapes.len() >= SHORTEST).then_some((id, Function { module, is_named, shapes }))
+        (!body.0.is_empty()).then_some((id, Function { module, is_named, body }))
     };
     free.filter_map(function).collect()
 }
@@ -69,12 +53,15 @@ fn candidates(
     pairing: &Pairing,
 ) -> Vec<(f64, u32, u32)> {
     let unnamed = |of: &HashMap<u32, Function>, is_free: &dyn Fn(u32) -> bool| {
-        let functions = of.iter().filter(|(id, function)| !function.is_named && is_free(**id));
-        functions.map(|(id, function)| (*id, (function.module, function.runs()))).collect::<HashMap<_, _>>()
+        let is_known = |function: &Function| !function.is_named && function.body.0.len() >= SHORTEST;
+        let functions = of.iter().filter(|(id, function)| is_known(function) && is_free(**id));
+        functions
+            .map(|(id, function)| (*id, (function.module, function.body.runs())))
+            .collect::<HashMap<_, _>>()
     };
     let ours = unnamed(ours, &|id| pairing.of_base(id).is_none());
     let theirs = unnamed(theirs, &|id| pairing.of_test(id).is_none());
-    let mut holders: HashMap<[u64; RUN], Vec<u32>> = HashMap::new();
+    let mut holders: HashMap<Run, Vec<u32>> = HashMap::new();
     for (id, (_, runs)) in &theirs {
         runs.iter().for_each(|run| holders.entry(*run).or_default().push(*id));
     }
@@ -84,8 +71,7 @@ fn candidates(
         let others: HashSet<u32> = telling.flatten().copied().collect();
         for other in others {
             let (its_module, its_runs) = &theirs[&other];
-            let common = runs.intersection(its_runs).count() as f64;
-            let similarity = common / (runs.len() + its_runs.len()) as f64 * 2.0;
+            let similarity = similarity(runs, its_runs);
             if module == its_module && similarity >= ENOUGH {
                 found.push((similarity, *id, other));
             }

@@ -5,7 +5,8 @@ use crate::stacks::Stacks;
 use crate::weights::{Weights, runs};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use timewise_flow::Analysis;
-use timewise_profile::{BlockId, EdgeKind, FunctionId, Place, RunKind};
+use timewise_flow::imports::Imports;
+use timewise_profile::{BlockId, EdgeKind, Place, RunKind};
 
 /// All calls, by the place of the call instruction.
 pub type Calls = BTreeMap<Place, Vec<Call>>;
@@ -52,7 +53,11 @@ impl Joined {
             let block = &code.blocks[block.index()];
             (block.length > 0).then(|| code.place(block.last()))
         };
-        let target = |block: BlockId| code.blocks[imports.behind(block).index()].place;
+        // Of an imported function where it begins, not its linkage stub.
+        let target = |block: BlockId| {
+            let block = imports.behind(analysis.owner[block.index()]).unwrap_or(block);
+            code.blocks[block.index()].place
+        };
         for edge in &code.edges {
             if let (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) =
                 (edge.from, edge.to, edge.kind)
@@ -114,41 +119,6 @@ impl Joined {
             calls.len() - 1
         });
         &mut calls[at]
-    }
-}
-
-/// Which function each linkage stub leads to.
-struct Imports {
-    /// The block where the function begins, by the stub's block.
-    behind: HashMap<BlockId, BlockId>,
-}
-
-impl Imports {
-    fn new(analysis: &Analysis) -> Imports {
-        let code = &analysis.code;
-        let is_stub =
-            |function: FunctionId| analysis.profile.functions[function.index()].name.ends_with("@plt");
-        // The first time, a stub may jump to the loader's code by way of its own module.
-        let mut leads: HashMap<BlockId, Vec<BlockId>> = HashMap::new();
-        for edge in &code.edges {
-            if let (Some(from), Some(to), EdgeKind::Jump | EdgeKind::IndirectJump) =
-                (edge.from, edge.to, edge.kind)
-                && analysis.function_of(analysis.owner[from.index()]).is_some_and(is_stub)
-                && code.blocks[from.index()].place.module != code.blocks[to.index()].place.module
-            {
-                leads.entry(from).or_default().push(to);
-            }
-        }
-        let only = |(stub, to): (BlockId, Vec<BlockId>)| match to[..] {
-            [only] => Some((stub, only)),
-            _ => None,
-        };
-        Imports { behind: leads.into_iter().filter_map(only).collect() }
-    }
-
-    /// The block that a call to `block` is meant for.
-    fn behind(&self, block: BlockId) -> BlockId {
-        self.behind.get(&block).copied().unwrap_or(block)
     }
 }
 

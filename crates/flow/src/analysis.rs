@@ -8,6 +8,7 @@ use crate::graph::{Graph, graphs};
 use crate::lines::{SourceLine, line_at, rows_of_instructions};
 use crate::loops::{Forest, LoopId};
 use crate::modelled::{Modelled, ModelledCost};
+use crate::origin;
 use crate::parallel::both;
 use crate::place_name;
 use crate::quality::Quality;
@@ -69,7 +70,9 @@ impl<'p> Analysis<'p> {
         let quality = Quality::new(profile, &code, &samples);
         let mut owners = Owners::new(profile, &code, &map, routines, &owner);
         let stray_owner = samples.stray.keys().map(|place| owners.at(*place)).collect();
-        let frames = Frames::new(profile, &code, &samples, |place| owners.at(place));
+        let symbol = |place| map.at(place).map(|id| profile.functions[id.index()].symbol.as_str());
+        let is_start = |place| symbol(place).is_some_and(origin::is_start);
+        let frames = Frames::new(profile, &code, &samples, |place| owners.at(place), is_start);
         let routines = owners.into_routines();
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, &frames, policy);

@@ -1,10 +1,11 @@
 //! Calls by where they are and what they led to: one row for each call site and function called.
 
-use crate::code::Code;
+use crate::analysis::Analysis;
 use crate::graph::is_call;
+use crate::imports::Imports;
 use crate::routine::RoutineId;
 use std::collections::HashMap;
-use timewise_profile::{BlockId, EdgeKind, Place};
+use timewise_profile::{BlockId, Place};
 
 /// Where a call is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -44,12 +45,13 @@ pub struct CallSites {
 }
 
 impl CallSites {
-    /// The calls that were counted; `owner` is the routine of each block.
-    pub fn new(code: &Code, owner: &[RoutineId], is_stub: impl Fn(RoutineId) -> bool) -> CallSites {
-        let targets = targets_of_stubs(code, owner, is_stub);
+    /// The calls that were counted.
+    pub fn new(analysis: &Analysis) -> CallSites {
+        let (code, owner) = (&analysis.code, &analysis.owner);
+        let imports = Imports::new(analysis);
         let callee = |block: BlockId| {
             let routine = owner[block.index()];
-            targets.get(&routine).copied().flatten().unwrap_or(routine)
+            imports.behind(routine).map_or(routine, |block| owner[block.index()])
         };
         let mut sites = CallSites::default();
         let costs = &code.call_costs;
@@ -94,23 +96,4 @@ impl CallSites {
             row
         })
     }
-}
-
-/// Where each linkage stub leads, if always to the same function. The first call of an imported function may go
-/// by way of the loader, which the stub reaches by a direct jump.
-fn targets_of_stubs(
-    code: &Code,
-    owner: &[RoutineId],
-    is_stub: impl Fn(RoutineId) -> bool,
-) -> HashMap<RoutineId, Option<RoutineId>> {
-    let mut targets: HashMap<RoutineId, Option<RoutineId>> = HashMap::new();
-    for edge in code.edges.iter().filter(|edge| edge.kind == EdgeKind::IndirectJump && edge.count > 0) {
-        let (Some(from), Some(to)) = (edge.from, edge.to) else { continue };
-        let (stub, target) = (owner[from.index()], owner[to.index()]);
-        if stub != target && is_stub(stub) {
-            let known = targets.entry(stub).or_insert(Some(target));
-            *known = known.filter(|&same| same == target);
-        }
-    }
-    targets
 }

@@ -27,12 +27,13 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Finds them; `owner` gives the routine of any code.
+    /// Finds them; `owner` gives the routine of any code, `is_start` whether threads begin there.
     pub(crate) fn new(
         profile: &Profile,
         code: &Code,
         samples: &Samples,
         mut owner: impl FnMut(Place) -> RoutineId,
+        is_start: impl Fn(Place) -> bool,
     ) -> Frames {
         let mut is_known = vec![false; profile.stacks.len()];
         let mut of: Vec<Option<Frame>> = vec![None; profile.stacks.len()];
@@ -44,7 +45,8 @@ impl Frames {
                 let place = Place { offset, ..node.return_place };
                 let call = code.call_returning_to(node.return_place);
                 let is_counted = || code.block_at(place).or(code.block_at(node.return_place)).is_some();
-                if call.is_some() || !is_counted() {
+                // Go's threads return to where they never called.
+                if call.is_some() || !is_counted() || is_start(place) {
                     of[id.index()] =
                         Some(Frame { id, place, call, routine: owner(place), caller: node.parent });
                 }

@@ -34,6 +34,7 @@ pub mod frames;
 pub mod graph;
 mod hash;
 pub mod hints;
+pub mod imports;
 pub mod inclusive;
 pub mod interval;
 pub mod irreducible;

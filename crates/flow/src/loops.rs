@@ -10,7 +10,7 @@ use crate::set::BlockSet;
 use timewise_profile::BlockId;
 
 /// Index into [`Forest::loops`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LoopId(pub u32);
 
 impl LoopId {

@@ -32,7 +32,21 @@ pub struct Origins {
 }
 
 /// Where threads begin, in the C library and in Go: known by name also where nothing was counted.
-const STARTS: [&str; 6] = ["_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit.abi0"];
+const STARTS: [&str; 8] = [
+    "_start",
+    "clone",
+    "__clone",
+    "clone3",
+    "__clone3",
+    "runtime.goexit.abi0",
+    "runtime.mstart.abi0",
+    "runtime.rt0_go.abi0",
+];
+
+/// Whether threads begin in the function of this symbol.
+pub fn is_start(symbol: &str) -> bool {
+    STARTS.contains(&symbol)
+}
 
 /// What is called where threads begin, and by nobody else.
 const FIRST: [&str; 3] = ["main", "start_thread", "__libc_start_main"];

@@ -178,10 +178,11 @@ impl Quality {
     }
 }
 
-/// The first run, and the first that ended differently.
+/// The first run of which it is known how it ended, and the first that ended differently.
 fn differing_ends(profile: &Profile) -> Option<(&Run, &Run)> {
-    let (first, rest) = profile.runs.split_first()?;
-    rest.iter().find(|run| run.exit != first.exit).map(|other| (first, other))
+    let mut known = profile.runs.iter().filter(|run| run.exit != Exit::Unknown);
+    let first = known.next()?;
+    known.find(|run| run.exit != first.exit).map(|other| (first, other))
 }
 
 fn name(kind: RunKind) -> &'static str {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use timewise_profile::{BlockId, EdgeKind, Function, FunctionId, ModuleId, Place, Profile};
 
 /// Index into the list that [`routines`] returns.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RoutineId(pub u32);
 
 impl RoutineId {

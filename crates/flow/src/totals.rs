@@ -65,8 +65,7 @@ pub struct Totals {
 
 impl Totals {
     pub(crate) fn new(analysis: &Analysis) -> Totals {
-        let is_stub = |routine: RoutineId| analysis.name_of(routine).ends_with("@plt");
-        let mut sites = CallSites::new(&analysis.code, &analysis.owner, is_stub);
+        let mut sites = CallSites::new(analysis);
         let inclusive = Inclusive::new(analysis, &mut sites);
         let sites = sites.rows;
         let user = analysis.samples.user.cycles;

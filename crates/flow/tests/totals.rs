@@ -458,3 +458,51 @@ fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_tol
         "sketch+0x1000 ? 24"
     );
 }
+
+/// A goroutine is entered by a jump, with a return address that belongs to no call.
+#[test]
+fn threads_of_go_begin_where_they_return_to() {
+    let profile = program(
+        "function runtime.goexit.abi0 at 0x100 size 0x10
+         function work at 0x200 size 0x10
+         function runtime.gogo.abi0 at 0x300 size 0x10
+         block exit at 0x101 runs 3 code 90 c3
+         block work at 0x200 runs 3 code 90 c3
+         block go at 0x300 runs 3 code 90 ffe0
+         edge - -> exit external 1
+         edge go -> work indirect-jump 3
+         edge work -> exit return 3
+         sample 0x201 3 from 0x101",
+    );
+    let analysis = Analysis::new(&profile, None);
+    assert_eq!(analysis.totals().rooted_share, Some(1.0));
+}
+
+/// The first call of a function may be the only one, and the loader's resolver goes there.
+#[test]
+fn a_function_that_was_bound_late_and_called_once_is_what_was_called() {
+    let profile = program(
+        "function main at 0x100 size 0x80
+         function f@plt at 0x1000 size 0x10
+         function f at 0x2000 size 0x10
+         function resolver at 0x3000 size 0x10
+         block m at 0x100 runs 1 CALL
+         block m9 at 0x106 runs 1 code c3
+         block stub at 0x1000 runs 1 code ff25fa0f0000
+         block lazy at 0x1006 runs 1 code 6800000000 e900000000
+         block table at 0x1020 runs 1 code ff25fa0f0000
+         block load at 0x3000 runs 1 code 90 ffe0
+         block f at 0x2000 runs 1 code 90 c3
+         edge - -> m external 1
+         edge m -> stub call 1
+         edge stub -> lazy indirect-jump 1
+         edge lazy -> table jump 1
+         edge table -> load indirect-jump 1
+         edge load -> f indirect-jump 1
+         edge f -> m9 return 1
+         cost m -> stub 7",
+    );
+    let analysis = Analysis::new(&profile, None);
+    let [call] = &analysis.totals().call_sites[..] else { panic!("one call") };
+    assert_eq!(call.callee.map(|callee| analysis.name_of(callee)).as_deref(), Some("f"));
+}

@@ -36,10 +36,48 @@ fn cpp(symbol: &str) -> Option<String> {
     if !symbol.starts_with("_Z") && !symbol.starts_with("_GLOBAL_") {
         return None;
     }
+    let mended = with_return_type(symbol);
+    unfolded(mended.as_deref().unwrap_or(symbol), &DemangleOptions::new())
+}
+
+fn unfolded(symbol: &str, options: &DemangleOptions) -> Option<String> {
     let parsed = Symbol::new(symbol).ok()?;
     let mut out = Bounded(String::new());
-    parsed.structured_demangle(&mut out, &DemangleOptions::new()).ok()?;
+    parsed.structured_demangle(&mut out, options).ok()?;
     Some(out.0)
+}
+
+/// The symbol of a constructor that is a template, with a type that it returns in front of its parameters. It has none,
+/// but the library takes the first parameter for one and leaves that away (gimli-rs/cpp_demangle#129). `None` for all others.
+fn with_return_type(symbol: &str) -> Option<String> {
+    if !["C1I", "C2I", "C3I", "C5I"].iter().any(|constructor| symbol.contains(constructor)) {
+        return None;
+    }
+    let options = DemangleOptions::new().no_params().no_return_type();
+    // The name ends where a type alone makes a whole symbol of it.
+    let ends = symbol.match_indices('E').map(|(at, _)| at + 1);
+    let mut names = ends.filter_map(|end| Some((end, unfolded(&format!("{}v", &symbol[..end]), &options)?)));
+    let (end, name) = names.next()?;
+    is_templated_constructor(&name).then(|| format!("{}v{}", &symbol[..end], &symbol[end..]))
+}
+
+/// Whether the last part of a name has arguments of a template, and is called as what it is a part of.
+fn is_templated_constructor(name: &str) -> bool {
+    let mut depth = 0;
+    let mut parts = vec![0];
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' => depth += 1,
+            b'>' | b')' | b'}' => depth -= 1,
+            b':' if depth == 0 => parts.push(at + 1),
+            _ => {}
+        }
+    }
+    // Of two colons there is nothing between.
+    let [.., whole, _, own] = parts[..] else { return false };
+    let class = name[whole..].split(['<', ':']).next();
+    let (constructor, arguments) = name[own..].split_once('<').unzip();
+    arguments.is_some() && class == constructor
 }
 
 /// A string that refuses to grow past [`LONGEST`].
@@ -72,9 +110,28 @@ mod tests {
             "std::vector<int, std::allocator<int> >::push_back(int&&)"
         );
         assert_eq!(demangle("memcpy@@GLIBC_2.14"), "memcpy");
+        assert_eq!(demangle("_ZN1Q1fIdEEvid"), "void Q::f<double>(int, double)");
         assert_eq!(demangle("_ZdlPv@plt"), "operator delete(void*)@plt");
         assert_eq!(demangle("runtime.(*mheap).alloc"), "runtime.(*mheap).alloc");
         assert_eq!(demangle("_Z"), "_Z");
+    }
+
+    /// As `c++filt` has them.
+    #[test]
+    fn constructors_that_are_templates_keep_all_parameters() {
+        for (symbol, want) in [
+            ("_ZN1QC2IdEEid", "Q::Q<double>(int, double)"),
+            ("_ZN1QC1IdEEPKcd", "Q::Q<double>(char const*, double)"),
+            ("_ZN1QC1IJidEEEPKcDpT_", "Q::Q<int, double>(char const*, int, double)"),
+            (
+                "_ZNSt6vectorIiSaIiEEC2IPivEET_S4_RKS0_",
+                "std::vector<int, std::allocator<int> >::vector<int*, void>(int*, int*, std::allocator<int> const&)",
+            ),
+            ("_ZN1QC2IdEEid.constprop.0", "Q::Q<double>(int, double) [clone .constprop.0]"),
+            ("_ZN1QC2Eid", "Q::Q(int, double)"),
+        ] {
+            assert_eq!(demangle(symbol), want);
+        }
     }
 
     #[test]

@@ -15,8 +15,10 @@ pub enum Work {
     Simple,
     /// A few cycles in a pipelined unit: multiplication, vectors, floating point.
     Pipelined,
-    /// Tens of cycles in a unit that is busy meanwhile: division, square root.
+    /// Tens of cycles in a unit that is busy meanwhile.
     Division,
+    /// Likewise of one operand: a square root, or one of x87's functions.
+    Function,
     /// Drains or serialises the pipeline, or runs microcode: locked and string operations, fences,
     /// `cpuid`, reading of clocks.
     Serial,
@@ -152,9 +154,10 @@ fn work(instruction: &Instruction) -> Work {
         Mfence | Lfence | Sfence | Cpuid | Rdtsc | Rdtscp | Rdpmc | Serialize | Pause | Xgetbv | Xsave
         | Xsavec | Xsaves | Xsaveopt | Xrstor | Fxsave | Fxrstor | Rdrand | Rdseed | Syscall | Sysenter
         | Int => Work::Serial,
-        Div | Idiv | Divss | Divsd | Divps | Divpd | Sqrtss | Sqrtsd | Sqrtps | Sqrtpd | Vdivss | Vdivsd
-        | Vdivps | Vdivpd | Vsqrtss | Vsqrtsd | Vsqrtps | Vsqrtpd | Fdiv | Fdivp | Fdivr | Fdivrp | Fidiv
-        | Fidivr | Fsqrt | Fprem | Fprem1 | Fsin | Fcos | Fptan | Fpatan | F2xm1 | Fyl2x => Work::Division,
+        Div | Idiv | Divss | Divsd | Divps | Divpd | Vdivss | Vdivsd | Vdivps | Vdivpd | Fdiv | Fdivp
+        | Fdivr | Fdivrp | Fidiv | Fidivr | Fprem | Fprem1 => Work::Division,
+        Sqrtss | Sqrtsd | Sqrtps | Sqrtpd | Vsqrtss | Vsqrtsd | Vsqrtps | Vsqrtpd | Fsqrt | Fsin | Fcos
+        | Fptan | Fpatan | F2xm1 | Fyl2x => Work::Function,
         Mul | Imul | Mulx | Popcnt | Lzcnt | Tzcnt | Bsf | Bsr | Pdep | Pext | Crc32 => Work::Pipelined,
         _ if (0..instruction.op_count()).any(|n| is_vector(instruction, n)) => Work::Pipelined,
         _ => Work::Simple,
@@ -228,6 +231,7 @@ mod tests {
     #[test]
     fn kinds_of_work() {
         assert_eq!(only(&[0x48, 0xf7, 0xf1]).work, Work::Division); // div rcx
+        assert_eq!(only(&[0xf2, 0x0f, 0x51, 0xc0]).work, Work::Function); // sqrtsd xmm0, xmm0
         assert_eq!(only(&[0x48, 0x0f, 0xaf, 0xc3]).work, Work::Pipelined); // imul rax,rbx
         assert_eq!(only(&[0xf2, 0x0f, 0x58, 0xc1]).work, Work::Pipelined); // addsd xmm0,xmm1
         assert_eq!(only(&[0xf0, 0x48, 0x01, 0x01]).work, Work::Serial); // lock add [rcx],rax

@@ -35,6 +35,12 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
+    /// The frequency of a run's core is none.
+    #[error("row {row} of runs has a core whose frequency is no number above 0")]
+    Frequency {
+        /// The row.
+        row: usize,
+    },
     /// A block ends behind the last address.
     #[error("row {row} of blocks ends behind the last address")]
     BlockEnd {
@@ -73,6 +79,7 @@ impl Profile {
         self.check_samples()?;
         self.check_counts()?;
         self.check_simulations()?;
+        self.check_frequencies()?;
         self.check_sums()
     }
 
@@ -208,6 +215,15 @@ impl Profile {
         Ok(())
     }
 
+    fn check_frequencies(&self) -> Result<(), Inconsistency> {
+        let is_none = |hz: f64| !(hz.is_finite() && hz > 0.0);
+        let clocks = self.runs.iter().enumerate().filter_map(|(row, run)| Some((row, run.clock.as_ref()?)));
+        let mut wrong = clocks.filter(|(_, clock)| {
+            [clock.core_hz, clock.core_hz_low, clock.core_hz_high].into_iter().any(is_none)
+        });
+        wrong.next().map_or(Ok(()), |(row, _)| Err(Inconsistency::Frequency { row }))
+    }
+
     /// Expects that blocks are there that counts refer to.
     fn check_sums(&self) -> Result<(), Inconsistency> {
         // An instruction takes a byte at least.
@@ -221,7 +237,7 @@ impl Profile {
         let weights = self.taken_branches.iter().map(|branch| branch.weight.into());
         at_most("weights of branches", weights, MOST)?;
         let costs = self.call_costs.iter().map(|cost| cost.instructions.into());
-        at_most("costs of a call", costs.max().into_iter(), MOST)?;
+        at_most("costs of calls", costs, MOST)?;
         let of_intervals = self.intervals.iter().map(|interval| interval.instructions.into());
         at_most("instructions of intervals", of_intervals, MOST)?;
         let of_blocks = self.interval_blocks.iter().map(|part| part.instructions.into());

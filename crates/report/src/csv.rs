@@ -28,11 +28,34 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
     }
 }
 
-pub(crate) fn table<R: Serialize>(rows: impl IntoIterator<Item = R>) -> Result<String, csv::Error> {
+/// A table of rows, with its header also where there are none.
+pub(crate) fn table<R: Serialize + Default>(rows: impl IntoIterator<Item = R>) -> Result<String, csv::Error> {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        let header = text([R::default()].into_iter())?;
+        return Ok(header.split_inclusive('\n').take(1).collect());
+    }
+    text(rows)
+}
+
+fn text<R: Serialize>(rows: impl Iterator<Item = R>) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {
         writer.serialize(row)?;
     }
     let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{CostFields, LineRow};
+
+    #[test]
+    fn a_table_without_rows_has_its_header() {
+        let none = table(std::iter::empty::<(LineRow, CostFields)>()).unwrap();
+        assert!(none.starts_with("module,file,line,") && none.ends_with('\n'), "{none}");
+        assert_eq!(none.lines().count(), 1);
+    }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use timewise_flow::hints::{Costly, Finding, hints};
 use timewise_flow::lines::line_at;
 use timewise_flow::{Analysis, Estimate};
+use timewise_isa::Work;
 
 /// A hint as a row.
 #[derive(Clone, Debug, Serialize)]
@@ -100,14 +101,14 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
         },
         cycles_each: cycles_each.into(),
         share: of.share().into(),
-        sentence: sentence(&of, &text),
+        sentence: sentence(&of, &text, analysis.code.instructions[id.index()].step.work),
         text,
         of,
     }
 }
 
-/// A hint in words; `text` is the instruction that it is about.
-fn sentence(hint: &Finding, text: &str) -> String {
+/// A hint in words; `text` is the instruction that it is about, `work` what that does.
+fn sentence(hint: &Finding, text: &str, work: Work) -> String {
     let Estimate { value, low, high } = hint.share();
     let share = format!("{} ({:.1}–{:.1})", percent(value), 100.0 * low, 100.0 * high);
     let costs = |costly: &Costly| {
@@ -119,10 +120,15 @@ fn sentence(hint: &Finding, text: &str) -> String {
     };
     match hint {
         Finding::Division(costly) => {
-            format!(
-                "{text}: a division that costs {}; a divisor that stays the same can become a multiplication by its inverse",
-                costs(costly)
-            )
+            let (what, remedy) = match work {
+                Work::Function => {
+                    ("a computation", "of a value that stays the same it need be done only once")
+                }
+                _ => {
+                    ("a division", "a divisor that stays the same can become a multiplication by its inverse")
+                }
+            };
+            format!("{text}: {what} that costs {}; {remedy}", costs(costly))
         }
         Finding::SlowLoad(costly) => {
             format!("{text}: a slow load, {}; what needs its value waits", costs(costly))

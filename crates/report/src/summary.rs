@@ -289,6 +289,7 @@ fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
         (Control::Branch { .. } | Control::CountBranch { .. }, _) => "a slow branch",
         (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
         (_, Work::Division) => "a division",
+        (_, Work::Function) => "a slow computation",
         _ if step.repeats => "a string operation",
         (_, Work::Serial) => "serialising",
         _ if step.loads => "a slow load",

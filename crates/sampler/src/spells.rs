@@ -132,7 +132,8 @@ fn in_proportion(placed_ns: HashMap<At, u64>) -> Vec<(At, f64)> {
     let whole: f64 = placed_ns.values().map(|&part| part as f64).sum();
     let share = |(at, part_ns)| (at, part_ns as f64 / whole);
     let mut shares: Vec<(At, f64)> = placed_ns.into_iter().filter(|&(_, part)| part > 0).map(share).collect();
-    shares.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    // Who comes last must not depend on the order of a hash map.
+    shares.sort_by(|(at, one), (there, other)| one.total_cmp(other).then(at.cmp(there)));
     match shares.is_empty() {
         true => vec![(At::default(), 1.0)],
         false => shares,

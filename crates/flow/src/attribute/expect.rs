@@ -56,7 +56,7 @@ pub fn execution(step: &Step, before: Option<&Step>) -> Expected {
             (Work::Serial, ..) => SERIAL,
             (_, true, _) => LOAD,
             (_, _, true) => STORE,
-            (Work::Division, ..) => DIVISION,
+            (Work::Division | Work::Function, ..) => DIVISION,
             (Work::Pipelined, ..) => PIPELINED,
             (Work::Simple, ..) => SIMPLE,
         },

@@ -18,11 +18,15 @@ pub fn costly(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
         let id = InstructionId(index as u32);
         let step = &analysis.code.instructions[index].step;
         let hint: fn(Costly) -> Finding = match (step.work, step.loads) {
-            (Work::Division, _) => Finding::Division,
+            (Work::Division | Work::Function, _) => Finding::Division,
             (Work::Simple | Work::Pipelined, true) => Finding::SlowLoad,
             _ => return None,
         };
-        let least = if step.work == Work::Division { DEAR_DIVISION } else { SLOW_LOAD };
+        let least = if step.work == Work::Division || step.work == Work::Function {
+            DEAR_DIVISION
+        } else {
+            SLOW_LOAD
+        };
         // What controls the flow has hints of its own.
         let is_plain = step.control == timewise_isa::Control::Next;
         let costly = costly_enough(analysis, id, cost).filter(|_| is_plain)?;

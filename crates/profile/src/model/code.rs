@@ -4,7 +4,7 @@ use super::{FileId, ModuleId};
 use serde::{Deserialize, Serialize};
 
 /// Link-time virtual address within a module; for code without a file, relative to its mapping.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Offset(pub u64);
 
 /// Which code stood at an address when it ran: 0 for code of a file, counting up for code
@@ -13,7 +13,7 @@ pub struct Offset(pub u64);
 pub struct CodeVersion(pub u32);
 
 /// One place in code, independent of where the module was loaded.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The module that holds the code.
     pub module: ModuleId,

@@ -244,7 +244,7 @@ fn run(columns: &mut Columns) -> Result<Run> {
 }
 
 fn clock(columns: &mut Columns) -> Result<Clock> {
-    // SQLite stores a float that is not a number as NULL.
+    // SQLite stores a float that is not a number as NULL; such a profile is refused as a whole.
     let hertz = |value: Option<f64>| value.unwrap_or(f64::NAN);
     Ok(Clock {
         event: columns.take()?,

@@ -54,7 +54,7 @@ CREATE TABLE clocks (                           -- the clock of the samples, one
     precise_level INTEGER NOT NULL,             -- precise_ip that the kernel granted
     frequency_hz INTEGER NOT NULL,              -- requested samples a second of CPU time and thread
     scope TEXT,                                 -- 'processors', 'threads' or 'looks'; NULL if unknown
-    core_frequency_hz REAL,                     -- of the core during the run; NULL if unknown
+    core_frequency_hz REAL,                     -- of the core during the run
     core_frequency_low_hz REAL,
     core_frequency_high_hz REAL
 ) STRICT;

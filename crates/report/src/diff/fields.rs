@@ -5,7 +5,7 @@ use serde::Serialize;
 use timewise_diff::{Change, Difference};
 
 /// Fields of a change, amounts in the unit of the document and of an average run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct ChangeFields {
     /// Instructions executed in BASE; null unless both sides were counted, as are all counts.
     pub base_instructions: Option<u64>,

@@ -65,7 +65,7 @@ struct Record {
 }
 
 /// Fields of what a row is.
-#[derive(serde::Serialize)]
+#[derive(Default, serde::Serialize)]
 pub struct SiteFields {
     /// Whether its change is more than noise.
     pub finding: bool,

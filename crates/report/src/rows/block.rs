@@ -9,7 +9,7 @@ use timewise_flow::lines::line_at;
 use timewise_profile::BlockId;
 
 /// A block that was executed: code with one way in at its top and one way out at its bottom.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct BlockRow {
     /// Path of the module.
     pub module: String,

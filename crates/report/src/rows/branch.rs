@@ -9,7 +9,7 @@ use timewise_flow::lines::line_at;
 use timewise_profile::{ModuleId, Place, Profile, TakenBranch};
 
 /// A branch from one place to another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct BranchRow {
     /// Path of the module that the branch is in.
     pub module: String,
@@ -34,7 +34,7 @@ pub struct BranchRow {
 }
 
 /// A function and the branches that were taken in it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct BranchingRow {
     /// Path of its module.
     pub module: String,
@@ -61,7 +61,7 @@ impl<R> Seen<R> {
 }
 
 /// Some of the branches that traces saw.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Default, Copy, Debug, Serialize)]
 pub struct Share {
     /// How often they were seen.
     pub seen: u64,

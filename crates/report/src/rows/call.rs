@@ -12,7 +12,7 @@ use timewise_flow::{Analysis, Cost, Total};
 use timewise_profile::Place;
 
 /// A call site and a function that was called there.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct CallRow {
     /// Path of the module that the call is in.
     pub module: String,

@@ -19,7 +19,7 @@ pub struct Costed<R> {
 }
 
 /// Fields of a cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct CostFields {
     /// Samples charged to it; a fraction where samples were divided.
     #[serde(serialize_with = "compact")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use timewise_flow::{Analysis, Cost, RoutineId};
 
 /// A function that was executed or sampled.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct FunctionRow {
     /// Path of the module.
     pub module: String,

@@ -12,7 +12,7 @@ use timewise_flow::{Analysis, Cost, InstructionId, RoutineId};
 use timewise_profile::Place;
 
 /// An instruction that was executed or sampled.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct InstructionRow {
     /// Path of the module.
     pub module: String,

@@ -9,7 +9,7 @@ use timewise_flow::{Analysis, Cost};
 use timewise_profile::ModuleId;
 
 /// A source line whose code was executed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct LineRow {
     /// Path of the module.
     pub module: String,

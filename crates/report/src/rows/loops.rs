@@ -10,7 +10,7 @@ use timewise_flow::{Analysis, Cost, LoopId};
 use timewise_profile::Place;
 
 /// A loop that was executed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct LoopRow {
     /// Path of the module.
     pub module: String,

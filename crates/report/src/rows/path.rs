@@ -10,7 +10,7 @@ use timewise_flow::{Analysis, Cost, RoutineId};
 use timewise_profile::{BlockId, PathCount};
 
 /// A path that was taken.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct PathRow {
     /// Path of the module.
     pub module: String,

@@ -19,7 +19,7 @@ pub struct Totalled<R> {
 }
 
 /// Cycles per instruction with callees.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct TotalCpi {
     /// Cycles of one of the row's `instructions_total`; null unless both are known.
     #[serde(serialize_with = "compact_option")]

@@ -11,7 +11,7 @@ use timewise_flow::waiting::{self, WaitingStack};
 use timewise_profile::{Profile, ThreadId};
 
 /// A call stack that threads waited with.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct WaitingRow {
     /// Path of the module that holds what waits; empty outside all known code.
     pub module: String,

@@ -7,7 +7,7 @@ use super::why::why;
 use crate::request::By;
 use serde::Serialize;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Cells {
     module: String,
     function: String,

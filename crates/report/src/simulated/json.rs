@@ -41,7 +41,7 @@ struct Document<'a> {
 }
 
 /// Cycles by category.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Sums {
     execution: f64,
     alu_stall: f64,

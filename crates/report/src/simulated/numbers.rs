@@ -15,7 +15,7 @@ pub struct Numbered {
     pub id: Option<InstructionId>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Cells {
     instruction: u32,
     address: String,

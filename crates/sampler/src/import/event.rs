@@ -76,7 +76,8 @@ impl Clock {
         Ok(Clock {
             name: attribute.full_name(),
             counts_cycles: measures(attribute) == Some(true),
-            precise_level: attribute.precise_level(),
+            // Whatever was asked for: perf asks for the most of every clock, and the kernel's own ones have none.
+            precise_level: if measures(attribute) == Some(true) { attribute.precise_level() } else { 0 },
             call_stacks: attribute.call_stacks(),
             attribute: at,
             rate: match attribute.is_frequency() {

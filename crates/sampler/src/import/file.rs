@@ -237,10 +237,13 @@ impl Sections {
         }
         let table = self.read(section)?;
         let mut attributes = Vec::new();
+        // Each event has ids of its own.
+        let mut ids_left = self.length;
         for row in table.chunks_exact(each as usize) {
             let (attribute, ids) = row.split_at(size as usize);
             let mut ids = Fields(ids);
             let ids = Section { offset: ids.u64().ok_or(EVENT)?, size: ids.u64().ok_or(EVENT)? };
+            ids_left = ids_left.checked_sub(ids.size).ok_or(EVENT)?;
             let ids = words(&self.read(ids)?);
             attributes.push(Attribute::read(attribute, ids).ok_or(EVENT)?);
         }
