@@ -61,6 +61,29 @@ fn runs_that_did_different_work_give_no_hints() {
     assert_eq!(found(&round(differ)), []);
 }
 
+/// A comparison with memory, fused with a branch that goes one way in `taken` of a million cases.
+fn fused(taken: u64, cycles: u64) -> String {
+    format!(
+        "block top at 0x1000 runs 1000000 code 397808 7504
+         block left at 0x1005 runs {} code 31c0 4831c9 eb04
+         block right at 0x100c runs {taken} code 31d2 4831c9 90
+         edge - -> top external 1000000
+         edge top -> left fallthrough {}
+         edge top -> right branch {taken}
+         sample 0x1005 {cycles}",
+        1_000_000 - taken,
+        1_000_000 - taken,
+    )
+}
+
+#[test]
+fn a_load_that_is_fused_with_a_branch_is_told_where_wrong_predictions_do_not_explain_it() {
+    assert_eq!(found(&fused(0, 400)), [("slow load", 0x1000)]);
+    assert_eq!(found(&fused(500_000, 400)), [("slow load", 0x1000)]);
+    assert_eq!(found(&fused(500_000, 30)), [("branch", 0x1003)]);
+    assert_eq!(found(&fused(0, 10)), [], "ten cycles are no slow load");
+}
+
 /// A branch that goes one way in `taken` of a million cases, and samples behind its successors' first instructions.
 fn branch(taken: u64, behind: u64) -> String {
     format!(

@@ -69,26 +69,25 @@ fn a_link_is_followed() {
 }
 
 #[test]
-fn a_core_frequency_that_is_not_a_number_survives() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("profile.tw");
-    let clock = Clock {
-        event: "cpu-clock:u".into(),
-        counts_cycles: false,
-        precise_level: 0,
-        frequency_hz: 4000,
-        scope: None,
-        core_hz: f64::NAN,
-        core_hz_low: 1.0,
-        core_hz_high: 2.0,
+fn a_core_frequency_that_is_none_is_refused() {
+    let with = |core_hz: f64| {
+        let clock = Clock {
+            event: "cpu-clock:u".into(),
+            counts_cycles: false,
+            precise_level: 0,
+            frequency_hz: 4000,
+            scope: None,
+            core_hz,
+            core_hz_low: 1.0,
+            core_hz_high: 2.0,
+        };
+        let run = Run { clock: Some(clock), ..Run::new(RunKind::Sampling) };
+        Profile { runs: vec![run], ..Profile::default() }.check()
     };
-    Profile { runs: vec![Run { clock: Some(clock), ..Run::new(RunKind::Sampling) }], ..Profile::default() }
-        .save(&path)
-        .unwrap();
-    let loaded = Profile::load(&path).unwrap();
-    let clock = loaded.runs[0].clock.as_ref().unwrap();
-    assert!(clock.core_hz.is_nan());
-    assert_eq!((clock.core_hz_low, clock.core_hz_high), (1.0, 2.0));
+    assert_eq!(with(1.5), Ok(()));
+    for none in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+        assert_eq!(with(none), Err(Inconsistency::Frequency { row: 0 }), "{none}");
+    }
 }
 
 /// A profile of the size that a long recording of a large program gives.

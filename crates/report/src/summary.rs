@@ -11,9 +11,10 @@ use crate::rows::{self, Costed, InstructionRow, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
+use timewise_flow::hints::{Ways, fused_load, waits_for_load};
 use timewise_flow::naming::to_type;
 use timewise_flow::quality::JOINED_ENOUGH;
-use timewise_flow::{Analysis, Estimate, waiting};
+use timewise_flow::{Analysis, Estimate, InstructionId, waiting};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
 
@@ -286,7 +287,8 @@ fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
     match (step.control, step.work) {
         (Control::SystemCall, _) => "a system call",
         (Control::Return { .. }, _) => "a slow return",
-        (Control::Branch { .. } | Control::CountBranch { .. }, _) => "a slow branch",
+        (Control::Branch { .. }, _) => slow_branch(analysis, id, row.fields.cpi.unwrap_or(0.0)),
+        (Control::CountBranch { .. }, _) => "a slow branch",
         (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
         (_, Work::Division) => "a division",
         (_, Work::Function) => "a slow computation",
@@ -295,6 +297,18 @@ fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
         _ if step.loads => "a slow load",
         _ if step.stores => "a slow store",
         _ => "",
+    }
+}
+
+/// What a slow conditional branch waits for, as far as that is known.
+fn slow_branch(analysis: &Analysis, id: InstructionId, cpi: f64) -> &'static str {
+    let Some(ways) = Ways::of(analysis, id) else { return "" };
+    let each = Estimate { value: cpi, low: cpi, high: cpi };
+    match fused_load(analysis, id) {
+        Some(_) if waits_for_load(each, ways) => "fused with a slow load",
+        // It is predicted: what it waits for is not known.
+        _ if ways.is_predictable() => "",
+        _ => "a slow branch",
     }
 }
 

@@ -5,9 +5,10 @@
 //! instruction later, to the first instruction of either successor (OptiWISE, section VI-A, figure 10). So the
 //! cost of a branch is its own together with that of these instructions. Several branches that lead to one
 //! instruction share its cost by how often each can have been predicted wrongly to go there: at most as often as it
-//! went its rarer way. Instructions that may be slow by themselves are left out.
+//! went its rarer way. Instructions that may be slow by themselves are left out. Where a comparison with memory is fused
+//! with the branch and both take longer than wrong predictions explain, it is the load that is told.
 
-use super::{Finding, Ways, costly_enough};
+use super::{Finding, Ways, costly_enough, fused_load, waits_for_load};
 use crate::analysis::Analysis;
 use crate::code::{Edge, InstructionId};
 use crate::cost::Cost;
@@ -15,30 +16,29 @@ use std::collections::HashMap;
 use timewise_isa::{Control, Work};
 use timewise_profile::{BlockId, EdgeKind};
 
-/// A branch that goes one way less often than this is predicted well enough.
-const RARER_SHARE: f64 = 0.05;
-
 /// A branch that was predicted costs a cycle at most, and so does what stands first behind it.
 const DEAR_BRANCH: f64 = 2.5;
 
 /// Hints on conditional branches.
 pub fn branches(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
     let code = &analysis.code;
-    let mut ways: HashMap<BlockId, Vec<&Edge>> = HashMap::new();
+    let mut edges_of: HashMap<BlockId, Vec<&Edge>> = HashMap::new();
     for edge in code.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Branch | EdgeKind::Fallthrough))
     {
-        edge.from.into_iter().for_each(|from| ways.entry(from).or_default().push(edge));
+        edge.from.into_iter().for_each(|from| edges_of.entry(from).or_default().push(edge));
     }
     let mut found = Vec::new();
     for (index, block) in code.blocks.iter().enumerate().filter(|(_, block)| block.length > 0) {
         let id = block.last();
-        let Control::Branch { .. } = code.instructions[id.index()].step.control else { continue };
-        let edges = ways.get(&BlockId(index as u32)).map_or(&[][..], |edges| &edges[..]);
-        let taken = edges.iter().filter(|edge| edge.kind == EdgeKind::Branch).map(|edge| edge.count).sum();
-        let ways = Ways { taken, executions: block.executions };
-        if ways.rarer_share() < RARER_SHARE {
+        let Some(ways) = Ways::of(analysis, id) else { continue };
+        if let Some(load) = slow_load(analysis, costs, id, ways) {
+            found.push(load);
             continue;
         }
+        if ways.is_predictable() {
+            continue;
+        }
+        let edges = edges_of.get(&BlockId(index as u32)).map_or(&[][..], |edges| &edges[..]);
         let cost =
             edges.iter().fold(costs[id.index()], |cost, edge| with_successor(analysis, costs, cost, edge));
         let costly = costly_enough(analysis, id, &cost);
@@ -46,6 +46,16 @@ pub fn branches(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
         found.extend(dear.map(|costly| Finding::CostlyBranch(costly, ways)));
     }
     found
+}
+
+/// The load that a branch is fused with, if the two are as slow as that alone explains.
+fn slow_load(analysis: &Analysis, costs: &[Cost], branch: InstructionId, ways: Ways) -> Option<Finding> {
+    let load = fused_load(analysis, branch)?;
+    let (mut cost, own) = (costs[load.index()], costs[branch.index()]);
+    cost.weight += own.weight;
+    cost.split_variance += own.split_variance;
+    let costly = costly_enough(analysis, load, &cost)?;
+    waits_for_load(costly.cycles_each, ways).then_some(Finding::SlowLoad(costly))
 }
 
 /// How often a branch can have been predicted wrongly and then gone along this edge; never for other edges.

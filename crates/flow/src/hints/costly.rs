@@ -1,6 +1,6 @@
 //! Divisions and loads on which the program waits.
 
-use super::{Costly, Finding, costly_enough};
+use super::{Costly, Finding, costly_enough, fused_load};
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::Cost;
@@ -10,13 +10,19 @@ use timewise_isa::Work;
 const DEAR_DIVISION: f64 = 4.0;
 
 /// Cycles that no second cache takes.
-const SLOW_LOAD: f64 = 20.0;
+pub const SLOW_LOAD: f64 = 20.0;
 
 /// Hints on single instructions.
 pub fn costly(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
     let of = |(index, cost): (usize, &Cost)| {
         let id = InstructionId(index as u32);
         let step = &analysis.code.instructions[index].step;
+        // What is fused with a branch is judged with it.
+        let next = InstructionId(index as u32 + 1);
+        let has_next = next.index() < analysis.code.instructions.len();
+        if has_next && fused_load(analysis, next) == Some(id) {
+            return None;
+        }
         let hint: fn(Costly) -> Finding = match (step.work, step.loads) {
             (Work::Division | Work::Function, _) => Finding::Division,
             (Work::Simple | Work::Pipelined, true) => Finding::SlowLoad,

@@ -9,7 +9,12 @@
 
 mod branch;
 mod costly;
+mod fused;
 mod trips;
+mod ways;
+
+pub use fused::{fused_load, waits_for_load};
+pub use ways::Ways;
 
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
@@ -24,7 +29,8 @@ pub const LEAST_SHARE: f64 = 0.01;
 pub enum Finding {
     /// A division or square root on which the program waits.
     Division(Costly),
-    /// A load that takes longer than the second cache of any processor meant.
+    /// A load that takes longer than the second cache of any processor meant; if it is fused with a branch, together with
+    /// that.
     SlowLoad(Costly),
     /// A conditional branch that goes both ways; its cost is taken together with that of what stands first
     /// behind it.
@@ -44,27 +50,6 @@ pub struct Costly {
     pub executions: u64,
     /// Share of the time in user mode, 0 to 1.
     pub share: Estimate,
-}
-
-/// How a branch went.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Ways {
-    /// How often it was taken.
-    pub taken: u64,
-    /// How often it was executed.
-    pub executions: u64,
-}
-
-impl Ways {
-    /// Share of the executions in which it was taken.
-    pub fn taken_share(self) -> f64 {
-        self.taken as f64 / self.executions.max(1) as f64
-    }
-
-    /// Share of the way that it went less often.
-    pub fn rarer_share(self) -> f64 {
-        self.taken_share().min(1.0 - self.taken_share())
-    }
 }
 
 /// A loop of few rounds.

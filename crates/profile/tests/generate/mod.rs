@@ -292,7 +292,7 @@ fn run() -> impl Strategy<Value = Run> {
 }
 
 fn clock() -> impl Strategy<Value = Clock> {
-    let hertz = || prop_oneof![0.0..1e10f64, Just(f64::INFINITY)];
+    let hertz = || 1.0..1e10f64;
     let scope =
         proptest::option::of(select(vec![ClockScope::Processors, ClockScope::Threads, ClockScope::Looks]));
     let frequencies = (any::<u32>(), hertz(), hertz(), hertz());
