@@ -89,7 +89,7 @@ impl Quality {
             sampling_runs: of(RunKind::Sampling).count(),
             counting_runs: of(RunKind::Counting).count(),
             samples: samples.user.samples.round() as u64,
-            kernel_samples: samples.kernel.samples.round() as u64,
+            kernel_samples: samples.kernel.values().map(|weight| weight.samples).sum::<f64>().round() as u64,
             lost_samples: profile.runs.iter().map(|run| run.lost_samples).sum(),
             call_stacks: call_stacks(profile),
             joined_share: samples.joined_share(),

@@ -62,8 +62,8 @@ pub struct Samples {
     pub stray: BTreeMap<Place, Weight>,
     /// Samples outside all known modules.
     pub nowhere: Weight,
-    /// Samples in the kernel.
-    pub kernel: Weight,
+    /// Samples in the kernel, by who had called it.
+    pub kernel: BTreeMap<Option<StackId>, Weight>,
     /// All samples in user mode.
     pub user: Weight,
     /// Those in user mode by where they fell and who had called.
@@ -101,7 +101,7 @@ impl Samples {
                 let in_kernel =
                     |place: Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
                 if sample.kernel || sample.place.is_some_and(in_kernel) {
-                    groups.kernel += weight;
+                    *groups.kernel.entry(sample.stack).or_default() += weight;
                 } else {
                     groups.add((sample.place, sample.stack), weight);
                 }
@@ -160,7 +160,7 @@ struct Groups {
     all: Vec<(Where, Weight)>,
     known: NumberMap<Key, u32>,
     /// Those in the kernel.
-    kernel: Weight,
+    kernel: BTreeMap<Option<StackId>, Weight>,
 }
 
 /// So many samples are summed one after the other: the same however many processors there are, because sums of
@@ -181,7 +181,9 @@ impl Groups {
     }
 
     fn append(&mut self, other: Groups) {
-        self.kernel += other.kernel;
+        for (stack, weight) in other.kernel {
+            *self.kernel.entry(stack).or_default() += weight;
+        }
         for (place, weight) in other.all {
             self.add(place, weight);
         }

@@ -1,6 +1,7 @@
-//! Where threads waited, call stack by call stack.
+//! Where threads waited, and where they were in the kernel, call stack by call stack.
 
 use crate::lines::{SourceLine, line_at};
+use crate::samples::{Samples, Weight};
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::{Offset, Place, Profile, RunKind, StackId, ThreadId, Wait};
 
@@ -32,6 +33,26 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     };
     let mut stacks: Vec<WaitingStack> = sums.into_iter().map(stack).collect();
     stacks.sort_by(|a, b| b.duration_ns.total_cmp(&a.duration_ns));
+    stacks
+}
+
+/// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelStack {
+    /// The calls that led to the kernel, innermost first.
+    pub frames: Vec<Place>,
+    /// The samples.
+    pub weight: Weight,
+}
+
+/// All stacks with which the kernel was called, the costliest first; none if its time was not sampled.
+pub fn kernel_stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
+    let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| KernelStack {
+        frames: calls(profile, stack).collect(),
+        weight,
+    };
+    let mut stacks: Vec<KernelStack> = samples.kernel.iter().map(stack).collect();
+    stacks.sort_by(|a, b| b.weight.cycles.total_cmp(&a.weight.cycles));
     stacks
 }
 

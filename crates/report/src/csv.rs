@@ -24,6 +24,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Instruction => table(rows::instructions(analysis).map(Costed::into_parts)),
         By::Path => table(rows::paths(analysis)),
         By::Waiting => table(rows::waits(analysis)),
+        By::Kernel => table(rows::kernel(analysis)),
         By::Line => table(rows::lines(analysis).map(Costed::into_parts)),
     }
 }

@@ -41,6 +41,7 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Instruction => document(analysis, by, rows::instructions(analysis).collect::<Vec<_>>()),
         By::Path => document(analysis, by, rows::paths(analysis)),
         By::Waiting => document(analysis, by, rows::waits(analysis)),
+        By::Kernel => document(analysis, by, rows::kernel(analysis)),
         By::Line => document(analysis, by, rows::lines(analysis).collect::<Vec<_>>()),
     }
 }

@@ -32,6 +32,7 @@ pub fn report(
         By::Line => lines(analysis, figures, limit),
         By::Path => paths(analysis, limit),
         By::Waiting => waits(analysis, limit),
+        By::Kernel => kernel(analysis, limit),
     };
     let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
@@ -141,6 +142,7 @@ fn none(by: By, is_counted: bool) -> &'static str {
             "no branches were traced in this profile: trace them with: timewise branches -- PROGRAM"
         }
         By::Waiting => "no thread was seen to wait; that others took its processor is no waiting",
+        By::Kernel => "no samples of the kernel: take them with --kernel",
         _ => "none in this profile",
     }
 }
@@ -390,6 +392,18 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
         let each = row.times.filter(|&times| times > 0.0).map(|times| duration(row.duration_ns / times));
         let mut cells = vec![duration(row.duration_ns), percent(row.duration_ns / whole)];
         cells.extend([row.threads.len().to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
+        table.row(Tone::Plain, cells);
+    }
+    (table, rows.len())
+}
+
+/// What the kernel was called for, and which share of the CPU time that took.
+pub(crate) fn kernel(analysis: &Analysis, limit: usize) -> (Table, usize) {
+    let columns = ["share of CPU time", "samples"].map(Column::number).into_iter();
+    let mut table = Table::new(columns.chain([Column::name("the kernel for < called by")]).collect());
+    let rows = rows::titled_kernel(analysis);
+    for row in rows.iter().take(limit) {
+        let cells = vec![percent(row.share), count(row.samples.round() as u64), row.title()];
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())

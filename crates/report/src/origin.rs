@@ -160,6 +160,9 @@ pub fn head(analysis: &Analysis, style: Style) -> String {
     out
 }
 
+/// A smaller share of the CPU time in the kernel is not worth a word.
+const NOTABLE_IN_KERNEL: f64 = 0.1;
+
 /// What was measured, how well, and by which clock: lines of facts joined by ` · `.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
     let quality = &analysis.quality;
@@ -191,6 +194,7 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     if let Some(share) = analysis.totals().rooted_share.filter(|share| *share < 0.9995) {
         facts.push(format!("{} of the time under unknown callers", percent(1.0 - share)));
     }
+    facts.extend(kernel_in_words(analysis));
     if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
         facts.push(format!("cost of {} unknown", quantity(lost, "call")));
     }
@@ -207,6 +211,15 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     lines.extend(call_stacks_in_words(analysis));
     lines.extend(waiting_in_words(analysis).map(|how| format!("waiting: {how}")));
     lines
+}
+
+/// How much of the CPU time is in no row, as it was the kernel's.
+fn kernel_in_words(analysis: &Analysis) -> Option<String> {
+    let quality = &analysis.quality;
+    let share = quality.kernel_ns / (quality.user_ns + quality.kernel_ns);
+    let how = if quality.kernel_samples > 0 { " (--by kernel)" } else { "" };
+    let is_notable = quality.sampling_runs > 0 && share >= NOTABLE_IN_KERNEL;
+    is_notable.then(|| format!("{} of the CPU time in the kernel{how}", percent(share)))
 }
 
 /// How well executions were counted: where not exactly, a warning says how far off they may be.

@@ -23,11 +23,13 @@ pub enum By {
     Line,
     /// A call stack that threads waited with.
     Waiting,
+    /// A call stack with which the kernel was called.
+    Kernel,
 }
 
 impl By {
     /// All there are.
-    pub const ALL: [By; 9] = [
+    pub const ALL: [By; 10] = [
         By::Function,
         By::Loop,
         By::Call,
@@ -37,6 +39,7 @@ impl By {
         By::Instruction,
         By::Line,
         By::Waiting,
+        By::Kernel,
     ];
 
     /// Its name, as on the command line.
@@ -51,6 +54,7 @@ impl By {
             By::Instruction => "instruction",
             By::Line => "line",
             By::Waiting => "waiting",
+            By::Kernel => "kernel",
         }
     }
 }

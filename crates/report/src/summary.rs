@@ -6,7 +6,7 @@ use crate::labels;
 use crate::listing::{self, instructions_a_call, loop_name, ratio};
 use crate::number::{self, count, duration, figure, grouped, percent, quantity, samples};
 use crate::origin;
-use crate::request::Sort;
+use crate::request::{By, Sort};
 use crate::rows::{self, Costed, InstructionRow, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
@@ -27,7 +27,7 @@ const HINTS: usize = 3;
 /// Rows below this share of the time are not worth a line.
 const WORTH_SHOWING: f64 = 0.005;
 
-/// Waiting that is a smaller share of the threads' time is not worth a table.
+/// Waiting that is a smaller share of the threads' time is not worth a table, nor what the kernel did of the CPU time.
 const WORTH_WAITING: f64 = 0.05;
 
 /// Loops of fewer rounds, on average, are code that hardly ever runs again: they are listed as `--by loop`.
@@ -58,6 +58,7 @@ pub fn summary(analysis: &Analysis, style: Style) -> String {
         ("Costliest instructions", instructions(analysis, figures)),
     ];
     out += &waiting(analysis, style);
+    out += &kernel(analysis, style);
     let mut few = false;
     for (title, table) in tables {
         if !table.is_empty() {
@@ -203,14 +204,34 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
     let (table, all) = listing::waits(analysis, ROWS);
     let how = origin::waiting_in_words(analysis).unwrap_or_default();
     let title = format!("Waiting: {} of all threads together, {how}", duration(waited));
-    let rest = match all.saturating_sub(ROWS) {
+    titled(&title, table, rest(all, By::Waiting, style), style)
+}
+
+/// What the kernel did, if that was a notable part of the CPU time and sampled.
+fn kernel(analysis: &Analysis, style: Style) -> String {
+    let share: f64 = rows::kernel(analysis).iter().map(|row| row.share).sum();
+    if share < WORTH_WAITING {
+        return String::new();
+    }
+    let (table, all) = listing::kernel(analysis, ROWS);
+    let title =
+        format!("In the kernel: {} of the CPU time, which is in none of the tables below", percent(share));
+    titled(&title, table, rest(all, By::Kernel, style), style)
+}
+
+fn titled(title: &str, table: Table, rest: String, style: Style) -> String {
+    format!("\n{}\n{}{rest}", style.paint(Tone::Heading, title), table.render(style))
+}
+
+/// How many stacks more there are than fit a table.
+fn rest(all: usize, by: By, style: Style) -> String {
+    match all.saturating_sub(ROWS) {
         0 => String::new(),
         more => {
             let more = quantity(more as u64, "more stack");
-            style.wrap(Tone::Faint, &format!("… and {more}: timewise report --by waiting"))
+            style.wrap(Tone::Faint, &format!("… and {more}: timewise report --by {}", by.name()))
         }
-    };
-    format!("\n{}\n{}{rest}", style.paint(Tone::Heading, &title), table.render(style))
+    }
 }
 
 fn functions(analysis: &Analysis, figures: Figures) -> Table {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{Function, Module, ModuleId, Place, Profile, TakenBranch};
+use timewise_profile::{Function, Module, ModuleId, Place, Profile, Sample, TakenBranch};
 use timewise_report::{By, Calls, Request, Sort, Style, annotate, csv, json, listing};
 
 fn program() -> Profile {
@@ -43,13 +43,15 @@ fn rows(by: By) -> Vec<Value> {
     document(&program(), by)["rows"].as_array().unwrap().clone()
 }
 
-/// The program, with a branch that a trace saw.
+/// The program, with a branch that a trace saw, and a sample of the kernel.
 fn traced() -> Profile {
     let mut profile = program();
     let [from, to] = [profile.blocks[0].place, profile.blocks[1].place];
     let process = timewise_profile::ProcessId(0);
     let weight = TakenBranch::WEIGHT_OF_ONE;
     profile.taken_branches.push(TakenBranch { process, from, to, next: None, count: 1, weight });
+    let in_kernel = Sample { kernel: true, place: None, ..profile.samples[0] };
+    profile.samples.push(in_kernel);
     profile
 }
 
@@ -91,6 +93,7 @@ fn rows_have_the_agreed_fields() {
          cycles_total,samples_self,samples_total,cpi_total,cpi_total_low,cpi_total_high"
     );
     assert_eq!(fields(By::Waiting), "module,function,caller,file,line,threads,times,duration_ns,stack");
+    assert_eq!(fields(By::Kernel), "module,function,caller,file,line,samples,cycles,share,stack");
     assert_eq!(
         fields(By::Call),
         "module,offset,caller,file,line,callee_module,callee_offset,callee,calls,instructions_total,\

@@ -1,8 +1,8 @@
 //! Rows of call stacks that threads waited with.
 
+use super::ends::{self, Ends};
 use super::names::Names;
 use super::{compact, compact_option};
-use crate::labels;
 use serde::{Serialize, Serializer};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,14 +37,9 @@ pub struct WaitingRow {
 }
 
 impl WaitingRow {
-    /// The function and its caller with the line of the call, as `pthread_mutex_lock < worker main.c:12`.
+    /// As tables call it.
     pub fn title(&self) -> String {
-        let caller = self.caller.as_ref().map_or(String::new(), |caller| format!(" < {caller}"));
-        let line = match (&self.file, self.line) {
-            (Some(file), Some(line)) => format!(" {}:{line}", labels::file_name(file)),
-            _ => String::new(),
-        };
-        format!("{}{caller}{line}", self.function)
+        ends::title(&self.function, self.caller.as_deref(), (self.file.as_deref(), self.line))
     }
 
     /// Takes over what waited otherwise, but looks alike.
@@ -91,17 +86,6 @@ fn number<S: Serializer>(threads: &BTreeSet<ThreadId>, serializer: S) -> Result<
 
 fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {
     let WaitingStack { frames, threads, times, duration_ns } = stack;
-    let culprit = waiting::culprit(profile, &frames);
-    let line = culprit.and_then(|culprit| culprit.line);
-    WaitingRow {
-        module: culprit.map_or(String::new(), |culprit| labels::module_path(profile, culprit.waits.module)),
-        function: culprit.map_or("outside all known code".into(), |culprit| names.of_place(culprit.waits)),
-        caller: culprit.and_then(|culprit| culprit.caller).map(|caller| names.of_place(caller)),
-        file: line.map(|line| labels::file_path(profile, line.file).to_string()),
-        line: line.map(|line| line.line),
-        threads,
-        times,
-        duration_ns,
-        stack: frames.iter().map(|&frame| names.of_place(frame)).collect::<Vec<_>>().join(";"),
-    }
+    let Ends { module, function, caller, file, line, stack } = Ends::of(profile, names, &frames);
+    WaitingRow { module, function, caller, file, line, threads, times, duration_ns, stack }
 }

@@ -25,7 +25,7 @@ fn was_executed(cost: &ModelledCost) -> bool {
 
 /// Whether such things have cycle stacks of their own.
 pub fn tells(by: By) -> bool {
-    !matches!(by, By::Call | By::Branch | By::Path | By::Waiting)
+    !matches!(by, By::Call | By::Branch | By::Path | By::Waiting | By::Kernel)
 }
 
 /// All rows of what was executed: all instructions and all cycles are in them, but for lines and loops those of code that
@@ -47,7 +47,7 @@ pub fn rows<'a>(simulated: &Simulated<'a>, by: By) -> Option<Box<dyn Iterator<It
                 instruction: None,
             })));
         }
-        By::Call | By::Branch | By::Path | By::Waiting => return None,
+        By::Call | By::Branch | By::Path | By::Waiting | By::Kernel => return None,
     };
     let mut order: Vec<usize> = (0..costs.len()).filter(|&at| was_executed(&costs[at])).collect();
     order.sort_by_key(|&at| (std::cmp::Reverse(costs[at].cycles()), at));
