@@ -3,7 +3,7 @@
 use crate::lines::{SourceLine, line_at};
 use crate::samples::{Samples, Weight};
 use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{Offset, Place, Profile, RunKind, StackId, ThreadId, Wait};
+use timewise_profile::{Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
 
 /// What waited with one stack, all threads together, and in an average run where there are several.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,11 +11,36 @@ pub struct WaitingStack {
     /// The instruction after the system call, then the calls that led there, innermost first.
     pub frames: Vec<Place>,
     /// Threads that waited so.
-    pub threads: BTreeSet<ThreadId>,
+    pub threads: Threads,
     /// How often; `None` if that was not counted, and how long is an estimate.
     pub times: Option<f64>,
     /// Nanoseconds, all times and threads together.
     pub duration_ns: f64,
+}
+
+/// Threads, each run's apart: of a program that is sampled in turns the same threads are others to each turn.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Threads {
+    of_runs: BTreeMap<RunId, BTreeSet<ThreadId>>,
+}
+
+impl Threads {
+    fn add(&mut self, profile: &Profile, thread: ThreadId) {
+        let process = profile.threads[thread.index()].process;
+        self.of_runs.entry(profile.processes[process.index()].run).or_default().insert(thread);
+    }
+
+    /// Takes over others.
+    pub fn join(&mut self, others: Threads) {
+        for (run, threads) in others.of_runs {
+            self.of_runs.entry(run).or_default().extend(threads);
+        }
+    }
+
+    /// How many they are in the run that has most.
+    pub fn count(&self) -> usize {
+        self.of_runs.values().map(BTreeSet::len).max().unwrap_or(0)
+    }
 }
 
 /// All stacks that threads waited with, longest first.
@@ -23,7 +48,7 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
     let mut sums: BTreeMap<(Option<Place>, Option<StackId>), Sum> = BTreeMap::new();
     for wait in &profile.waits {
-        sums.entry((wait.place, wait.stack)).or_default().add(wait);
+        sums.entry((wait.place, wait.stack)).or_default().add(profile, wait);
     }
     let stack = |((place, stack), sum): (_, Sum)| WaitingStack {
         frames: Option::into_iter(place).chain(calls(profile, stack)).collect(),
@@ -59,17 +84,17 @@ pub fn kernel_stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
 /// All waits with one stack.
 #[derive(Default)]
 struct Sum {
-    threads: BTreeSet<ThreadId>,
+    threads: Threads,
     /// `None` once it is known of not all of them.
     times: Option<u64>,
     duration_ns: f64,
 }
 
 impl Sum {
-    fn add(&mut self, wait: &Wait) {
-        let before = if self.threads.is_empty() { Some(0) } else { self.times };
+    fn add(&mut self, profile: &Profile, wait: &Wait) {
+        let before = if self.threads.count() == 0 { Some(0) } else { self.times };
         self.times = before.zip(wait.times).map(|(one, other)| one.saturating_add(other));
-        self.threads.insert(wait.thread);
+        self.threads.add(profile, wait.thread);
         self.duration_ns += wait.duration_ns as f64;
     }
 }
@@ -111,7 +136,7 @@ pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timewise_profile::{CodeVersion, ModuleId, Run, StackNode};
+    use timewise_profile::{CodeVersion, Exit, ModuleId, Process, ProcessId, Run, StackNode, Thread};
 
     fn at(module: u32, offset: u64) -> Place {
         Place { module: ModuleId(module), version: CodeVersion(0), offset: Offset(offset) }
@@ -127,8 +152,20 @@ mod tests {
             times,
             duration_ns,
         };
-        let profile = Profile {
+        let process = |run| Process {
+            run: RunId(run),
+            pid: 1,
+            parent: None,
+            executable: Vec::new(),
+            exit: Exit::default(),
+            count_uncertainty: 0,
+        };
+        let thread =
+            |process| Thread { process: ProcessId(process), tid: 1, name: String::new(), instructions: None };
+        let mut profile = Profile {
             runs: vec![Run::new(RunKind::Sampling)],
+            processes: vec![process(0), process(1)],
+            threads: vec![thread(0), thread(0), thread(1)],
             stacks: vec![node(None, at(1, 100)), node(Some(StackId(0)), at(0, 50))],
             waits: vec![
                 wait(0, Some(StackId(1)), Some(3), 300),
@@ -138,11 +175,16 @@ mod tests {
             ..Profile::default()
         };
         let found = stacks(&profile);
-        let short: Vec<_> = found.iter().map(|s| (s.threads.len(), s.times, s.duration_ns)).collect();
+        let short: Vec<_> = found.iter().map(|s| (s.threads.count(), s.times, s.duration_ns)).collect();
         assert_eq!(short, [(1, None, 500.0), (2, Some(7.0), 400.0)]);
         assert_eq!(found[1].frames, [at(0, 9), at(0, 49), at(1, 99)]);
         let culprit = culprit(&profile, &found[1].frames).unwrap();
         assert_eq!((culprit.waits, culprit.caller), (at(0, 49), Some(at(1, 99))));
         assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().waits, at(0, 9));
+        // The same program again: no more threads than in either run.
+        profile.runs.push(Run::new(RunKind::Sampling));
+        profile.waits.push(wait(2, Some(StackId(1)), Some(1), 200));
+        let found = stacks(&profile);
+        assert_eq!((found[0].threads.count(), found[0].times), (2, Some(4.0)));
     }
 }

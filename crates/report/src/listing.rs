@@ -391,7 +391,7 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
         let times = row.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
         let each = row.times.filter(|&times| times > 0.0).map(|times| duration(row.duration_ns / times));
         let mut cells = vec![duration(row.duration_ns), percent(row.duration_ns / whole)];
-        cells.extend([row.threads.len().to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
+        cells.extend([row.threads.count().to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())

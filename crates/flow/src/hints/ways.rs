@@ -3,7 +3,7 @@
 use crate::analysis::Analysis;
 use crate::code::{Edge, InstructionId};
 use timewise_isa::Control;
-use timewise_profile::{EdgeKind, Offset, Place};
+use timewise_profile::{EdgeKind, Place};
 
 /// A branch that goes one way less often than this is predicted well enough.
 const RARER_SHARE: f64 = 0.05;
@@ -22,13 +22,18 @@ impl Ways {
     pub fn of(analysis: &Analysis, id: InstructionId) -> Option<Ways> {
         let code = &analysis.code;
         let instruction = &code.instructions[id.index()];
-        let Control::Branch { target, .. } = instruction.step.control else { return None };
+        if !matches!(instruction.step.control, Control::Branch { .. }) {
+            return None;
+        }
         let block = &code.blocks[instruction.block.index()];
-        let target = Place { offset: Offset(target), ..block.place };
-        let into = code.block_at(target).map_or(&[][..], |to| code.edges_into(to));
-        let is_ours = |edge: &&Edge| edge.from == Some(instruction.block) && edge.kind == EdgeKind::Branch;
-        let taken = into.iter().chain(code.edges_out()).filter(is_ours).map(|edge| edge.count).sum();
-        Some(Ways { taken, executions: block.executions })
+        let next = Place { offset: block.end, ..block.place };
+        let into = code.block_at(next).map_or(&[][..], |next| code.edges_into(next));
+        let is_ours =
+            |edge: &&Edge| edge.from == Some(instruction.block) && edge.kind == EdgeKind::Fallthrough;
+        let fell_through: u64 =
+            into.iter().chain(code.edges_out()).filter(is_ours).map(|edge| edge.count).sum();
+        let executions = block.executions;
+        Some(Ways { taken: executions.saturating_sub(fell_through), executions })
     }
 
     /// Share of the executions in which it was taken.

@@ -4,11 +4,11 @@ use super::ends::{self, Ends};
 use super::names::Names;
 use super::{compact, compact_option};
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use timewise_flow::Analysis;
-use timewise_flow::waiting::{self, WaitingStack};
-use timewise_profile::{Profile, ThreadId};
+use timewise_flow::waiting::{self, Threads, WaitingStack};
+use timewise_profile::Profile;
 
 /// A call stack that threads waited with.
 #[derive(Clone, Default, Debug, Serialize)]
@@ -25,7 +25,7 @@ pub struct WaitingRow {
     pub line: Option<u32>,
     /// Threads that waited so.
     #[serde(serialize_with = "number")]
-    pub threads: BTreeSet<ThreadId>,
+    pub threads: Threads,
     /// How often they did; null if they were only looked at from time to time.
     #[serde(serialize_with = "compact_option")]
     pub times: Option<f64>,
@@ -44,7 +44,7 @@ impl WaitingRow {
 
     /// Takes over what waited otherwise, but looks alike.
     fn join(&mut self, other: WaitingRow) {
-        self.threads.extend(other.threads);
+        self.threads.join(other.threads);
         self.times = self.times.zip(other.times).map(|(one, more)| one + more);
         self.duration_ns += other.duration_ns;
     }
@@ -80,8 +80,8 @@ fn merged<K: Ord>(
     rows
 }
 
-fn number<S: Serializer>(threads: &BTreeSet<ThreadId>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(threads.len() as u64)
+fn number<S: Serializer>(threads: &Threads, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(threads.count() as u64)
 }
 
 fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {
