@@ -6,6 +6,7 @@ use crate::talk;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 use timewise_profile::Profile;
 use timewise_sampler::{Means, Options};
 use timewise_target::launch::Launch;
@@ -122,12 +123,31 @@ pub struct Output {
     /// Say nothing but what is wrong
     #[arg(short = 'q', long)]
     quiet: bool,
+    /// When this command began.
+    #[arg(skip = SystemTime::now())]
+    begun: SystemTime,
 }
 
 impl Output {
     /// A profile that goes there.
     pub fn new(path: PathBuf, quiet: bool) -> Output {
-        Output { path, quiet }
+        Output { path, quiet, begun: SystemTime::now() }
+    }
+
+    /// Where to save: where the user said or, where another recording has saved since this one began, beside that with our
+    /// process id in the name.
+    pub fn place(&self) -> PathBuf {
+        let written = self.path.metadata().and_then(|about| about.modified());
+        if !written.is_ok_and(|written| written >= self.begun) {
+            return self.path.clone();
+        }
+        let mut name = self.path.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{}", std::process::id()));
+        if let Some(extension) = self.path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        self.path.with_file_name(name)
     }
 
     /// From now on we are as quiet as asked. Fails where saving would surely fail, before the program runs.

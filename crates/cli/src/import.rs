@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ensure_same(&profile, &counts, path)?;
         profile.append(counts);
     }
-    recording::keep(profile, &arguments.output, summary)
+    recording::keep(profile, &arguments.output, summary).map(drop)
 }
 
 /// Refuses counts of other programs than those that were recorded.

@@ -48,15 +48,19 @@ pub fn profile(
     }
     say_once(&mut profile);
     let rates = [RunKind::Sampling, RunKind::Counting].map(|kind| cpu_share(&profile, kind));
+    let is_counted = profile.runs.iter().any(|run| run.kind == RunKind::Counting);
     let run = &mut profile.runs[0];
     run.warnings.extend(why.map(|why| format!("some turns are missing: {why}")));
-    run.warnings.push(format!(
-        "sampled and counted in turns of {:.1} s: costs per execution hold as far as the program did as much in \
-         both; it used {:.2} processors natively and {:.2} under count",
-        turn.as_secs_f64(),
-        rates[0],
-        rates[1]
-    ));
+    run.warnings.push(match is_counted {
+        true => format!(
+            "sampled and counted in turns of {:.1} s: costs per execution hold as far as the program did as much in \
+             both; it used {:.2} processors natively and {:.2} under count",
+            turn.as_secs_f64(),
+            rates[0],
+            rates[1]
+        ),
+        false => "not counted: it was interrupted, or the program ended, before the first turn under count".into(),
+    });
     Ok(profile)
 }
 

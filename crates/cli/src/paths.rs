@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn save(arguments: &Arguments, profile: Profile, found: Option<Found>) -> anyhow::Result<()> {
     match found {
         Some(found) => keep(arguments, profile, found),
-        None => recording::keep(profile, &arguments.output, crate::count::summary),
+        None => recording::keep(profile, &arguments.output, crate::count::summary).map(drop),
     }
 }
 
@@ -138,6 +138,7 @@ fn keep(arguments: &Arguments, mut profile: Profile, found: Found) -> anyhow::Re
     profile.paths.clone_from(&found.paths);
     profile.runs[0].warnings.extend(found.warnings.iter().cloned());
     recording::keep(profile, &arguments.output, |profile| summary(profile, &found, arguments.follow))
+        .map(drop)
 }
 
 /// Runs a program for its edges, unless they are known, and once more for its paths.

@@ -4,7 +4,10 @@ use crate::arguments::{DEFAULT_FILE, Output};
 use crate::talk::{complain, is_quiet, say};
 use crate::{progress, signals, symbolise};
 use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use timewise_profile::store::replace::parent;
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
@@ -31,13 +34,15 @@ const WORTH_SAVING_NS: u64 = 100_000_000;
 /// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said, and a former
 /// profile stands: so does the status of a program that did its work.
 ///
+/// Gives where it was saved.
+///
 /// # Errors
 /// If it cannot be saved, or if there is nothing, nor a program that we launched.
 pub fn keep(
     mut profile: Profile,
     output: &Output,
     summary: impl FnOnce(&Profile) -> String,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<PathBuf> {
     let shown = progress::show("reading symbols");
     let unknown = symbolise::symbolise(&mut profile);
     drop(shown);
@@ -51,7 +56,7 @@ pub fn keep(
             bail!(why);
         }
         complain(why);
-        return Ok(());
+        return Ok(output.path.clone());
     }
     say(summary(&profile).trim_end());
     if is_quiet() {
@@ -59,9 +64,26 @@ pub fn keep(
         let incomplete = profile.runs.iter().filter(|run| !run.counts_complete);
         incomplete.flat_map(|run| &run.warnings).for_each(complain);
     }
-    save(&profile, &output.path)?;
-    say(format_args!("saved as {}", visible(&output.path.to_string_lossy())));
-    Ok(())
+    // Recordings that end together, as of the ranks of one program, save one after the other.
+    let _turn = turn(parent(&output.path));
+    let path = output.place();
+    save(&profile, &path)?;
+    let place = visible(&path.to_string_lossy()).into_owned();
+    match path == output.path {
+        true => say(format_args!("saved as {place}")),
+        false => say(format_args!(
+            "saved as {place}, as another recording was saved as {} meanwhile",
+            visible(&output.path.to_string_lossy())
+        )),
+    }
+    Ok(path)
+}
+
+/// Waits until no other recording saves in a folder; where it cannot be locked, nobody waits.
+fn turn(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
 }
 
 /// Saves what took a run of the program: if that cannot be where it was to go, among temporary files.

@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
     };
     let mut next = None;
-    recording::keep(profile, &arguments.output, |profile| {
+    let place = recording::keep(profile, &arguments.output, |profile| {
         let style = screen::style(&std::io::stderr(), arguments.color);
         let path = arguments.output.path.to_string_lossy();
         let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
@@ -85,7 +85,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         next = summary::next(&analysis, elsewhere);
         summary::summary(&analysis, style)
     })?;
-    next.into_iter().for_each(say);
+    // Of a file of another name than was asked for, it is told where it is.
+    next.into_iter().filter(|_| place == arguments.output.path).for_each(say);
     Ok(exit)
 }
 

@@ -268,3 +268,16 @@ fn a_counting_run_that_waits_for_ever_says_so_and_can_be_interrupted() {
     let profile = place.profile();
     assert!(profile.block_counts.iter().any(|count| count.executions >= 20_000), "{}", outcome.stderr);
 }
+
+/// As of the ranks of one program.
+#[test]
+fn recordings_side_by_side_are_all_saved() {
+    let place = Place::new();
+    let outcome = place.shell("for n in 1 2 3; do timewise sample -- sleep 0.5 & done; wait");
+    let saved = outcome.stderr.lines().filter(|line| line.contains("saved as profile")).count();
+    let files = std::fs::read_dir(place.path()).unwrap().filter_map(Result::ok);
+    let profiles =
+        files.filter(|file| file.path().extension().is_some_and(|extension| extension == "tw")).count();
+    assert_eq!((saved, profiles, place.has("profile.tw.old")), (3, 3, false), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(", as another recording was saved as profile.tw meanwhile"));
+}

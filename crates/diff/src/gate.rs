@@ -142,7 +142,8 @@ impl fmt::Display for Gate {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
     /// Growth as a share of the value in BASE; infinite where that is 0 and TEST has some. Low and high are those
-    /// of the interval that was judged, the value itself where it is exact.
+    /// of the interval that was judged, the value itself where it is exact. Where no sample fell on it in BASE, the lower
+    /// limit is the growth from as much as it may have taken there.
     pub growth: Estimate,
     /// Probability with which the interval holds the true growth.
     pub confidence: f64,
@@ -183,7 +184,14 @@ impl Gate {
                 (interval.estimate, interval.confidence, interval.least_seen(self.limit * old))
             }
         };
-        let growth = shares(old, estimate);
+        let mut growth = shares(old, estimate);
+        if let Grown::Within(interval) = grown
+            && old == 0.0
+            && interval.most_subtracted > 0.0
+        {
+            // It was there, and so seldom that no sample fell on it: it may have taken that much.
+            growth.low = shares(interval.most_subtracted, estimate).low;
+        }
         Verdict { growth, confidence, least_seen: share(old, least_seen), fails: growth.low > self.limit }
     }
 

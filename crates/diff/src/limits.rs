@@ -120,6 +120,8 @@ pub struct Interval {
     pub added_noise: f64,
     /// Variance of that from sampling, which grows with its root.
     pub added_sampling: f64,
+    /// As much as what was subtracted may be: its upper limit.
+    pub most_subtracted: f64,
 }
 
 impl Interval {
@@ -161,6 +163,7 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
     };
     let (mut value, mut below, mut above) = (0.0, apart, apart);
     let (mut added, mut added_noise, mut added_sampling) = (0.0, 0.0, 0.0);
+    let (mut subtracted, mut subtracted_up) = (0.0, 0.0);
     for Term { sum, is_negative, runs } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, quantiles.level.tail),
@@ -171,7 +174,10 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         let (less, more) = (sum.amount * (1.0 - 1.0 / factor), sum.amount * (factor - 1.0));
         let down = (sum.amount - low).powi(2) + split + less * less;
         let up = (high - sum.amount).powi(2) + split + more * more;
-        if !is_negative {
+        if *is_negative {
+            subtracted += sum.amount;
+            subtracted_up += up;
+        } else {
             added += sum.amount;
             added_noise += less * less;
             added_sampling += down - less * less;
@@ -187,6 +193,7 @@ pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quan
         added,
         added_noise,
         added_sampling,
+        most_subtracted: subtracted + subtracted_up.sqrt(),
     }
 }
 

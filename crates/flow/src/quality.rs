@@ -105,8 +105,14 @@ impl Quality {
             same_output: same_output(profile),
             has_output: profile.runs.iter().any(|run| run.stdout_hash != Some(HASH_OF_NO_OUTPUT)),
             mismatch,
-            warnings: profile.runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect(),
+            warnings: Vec::new(),
         };
+        // What several runs are warned of is said once.
+        for warning in profile.runs.iter().flat_map(|run| &run.warnings) {
+            if !quality.warnings.contains(warning) {
+                quality.warnings.push(warning.clone());
+            }
+        }
         quality.warn_of_differing_runs(profile, samples.generated_share(profile));
         if quality.samples > 0 {
             quality.warnings.extend(share.and_then(faster_in_words));

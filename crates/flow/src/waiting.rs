@@ -3,7 +3,7 @@
 use crate::lines::{SourceLine, line_at};
 use crate::samples::{Samples, Weight};
 use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
+use timewise_profile::{ModuleKind, Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
 
 /// What waited with one stack, all threads together, and in an average run where there are several.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +64,7 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
 /// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStack {
-    /// The calls that led to the kernel, innermost first.
+    /// The calls that led to the kernel, innermost first, without the kernel's own.
     pub frames: Vec<Place>,
     /// The samples.
     pub weight: Weight,
@@ -72,8 +72,9 @@ pub struct KernelStack {
 
 /// All stacks with which the kernel was called, the costliest first; none if its time was not sampled.
 pub fn kernel_stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
+    let is_kernel = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
     let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| KernelStack {
-        frames: calls(profile, stack).collect(),
+        frames: calls(profile, stack).skip_while(is_kernel).collect(),
         weight,
     };
     let mut stacks: Vec<KernelStack> = samples.kernel.iter().map(stack).collect();

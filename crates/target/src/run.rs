@@ -66,7 +66,8 @@ fn ticks(pid: i32) -> Option<(u64, u64)> {
 pub fn outlived_by(processes: usize) -> Option<String> {
     (processes > 0).then(|| {
         format!(
-            "{processes} of the program's processes still ran when it ended; what they did later is not here"
+            "{processes} of the program's processes still ran when it ended; what they did later is not here: keep it in \
+             the foreground, or profile what stays with --pid"
         )
     })
 }

@@ -197,20 +197,22 @@ pub fn place(by: By, what: &Both<Site>) -> String {
 /// What else differs: code of one side only, and counts that changed without a change of time.
 fn others(rows: &Rows, by: By, style: Style) -> String {
     let mut facts = Vec::new();
-    let rest = || rows.all.iter().filter(|row| !row.is_finding);
-    let is_new = |row: &&Row<Thing>| row.what.base.is_none();
-    let is_gone = |row: &&Row<Thing>| row.what.test.is_none();
-    let one_sided: [(&dyn Fn(&&Row<Thing>) -> bool, _); 2] =
-        [(&is_new, "only in TEST"), (&is_gone, "only in BASE")];
-    for (is_one, title) in one_sided {
-        let mut of: Vec<_> = rest().filter(is_one).collect();
-        of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
-        if !of.is_empty() {
-            facts.push(format!("{title}: {}", names(rows, by, &of)));
+    let rest = rows.all.iter().filter(|row| !row.is_finding);
+    let (mut new, mut gone, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rest {
+        match (row.what.base, row.what.test) {
+            (None, _) => new.push(row),
+            (_, None) => gone.push(row),
+            _ if is_changed(row) => changed.push(row),
+            _ => {}
         }
     }
-    let mut changed: Vec<_> =
-        rest().filter(|row| !is_new(row) && !is_gone(row)).filter(|row| is_changed(row)).collect();
+    for (of, title) in [(&mut new, "only in TEST"), (&mut gone, "only in BASE")] {
+        of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
+        if !of.is_empty() {
+            facts.push(format!("{title}: {}", names(rows, by, of)));
+        }
+    }
     changed.sort_by_key(|row| std::cmp::Reverse(row.change.instructions.map_or(0, |(a, b)| a.abs_diff(b))));
     if !changed.is_empty() {
         facts.push(format!("counts changed, time not beyond noise: {}", names(rows, by, &changed)));

@@ -24,8 +24,10 @@ pub fn interval(difference: &Difference, whole: f64) -> String {
     if estimate.low == estimate.high || whole <= 0.0 {
         return String::new();
     }
+    // No more than all can be gone, though what there was may have been more than was seen of it.
+    let share = |limit: f64| (limit / whole).max(-1.0);
     let limit =
-        |limit: f64| format!("{:+.1}", 100.0 * limit / whole).replace("-0.0", "0.0").replace("+0.0", "0.0");
+        |limit: f64| format!("{:+.1}", 100.0 * share(limit)).replace("-0.0", "0.0").replace("+0.0", "0.0");
     format!("{} to {}", limit(estimate.low), limit(estimate.high))
 }
 

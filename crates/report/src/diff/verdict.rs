@@ -13,9 +13,12 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
         true => format!("{:+.2} %", 100.0 * share),
         false => "from nothing".into(),
     };
-    let interval = match growth.low == growth.high {
-        true => "exact".into(),
-        false => format!("{}: {} to {}", sure(verdict.confidence), percent(growth.low), percent(growth.high)),
+    let interval = match (growth.low == growth.high, growth.high.is_finite()) {
+        (true, _) => "exact".into(),
+        (_, true) => {
+            format!("{}: {} to {}", sure(verdict.confidence), percent(growth.low), percent(growth.high))
+        }
+        (_, false) => format!("{}: {} or more", sure(verdict.confidence), percent(growth.low)),
     };
     let outcome = if verdict.fails { "gate failed" } else { "gate passed" };
     let text = format!("{outcome}: {gate}: {} ({interval})", percent(growth.value));
@@ -103,6 +106,10 @@ mod tests {
              these runs: add more of them"
         );
         assert_eq!(told([0.0; 3], 1.0, 0.02, false), "gate passed: time>2%: +0.00 % (exact)");
+        assert_eq!(
+            told([f64::INFINITY, 1.5, f64::INFINITY], 0.95, f64::INFINITY, true),
+            "gate failed: time>2%: from nothing (95 %: +150.00 % or more)"
+        );
     }
 
     #[test]
