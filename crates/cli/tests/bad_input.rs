@@ -327,7 +327,7 @@ fn bad_usage() {
     assert_eq!(
         place.shell("timewise report --by foo").stderr,
         "timewise: invalid value 'foo' for '--by <BY>' [possible values: function, loop, call, block, branch, path, \
-         instruction, line, waiting]; a similar value exists: 'loop'; see --help\n"
+         instruction, line, waiting, kernel]; a similar value exists: 'loop'; see --help\n"
     );
     for (command, said) in [
         ("sample -F abc -- true", "'abc' for '--frequency <HZ>': it is no whole number, such as 100"),

@@ -278,3 +278,21 @@ fn read_old_mapping(mut fields: Fields) -> Option<RawMapping> {
     let identity = FileIdentity::Inode { device: 0, inode: 0 };
     Some(RawMapping { pid, address, length, file_offset, identity, path: fields.text().to_vec() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `perf record` asks for the most precise clock, whatever there is.
+    #[test]
+    fn clocks_of_the_kernel_are_never_precise() {
+        const MOST_PRECISE: u64 = 3 << 15;
+        let clock = |kind: u32, config: u64| {
+            let words = [u64::from(kind), config, 4000, 0, 0, MOST_PRECISE];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            Clock::of(&[Attribute::read(&bytes, Vec::new()).unwrap()]).unwrap().precise_level
+        };
+        assert_eq!(clock(sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK.into()), 0);
+        assert_eq!(clock(sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES.into()), 3);
+    }
+}
