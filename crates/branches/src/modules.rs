@@ -250,13 +250,14 @@ pub mod tests {
         // SAFETY: code of this function's module is mapped, and readable.
         assert_eq!(code, unsafe { *(start as *const [u8; 4]) });
         let file = std::env::current_exe().unwrap();
-        let inode = std::fs::metadata(&file).unwrap().ino();
+        let about = std::fs::metadata(&file).unwrap();
+        let (device, inode) = (about.dev(), about.ino());
         let path = file.into_os_string().into_encoded_bytes();
         // Where nothing is ever mapped: what is told of it is over.
         let gone = |inode| {
             let mut modules = Modules::new(std::process::id() as i32, None);
             let (start, end) = (0x1000, 0x2000);
-            modules.apply(0, &Mapped { start, end, file_offset: 0, device: 1, inode, path: path.clone() });
+            modules.apply(0, &Mapped { start, end, file_offset: 0, device, inode, path: path.clone() });
             let mut code = [0; 4];
             modules.read_code(start, 0, &mut code).then_some(code)
         };

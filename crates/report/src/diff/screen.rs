@@ -47,7 +47,9 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
             out += &style.wrap(Tone::Faint, &format!("… and {rest} more: --limit 0 shows all"));
         }
     }
-    out + &others(&rows, by, style)
+    // What was counted on one side alone may have been executed on the other, too.
+    let is_alike = is_counted(comparison.base) == is_counted(comparison.test);
+    if is_alike { out + &others(&rows, by, style) } else { out }
 }
 
 /// What was measured on one side.
@@ -192,6 +194,10 @@ pub fn place(by: By, what: &Both<Site>) -> String {
         (_, None) => format!("only BASE: {place}"),
         _ => place,
     }
+}
+
+fn is_counted(analysis: &Analysis) -> bool {
+    analysis.quality.counting_runs > 0
 }
 
 /// What else differs: code of one side only, and counts that changed without a change of time.
