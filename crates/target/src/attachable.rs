@@ -216,14 +216,15 @@ fn unfit(pid: i32) -> Option<AttachError> {
     if let Err(error) = tells_of_ours(pid) {
         return Some(error);
     }
+    // Before its status, which would name whoever is done meanwhile as somebody who stays.
+    if let Some(by) = tracers(pid).find(|&tracer| keeper::is_orphan(tracer)) {
+        return Some(AttachError::BeingGivenBack { pid, by });
+    }
     let Ok(status) = fs::read(format!("/proc/{pid}/status")) else {
         return Some(AttachError::not_seen(pid));
     };
     // The name in it may be of any bytes.
     let status = String::from_utf8_lossy(&status);
-    if let Some(by) = tracers(pid).find(|&tracer| keeper::is_orphan(tracer)) {
-        return Some(AttachError::BeingGivenBack { pid, by });
-    }
     let frozen = || {
         let why = "its control group is frozen (docker pause, systemctl freeze); thaw it first";
         control_groups::is_frozen(pid).then(|| why.to_string())
