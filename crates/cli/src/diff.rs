@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     diff::cautions(&base, &test).iter().for_each(complain);
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
     let comparison = Comparison::new(&base, &test)?;
-    diff::narrowed(&comparison).iter().for_each(complain);
+    diff::narrowed(&comparison).iter().chain(&diff::parts(&comparison)).for_each(complain);
     let verdicts: Vec<(&Gate, _)> = arguments
         .fail_if
         .iter()

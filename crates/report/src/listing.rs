@@ -62,7 +62,8 @@ pub fn report(
 
 /// What traced branches tell of a program, and how sure that is.
 const OF_TRACES: &str = "shares by weight, of all branches that traces saw; intervals are of chance alone, a trace \
-     for one draw; weights err besides where loops differ in pace, by a third at times (docs/branches.md)";
+     for one draw; weights err besides where loops differ in pace, by a third at times, and many times over where one waits \
+     for memory and another does not (docs/branches.md)";
 
 /// All that there is of a profile of traced branches alone: functions, and below them branches.
 pub fn traced(analysis: &Analysis, limit: Option<usize>, style: Style) -> String {

@@ -5,7 +5,7 @@ use crate::rows::{self, compact, compact_option};
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use timewise_flow::{Analysis, Policy};
-use timewise_profile::{CallStackMethod, ClockScope, Exactness, Profile};
+use timewise_profile::{CallStackMethod, ClockScope, Exactness, Exit, Profile};
 
 /// The clock of the samples, in JSON.
 #[derive(Clone, Debug, Serialize)]
@@ -198,8 +198,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
     if let Some(lost) = lost_calls(analysis).filter(|lost| *lost > 0) {
         facts.push(format!("cost of {} unknown", quantity(lost, "call")));
     }
-    // How long turns take is for us to say.
-    if quality.counting_runs == 1 && quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0 {
+    // How long turns take is for us to say, and what others recorded was under conditions of its own.
+    let is_whole = analysis.profile.runs.iter().all(|run| run.exit != Exit::Unknown);
+    if quality.counting_runs == 1 && is_whole && quality.elapsed_ns > 0.0 && quality.counting_elapsed_ns > 0.0
+    {
         facts
             .push(format!("counting took {:.2}x the time", quality.counting_elapsed_ns / quality.elapsed_ns));
     }

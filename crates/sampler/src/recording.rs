@@ -101,7 +101,7 @@ fn conclude(
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost.max(followed.lost_samples);
     let left = if begun == Begun::Yes { 0 } else { collector.alive() };
-    run.warnings.extend(warnings::of(&run, &collector, left));
+    run.warnings.extend(warnings::of(&run, &collector, left, true));
     run.warnings.extend(followed.precision);
     run.warnings.extend(warnings::of_waits(&run, &collector, followed.looks.as_ref()));
     let mut processes = collector.processes;

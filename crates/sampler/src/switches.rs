@@ -50,8 +50,8 @@ pub struct Switches {
     /// As many of a stack are copied where it is looked up.
     stack_bytes: usize,
     rate: Rate,
-    /// Since when threads, by process and id, are away from which no stack arrived.
-    away: HashMap<(u32, u32), u64>,
+    /// The latest of each thread, by process and id, that did something of late or is away without a stack.
+    latest: HashMap<(u32, u32), Latest>,
 }
 
 impl Switches {
@@ -79,7 +79,7 @@ impl Switches {
             buffer: Vec::new(),
             stack_bytes: options.unwound_bytes() as usize,
             rate: Rate::default(),
-            away: HashMap::new(),
+            latest: HashMap::new(),
         };
         for cpu in processors {
             let open = |attributes: &perf_event_attr, size: usize| {
@@ -124,7 +124,7 @@ impl Switches {
                     record @ (Record::Left { .. } | Record::Came { .. }) => record,
                     _ => return,
                 };
-                note(&mut self.away, time_ns, &record);
+                note(&mut self.latest, time_ns, &record);
                 seen += 1;
                 each(Stamped { time_ns, record });
             });
@@ -137,18 +137,47 @@ impl Switches {
                 // Others tell that the ring was full.
                 if let Record::Sample(raw) = record {
                     let record = Record::Leaving(raw);
-                    note(&mut self.away, time_ns, &record);
+                    note(&mut self.latest, time_ns, &record);
                     each(Stamped { time_ns, record });
                 }
             });
         }
-        self.away.retain(|&(pid, tid), &mut since_ns| {
-            let long = since_ns.saturating_add(LONG_WAIT_NS) < now_ns;
-            if long && let Some(raw) = where_it_waits(pid as i32, tid as i32, self.stack_bytes) {
-                each(Stamped { time_ns: now_ns, record: Record::Waiting(raw) });
+        self.latest.retain(|&(pid, tid), latest| {
+            let is_long = |since_ns: u64| since_ns.saturating_add(LONG_WAIT_NS) < now_ns;
+            let Some(since_ns) = latest.away_without_stack() else { return !is_long(latest.time_ns()) };
+            if is_long(since_ns) {
+                if let Some(raw) = where_it_waits(pid as i32, tid as i32, self.stack_bytes) {
+                    each(Stamped { time_ns: now_ns, record: Record::Waiting(raw) });
+                }
+                // Once for each wait.
+                latest.stack_ns = now_ns;
             }
-            !long
+            true
         });
+    }
+}
+
+/// When a thread last did what. Each processor's records come in their order, those of several do not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    came_ns: u64,
+    /// Also of its own accord, not because others had their turn.
+    left_ns: u64,
+    is_preempted: bool,
+    /// When a stack was taken, which is while it leaves.
+    stack_ns: u64,
+}
+
+impl Latest {
+    /// Since when it is away, if it waits and no stack tells where.
+    fn away_without_stack(&self) -> Option<u64> {
+        let waits = self.left_ns > self.came_ns && !self.is_preempted;
+        let has_stack = self.stack_ns > 0 && self.stack_ns >= self.came_ns;
+        (waits && !has_stack).then_some(self.left_ns)
+    }
+
+    fn time_ns(&self) -> u64 {
+        self.came_ns.max(self.left_ns).max(self.stack_ns)
     }
 }
 
@@ -182,21 +211,21 @@ impl Rate {
     }
 }
 
-/// Keeps the list of those who are away without a stack.
-fn note(away: &mut HashMap<(u32, u32), u64>, time_ns: u64, record: &Record) {
+/// Takes note of a record, which may come behind a later one.
+fn note(latest: &mut HashMap<(u32, u32), Latest>, time_ns: u64, record: &Record) {
+    let (Record::Left { pid, tid, .. }
+    | Record::Came { pid, tid }
+    | Record::Leaving(RawSample { pid, tid, .. })) = *record
+    else {
+        return;
+    };
+    let known = latest.entry((pid, tid)).or_default();
     match *record {
-        Record::Left { pid, tid, preempted: false } => {
-            away.insert((pid, tid), time_ns);
+        Record::Left { preempted, .. } if time_ns >= known.left_ns => {
+            (known.left_ns, known.is_preempted) = (time_ns, preempted);
         }
-        Record::Came { pid, tid } => {
-            away.remove(&(pid, tid));
-        }
-        // Unless it is the stack of a later switch.
-        Record::Leaving(RawSample { pid, tid, .. })
-            if away.get(&(pid, tid)).is_some_and(|&since_ns| time_ns <= since_ns) =>
-        {
-            away.remove(&(pid, tid));
-        }
+        Record::Came { .. } => known.came_ns = known.came_ns.max(time_ns),
+        Record::Leaving(_) => known.stack_ns = known.stack_ns.max(time_ns),
         _ => {}
     }
 }
@@ -266,19 +295,22 @@ mod tests {
 
     #[test]
     fn who_leaves_without_a_stack_is_noted_until_he_comes_back() {
-        let mut away = HashMap::new();
+        let mut latest = HashMap::new();
         let mut after = |time_ns, record: Record| {
-            note(&mut away, time_ns, &record);
-            away.len()
+            note(&mut latest, time_ns, &record);
+            latest[&(1, 2)].away_without_stack()
         };
         let left = |preempted| Record::Left { pid: 1, tid: 2, preempted };
         let leaving = || Record::Leaving(RawSample::in_kernel(1, 2));
-        assert_eq!(after(10, left(false)), 1);
-        assert_eq!(after(20, Record::Came { pid: 1, tid: 2 }), 0);
-        assert_eq!(after(30, left(true)), 0, "who is preempted does not wait");
-        assert_eq!(after(50, left(false)), 1);
-        assert_eq!(after(60, leaving()), 1, "the stack of a later switch");
-        assert_eq!(after(49, leaving()), 0);
+        assert_eq!(after(10, left(false)), Some(10));
+        assert_eq!(after(20, Record::Came { pid: 1, tid: 2 }), None);
+        assert_eq!(after(30, left(true)), None, "who is preempted does not wait");
+        assert_eq!(after(40, Record::Came { pid: 1, tid: 2 }), None);
+        assert_eq!(after(50, left(false)), Some(50));
+        // As another processor tells late.
+        assert_eq!(after(20, Record::Came { pid: 1, tid: 2 }), Some(50));
+        assert_eq!(after(19, leaving()), Some(50), "the stack of an earlier switch");
+        assert_eq!(after(49, leaving()), None);
     }
 
     #[test]

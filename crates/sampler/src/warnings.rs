@@ -67,8 +67,9 @@ fn of_too_little(run: &Run) -> String {
     )
 }
 
-/// All else that went less than perfectly; `processes_left` descendants outlived the program.
-pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String> {
+/// All else that went less than perfectly; `processes_left` descendants outlived the program, and `is_ours` says whether we
+/// recorded it, not `perf`.
+pub fn of(run: &Run, collector: &Collector, processes_left: usize, is_ours: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let taken = collector.samples.taken();
     if run.lost_samples > 0 {
@@ -109,9 +110,10 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
         if share(stacks.cut_short) >= NOTABLE_LOSS {
             warnings.push(format!(
                 "{:.1} % of the call stacks are deeper than what was taken of them: their outermost callers are \
-                 unknown; copy more with --call-graph {},{LARGEST_STACK}",
+                 unknown; copy more with {}--call-graph {},{LARGEST_STACK}",
                 100.0 * share(stacks.cut_short),
-                if stacks.method == CallStackMethod::UnwindTables { "dwarf" } else { "auto" },
+                if is_ours { "" } else { "perf record " },
+                if !is_ours || stacks.method == CallStackMethod::UnwindTables { "dwarf" } else { "auto" },
             ));
         }
         if share(stacks.broken) >= NOTABLE_LOSS {
@@ -119,7 +121,10 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize) -> Vec<String
                 "{:.1} % of the call stacks end in code that does not tell its caller, without {}",
                 100.0 * share(stacks.broken),
                 match stacks.method {
-                    CallStackMethod::FramePointers => "frame pointers; --call-graph auto uses unwind tables",
+                    CallStackMethod::FramePointers if is_ours =>
+                        "frame pointers; --call-graph auto uses unwind tables",
+                    CallStackMethod::FramePointers =>
+                        "frame pointers; of perf record --call-graph dwarf, unwind tables are used",
                     CallStackMethod::UnwindTables =>
                         "unwind tables; --call-graph auto uses frame pointers there",
                     CallStackMethod::Both => "unwind tables or frame pointers",

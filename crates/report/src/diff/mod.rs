@@ -10,7 +10,7 @@ mod verdict;
 
 pub use modelled::culprit;
 pub use screen::text;
-pub use verdict::{cautions, narrowed, verdict};
+pub use verdict::{cautions, narrowed, parts, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;

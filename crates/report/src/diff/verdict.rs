@@ -1,10 +1,15 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
+use crate::number::count;
 use crate::visible::visible;
+use std::collections::HashSet;
 use timewise_diff::{Comparison, Gate, Verdict, share_a_run};
 use timewise_flow::RoutineId;
 use timewise_flow::naming::to_type;
-use timewise_profile::Profile;
+use timewise_profile::{Module, Profile};
+
+/// Programs whose instructions differ by a larger share do not do the same in as many of them.
+const UNEQUAL: f64 = 0.001;
 
 /// One line: what was asked, whether it holds, and what was found.
 pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
@@ -50,14 +55,44 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
                     whatever changed";
         told.push(text.into());
     }
-    let (base, test) = (program(base), program(test));
-    if base != test {
-        let [base, test] = [base, test].map(|name| name.unwrap_or_default());
+    if program(base) != program(test) && !have_names_in_common(base, test) {
+        let [base, test] = [base, test].map(|profile| program(profile).unwrap_or_default());
         told.push(format!(
             "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
         ));
     }
     told
+}
+
+/// Whether most functions of one program are functions of the other, by name: builds may be called by what they are.
+fn have_names_in_common(base: &Profile, test: &Profile) -> bool {
+    let [base, test] = [base, test].map(|profile| {
+        let own = profile.processes.first().map(|process| &process.executable);
+        let is_own = |module: &Module| Some(&module.path) == own;
+        let functions =
+            profile.functions.iter().filter(|one| is_own(&profile.modules[one.place.module.index()]));
+        functions.map(|function| function.symbol.as_str()).collect::<HashSet<&str>>()
+    });
+    let common = base.intersection(&test).count();
+    common > 0 && 2 * common >= base.len().min(test.len())
+}
+
+/// What to mind of modelled cycles of parts of programs, one line if anything.
+pub fn parts(comparison: &Comparison) -> Option<String> {
+    let (base, test) = comparison.simulations()?;
+    let [old, new] = [comparison.base, comparison.test].map(|analysis| analysis.whole().instructions);
+    let is_part = base.instructions < old || test.instructions < new;
+    let differ = old.abs_diff(new) as f64 > UNEQUAL * old as f64;
+    (is_part && differ).then(|| {
+        format!(
+            "warning: {} of {} instructions were simulated of base, {} of {} of test: equal parts are not equal work, and \
+             modelled cycles tell of these parts alone; simulate all: --instructions 0",
+            count(base.instructions),
+            count(old),
+            count(test.instructions),
+            count(new)
+        )
+    })
 }
 
 /// What to mind of functions that were too long to align as a whole, one line each.

@@ -28,7 +28,7 @@ impl Ends {
         let line = culprit.and_then(|culprit| culprit.line);
         Ends {
             module: culprit.map_or(String::new(), |found| labels::module_path(profile, found.waits.module)),
-            function: culprit.map_or("outside all known code".into(), |found| names.of_place(found.waits)),
+            function: culprit.map_or("in an unknown place".into(), |found| names.of_place(found.waits)),
             caller: culprit.and_then(|found| found.caller).map(|caller| names.of_place(caller)),
             file: line.map(|line| labels::file_path(profile, line.file).to_string()),
             line: line.map(|line| line.line),

@@ -150,7 +150,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
     run.elapsed_ns = collector.elapsed_ns();
     run.call_stacks = collector.call_stacks.clone();
     run.lost_samples = collector.lost;
-    run.warnings = warnings::of(&run, &collector, 0);
+    run.warnings = warnings::of(&run, &collector, 0, false);
     run.warnings.extend(whence);
     if let Some(others) = clock.others() {
         run.warnings.push(format!("samples of other events were left out: {others}"));
