@@ -135,19 +135,24 @@ impl Output {
     }
 
     /// Where to save: where the user said or, where another recording has saved since this one began, beside that with our
-    /// process id in the name.
+    /// process id in the name, or the next number that is free.
     pub fn place(&self) -> PathBuf {
         let written = self.path.metadata().and_then(|about| about.modified());
-        if !written.is_ok_and(|written| written >= self.begun) {
+        // A time to come is none at which something was written.
+        if !written.is_ok_and(|written| (self.begun..=SystemTime::now()).contains(&written)) {
             return self.path.clone();
         }
-        let mut name = self.path.file_stem().unwrap_or_default().to_owned();
-        name.push(format!("-{}", std::process::id()));
-        if let Some(extension) = self.path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        self.path.with_file_name(name)
+        let named = |number: u32| {
+            let mut name = self.path.file_stem().unwrap_or_default().to_owned();
+            name.push(format!("-{number}"));
+            if let Some(extension) = self.path.extension() {
+                name.push(".");
+                name.push(extension);
+            }
+            self.path.with_file_name(name)
+        };
+        // In PID namespaces of their own several have one number.
+        (std::process::id()..).map(named).find(|path| !path.exists()).unwrap_or_else(|| self.path.clone())
     }
 
     /// From now on we are as quiet as asked. Fails where saving would surely fail, before the program runs.

@@ -5,8 +5,10 @@ use crate::talk::{complain, is_quiet, say};
 use crate::{progress, signals, symbolise};
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use timewise_profile::store::replace::parent;
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
@@ -71,7 +73,8 @@ pub fn keep(
     let place = visible(&path.to_string_lossy()).into_owned();
     match path == output.path {
         true => say(format_args!("saved as {place}")),
-        false => say(format_args!(
+        // Whoever looks for it by its name has to know.
+        false => complain(format_args!(
             "saved as {place}, as another recording was saved as {} meanwhile",
             visible(&output.path.to_string_lossy())
         )),
@@ -79,10 +82,18 @@ pub fn keep(
     Ok(path)
 }
 
-/// Waits until no other recording saves in a folder; where it cannot be locked, nobody waits.
+/// How long is waited for others to save: a profile of gigabytes takes seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits until no other recording saves in a folder. Whoever can read it can lock it, for reasons of his own, so nobody
+/// waits for long.
 fn turn(folder: &Path) -> Option<File> {
-    let folder = File::open(folder).ok()?;
-    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    let (folder, begun) = (File::open(folder).ok()?, Instant::now());
+    while flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN)
+        && begun.elapsed() < PATIENCE
+    {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     Some(folder)
 }
 

@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         next = summary::next(&analysis, elsewhere);
         summary::summary(&analysis, style)
     })?;
-    // Of a file of another name than was asked for, it is told where it is.
+    // What to ask next names the file that was meant, which is another recording's then.
     next.into_iter().filter(|_| place == arguments.output.path).for_each(say);
     Ok(exit)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use timewise_image::{WrittenCode, WrittenFunction};
 use timewise_profile::{Module, ModuleKind, Place, Profile};
 use timewise_target::family::own_number;
-use timewise_target::mapped_file;
+use timewise_target::{mapped_file, status};
 
 /// The announced code of all processes, those with most samples or branches in such code first: where two processes had
 /// different code at one address, a profile has one place for both.
@@ -28,9 +28,10 @@ impl Written {
             // A process in a container, while it lives, has another number and another root for itself than for us.
             let own = own_number(pid as i32).map_or(pid, |own| own as u32);
             // An id is used again and again: what an older process left is not meant.
+            let began_unix_ns = status::began_unix_ns(pid as i32).unwrap_or(i64::MAX).min(started_unix_ns);
             let left = |path: &Path| {
                 let [seen, inside] = mapped_file::candidates(path.as_os_str().as_bytes(), pid)?;
-                [inside, seen].into_iter().find(|path| is_younger(path, started_unix_ns))
+                [inside, seen].into_iter().find(|path| is_younger(path, began_unix_ns))
             };
             let map = left(Path::new(&format!("/tmp/perf-{own}.map")));
             processes.extend(map.and_then(|path| WrittenCode::of_perf_map(&path).ok()));

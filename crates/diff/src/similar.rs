@@ -16,7 +16,11 @@ const MOST_HOLDERS: usize = 50;
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing, pairing: &mut Pairing) {
     let ours: HashMap<u32, Function> = describe(base, pairing.free_of_base(), |id| modules.of_base(id));
     let theirs: HashMap<u32, Function> = describe(test, pairing.free_of_test(), Some);
-    let sequence = |of: &HashMap<u32, Function>, id| of.get(&id).map(|f| (f.module, f.body.clone()));
+    // Short ones of other names, as stubs are, have nothing in common but what they look like.
+    let is_told = |function: &&Function| !function.is_named || function.body.0.len() >= SHORTEST;
+    let sequence = |of: &HashMap<u32, Function>, id| {
+        of.get(&id).filter(is_told).map(|function| (function.module, function.body.clone()))
+    };
     pairing.by_key(|id| sequence(&ours, id), |id| sequence(&theirs, id));
     for (_, base, test) in candidates(&ours, &theirs, pairing) {
         pairing.pair(base, test);

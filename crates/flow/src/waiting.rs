@@ -73,9 +73,11 @@ pub struct KernelStack {
 /// All stacks with which the kernel was called, the costliest first; none if its time was not sampled.
 pub fn kernel_stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
     let is_kernel = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
-    let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| KernelStack {
-        frames: calls(profile, stack).skip_while(is_kernel).collect(),
-        weight,
+    let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| {
+        let mut frames: Vec<Place> = calls(profile, stack).skip_while(is_kernel).collect();
+        // The program goes on where it faulted, or behind a system call: no call ends there.
+        frames.first_mut().into_iter().for_each(|innermost| innermost.offset.0 += 1);
+        KernelStack { frames, weight }
     };
     let mut stacks: Vec<KernelStack> = samples.kernel.iter().map(stack).collect();
     stacks.sort_by(|a, b| b.weight.cycles.total_cmp(&a.weight.cycles));
@@ -132,6 +134,18 @@ pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
     let caller = caller.map(|at| frames[at]);
     let line = line_at(profile, caller.unwrap_or(waits));
     Some(Culprit { waits, caller, line })
+}
+
+/// Likewise of a stack with which the kernel was called. A program that calls it itself, or has a page brought in, does
+/// so in its innermost function.
+pub fn kernel_culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
+    let (innermost, callers) = frames.split_first()?;
+    let path = &profile.modules[innermost.module.index()].path;
+    if !profile.processes.iter().any(|process| process.executable == *path) {
+        return culprit(profile, frames);
+    }
+    let caller = callers.first().copied();
+    Some(Culprit { waits: *innermost, caller, line: line_at(profile, *innermost) })
 }
 
 #[cfg(test)]

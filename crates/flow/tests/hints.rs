@@ -82,6 +82,8 @@ fn a_load_that_is_fused_with_a_branch_is_told_where_wrong_predictions_do_not_exp
     assert_eq!(found(&fused(500_000, 400)), [("slow load", 0x1000)]);
     assert_eq!(found(&fused(500_000, 30)), [("branch", 0x1003)]);
     assert_eq!(found(&fused(0, 10)), [], "ten cycles are no slow load");
+    let locked = fused(0, 400).replace("397808", "f0832b01").replace("0x1005", "0x1006");
+    assert_eq!(found(&locked), [], "what is locked is neither fused nor a load alone");
 }
 
 /// A branch that goes one way in `taken` of a million cases, and samples behind its successors' first instructions.

@@ -6,6 +6,11 @@ use std::fmt::{self, Write};
 /// Longest name that is shown. A few bytes of mangled C++ can unfold to gigabytes.
 const LONGEST: usize = 4096;
 
+/// Longer symbols of constructors stay as the library unfolds them, and so do those in which this many places may be the
+/// end of the name: each is tried.
+const LONGEST_MENDED: usize = 2048;
+const MOST_ENDS: usize = 32;
+
 /// The name in the source language's terms: Rust (without the hash) and C++ are unfolded, a version
 /// suffix (`@GLIBC_2.14`) is dropped, anything else stays.
 pub fn demangle(symbol: &str) -> String {
@@ -50,12 +55,15 @@ fn unfolded(symbol: &str, options: &DemangleOptions) -> Option<String> {
 /// The symbol of a constructor that is a template, with a type that it returns in front of its parameters. It has none,
 /// but the library takes the first parameter for one and leaves that away (gimli-rs/cpp_demangle#129). `None` for all others.
 fn with_return_type(symbol: &str) -> Option<String> {
-    if !["C1I", "C2I", "C3I", "C5I"].iter().any(|constructor| symbol.contains(constructor)) {
+    let from = ["C1I", "C2I", "C3I"].iter().filter_map(|constructor| symbol.find(constructor)).min()?;
+    if symbol.len() > LONGEST_MENDED {
         return None;
     }
     let options = DemangleOptions::new().no_params().no_return_type();
-    // The name ends where a type alone makes a whole symbol of it.
-    let ends = symbol.match_indices('E').map(|(at, _)| at + 1);
+    // The name ends with the template's arguments and itself, where a type alone makes a whole symbol of it.
+    let ends =
+        (from..symbol.len() - 1).filter(|&at| symbol.as_bytes()[at..].starts_with(b"EE")).map(|at| at + 2);
+    let ends = ends.take(MOST_ENDS);
     let mut names = ends.filter_map(|end| Some((end, unfolded(&format!("{}v", &symbol[..end]), &options)?)));
     let (end, name) = names.next()?;
     is_templated_constructor(&name).then(|| format!("{}v{}", &symbol[..end], &symbol[end..]))

@@ -3,7 +3,7 @@
 use crate::family;
 use crate::launch::Ended;
 use crate::machine;
-use crate::status::Status;
+use crate::status::{Status, ticks_per_second};
 use crate::subject::Subject;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Exit, Machine, Run, RunKind};
@@ -74,9 +74,7 @@ pub fn outlived_by(processes: usize) -> Option<String> {
 
 /// The row of a run of a program that was observed for a period, likewise.
 pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
-    // SAFETY: passes no memory.
-    let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-    let time = |ticks: u64| Duration::from_nanos(ticks * (1_000_000_000 / ticks_per_second));
+    let time = |ticks: u64| Duration::from_nanos(ticks * (1_000_000_000 / ticks_per_second()));
     let ended = Ended {
         wait_status: 0,
         started_unix_ns: period.started_unix_ns,

@@ -1,6 +1,7 @@
 //! What `/proc/PID/stat` and its like say of a process or thread.
 
 use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A process or thread at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,21 @@ pub struct ProgramImage {
 /// What `/proc/PID/status` says of something, by its name; nothing if it does not.
 pub(crate) fn field<'a>(status: &'a str, name: &str) -> &'a str {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim)
+}
+
+/// Ticks of the system's clock in a second.
+pub fn ticks_per_second() -> u64 {
+    // SAFETY: passes no memory.
+    unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
+}
+
+/// When process `pid` began, in nanoseconds since the Unix epoch, to a tick of the clock; `None` if it is gone or hidden.
+pub fn began_unix_ns(pid: i32) -> Option<i64> {
+    let started_s = Status::of_process(pid)?.started as f64 / ticks_per_second() as f64;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime_s: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(now.as_nanos() as i64 - ((uptime_s - started_s) * 1e9) as i64)
 }
 
 impl Status {
@@ -101,6 +117,17 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_began_before_now() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
+        let mut child = std::process::Command::new("sleep").arg("10").spawn().unwrap();
+        let began = began_unix_ns(child.id() as i32).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!((began - now).abs() < 2_000_000_000, "{began} {now}");
+        assert!(began_unix_ns(std::process::id() as i32).unwrap() <= now);
+    }
 
     #[test]
     fn a_status_is_read_whatever_the_name() {

@@ -23,15 +23,10 @@ pub fn costly(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
         if has_next && fused_load(analysis, next) == Some(id) {
             return None;
         }
-        let hint: fn(Costly) -> Finding = match (step.work, step.loads) {
-            (Work::Division | Work::Function, _) => Finding::Division,
-            (Work::Simple | Work::Pipelined, true) => Finding::SlowLoad,
+        let (hint, least): (fn(Costly) -> Finding, f64) = match (step.work, step.loads) {
+            (Work::Division | Work::Function, _) => (Finding::Division, DEAR_DIVISION),
+            (Work::Simple | Work::Pipelined, true) => (Finding::SlowLoad, SLOW_LOAD),
             _ => return None,
-        };
-        let least = if step.work == Work::Division || step.work == Work::Function {
-            DEAR_DIVISION
-        } else {
-            SLOW_LOAD
         };
         // What controls the flow has hints of its own.
         let is_plain = step.control == timewise_isa::Control::Next;

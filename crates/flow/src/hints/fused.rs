@@ -6,7 +6,7 @@ use super::costly::SLOW_LOAD;
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::Estimate;
-use timewise_isa::Control;
+use timewise_isa::{Control, Work};
 
 /// What a branch that was predicted wrongly takes at most, in cycles, on the processors meant.
 const SURPRISE: f64 = 40.0;
@@ -17,8 +17,9 @@ pub fn fused_load(analysis: &Analysis, branch: InstructionId) -> Option<Instruct
     let of = |id: InstructionId| &code.instructions[id.index()];
     let Control::Branch { .. } = of(branch).step.control else { return None };
     let before = InstructionId(branch.0.checked_sub(1)?);
-    let is_fused = of(before).block == of(branch).block && of(before).step.fuses && of(before).step.loads;
-    is_fused.then_some(before)
+    let step = of(before).step;
+    let compares = step.fuses && step.loads && !step.stores && step.work == Work::Simple;
+    (compares && of(before).block == of(branch).block).then_some(before)
 }
 
 /// Whether an execution of a branch and of what it is fused with takes so long that it is the load that is slow: more than

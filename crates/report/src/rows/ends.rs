@@ -1,8 +1,9 @@
-//! What a reader looks for in a stack that leads to the kernel: the function that was called for it, and who called that.
+//! What a reader looks for in a stack that leads to the kernel: the function that was called for it or met a fault, and
+//! who called that.
 
 use super::names::Names;
 use crate::labels;
-use timewise_flow::waiting::culprit;
+use timewise_flow::waiting::Culprit;
 use timewise_profile::{Place, Profile};
 
 /// The innermost module's outermost function, its caller, and the whole stack in words.
@@ -22,9 +23,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Those of a stack, innermost frame first.
-    pub fn of(profile: &Profile, names: &Names, frames: &[Place]) -> Ends {
-        let culprit = culprit(profile, frames);
+    /// Those of a stack, innermost frame first, of which the culprit is known.
+    pub fn of(profile: &Profile, names: &Names, frames: &[Place], culprit: Option<Culprit>) -> Ends {
         let line = culprit.and_then(|culprit| culprit.line);
         Ends {
             module: culprit.map_or(String::new(), |found| labels::module_path(profile, found.waits.module)),

@@ -6,18 +6,19 @@ use super::names::Names;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_flow::Analysis;
-use timewise_flow::waiting::{KernelStack, kernel_stacks};
+use timewise_flow::waiting::{KernelStack, kernel_culprit, kernel_stacks};
 
 /// A call stack with which the kernel was called.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct KernelRow {
     /// Path of the module that called the kernel; empty outside all known code.
     pub module: String,
-    /// The function that was called into it, such as `read`, or that called the kernel itself.
+    /// The function that was called into it, such as `read`; of the program itself the one that called the kernel or met a
+    /// fault.
     pub function: String,
-    /// The function that called it, in other code; null if there is none.
+    /// The function that called it; null if there is none.
     pub caller: Option<String>,
-    /// Source file of that call, if known.
+    /// Source file of that call or, of the program itself, of what is executed next, if known.
     pub file: Option<String>,
     /// Its line.
     pub line: Option<u32>,
@@ -48,8 +49,9 @@ pub fn kernel(analysis: &Analysis) -> Vec<KernelRow> {
     let stacks = kernel_stacks(analysis.profile, &analysis.samples);
     let whole = stacks.iter().map(|stack| stack.weight.cycles).sum::<f64>() + analysis.samples.user.cycles;
     let row = |KernelStack { frames, weight }| {
+        let culprit = kernel_culprit(analysis.profile, &frames);
         let Ends { module, function, caller, file, line, stack } =
-            Ends::of(analysis.profile, &names, &frames);
+            Ends::of(analysis.profile, &names, &frames, culprit);
         let (samples, cycles, share) = (weight.samples, weight.cycles, weight.cycles / whole);
         KernelRow { module, function, caller, file, line, samples, cycles, share, stack }
     };

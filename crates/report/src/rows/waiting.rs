@@ -86,6 +86,7 @@ fn number<S: Serializer>(threads: &Threads, serializer: S) -> Result<S::Ok, S::E
 
 fn row(profile: &Profile, names: &Names, stack: WaitingStack) -> WaitingRow {
     let WaitingStack { frames, threads, times, duration_ns } = stack;
-    let Ends { module, function, caller, file, line, stack } = Ends::of(profile, names, &frames);
+    let Ends { module, function, caller, file, line, stack } =
+        Ends::of(profile, names, &frames, waiting::culprit(profile, &frames));
     WaitingRow { module, function, caller, file, line, threads, times, duration_ns, stack }
 }
