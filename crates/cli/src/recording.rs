@@ -4,9 +4,10 @@ use crate::arguments::{DEFAULT_FILE, Output};
 use crate::talk::{complain, is_quiet, say};
 use crate::{progress, signals, symbolise};
 use anyhow::{Context, bail};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use std::fs::File;
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use timewise_profile::store::replace::parent;
@@ -85,16 +86,20 @@ pub fn keep(
 /// How long is waited for others to save: a profile of gigabytes takes seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Waits until no other recording saves in a folder. Whoever can read it can lock it, for reasons of his own, so nobody
-/// waits for long.
-fn turn(folder: &Path) -> Option<File> {
-    let (folder, begun) = (File::open(folder).ok()?, Instant::now());
-    while flock(&folder, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN)
-        && begun.elapsed() < PATIENCE
-    {
-        std::thread::sleep(Duration::from_millis(10));
+/// Waits until no other recording saves in a folder, though not for long; where that cannot be told, not at all. The folder
+/// itself may be locked for others' reasons, so the turn is a name that one process can have at a time.
+fn turn(folder: &Path) -> Option<UnixDatagram> {
+    let about = folder.metadata().ok()?;
+    let name = format!("timewise saves in {}:{}", about.dev(), about.ino());
+    let (address, begun) = (SocketAddr::from_abstract_name(name).ok()?, Instant::now());
+    loop {
+        match UnixDatagram::bind_addr(&address) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            bound => return bound.ok(),
+        }
     }
-    Some(folder)
 }
 
 /// Saves what took a run of the program: if that cannot be where it was to go, among temporary files.
