@@ -55,6 +55,14 @@ pub struct Row<T> {
     pub is_finding: bool,
 }
 
+impl<T> Row<T> {
+    /// The same of what `thing` makes of what it is of.
+    pub fn of<U>(self, thing: fn(T) -> U) -> Row<U> {
+        let Row { what, change, is_finding } = self;
+        Row { what: what.map(thing, thing), change, is_finding }
+    }
+}
+
 /// Two analyses, and which code of one is which of the other.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {

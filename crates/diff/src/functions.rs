@@ -13,13 +13,14 @@ pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     let sides = Sides { base, test, modules };
     let theirs = |id: u32| &test.routines[id as usize];
     pairing.by_key(|id| sides.place_in_same_build(id), |id| Some(theirs(id).place));
+    let (old, new) = (namesakes::Side::new(base), namesakes::Side::new(test));
     for name in [with_path, with_file, symbol, plain_name] {
         let names = (|id| sides.ours(id, name), |id| sides.theirs(id, name));
-        namesakes::pair(base, test, &mut pairing, names);
+        namesakes::pair(&old, &new, &mut pairing, names);
     }
     // A function that moved into another module, such as from a library that is now linked statically.
     let anywhere = |analysis: &Analysis, id: u32| symbol(analysis, &analysis.routines[id as usize]);
-    namesakes::pair(base, test, &mut pairing, (|id| anywhere(base, id), |id| anywhere(test, id)));
+    namesakes::pair(&old, &new, &mut pairing, (|id| anywhere(base, id), |id| anywhere(test, id)));
     pairing.by_key(|id| sides.place_in_same_file(id), |id| Some(theirs(id).place));
     pairing
         .by_key(|id| sides.rest_of_module(id), |id| is_rest(theirs(id)).then_some(theirs(id).place.module.0));

@@ -54,6 +54,13 @@ pub struct ModelledRow<T> {
     pub change: ModelledChange,
 }
 
+impl<T> ModelledRow<T> {
+    /// The same of what `thing` makes of what it is of.
+    pub fn of<U>(self, thing: fn(T) -> U) -> ModelledRow<U> {
+        ModelledRow { what: self.what.map(thing, thing), change: self.change }
+    }
+}
+
 impl Comparison<'_> {
     /// The simulations of both sides, if they can be compared: of equal cores and equal parts.
     pub fn simulations(&self) -> Option<(&Simulation, &Simulation)> {

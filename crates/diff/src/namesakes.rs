@@ -6,95 +6,103 @@ use crate::pairing::Pairing;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
-use timewise_flow::Analysis;
+use timewise_flow::{Analysis, Cost};
 
 /// More combinations of functions of one name are not compared with each other.
 const MOST_COMBINATIONS: usize = 10_000;
 
+/// One side, and what its routines cost.
+pub struct Side<'a> {
+    analysis: &'a Analysis<'a>,
+    costs: Vec<Cost>,
+}
+
+impl<'a> Side<'a> {
+    /// The side of an analysis.
+    pub fn new(analysis: &'a Analysis<'a>) -> Side<'a> {
+        Side { analysis, costs: analysis.by_routine() }
+    }
+
+    fn bodies(&self, routines: Vec<u32>) -> Vec<(u32, Body)> {
+        routines.into_iter().map(|routine| (routine, Body::of(self.analysis, routine))).collect()
+    }
+
+    /// Sorts routines that executed most before others.
+    fn sort(&self, routines: &mut [u32]) {
+        routines.sort_by_key(|routine| Reverse(self.costs[*routine as usize].instructions));
+    }
+}
+
 /// Pairs functions that are in no pair yet and have a name in common, as the functions give names.
 pub fn pair<K: Hash + Eq>(
-    base: &Analysis,
-    test: &Analysis,
+    base: &Side,
+    test: &Side,
     pairing: &mut Pairing,
     (ours, theirs): (impl Fn(u32) -> Option<K>, impl Fn(u32) -> Option<K>),
 ) {
     for (ours, theirs) in pairing.groups(ours, theirs) {
-        let group = Group { base, test, ours, theirs };
-        group.pair(pairing);
+        if let ([ours], [theirs]) = (&ours[..], &theirs[..]) {
+            pairing.pair(*ours, *theirs);
+            continue;
+        }
+        let mut group = Group { ours: base.bodies(ours), theirs: test.bodies(theirs) };
+        group.equal((base, test), pairing);
+        group.drop_paired(pairing);
+        group.similar(pairing);
+        group.drop_paired(pairing);
+        group.in_order(pairing);
     }
 }
 
 /// All functions of a name that are in no pair.
-struct Group<'a> {
-    base: &'a Analysis<'a>,
-    test: &'a Analysis<'a>,
-    ours: Vec<u32>,
-    theirs: Vec<u32>,
+struct Group {
+    ours: Vec<(u32, Body)>,
+    theirs: Vec<(u32, Body)>,
 }
 
-impl Group<'_> {
-    fn pair(mut self, pairing: &mut Pairing) {
-        if let ([ours], [theirs]) = (&self.ours[..], &self.theirs[..]) {
-            return pairing.pair(*ours, *theirs);
-        }
-        self.equal(pairing);
-        self.drop_paired(pairing);
-        if self.ours.len().saturating_mul(self.theirs.len()) <= MOST_COMBINATIONS {
-            self.similar(pairing);
-            self.drop_paired(pairing);
-        }
-        // Nothing tells them apart; where one is new or gone, any guess would be wrong for most of the others.
-        if self.ours.len() == self.theirs.len() {
-            self.ours.iter().zip(&self.theirs).for_each(|(ours, theirs)| pairing.pair(*ours, *theirs));
-        }
-    }
-
+impl Group {
     fn drop_paired(&mut self, pairing: &Pairing) {
-        self.ours.retain(|id| pairing.of_base(*id).is_none());
-        self.theirs.retain(|id| pairing.of_test(*id).is_none());
+        self.ours.retain(|(id, _)| pairing.of_base(*id).is_none());
+        self.theirs.retain(|(id, _)| pairing.of_test(*id).is_none());
     }
 
     /// Pairs those with the same instructions. Of several, those that executed most go together.
-    fn equal(&self, pairing: &mut Pairing) {
-        let mut bodies: HashMap<Body, [Vec<u32>; 2]> = HashMap::new();
-        for (side, (analysis, ids)) in self.sides().into_iter().enumerate() {
-            for id in ids {
-                bodies.entry(Body::of(analysis, *id)).or_default()[side].push(*id);
+    fn equal(&self, (base, test): (&Side, &Side), pairing: &mut Pairing) {
+        let mut alike: HashMap<&Body, [Vec<u32>; 2]> = HashMap::new();
+        for (side, functions) in [&self.ours, &self.theirs].into_iter().enumerate() {
+            // Code that was not executed is not known.
+            for (id, body) in functions.iter().filter(|(_, body)| !body.0.is_empty()) {
+                alike.entry(body).or_default()[side].push(*id);
             }
         }
-        // Code that was not executed is not known.
-        for (_, [mut ours, mut theirs]) in bodies.into_iter().filter(|(body, _)| !body.0.is_empty()) {
-            ours.sort_by_key(|id| Reverse(executed(self.base, *id)));
-            theirs.sort_by_key(|id| Reverse(executed(self.test, *id)));
+        for [mut ours, mut theirs] in alike.into_values() {
+            base.sort(&mut ours);
+            test.sort(&mut theirs);
             ours.into_iter().zip(theirs).for_each(|(ours, theirs)| pairing.pair(ours, theirs));
         }
     }
 
     /// Pairs those that have enough instructions in common, the most similar first.
     fn similar(&self, pairing: &mut Pairing) {
-        let [ours, theirs] = self.sides().map(|(analysis, ids)| {
-            ids.iter().map(|id| (*id, Body::of(analysis, *id).runs())).collect::<Vec<_>>()
-        });
+        if self.ours.len().saturating_mul(self.theirs.len()) > MOST_COMBINATIONS {
+            return;
+        }
+        let theirs: Vec<_> = self.theirs.iter().map(|(id, body)| (*id, body.runs())).collect();
         let mut found = Vec::new();
-        for (a, our_runs) in &ours {
-            let with = theirs.iter().map(|(b, their_runs)| (similarity(our_runs, their_runs), *a, *b));
+        for (ours, body) in &self.ours {
+            let runs = body.runs();
+            let with =
+                theirs.iter().map(|(theirs, their_runs)| (similarity(&runs, their_runs), *ours, *theirs));
             found.extend(with.filter(|(similarity, ..)| *similarity >= ENOUGH));
         }
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        found.into_iter().for_each(|(_, ours, theirs)| pairing.pair(ours, theirs));
+        pairing.best_first(found);
     }
 
-    fn sides(&self) -> [(&Analysis<'_>, &[u32]); 2] {
-        [(self.base, &self.ours), (self.test, &self.theirs)]
+    /// Pairs what nothing tells apart; where one is new or gone, any guess would be wrong for most of the others.
+    fn in_order(&self, pairing: &mut Pairing) {
+        if self.ours.len() == self.theirs.len() {
+            let pairs = self.ours.iter().zip(&self.theirs);
+            pairs.for_each(|((ours, _), (theirs, _))| pairing.pair(*ours, *theirs));
+        }
     }
-}
-
-/// Instructions that a routine executed.
-fn executed(analysis: &Analysis, routine: u32) -> u64 {
-    let blocks = &analysis.routines[routine as usize].blocks;
-    let of = |block: &timewise_profile::BlockId| {
-        let block = &analysis.code.blocks[block.index()];
-        block.instructions().map(|id| analysis.code.executions(id)).fold(0, u64::saturating_add)
-    };
-    blocks.iter().map(of).fold(0, u64::saturating_add)
 }

@@ -66,6 +66,12 @@ impl Pairing {
         ours.filter_map(|(key, ours)| Some((ours, theirs.remove(&key)?))).collect()
     }
 
+    /// Pairs the most similar first, of those that were compared: how similar, one of BASE, one of TEST.
+    pub fn best_first(&mut self, mut compared: Vec<(f64, u32, u32)>) {
+        compared.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        compared.into_iter().for_each(|(_, base, test)| self.pair(base, test));
+    }
+
     /// The partner of one of BASE.
     pub fn of_base(&self, base: u32) -> Option<u32> {
         self.of_base[base as usize]

@@ -22,9 +22,8 @@ pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing, pairing: &mut P
         of.get(&id).filter(is_told).map(|function| (function.module, function.body.clone()))
     };
     pairing.by_key(|id| sequence(&ours, id), |id| sequence(&theirs, id));
-    for (_, base, test) in candidates(&ours, &theirs, pairing) {
-        pairing.pair(base, test);
-    }
+    let found = candidates(&ours, &theirs, pairing);
+    pairing.best_first(found);
 }
 
 struct Function {
@@ -50,7 +49,7 @@ fn describe(
     free.filter_map(function).collect()
 }
 
-/// Pairs without symbols that have enough in common, most similar first.
+/// Pairs without symbols that have enough in common, and how much.
 fn candidates(
     ours: &HashMap<u32, Function>,
     theirs: &HashMap<u32, Function>,
@@ -81,6 +80,5 @@ fn candidates(
             }
         }
     }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     found
 }

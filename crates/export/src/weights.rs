@@ -24,9 +24,8 @@ pub struct Weights<'p> {
 impl<'p> Weights<'p> {
     /// For the samples of `profile`.
     pub fn new(profile: &'p Profile) -> Weights<'p> {
-        let frequency = |hz: f64| if hz > 0.0 { hz / 1e9 } else { 1.0 };
         let runs = profile.runs.iter();
-        let cycles_per_ns = runs.map(|run| run.clock.as_ref().map_or(1.0, |clock| frequency(clock.core_hz)));
+        let cycles_per_ns = runs.map(|run| run.clock.as_ref().map_or(1.0, |clock| clock.core_hz / 1e9));
         let mut weights =
             Weights { profile, cycles_per_ns: cycles_per_ns.collect(), ns_per_counted_cycle: None };
         let counted = profile.samples.iter().any(|sample| sample.weight_cycles.is_some());

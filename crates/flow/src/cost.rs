@@ -56,7 +56,7 @@ impl Ruler {
     /// A ruler for these samples, taken by `clock`. Hardware cycles are exact; cycles that were
     /// estimated from time are as uncertain as the core's frequency.
     pub fn new(samples: &Samples, clock: Option<&Clock>) -> Ruler {
-        let drift = clock.filter(|clock| !clock.counts_cycles && clock.core_hz > 0.0);
+        let drift = clock.filter(|clock| !clock.counts_cycles);
         let factor = |hz: fn(&Clock) -> f64| drift.map_or(1.0, |clock| hz(clock) / clock.core_hz);
         let Weight { ns, cycles, .. } = samples.user;
         Ruler {

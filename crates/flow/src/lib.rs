@@ -38,6 +38,7 @@ pub mod imports;
 pub mod inclusive;
 pub mod interval;
 pub mod irreducible;
+pub mod kernel;
 pub mod lines;
 pub mod loops;
 pub mod merge;

@@ -72,15 +72,13 @@ impl Origins {
                 meet(routine, origin);
             }
         }
-        let is_among = |routine: &Routine, names: &[&str]| {
-            let symbol = routine.function.map(|id| profile.functions[id.index()].symbol.as_str());
-            symbol.is_some_and(|symbol| names.contains(&symbol))
-        };
-        for (at, _) in routines.iter().enumerate().filter(|(_, routine)| is_among(routine, &STARTS)) {
+        let symbol = |routine: &Routine| Some(profile.functions[routine.function?.index()].symbol.as_str());
+        for (at, _) in routines.iter().enumerate().filter(|(_, one)| symbol(one).is_some_and(is_start)) {
             meet(RoutineId(at as u32), Origin::Start);
         }
         let of = of.into_iter().map(|origin| origin.unwrap_or(Origin::Unknown)).collect();
-        let is_first = routines.iter().map(|routine| is_among(routine, &FIRST)).collect();
+        let is_first = |routine| symbol(routine).is_some_and(|symbol| FIRST.contains(&symbol));
+        let is_first = routines.iter().map(is_first).collect();
         Origins { of, owner: owner.to_vec(), is_first }
     }
 

@@ -1,9 +1,8 @@
-//! Where threads waited, and where they were in the kernel, call stack by call stack.
+//! Where threads waited, call stack by call stack.
 
 use crate::lines::{SourceLine, line_at};
-use crate::samples::{Samples, Weight};
 use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{ModuleKind, Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
+use timewise_profile::{Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
 
 /// What waited with one stack, all threads together, and in an average run where there are several.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,29 +60,6 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     stacks
 }
 
-/// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelStack {
-    /// The calls that led to the kernel, innermost first, without the kernel's own.
-    pub frames: Vec<Place>,
-    /// The samples.
-    pub weight: Weight,
-}
-
-/// All stacks with which the kernel was called, the costliest first; none if its time was not sampled.
-pub fn kernel_stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
-    let is_kernel = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
-    let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| {
-        let mut frames: Vec<Place> = calls(profile, stack).skip_while(is_kernel).collect();
-        // The program goes on where it faulted, or behind a system call: no call ends there.
-        frames.first_mut().into_iter().for_each(|innermost| innermost.offset.0 += 1);
-        KernelStack { frames, weight }
-    };
-    let mut stacks: Vec<KernelStack> = samples.kernel.iter().map(stack).collect();
-    stacks.sort_by(|a, b| b.weight.cycles.total_cmp(&a.weight.cycles));
-    stacks
-}
-
 /// All waits with one stack.
 #[derive(Default)]
 struct Sum {
@@ -102,21 +78,27 @@ impl Sum {
     }
 }
 
-/// The calls of a stack, innermost first: each by its last byte, as what it returns to may be another function's
-/// or line's.
+/// The calls of a stack, innermost first.
 fn calls(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
+    returns(profile, innermost).map(call_before)
+}
+
+/// Where the frames of a stack go on, innermost first.
+pub(crate) fn returns(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
     let node = |id: StackId| profile.stacks[id.index()];
-    std::iter::successors(innermost.map(node), move |of| of.parent.map(node)).map(|of| {
-        let place = of.return_place;
-        Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
-    })
+    std::iter::successors(innermost.map(node), move |of| of.parent.map(node)).map(|of| of.return_place)
+}
+
+/// The last byte of the call that returns to a place, which may be another function's or line's.
+pub(crate) fn call_before(place: Place) -> Place {
+    Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
 }
 
 /// What a reader looks for in a stack: what was called in order to wait, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// In the function of a library that was called, or else in the program's own that made the system call.
-    pub waits: Place,
+    pub place: Place,
     /// The call to it, in other code than the library's.
     pub caller: Option<Place>,
     /// The line of that call, or of what waits itself.
@@ -130,22 +112,10 @@ pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
     let led_in = frames.iter().position(|frame| frame.module != innermost.module);
     let first_known = || frames.iter().position(|&frame| line_at(profile, frame).is_some());
     let caller = led_in.or_else(first_known).filter(|&at| at > 0);
-    let waits = caller.map_or(*innermost, |at| frames[at - 1]);
+    let place = caller.map_or(*innermost, |at| frames[at - 1]);
     let caller = caller.map(|at| frames[at]);
-    let line = line_at(profile, caller.unwrap_or(waits));
-    Some(Culprit { waits, caller, line })
-}
-
-/// Likewise of a stack with which the kernel was called. A program that calls it itself, or has a page brought in, does
-/// so in its innermost function.
-pub fn kernel_culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
-    let (innermost, callers) = frames.split_first()?;
-    let path = &profile.modules[innermost.module.index()].path;
-    if !profile.processes.iter().any(|process| process.executable == *path) {
-        return culprit(profile, frames);
-    }
-    let caller = callers.first().copied();
-    Some(Culprit { waits: *innermost, caller, line: line_at(profile, *innermost) })
+    let line = line_at(profile, caller.unwrap_or(place));
+    Some(Culprit { place, caller, line })
 }
 
 #[cfg(test)]
@@ -194,8 +164,8 @@ mod tests {
         assert_eq!(short, [(1, None, 500.0), (2, Some(7.0), 400.0)]);
         assert_eq!(found[1].frames, [at(0, 9), at(0, 49), at(1, 99)]);
         let culprit = culprit(&profile, &found[1].frames).unwrap();
-        assert_eq!((culprit.waits, culprit.caller), (at(0, 49), Some(at(1, 99))));
-        assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().waits, at(0, 9));
+        assert_eq!((culprit.place, culprit.caller), (at(0, 49), Some(at(1, 99))));
+        assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().place, at(0, 9));
         // The same program again: no more threads than in either run.
         profile.runs.push(Run::new(RunKind::Sampling));
         profile.waits.push(wait(2, Some(StackId(1)), Some(1), 200));

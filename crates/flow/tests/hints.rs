@@ -61,19 +61,23 @@ fn runs_that_did_different_work_give_no_hints() {
     assert_eq!(found(&round(differ)), []);
 }
 
-/// A comparison with memory, fused with a branch that goes one way in `taken` of a million cases.
-fn fused(taken: u64, cycles: u64) -> String {
+/// A comparison, and a branch behind it that goes one way in `taken` of a million cases.
+fn goes(taken: u64, comparison: &str, samples: &str) -> String {
+    let rest = 1_000_000 - taken;
     format!(
-        "block top at 0x1000 runs 1000000 code 397808 7504
-         block left at 0x1005 runs {} code 31c0 4831c9 eb04
+        "block top at 0x1000 runs 1000000 code {comparison} 7504
+         block left at 0x1005 runs {rest} code 31c0 4831c9 eb04
          block right at 0x100c runs {taken} code 31d2 4831c9 90
          edge - -> top external 1000000
-         edge top -> left fallthrough {}
+         edge top -> left fallthrough {rest}
          edge top -> right branch {taken}
-         sample 0x1005 {cycles}",
-        1_000_000 - taken,
-        1_000_000 - taken,
+         {samples}"
     )
+}
+
+/// One with memory, with samples right behind the branch.
+fn fused(taken: u64, cycles: u64) -> String {
+    goes(taken, "397808", &format!("sample 0x1005 {cycles}"))
 }
 
 #[test]
@@ -86,20 +90,9 @@ fn a_load_that_is_fused_with_a_branch_is_told_where_wrong_predictions_do_not_exp
     assert_eq!(found(&locked), [], "what is locked is neither fused nor a load alone");
 }
 
-/// A branch that goes one way in `taken` of a million cases, and samples behind its successors' first instructions.
+/// One of registers, with samples behind its successors' first instructions.
 fn branch(taken: u64, behind: u64) -> String {
-    format!(
-        "block top at 0x1000 runs 1000000 code 4839d8 7504
-         block left at 0x1005 runs {} code 31c0 4831c9 eb04
-         block right at 0x100c runs {taken} code 31d2 4831c9 90
-         edge - -> top external 1000000
-         edge top -> left fallthrough {}
-         edge top -> right branch {taken}
-         sample 0x1007 {behind}
-         sample 0x100e {behind}",
-        1_000_000 - taken,
-        1_000_000 - taken,
-    )
+    goes(taken, "4839d8", &format!("sample 0x1007 {behind}\nsample 0x100e {behind}"))
 }
 
 #[test]

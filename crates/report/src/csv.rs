@@ -2,7 +2,7 @@
 //! JSON rows in their order, an empty cell for null.
 
 use crate::request::{By, Request};
-use crate::rows::{self, Costed, Seen, Totalled};
+use crate::rows::{self, Costed, Seen, Stacked, Totalled};
 use serde::Serialize;
 use timewise_flow::Analysis;
 
@@ -23,8 +23,8 @@ pub fn report(analysis: &Analysis, request: impl Into<Request>) -> Result<String
         By::Block => table(rows::blocks(analysis).map(Costed::into_parts)),
         By::Instruction => table(rows::instructions(analysis).map(Costed::into_parts)),
         By::Path => table(rows::paths(analysis)),
-        By::Waiting => table(rows::waits(analysis)),
-        By::Kernel => table(rows::kernel(analysis)),
+        By::Waiting => table(rows::waits(analysis).into_iter().map(Stacked::into_parts)),
+        By::Kernel => table(rows::kernel(analysis).into_iter().map(Stacked::into_parts)),
         By::Line => table(rows::lines(analysis).map(Costed::into_parts)),
     }
 }

@@ -384,15 +384,24 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
     columns.extend(["threads", "times", "each"].map(Column::number));
     columns.push(Column::name("waiting in < called by"));
     let mut table = Table::new(columns);
-    let rows = rows::titled_waits(analysis);
+    let rows = rows::titled(rows::waits(analysis));
     let quality = &analysis.quality;
-    let waited: f64 = rows.iter().map(|row| row.duration_ns).sum();
+    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
     let whole = (waited + quality.user_ns + quality.kernel_ns).max(1.0);
     for row in rows.iter().take(limit) {
-        let times = row.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
-        let each = row.times.filter(|&times| times > 0.0).map(|times| duration(row.duration_ns / times));
-        let mut cells = vec![duration(row.duration_ns), percent(row.duration_ns / whole)];
-        cells.extend([row.threads.count().to_string(), times, each.unwrap_or(UNKNOWN.into()), row.title()]);
+        let times = row.fields.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
+        let each = row
+            .fields
+            .times
+            .filter(|&times| times > 0.0)
+            .map(|times| duration(row.fields.duration_ns / times));
+        let mut cells = vec![duration(row.fields.duration_ns), percent(row.fields.duration_ns / whole)];
+        cells.extend([
+            row.fields.threads.count().to_string(),
+            times,
+            each.unwrap_or(UNKNOWN.into()),
+            row.title(),
+        ]);
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())
@@ -402,9 +411,9 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
 pub(crate) fn kernel(analysis: &Analysis, limit: usize) -> (Table, usize) {
     let columns = ["share of CPU time", "samples"].map(Column::number).into_iter();
     let mut table = Table::new(columns.chain([Column::name("the kernel for < called by")]).collect());
-    let rows = rows::titled_kernel(analysis);
+    let rows = rows::titled(rows::kernel(analysis));
     for row in rows.iter().take(limit) {
-        let cells = vec![percent(row.share), count(row.samples.round() as u64), row.title()];
+        let cells = vec![percent(row.fields.share), count(row.fields.samples.round() as u64), row.title()];
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())

@@ -209,7 +209,7 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
 
 /// What the kernel did, if that was a notable part of the CPU time and sampled.
 fn kernel(analysis: &Analysis, style: Style) -> String {
-    let share: f64 = rows::kernel(analysis).iter().map(|row| row.share).sum();
+    let share: f64 = rows::kernel(analysis).iter().map(|row| row.fields.share).sum();
     if share < WORTH_WAITING {
         return String::new();
     }

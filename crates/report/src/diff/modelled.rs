@@ -23,17 +23,17 @@ const WORTH_SHOWING: f64 = 0.0005;
 
 /// Rows that changed, most first.
 fn rows(comparison: &Comparison, by: By) -> Vec<ModelledRow<Thing>> {
-    fn of<T>(rows: Vec<ModelledRow<T>>, thing: fn(T) -> Thing) -> Vec<ModelledRow<Thing>> {
-        let changed = rows.into_iter().filter(|row| row.change.base != row.change.test);
-        let row = |row: ModelledRow<T>| ModelledRow { what: row.what.map(thing, thing), change: row.change };
-        changed.map(row).collect()
-    }
-    match by {
-        By::Function => of(comparison.modelled_functions(), Thing::Function),
-        By::Loop => of(comparison.modelled_loops(), Thing::Loop),
-        By::Instruction => of(comparison.modelled_instructions(), Thing::Instruction),
-        By::Line => of(comparison.modelled_lines(), Thing::Line),
-    }
+    let all: Vec<ModelledRow<Thing>> = match by {
+        By::Function => {
+            comparison.modelled_functions().into_iter().map(|row| row.of(Thing::Function)).collect()
+        }
+        By::Loop => comparison.modelled_loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
+        By::Instruction => {
+            comparison.modelled_instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
+        }
+        By::Line => comparison.modelled_lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
+    };
+    all.into_iter().filter(|row| row.change.base != row.change.test).collect()
 }
 
 /// The section of the screen: the whole program, categories that changed, and rows.

@@ -19,19 +19,13 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// The rows of a comparison.
     pub fn new(comparison: &Comparison<'a>, by: By) -> Rows<'a> {
-        fn of<T>(rows: Vec<Row<T>>, thing: fn(T) -> Thing) -> Vec<Row<Thing>> {
-            let row = |Row { what, change, is_finding }: Row<T>| Row {
-                what: what.map(thing, thing),
-                change,
-                is_finding,
-            };
-            rows.into_iter().map(row).collect()
-        }
         let all = match by {
-            By::Function => of(comparison.functions(), Thing::Function),
-            By::Loop => of(comparison.loops(), Thing::Loop),
-            By::Instruction => of(comparison.instructions(), Thing::Instruction),
-            By::Line => of(comparison.lines(), Thing::Line),
+            By::Function => comparison.functions().into_iter().map(|row| row.of(Thing::Function)).collect(),
+            By::Loop => comparison.loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
+            By::Instruction => {
+                comparison.instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
+            }
+            By::Line => comparison.lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
         };
         Rows { all, sites: Sites::new(comparison) }
     }

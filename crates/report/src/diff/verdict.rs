@@ -117,7 +117,7 @@ fn program(profile: &Profile) -> Option<String> {
 mod tests {
     use super::*;
     use timewise_flow::Estimate;
-    use timewise_profile::{Run, RunKind};
+    use timewise_profile::{Exit, Function, ModuleKind, Place, Process, Run, RunId, RunKind};
 
     #[test]
     fn verdicts_say_what_was_found() {
@@ -157,6 +157,35 @@ mod tests {
         assert_eq!(cautions(&of("old/bzip2"), &of("./bzip2")), Vec::<String>::new());
         let told = cautions(&of("bzip2"), &of("/bin/xz"));
         assert!(told[0].starts_with("warning: base ran bzip2, test ran xz: "), "{told:?}");
+        let with = |program: &str, symbols: &[&str]| {
+            let mut profile = of(program);
+            let executable: Vec<u8> = format!("/bin/{program}").into();
+            profile.modules.push(Module {
+                kind: ModuleKind::File,
+                path: executable.clone(),
+                build_id: Vec::new(),
+            });
+            profile.processes.push(Process {
+                run: RunId(0),
+                pid: 1,
+                parent: None,
+                executable,
+                exit: Exit::default(),
+                count_uncertainty: 0,
+            });
+            profile.functions.extend(symbols.iter().map(|symbol| Function {
+                place: Place::default(),
+                size: 1,
+                name: symbol.to_string(),
+                symbol: symbol.to_string(),
+                file: None,
+                line: 0,
+            }));
+            profile
+        };
+        // Builds of one program.
+        assert!(cautions(&with("app.old", &["main", "f"]), &with("app.new", &["main", "f", "g"])).is_empty());
+        assert_eq!(cautions(&with("app", &["main", "f", "g"]), &with("other", &["main", "h", "i"])).len(), 1);
         let told = cautions(&of("bzip2"), &of("bzip2"));
         assert!(told[0].starts_with("warning: both sides hold the same run"), "{told:?}");
     }

@@ -1,0 +1,39 @@
+//! What the kernel was called for, call stack by call stack, where its time was sampled.
+
+use crate::lines::line_at;
+use crate::samples::{Samples, Weight};
+use crate::waiting::{self, Culprit, call_before, returns};
+use timewise_profile::{ModuleKind, Place, Profile, StackId};
+
+/// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelStack {
+    /// Where the program goes on, and the calls that led there, innermost first.
+    pub frames: Vec<Place>,
+    /// The samples.
+    pub weight: Weight,
+}
+
+/// All stacks with which the kernel was called; none if its time was not sampled.
+pub fn stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
+    let is_kernel = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Kernel;
+    let stack = |(&stack, &weight): (&Option<StackId>, &Weight)| {
+        let mut returns = returns(profile, stack).skip_while(is_kernel);
+        // That is behind a system call or where it faulted, which no call is before.
+        let goes_on = returns.next();
+        KernelStack { frames: goes_on.into_iter().chain(returns.map(call_before)).collect(), weight }
+    };
+    samples.kernel.iter().map(stack).collect()
+}
+
+/// What a reader looks for in such a stack: as in one that waits but that a program which calls the kernel itself, or has a
+/// page brought in, does so in its innermost function.
+pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
+    let (innermost, callers) = frames.split_first()?;
+    let path = &profile.modules[innermost.module.index()].path;
+    if !profile.processes.iter().any(|process| process.executable == *path) {
+        return waiting::culprit(profile, frames);
+    }
+    let caller = callers.first().copied();
+    Some(Culprit { place: *innermost, caller, line: line_at(profile, *innermost) })
+}
