@@ -47,20 +47,13 @@ pub fn profile(
         }
     }
     say_once(&mut profile);
-    let rates = [RunKind::Sampling, RunKind::Counting].map(|kind| cpu_share(&profile, kind));
     let is_counted = profile.runs.iter().any(|run| run.kind == RunKind::Counting);
     let run = &mut profile.runs[0];
     run.warnings.extend(why.map(|why| format!("some turns are missing: {why}")));
-    run.warnings.push(match is_counted {
-        true => format!(
-            "sampled and counted in turns of {:.1} s: costs per execution hold as far as the program did as much in \
-             both; it used {:.2} processors natively and {:.2} under count",
-            turn.as_secs_f64(),
-            rates[0],
-            rates[1]
-        ),
-        false => "not counted: it was interrupted, or the program ended, before the first turn under count".into(),
-    });
+    if !is_counted {
+        let why = "not counted: it was interrupted, or the program ended, before the first turn under count";
+        run.warnings.push(why.into());
+    }
     Ok(profile)
 }
 
@@ -68,14 +61,36 @@ pub fn profile(
 fn say_once(profile: &mut Profile) {
     let mut said = BTreeSet::new();
     for run in &mut profile.runs {
-        run.warnings.retain(|warning| said.insert(warning.clone()));
+        run.warnings.retain(|warning| said.insert(without_shares(warning)));
     }
 }
 
-/// Processors that the program used on average in runs of a kind.
-fn cpu_share(profile: &Profile, kind: RunKind) -> f64 {
-    let runs = || profile.runs.iter().filter(|run| run.kind == kind);
-    let used: u64 = runs().map(|run| run.user_ns + run.kernel_ns).sum();
-    let passed: u64 = runs().map(|run| run.elapsed_ns).sum();
-    used as f64 / passed.max(1) as f64
+/// A warning without its shares and frequencies, which differ from turn to turn.
+fn without_shares(warning: &str) -> String {
+    let words: Vec<&str> = warning.split(' ').collect();
+    let is_unit = |word: &&str| word.starts_with('%') || word.starts_with("Hz");
+    let is_kept = |&(at, _): &(usize, &&str)| !words.get(at + 1).is_some_and(is_unit);
+    words.iter().enumerate().filter(is_kept).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_profile::Run;
+
+    #[test]
+    fn what_only_differs_in_its_share_is_said_once() {
+        let run = |warnings: &[&str]| Run {
+            warnings: warnings.iter().map(|warning| (*warning).to_string()).collect(),
+            ..Run::new(RunKind::Sampling)
+        };
+        let (first, other) =
+            (["18.4 % of it is deep", "process 7 is gone"], ["1.9 % of it is deep", "process 8 is gone"]);
+        let mut profile = Profile { runs: vec![run(&first), run(&other)], ..Profile::default() };
+        say_once(&mut profile);
+        assert_eq!(
+            (&profile.runs[0].warnings[..], &profile.runs[1].warnings[..]),
+            (&first.map(String::from)[..], &["process 8 is gone".to_string()][..])
+        );
+    }
 }

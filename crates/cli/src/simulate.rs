@@ -23,7 +23,7 @@ use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_core_model::Processor;
 use timewise_flow::Analysis;
-use timewise_profile::{Exit, Profile, SimulatedPart};
+use timewise_profile::{Exit, Profile, Run, SimulatedPart};
 use timewise_report::number::{figure, quantity};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
@@ -218,6 +218,11 @@ fn again(profile: &Profile) -> anyhow::Result<Launch> {
         !run.directory.is_empty(),
         "the profile does not say where its program ran, as none does that was imported; name the program: \
          timewise simulate -- PROGRAM …"
+    );
+    ensure!(
+        !profile.runs.iter().any(Run::is_of_a_period),
+        "the profile is of a program that ran already: to start it once more could do harm, and need not do the same; name \
+         the program: timewise simulate -- PROGRAM …"
     );
     let directory = PathBuf::from(OsString::from_vec(run.directory.clone()));
     std::env::set_current_dir(&directory)

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use timewise_image::{Frame, Image, ImageError, Origin, Symboliser, frames_of};
 use timewise_isa::{Control, walk};
@@ -126,14 +127,32 @@ pub fn open_at(profile: &Profile, id: ModuleId, path: &Path) -> Result<Option<Sy
     }
 }
 
-/// Whether most code that was executed is not what stands in the file now. (Some may be patched when it
-/// is loaded.)
+/// Whether code that was executed is not what stands in the file now, though the program did not change it itself.
 fn holds_other_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
+    match changed_since_run(profile, image) {
+        true => !holds_all_code(profile, module, image),
+        false => !holds_most_code(profile, module, image),
+    }
+}
+
+/// Whether most code of a module that was executed is what stands in the file now: a program may change some of it before
+/// it executes it.
+fn holds_most_code(profile: &Profile, module: ModuleId, image: &Image) -> bool {
     let (mut same, mut other) = (0, 0);
     for stands_there in standing(profile, module, image).take(BLOCKS_COMPARED) {
         *if stands_there { &mut same } else { &mut other } += 1;
     }
-    other > same
+    other <= same
+}
+
+/// Whether a file was written, or came where it is, after the first run of a profile had begun: what does not stand in it
+/// may have stood in another one. True if that is not known.
+fn changed_since_run(profile: &Profile, image: &Image) -> bool {
+    let began_ns = profile.runs.iter().map(|run| i128::from(run.started_unix_ns)).min();
+    let file = std::fs::metadata(image.path()).ok();
+    let changed_ns =
+        file.map(|file| 1_000_000_000 * i128::from(file.ctime()) + i128::from(file.ctime_nsec()));
+    began_ns.zip(changed_ns).is_none_or(|(began, changed)| changed >= began)
 }
 
 /// Whether all code of a module that was executed is what stands in the file now, as far as the profile tells.
@@ -189,6 +208,9 @@ impl Names {
             if function.origin != Origin::Gap {
                 let frames = symboliser.frames(function.offset);
                 let declared = frames.last();
+                // Debug information may have been left where symbols were stripped.
+                let told = declared.and_then(|frame| frame.function.as_deref()).map(str::to_string);
+                let name = if function.symbol.is_empty() { told.unwrap_or(name) } else { name };
                 let file = declared.and_then(|frame| frame.file.as_deref()).map(|file| self.file(file));
                 self.functions.push(Function {
                     place: place(function.offset),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use timewise_profile::{ModuleKind, Place, Profile};
+use timewise_profile::{ModuleKind, Place, Profile, Run};
 
 /// Programs that announce what they write only if they are asked to, and how, by the beginning of their names.
 const ASKED: [(&str, &str); 3] = [
@@ -12,6 +12,9 @@ const ASKED: [(&str, &str); 3] = [
     ("java", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"),
     ("php", "php -d opcache.jit_debug=16"),
 ];
+
+/// How one that runs already is asked, where that is another way.
+const ASKED_LATER: (&str, &str) = ("java", "jcmd PID Compiler.perfmap before it is attached to");
 
 /// With less of the samples it is not worth a word.
 const NOTABLE: f64 = 0.02;
@@ -26,12 +29,13 @@ pub fn how_to_name(profile: &Profile) -> Option<String> {
                 && place.offset.0 - start.offset.0 < *size
         })
     };
+    let runs_already = profile.runs.iter().any(Run::is_of_a_period);
     let mut unnamed: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in &profile.samples {
         let process = &profile.processes[profile.threads[sample.thread.index()].process.index()];
         let is_written = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Jit;
         if sample.place.filter(is_written).is_some_and(|place| !is_named(place))
-            && let Some(how) = how_to_ask(&process.executable)
+            && let Some(how) = how_to_ask(&process.executable, runs_already)
         {
             *unnamed.entry(how).or_default() += 1;
         }
@@ -47,9 +51,10 @@ pub fn how_to_name(profile: &Profile) -> Option<String> {
     })
 }
 
-fn how_to_ask(executable: &[u8]) -> Option<&'static str> {
+fn how_to_ask(executable: &[u8], runs_already: bool) -> Option<&'static str> {
     let name = Path::new(OsStr::from_bytes(executable)).file_name()?.to_str()?;
-    ASKED.iter().find(|(beginning, _)| name.starts_with(beginning)).map(|(_, how)| *how)
+    let later = Some(&ASKED_LATER).filter(|_| runs_already);
+    later.into_iter().chain(&ASKED).find(|(beginning, _)| name.starts_with(beginning)).map(|(_, how)| *how)
 }
 
 #[cfg(test)]

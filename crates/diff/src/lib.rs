@@ -20,6 +20,7 @@
 
 pub mod align;
 mod body;
+mod chain;
 pub mod change;
 pub mod comparison;
 pub mod counts;

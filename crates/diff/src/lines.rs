@@ -1,14 +1,25 @@
 //! Which source line of one profile is which of another: lines move when code is put in above them, so lines
-//! are paired by the instructions that were made from them.
+//! are paired by the instructions that were made from them, as far as these agree with each other.
 
+use crate::chain::{self, Link};
 use crate::pairing::Pairing;
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::ops::Range;
 use timewise_flow::lines::{SourceLine, line_at};
 use timewise_flow::{Analysis, InstructionId};
 use timewise_profile::ModuleId;
 
 /// A source line as compiled into a module.
 pub type ModuleLine = (ModuleId, SourceLine);
+
+/// What an instruction in common counts, and what an equal number does: few instructions may be anywhere, by chance.
+const OF_CODE: u64 = 2;
+const OF_NUMBER: u64 = 3;
+
+/// Of lines that are not where the others of their file are, the share of the smaller one's instructions whose partners
+/// must lie in the other.
+const ENOUGH: f64 = 0.5;
 
 /// The lines of an analysis, and which of them each instruction belongs to.
 #[derive(Clone, Debug, Default)]
@@ -34,22 +45,122 @@ impl Lines {
         let of = keys.iter().map(|key| key.and_then(at)).collect();
         Lines { all, of }
     }
+
+    /// The lines of each file of each module.
+    fn files(&self) -> Vec<Range<u32>> {
+        let mut files: Vec<Range<u32>> = Vec::new();
+        for file in self.all.chunk_by(|a, b| (a.0, a.1.file) == (b.0, b.1.file)) {
+            let start = files.last().map_or(0, |before| before.end);
+            files.push(start..start + file.len() as u32);
+        }
+        files
+    }
+
+    fn number(&self, at: u32) -> u32 {
+        self.all[at as usize].1.line
+    }
+
+    /// The line with a number, of some of one file.
+    fn numbered(&self, of: &Range<u32>, number: u32) -> Option<u32> {
+        let lines = self.all.get(of.start as usize..of.end as usize)?;
+        lines.binary_search_by_key(&number, |line| line.1.line).ok().map(|at| of.start + at as u32)
+    }
 }
 
-/// Pairs lines whose instructions are partners, those with the most partners first.
+/// Pairs the lines of two analyses whose instructions are paired. Lines of a file mostly keep their order, and those that
+/// nothing was put in above their numbers: of each two files that belong together, the lines that have most in common
+/// without a change of order are partners, then those between two partners that moved as far as both. Of the rest, whose
+/// code was moved, those are that have most of their code in common.
 pub fn pair(base: &Lines, test: &Lines, instructions: &Pairing) -> Pairing {
-    let mut common: HashMap<(u32, u32), u32> = HashMap::new();
+    let common = common(base, test, instructions);
+    let mut pairing = Pairing::new(base.all.len(), test.all.len());
+    for (ours, theirs, mut links) in files(base, test, &common) {
+        links.extend(same_numbers((base, ours), (test, theirs)));
+        let kept = chain::heaviest(links);
+        kept.iter().for_each(|&(base, test)| pairing.pair(base, test));
+        for (before, after) in kept.iter().zip(kept.iter().skip(1)) {
+            moved_alike((base, test), *before, *after, &mut pairing);
+        }
+    }
+    let (ours, theirs) = (sizes(base), sizes(test));
+    let share =
+        |&((a, b), both): &(_, u32)| f64::from(both) / f64::from(ours[a as usize].min(theirs[b as usize]));
+    let mut rest: Vec<((u32, u32), u32)> = common.into_iter().filter(|row| share(row) >= ENOUGH).collect();
+    rest.sort_unstable_by_key(|(lines, both)| (Reverse(*both), *lines));
+    rest.into_iter().for_each(|((base, test), _)| pairing.pair(base, test));
+    pairing
+}
+
+/// How many instructions of a line of BASE have their partners in one of TEST.
+fn common(base: &Lines, test: &Lines, instructions: &Pairing) -> HashMap<(u32, u32), u32> {
+    let mut common = HashMap::new();
     for (id, line) in base.of.iter().enumerate() {
         let partner = instructions.of_base(id as u32).and_then(|partner| test.of[partner as usize]);
         if let (Some(ours), Some(theirs)) = (line, partner) {
             *common.entry((*ours, theirs)).or_default() += 1;
         }
     }
-    let mut common: Vec<((u32, u32), u32)> = common.into_iter().collect();
-    common.sort_unstable_by_key(|(lines, both)| (std::cmp::Reverse(*both), *lines));
-    let mut pairing = Pairing::new(base.all.len(), test.all.len());
-    for ((base, test), _) in common {
-        pairing.pair(base, test);
+    common
+}
+
+/// Which file of BASE, as compiled into a module, is which of TEST: those that have most code in common first. As the
+/// lines of each, with those that have code in common.
+fn files(
+    base: &Lines,
+    test: &Lines,
+    common: &HashMap<(u32, u32), u32>,
+) -> Vec<(Range<u32>, Range<u32>, Vec<Link>)> {
+    let (ours, theirs) = (base.files(), test.files());
+    let of = |files: &[Range<u32>], line: u32| files.partition_point(|lines| lines.end <= line);
+    let mut links: HashMap<(usize, usize), Vec<Link>> = HashMap::new();
+    for (&(base, test), &both) in common {
+        let link = Link { base, test, weight: OF_CODE * u64::from(both) };
+        links.entry((of(&ours, base), of(&theirs, test))).or_default().push(link);
     }
-    pairing
+    let weight = |links: &[Link]| links.iter().map(|link| link.weight).sum::<u64>();
+    let mut links: Vec<_> = links.into_iter().collect();
+    links.sort_by_cached_key(|(files, links)| (Reverse(weight(links)), *files));
+    let mut pairing = Pairing::new(ours.len(), theirs.len());
+    let mut paired = Vec::new();
+    for ((one, other), links) in links {
+        if pairing.is_free(one as u32, other as u32) {
+            pairing.pair(one as u32, other as u32);
+            paired.push((ours[one].clone(), theirs[other].clone(), links));
+        }
+    }
+    paired
+}
+
+/// The lines of two files that have the same number.
+fn same_numbers(
+    (base, ours): (&Lines, Range<u32>),
+    (test, theirs): (&Lines, Range<u32>),
+) -> impl Iterator<Item = Link> {
+    ours.filter_map(move |at| {
+        let found = test.numbered(&theirs, base.number(at))?;
+        Some(Link { base: at, test: found, weight: OF_NUMBER })
+    })
+}
+
+/// Pairs the lines between two pairs that moved by as many lines.
+fn moved_alike((base, test): (&Lines, &Lines), before: (u32, u32), after: (u32, u32), pairing: &mut Pairing) {
+    let moved = |(ours, theirs): (u32, u32)| i64::from(test.number(theirs)) - i64::from(base.number(ours));
+    let by = moved(before);
+    if by != moved(after) {
+        return;
+    }
+    let theirs = before.1 + 1..after.1;
+    for ours in before.0 + 1..after.0 {
+        let number = u32::try_from(i64::from(base.number(ours)) + by).ok();
+        if let Some(theirs) = number.and_then(|number| test.numbered(&theirs, number)) {
+            pairing.pair(ours, theirs);
+        }
+    }
+}
+
+/// Instructions of each line.
+fn sizes(lines: &Lines) -> Vec<u32> {
+    let mut sizes = vec![0; lines.all.len()];
+    lines.of.iter().flatten().for_each(|&line| sizes[line as usize] += 1);
+    sizes
 }

@@ -60,6 +60,40 @@ fn a_profile_compared_with_itself_has_not_changed() {
     });
 }
 
+/// Of a file that stayed as it was a line's code may be compiled into another's function: each line remains itself.
+#[test]
+fn lines_of_a_file_that_did_not_change_stay_themselves() {
+    let base = program(
+        1_000_000,
+        5000,
+        500,
+        "line 0x2007 /src/a.c 12\nline 0x200b /src/a.c 13\nline 0x200d /src/a.c 15",
+    );
+    let test = program(
+        1_000_000,
+        5000,
+        500,
+        "line 0x2007 /src/a.c 13\nline 0x200b /src/a.c 12\nline 0x200d /src/a.c 15",
+    );
+    let pairs = |base: &Profile, test: &Profile| {
+        compared(base, test, |comparison| {
+            let number = |of: Option<timewise_diff::lines::ModuleLine>| of.map(|(_, line)| line.line);
+            let rows = comparison.lines().into_iter();
+            let mut pairs: Vec<_> = rows.map(|row| (number(row.what.base), number(row.what.test))).collect();
+            pairs.sort_unstable();
+            pairs
+        })
+    };
+    let same = |lines: &[u32]| lines.iter().map(|&line| (Some(line), Some(line))).collect::<Vec<_>>();
+    assert_eq!(pairs(&base, &test), same(&[2, 10, 11, 12, 13, 15]));
+    // With two lines more above `work`, those below are the same two further down.
+    let moved = |line: u32| if line >= 10 { line + 2 } else { line };
+    let mut test = base.clone();
+    test.lines.iter_mut().for_each(|line| line.line = moved(line.line));
+    let expected: Vec<_> = [2, 10, 11, 12, 13, 15].map(|line| (Some(line), Some(moved(line)))).into();
+    assert_eq!(pairs(&base, &test), expected);
+}
+
 #[test]
 fn more_rounds_at_the_same_cost_are_a_change_by_count() {
     let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_200_000, 6000, 500, ""));

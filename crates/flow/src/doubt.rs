@@ -5,7 +5,7 @@ use crate::graph::is_call;
 use crate::routine::RoutineId;
 use crate::strong::cyclic_components;
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
-use timewise_profile::{BlockId, EdgeKind, Exit, Offset, Run, RunKind};
+use timewise_profile::{BlockId, EdgeKind, Offset, Run, RunKind};
 
 /// What the counting runtime takes an activation for: a function that something tells of, or else code that was called,
 /// by its routine and offset.
@@ -49,6 +49,7 @@ pub(crate) fn doubtful(analysis: &Analysis) -> Vec<RoutineId> {
         names.add_first(from, (from, analysis.routines[from.index()].place.offset));
         names.pass_on(&into);
     }
+    let is_of_a_period = |run: &Run| run.kind == RunKind::Counting && run.is_of_a_period();
     let was_attached_to = analysis.profile.runs.iter().any(is_of_a_period);
     let is_doubted =
         |routine: RoutineId| names.several.contains(&routine) || was_attached_to && !is_told(routine);
@@ -65,11 +66,6 @@ pub(crate) fn doubtful(analysis: &Analysis) -> Vec<RoutineId> {
     let successors = |node: u32| leads.range((node, 0)..=(node, u32::MAX)).map(|&(_, to)| to);
     let cyclic = cyclic_components(&nodes, nodes.len(), successors).into_iter().flatten().map(RoutineId);
     cyclic.filter(|&routine| is_doubted(routine)).collect()
-}
-
-/// Whether a run counted a program that ran before and went on: else its end is seen.
-fn is_of_a_period(run: &Run) -> bool {
-    run.kind == RunKind::Counting && run.exit == Exit::Unknown
 }
 
 /// By what names routines are active.

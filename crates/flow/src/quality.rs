@@ -115,7 +115,8 @@ impl Quality {
         }
         quality.warn_of_differing_runs(profile, samples.generated_share(profile));
         if quality.samples > 0 {
-            quality.warnings.extend(share.and_then(faster_in_words));
+            let is_told = matches!(quality.mismatch, Some(Mismatch::InTurns { .. }));
+            quality.warnings.extend(share.filter(|_| !is_told).and_then(faster_in_words));
         }
         quality.warn_of_missing_samples();
         quality.warn_of_unseen_ends(profile);
@@ -154,6 +155,7 @@ impl Quality {
         }
         if !differences.is_empty() {
             let remedy = match self.mismatch {
+                Some(Mismatch::InTurns { .. }) => "; launched by timewise run, it does the same in both",
                 Some(_) => {
                     "; make the program do the same each time (a fixed seed, --prepare to restore its files), or --once"
                 }

@@ -34,6 +34,14 @@ const MOST_PER_CYCLE: f64 = 6.0;
 pub enum Mismatch {
     /// The counting run did less: it took this share of the CPU time that the sampled run's work takes at least, below 1.
     CountedLess(f64),
+    /// A program that ran already was sampled and counted in turns of the same length, in which it used so many processors
+    /// natively and under count. Counting slows it, so that it did less in its turns unless it waited less.
+    InTurns {
+        /// Processors that it used natively.
+        native: f64,
+        /// And under count.
+        counted: f64,
+    },
     /// The counting run did more: so many instructions in each cycle of the sampled run are impossible.
     CountedMore(f64),
 }
@@ -48,6 +56,14 @@ impl Mismatch {
     ) -> Option<Mismatch> {
         if profile.runs.iter().all(|run| run.kind != RunKind::Counting) || samples.user.cycles <= 0.0 {
             return None;
+        }
+        let is_joined = |run: &&Run| matches!(run.kind, RunKind::Sampling | RunKind::Counting);
+        if profile.runs.iter().filter(is_joined).all(Run::is_of_a_period) {
+            let [native, counted] = [RunKind::Sampling, RunKind::Counting].map(|kind| {
+                let busy = mean(profile, kind, |run| (run.user_ns + run.kernel_ns) as f64);
+                busy / mean(profile, kind, |run| run.elapsed_ns as f64).max(1.0)
+            });
+            return Some(Mismatch::InTurns { native, counted });
         }
         if let Some(share) = counted_share.filter(|&share| share < CERTAIN_SHARE) {
             return Some(Mismatch::CountedLess(share));
@@ -73,6 +89,11 @@ impl Mismatch {
                  much of it, and costs per execution are too high by {:.1}x or more",
                 1.0 / share
             ),
+            Mismatch::InTurns { native, counted } => format!(
+                "sampled and counted in turns, in which it used {native:.2} processors natively and {counted:.2} under \
+                 count: what it did less of there because counting slows it makes costs per execution too high, for a \
+                 program that is always busy by all of what counting slows it by"
+            ),
             Mismatch::CountedMore(per_cycle) => format!(
                 "the counting run executed {per_cycle:.1} instructions or more for each cycle of the sampled one, \
                  which no program does, so it did more work, and costs per execution are too low"
@@ -86,7 +107,7 @@ pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
     let share = Some(counted_share).filter(|&share| share >= CERTAIN_SHARE)?;
     Some(format!(
         "the counting run took {share:.2}x the CPU time of the sampled one: either it did less work, and costs per \
-         execution are too high by up to {:.1}x (have it do the same each time: a fixed seed, --prepare, or --once), or \
+         execution are too high by {:.1}x or more (have it do the same each time: a fixed seed, --prepare, or --once), or \
          code that is slow because of where it lies was counted elsewhere",
         1.0 / share
     ))

@@ -5,8 +5,8 @@ use timewise_flow::sketch::sketch;
 use timewise_flow::verify::{FileCode, Kind, Verdict, verify};
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
-    ModuleId, Offset, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedPart, Simulation,
-    SimulationId, TakenBranch,
+    CommitState, CoreEvents, ModuleId, Offset, Place, ProcessId, Profile, RunId, SimulatedInstruction,
+    SimulatedPart, SimulatedThread, Simulation, SimulationId, StackComponent, TakenBranch, ThreadId,
 };
 
 /// `main` calls `leaf` ten times in a loop; code as an assembler would have it.
@@ -96,32 +96,76 @@ fn a_wrong_count_breaks_the_flow_and_the_sums() {
     );
 }
 
+/// Ten instructions that a simulation saw commit in 40 cycles, by a thread and in a stack.
+fn simulated(profile: &mut Profile) {
+    let (run, core, part) = (RunId(1), "toy-core".to_string(), SimulatedPart::ALL);
+    let (simulation, thread, place) = (SimulationId(0), ThreadId(1), profile.blocks[0].place);
+    let (instructions, cycles, executable) = (10, 40, Vec::new());
+    profile.simulations.push(Simulation { run, core, core_hash: 1, part, instructions, cycles });
+    profile.simulated_threads.push(SimulatedThread {
+        simulation,
+        thread,
+        image: 0,
+        executable,
+        instructions,
+        cycles,
+    });
+    for block in &profile.blocks[..2] {
+        profile.simulated_instructions.push(SimulatedInstruction {
+            simulation,
+            place: block.place,
+            executions: 5,
+        });
+    }
+    let (state, events, parts) =
+        (CommitState::Computing, CoreEvents(0), cycles * StackComponent::PARTS_OF_A_CYCLE);
+    profile.cycle_stacks.push(StackComponent { simulation, place, state, events, parts });
+}
+
 #[test]
 fn instructions_that_never_commit_in_a_simulation_are_found() {
-    let simulated = |instructions, uncertainty| {
+    let executed = |instructions, uncertainty| {
         move |profile: &mut Profile| {
-            let (run, core) = (RunId(1), "toy-core".to_string());
-            let part = SimulatedPart::ALL;
-            profile.simulations.push(Simulation { run, core, core_hash: 1, part, instructions, cycles: 40 });
+            simulated(profile);
+            profile.simulations[0].instructions = instructions;
+            profile.simulated_threads[0].instructions = instructions;
             profile.processes[1].count_uncertainty = uncertainty;
-            let simulation = SimulationId(0);
-            for block in &profile.blocks[..2] {
-                let place = block.place;
-                profile.simulated_instructions.push(SimulatedInstruction {
-                    simulation,
-                    place,
-                    executions: 5,
-                });
-            }
         }
     };
     let wrong = |instructions| {
         vec![format!("Totals: toy-core executed {instructions} instructions, of which 10 committed")]
     };
-    assert_eq!(found(simulated(10, 0)), [""; 0]);
-    assert_eq!(found(simulated(11, 0)), wrong(11));
-    assert_eq!(found(simulated(11, 1)), [""; 0]);
-    assert_eq!(found(simulated(9, 1)), wrong(9));
+    assert_eq!(found(executed(10, 0)), [""; 0]);
+    assert_eq!(found(executed(11, 0)), wrong(11));
+    assert_eq!(found(executed(11, 1)), [""; 0]);
+    assert_eq!(found(executed(9, 1)), wrong(9));
+}
+
+#[test]
+fn cycles_that_do_not_add_up_are_found() {
+    let stacks = |uncertainty, parts| {
+        move |profile: &mut Profile| {
+            simulated(profile);
+            profile.processes[1].count_uncertainty = uncertainty;
+            profile.cycle_stacks[0].parts = parts;
+        }
+    };
+    let wrong = |shown| vec![format!("Totals: toy-core took 40 cycles, all stacks together {shown}")];
+    assert_eq!(found(stacks(0, 39 * 840)), wrong("39"));
+    assert_eq!(found(stacks(1, 39 * 840)), [""; 0]);
+    assert_eq!(found(stacks(1, 40 * 840 + 420)), wrong("40.5"));
+    let threads = found(|profile| {
+        simulated(profile);
+        profile.simulated_threads[0].cycles = 20;
+        profile.simulated_threads[0].instructions = 11;
+    });
+    assert_eq!(
+        threads,
+        [
+            "Totals: toy-core: 10 instructions, all threads together 11",
+            "Totals: toy-core: 40 cycles, all threads together 20",
+        ]
+    );
 }
 
 #[test]

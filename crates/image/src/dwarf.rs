@@ -104,9 +104,10 @@ impl Lines {
     pub fn rows(&self, range: Range<u64>) -> Vec<LineRow> {
         let Ok(found) = self.context.find_location_range(range.start, range.end) else { return Vec::new() };
         let mut rows: Vec<LineRow> = Vec::new();
-        for (start, size, location) in found {
-            let start = start.max(range.start).max(rows.last().map_or(0, |row| row.offsets.end));
-            let end = start.saturating_add(size).min(range.end);
+        for (begin, size, location) in found {
+            // A row may begin before the range.
+            let end = begin.saturating_add(size).min(range.end);
+            let start = begin.max(range.start).max(rows.last().map_or(0, |row| row.offsets.end));
             if start >= end {
                 continue;
             }

@@ -3,7 +3,7 @@
 use crate::demangle::without_version;
 use crate::image::Elf;
 use object::elf::{
-    SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
     SectionType, Sym64,
 };
 use object::read::elf::{SectionHeader, Sym};
@@ -78,7 +78,10 @@ fn named<'data>(table: &SymbolTable<'data>, index: usize, code: &[Range<u64>]) -
     let typed = kind == STT_FUNC || kind == STT_GNU_IFUNC;
     let defined = raw.st_shndx(table.endian) != SHN_UNDEF;
     let offset = raw.st_value(table.endian);
-    if !typed && kind != STT_NOTYPE || !defined || !code.iter().any(|range| range.contains(&offset)) {
+    // Compilers that put data right before code call both together an object, as that of Haskell does.
+    let is_object = kind == STT_OBJECT && raw.st_size(table.endian) > 0;
+    let names_code = typed || kind == STT_NOTYPE || is_object;
+    if !names_code || !defined || !code.iter().any(|range| range.contains(&offset)) {
         return None;
     }
     let name = without_version(table.name(index)?);

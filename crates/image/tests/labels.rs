@@ -76,3 +76,25 @@ fn code_that_exports_nothing_is_one_function_from_its_first_label() {
     let found = functions(directory.path(), &format!("{source}{LOOPS}"));
     assert_eq!(found, named(&[("_start", 0x1002), ("start", 0x1022), ("helper", 0x1029)]));
 }
+
+/// Data that comes before code is one object with it for some compilers, and rows of lines may begin with it.
+#[test]
+fn objects_in_code_are_functions_and_rows_that_begin_before_one_end_where_they_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = ".file 1 \"a.c\"\n.globl _start\n.loc 1 3\n.quad 0\n.type _start, @object\n_start: nop\nnop\n\
+         .loc 1 7\nnop\nret\n.size _start, . - _start\n.loc 1 9\n";
+    std::fs::write(directory.path().join("source.s"), source).unwrap();
+    let program = directory.path().join("program");
+    let source = directory.path().join("source.s");
+    let options = ["-nostdlib", "-static", "-Wl,-Ttext=0x1000", "-o"].map(str::as_ref);
+    run("cc", options.into_iter().chain([program.as_os_str(), source.as_os_str()]));
+    let symboliser = Symboliser::open(&program, &[]).unwrap();
+    let start = symboliser.functions().at(0x1008).unwrap().clone();
+    assert_eq!((start.symbol.as_str(), start.offset, start.size), ("_start", 0x1008, 4));
+    let lines: Vec<_> = symboliser
+        .lines_of(start.offset..start.end())
+        .into_iter()
+        .map(|row| (row.offsets, row.line))
+        .collect();
+    assert_eq!(lines, [(0x1008..0x100a, 3), (0x100a..0x100c, 7)]);
+}

@@ -28,6 +28,14 @@ pub fn place(profile: &Profile, place: Place) -> String {
     line_at(profile, place).map_or_else(|| offset(profile, place), |at| line(profile, at))
 }
 
+/// A source line as `table.c:97`, or the name of a module where none is known.
+pub fn line_or_module(file: Option<&str>, line: Option<u32>, module: &str) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file_name(file)),
+        _ => file_name(module).to_string(),
+    }
+}
+
 /// Where a routine is declared, or which module holds it.
 pub fn declared(analysis: &Analysis, routine: RoutineId) -> String {
     let profile = analysis.profile;

@@ -258,7 +258,7 @@ fn blocks(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize)
         let mut cells = vec![figures.share_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.extend([count(row.of.executions), row.of.instructions.to_string()]);
         cells.extend(figures.each_cells(&row.cost, row.of.executions));
-        let place = source(row.of.file.as_deref(), row.of.line, &row.of.module);
+        let place = labels::line_or_module(row.of.file.as_deref(), row.of.line, &row.of.module);
         cells.extend([format!("{:#x}", row.of.offset), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
@@ -271,7 +271,7 @@ fn branches(analysis: &Analysis, limit: usize) -> (Table, usize) {
     let (mut table, rows) = (Table::new(columns), rows::branches(analysis.profile));
     for Seen { of: row, share } in rows.iter().take(limit) {
         let place = |file: &Option<String>, line, module: &str, offset: u64| match file {
-            Some(_) => source(file.as_deref(), line, module),
+            Some(_) => labels::line_or_module(file.as_deref(), line, module),
             None => format!("{}+{offset:#x}", labels::file_name(module)),
         };
         let mut cells = share_cells(share);
@@ -312,7 +312,7 @@ fn instructions(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, 
         let mut cells = vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
         cells.extend([row.of.executions.map_or(UNKNOWN.into(), count), format!("{:#x}", row.of.offset)]);
-        let place = source(row.of.file.as_deref(), row.of.line, &row.of.module);
+        let place = labels::line_or_module(row.of.file.as_deref(), row.of.line, &row.of.module);
         cells.extend([row.of.text.clone(), place, row.of.function.clone()]);
         table.row(figures.tone(&row.cost), cells);
     }
@@ -328,7 +328,7 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
         let mut cells =
             vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.push(row.of.instructions.map_or(UNKNOWN.into(), count));
-        let place = source(Some(&row.of.file), Some(row.of.line), &row.of.module);
+        let place = labels::line_or_module(Some(&row.of.file), Some(row.of.line), &row.of.module);
         cells.extend([place, labels::file_name(&row.of.module).to_string()]);
         table.row(figures.tone(&row.cost), cells);
     }
@@ -385,9 +385,7 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
     columns.push(Column::name("waiting in < called by"));
     let mut table = Table::new(columns);
     let rows = rows::titled(rows::waits(analysis));
-    let quality = &analysis.quality;
-    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
-    let whole = (waited + quality.user_ns + quality.kernel_ns).max(1.0);
+    let whole = rows::threads_time_ns(analysis, &rows);
     for row in rows.iter().take(limit) {
         let times = row.fields.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
         let each = row
@@ -417,13 +415,6 @@ pub(crate) fn kernel(analysis: &Analysis, limit: usize) -> (Table, usize) {
         table.row(Tone::Plain, cells);
     }
     (table, rows.len())
-}
-
-fn source(file: Option<&str>, line: Option<u32>, module: &str) -> String {
-    match (file, line) {
-        (Some(file), Some(line)) => format!("{}:{line}", labels::file_name(file)),
-        _ => labels::file_name(module).to_string(),
-    }
 }
 
 /// `part` for each of `count`.

@@ -14,7 +14,7 @@ use crate::visible::{command_line, visible};
 use timewise_flow::hints::{Ways, fused_load, waits_for_load};
 use timewise_flow::naming::to_type;
 use timewise_flow::quality::JOINED_ENOUGH;
-use timewise_flow::{Analysis, Estimate, InstructionId, waiting};
+use timewise_flow::{Analysis, Estimate, InstructionId};
 use timewise_isa::{Control, Work};
 use timewise_profile::{Profile, RunKind};
 
@@ -26,9 +26,6 @@ const HINTS: usize = 3;
 
 /// Rows below this share of the time are not worth a line.
 const WORTH_SHOWING: f64 = 0.005;
-
-/// Waiting that is a smaller share of the threads' time is not worth a table, nor what the kernel did of the CPU time.
-const WORTH_WAITING: f64 = 0.05;
 
 /// Loops of fewer rounds, on average, are code that hardly ever runs again: they are listed as `--by loop`.
 const FEWEST_ROUNDS: f64 = 1.005;
@@ -196,11 +193,11 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
 
 /// Where threads waited, if they did so for a notable part of their time.
 fn waiting(analysis: &Analysis, style: Style) -> String {
-    let quality = &analysis.quality;
-    let waited: f64 = waiting::stacks(analysis.profile).iter().map(|stack| stack.duration_ns).sum();
-    if waited <= 0.0 || waited < WORTH_WAITING * (waited + quality.user_ns + quality.kernel_ns) {
+    let rows = rows::waits(analysis);
+    if !rows::waiting_stands_out(analysis, &rows) {
         return String::new();
     }
+    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
     let (table, all) = listing::waits(analysis, ROWS);
     let how = origin::waiting_in_words(analysis).unwrap_or_default();
     let title = format!("Waiting: {} of all threads together, {how}", duration(waited));
@@ -209,10 +206,11 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
 
 /// What the kernel did, if that was a notable part of the CPU time and sampled.
 fn kernel(analysis: &Analysis, style: Style) -> String {
-    let share: f64 = rows::kernel(analysis).iter().map(|row| row.fields.share).sum();
-    if share < WORTH_WAITING {
+    let rows = rows::kernel(analysis);
+    if !rows::kernel_stands_out(&rows) {
         return String::new();
     }
+    let share: f64 = rows.iter().map(|row| row.fields.share).sum();
     let (table, all) = listing::kernel(analysis, ROWS);
     let title =
         format!("In the kernel: {} of the CPU time, which is in none of the tables below", percent(share));

@@ -215,6 +215,14 @@ fn places_near(address: u64) -> impl Iterator<Item = u64> {
     low.chain(around).filter(|&start| start >= LOWEST)
 }
 
+/// How far into a region that starts at an address its code begins. Regions start at multiples of 256 MiB, and processors
+/// tell branches apart by the lower bits of their addresses: the first, hottest code of two modules would be taken for one.
+fn stagger(start: u64) -> u64 {
+    const MOST: u64 = REGION_SIZE / 128;
+    // The fractional part of multiples of the golden ratio lies far from that of any multiple near it.
+    (((start >> 27) * 0x9e37_79b9) >> 8) & (MOST - 64)
+}
+
 impl Region {
     /// A region of its own at `start`, as large as the system grants.
     ///
@@ -235,7 +243,7 @@ impl Region {
                     return Ok(Region {
                         start,
                         end,
-                        hot: start,
+                        hot: start + stagger(start),
                         cold: end,
                         pieces: Vec::new(),
                         closed: false,

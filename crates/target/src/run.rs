@@ -5,18 +5,27 @@ use crate::launch::Ended;
 use crate::machine;
 use crate::status::{Status, ticks_per_second};
 use crate::subject::Subject;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Exit, Machine, Run, RunKind};
 
 /// A time during which a program was observed that ran before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Period {
     began: Instant,
     started_unix_ns: i64,
     elapsed: Duration,
-    /// CPU time, user and kernel, in the system's ticks: what it had used before, then what it used meanwhile.
-    ticks: (u64, u64),
+    /// CPU time, user and kernel, in the system's ticks, with that of the children that were waited for: what it had used
+    /// before, then what was used meanwhile.
+    ticks: Ticks,
+    /// The children that it had before, which are not observed, with what they had used.
+    children: BTreeMap<i32, Ticks>,
+    /// All that descended from it before.
+    others: Vec<i32>,
 }
+
+/// CPU time, user and kernel, in the system's ticks.
+type Ticks = (u64, u64);
 
 impl Period {
     /// It begins now, for process `pid`.
@@ -27,21 +36,36 @@ impl Period {
             started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
             elapsed: Duration::ZERO,
             ticks: ticks(pid).unwrap_or_default(),
+            children: family::children(pid)
+                .into_iter()
+                .filter_map(|child| Some((child, ticks(child)?)))
+                .collect(),
+            others: others(pid),
         }
     }
 
     /// It is over. Of a process that is gone nobody knows what CPU time it used.
     pub fn end(&mut self, pid: i32) {
         self.elapsed = self.began.elapsed();
-        let (user, kernel) = ticks(pid).unwrap_or(self.ticks);
-        self.ticks = (user.saturating_sub(self.ticks.0), kernel.saturating_sub(self.ticks.1));
+        let mut used = less(ticks(pid).unwrap_or(self.ticks), self.ticks);
+        let now = others(pid);
+        // Of a child that it had before, all is accounted to it that this ever used once it has waited for it.
+        for (_, before) in self.children.iter().filter(|(child, _)| !now.contains(child)) {
+            used = less(used, *before);
+        }
+        for (user, kernel) in
+            now.iter().filter(|other| !self.others.contains(other)).filter_map(|&other| ticks(other))
+        {
+            used = (used.0 + user, used.1 + kernel);
+        }
+        self.ticks = used;
     }
 }
 
 /// What must be said of the processes that descend from process `pid` by now, if only those that it starts later are
 /// observed, and how they can be; nothing if there are none.
 pub fn others_not_observed(pid: i32, advice: &str) -> Option<String> {
-    match others(pid) {
+    match others(pid).len() {
         0 => None,
         1 => Some(format!("1 process that it had started before is not observed: {advice}")),
         some => Some(format!("{some} processes that it had started before are not observed: {advice}")),
@@ -51,15 +75,20 @@ pub fn others_not_observed(pid: i32, advice: &str) -> Option<String> {
 /// How the processes that one has started can be observed, where it takes an attach for each.
 pub const ATTACH_TO_EACH: &str = "attach to each by its own --pid";
 
-/// How many processes descend from one; without us and whom we do this for, if a shell attaches to itself.
-fn others(pid: i32) -> usize {
+/// The processes that descend from one; without us and whom we do this for, if a shell attaches to itself.
+fn others(pid: i32) -> Vec<i32> {
     let own = [pid, std::process::id() as i32, std::os::unix::process::parent_id() as i32];
-    family::descendants(pid).into_iter().filter(|other| !own.contains(other)).count()
+    family::descendants(pid).into_iter().filter(|other| !own.contains(other)).collect()
 }
 
-fn ticks(pid: i32) -> Option<(u64, u64)> {
-    let status = Status::of_process(pid)?;
-    Some((status.cpu_ticks - status.kernel_ticks, status.kernel_ticks))
+/// What a process has used, with the children that it waited for.
+fn ticks(pid: i32) -> Option<Ticks> {
+    let Status { cpu_ticks, kernel_ticks, waited_ticks: (user, kernel), .. } = Status::of_process(pid)?;
+    Some((cpu_ticks - kernel_ticks + user, kernel_ticks + kernel))
+}
+
+fn less(all: Ticks, some: Ticks) -> Ticks {
+    (all.0.saturating_sub(some.0), all.1.saturating_sub(some.1))
 }
 
 /// What must be said of so many processes of a program that still run when that has ended; nothing of none.
@@ -123,6 +152,8 @@ pub fn exit_of(wait_status: i32) -> Exit {
 mod tests {
     use super::*;
     use crate::launch::Launch;
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_run_tells_how_it_ended() {
@@ -135,5 +166,29 @@ mod tests {
             assert_eq!((run.exit, &run.command[2][..]), (exit, script.as_bytes()));
             assert!(run.elapsed_ns > 0 && run.machine.cpus > 0);
         }
+    }
+
+    /// A shell that waits for a child which computes, and has another for which it does not wait.
+    #[test]
+    fn a_period_tells_what_a_process_and_its_children_used() {
+        const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let script = format!("read l; ({BUSY}; :); ({BUSY}; echo; sleep 1) & read l");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let pid = shell.id() as i32;
+        let (mut input, mut output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        let mut period = Period::begin(pid);
+        input.write_all(b"\n").unwrap();
+        output.read_exact(&mut [0]).unwrap();
+        let (own, waited_for) = (Status::of_process(pid).unwrap().cpu_ticks, ticks(pid).unwrap());
+        let later = others(pid).into_iter().filter_map(ticks);
+        let later = later.fold((0, 0), |sum, used| (sum.0 + used.0, sum.1 + used.1));
+        period.end(pid);
+        drop(input);
+        shell.wait().unwrap();
+        let [used, waited_for, later] = [period.ticks, waited_for, later].map(|(user, kernel)| user + kernel);
+        assert!(waited_for > own && later > 0, "{own} {waited_for} {later}");
+        assert!(used.abs_diff(waited_for + later) <= 2, "{used}, {waited_for}, {later}");
     }
 }

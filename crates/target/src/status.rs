@@ -21,6 +21,8 @@ pub struct Status {
     pub cpu_ticks: u64,
     /// What of that passed in the kernel, likewise.
     pub kernel_ticks: u64,
+    /// What the children that it waited for had used, with theirs: user and kernel, likewise.
+    pub waited_ticks: (u64, u64),
     /// When it began, in ticks of that clock since the system did.
     pub started: u64,
     /// Bytes mapped.
@@ -101,6 +103,7 @@ impl Status {
             parent: field(4)?.parse().ok()?,
             cpu_ticks: number(14)? + number(15)?,
             kernel_ticks: number(15)?,
+            waited_ticks: (number(16).unwrap_or_default(), number(17).unwrap_or_default()),
             started: number(22).unwrap_or_default(),
             mapped_bytes: number(23).unwrap_or_default(),
             image: ProgramImage {

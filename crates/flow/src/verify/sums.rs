@@ -2,7 +2,7 @@
 
 use super::{Check, Kind, executed};
 use crate::analysis::Analysis;
-use timewise_profile::{ProcessId, Profile, SimulationId};
+use timewise_profile::{ProcessId, Profile, Simulation, SimulationId, StackComponent};
 
 /// Instructions by block, by function, by thread and in all are the same number.
 pub fn check(analysis: &Analysis) -> Check {
@@ -38,19 +38,39 @@ pub fn check(analysis: &Analysis) -> Check {
     check
 }
 
-/// A simulation saw as many instructions commit as it executed. Where somebody else ended
-/// threads, code may have no place because its counts were lost, so fewer are no contradiction.
+/// A simulation saw as many instructions commit as it executed, and its cycles are those of its threads and of all stacks
+/// together. Where somebody else ended threads, code may have no place because its counts were lost, so less is no
+/// contradiction.
 fn simulated(profile: &Profile, check: &mut Check) {
     for (id, simulation) in (0..).map(SimulationId).zip(&profile.simulations) {
-        check.checked += 1;
-        let rows = profile.simulated_instructions.iter().filter(|row| row.simulation == id);
-        let (sum, instructions) = (rows.map(|row| row.executions).sum::<u64>(), simulation.instructions);
+        let Simulation { core, instructions, cycles, .. } = simulation;
         let mut processes = profile.processes.iter().filter(|process| process.run == simulation.run);
         let is_uncertain = processes.any(|process| process.count_uncertainty > 0);
-        if sum > instructions || sum < instructions && !is_uncertain {
-            let core = &simulation.core;
-            let what = format!("{core} executed {instructions} instructions, of which {sum} committed");
-            check.find(None, None, what);
+        let committed = profile.simulated_instructions.iter().filter(|row| row.simulation == id);
+        let committed: u64 = committed.map(|row| row.executions).sum();
+        let mut compare = |whole: u64, sum: u64, may_be_less: bool, what: String| {
+            check.checked += 1;
+            if sum > whole || sum < whole && !may_be_less {
+                check.find(None, None, what);
+            }
+        };
+        let what = format!("{core} executed {instructions} instructions, of which {committed} committed");
+        compare(*instructions, committed, is_uncertain, what);
+
+        let stacks = profile.cycle_stacks.iter().filter(|row| row.simulation == id);
+        let parts: u64 = stacks.map(|row| row.parts).sum();
+        let whole = cycles.saturating_mul(StackComponent::PARTS_OF_A_CYCLE);
+        let shown = parts as f64 / StackComponent::PARTS_OF_A_CYCLE as f64;
+        let what = format!("{core} took {cycles} cycles, all stacks together {shown}");
+        compare(whole, parts, is_uncertain, what);
+
+        let threads = || profile.simulated_threads.iter().filter(|row| row.simulation == id);
+        let of_threads: [u64; 2] =
+            [threads().map(|row| row.instructions).sum(), threads().map(|row| row.cycles).sum()];
+        for (name, whole, sum) in
+            [("instructions", *instructions, of_threads[0]), ("cycles", *cycles, of_threads[1])]
+        {
+            compare(whole, sum, false, format!("{core}: {whole} {name}, all threads together {sum}"));
         }
     }
 }

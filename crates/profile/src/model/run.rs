@@ -98,6 +98,11 @@ impl Run {
             warnings: Vec::new(),
         }
     }
+
+    /// Whether it is a period of a program that ran before and went on: of one that was launched the end is seen.
+    pub fn is_of_a_period(&self) -> bool {
+        self.exit == Exit::Unknown && self.elapsed_ns > 0
+    }
 }
 
 /// The machine of a run.

@@ -132,9 +132,11 @@ pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
         }
         Spot::Function(id) => site::function(analysis, id).function,
     };
+    // Its code may have stood in another loop there.
+    let alone = if spot.what.base.is_none() { ", which BASE has not as such," } else { "" };
     let whole = comparison.modelled_whole()?.base.cycles().as_cycles();
     let mut text = format!(
-        "{title} {} of all cycles in BASE, of them {} {}",
+        "{title}{alone} {} of all cycles in BASE, of them {} {}",
         signed(spot.change.cycles(), whole),
         category.name(),
         signed(spot.change.of(category), whole)

@@ -13,6 +13,7 @@ mod hints;
 mod instructions;
 mod loops;
 mod source;
+mod stacks;
 mod summary;
 
 use crate::annotate::Source;
@@ -43,6 +44,8 @@ struct Content {
     loops: loops::Loops,
     instructions: instructions::Costliest,
     hints: Vec<hints::Hint>,
+    waiting: stacks::Waiting,
+    kernel: stacks::Kernel,
     code: code::Code,
     sources: Vec<source::SourceFile>,
     flame: flame::Flame,
@@ -69,6 +72,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/rows.js"),
     include_str!("page/table.js"),
     include_str!("page/tables.js"),
+    include_str!("page/stacks.js"),
     include_str!("page/flame.js"),
     include_str!("page/code.js"),
     include_str!("page/function.js"),
@@ -92,6 +96,8 @@ pub fn page(analysis: &Analysis, source: Source) -> Result<String, PageError> {
         loops: loops::Loops::new(analysis, &loop_rows, &order, &at, &mut strings),
         instructions: instructions::Costliest::new(analysis, &order, &at, &mut strings),
         hints: hints::hints(analysis, &order, &at),
+        waiting: stacks::Waiting::new(analysis, &mut strings),
+        kernel: stacks::Kernel::new(analysis, &mut strings),
         sources: source::sources(analysis, &code, source),
         flame: flame::Flame::new(analysis, &order, &mut strings),
         code,

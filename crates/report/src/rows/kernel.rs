@@ -33,6 +33,11 @@ impl Joined for InKernel {
     }
 }
 
+/// Whether what the kernel did was a notable part of the CPU time.
+pub fn kernel_stands_out(rows: &[Stacked<InKernel>]) -> bool {
+    rows.iter().map(|row| row.fields.share).sum::<f64>() >= stacked::WORTH_SHOWING
+}
+
 /// All stacks with which the kernel was called, costliest first.
 pub fn kernel(analysis: &Analysis) -> Vec<Stacked<InKernel>> {
     let profile = analysis.profile;

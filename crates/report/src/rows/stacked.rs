@@ -8,6 +8,9 @@ use std::collections::btree_map::Entry;
 use timewise_flow::waiting::Culprit;
 use timewise_profile::{Place, Profile};
 
+/// What is a smaller share than this is not worth a table on the first screen.
+pub const WORTH_SHOWING: f64 = 0.05;
+
 /// A call stack: what a reader looks for in it, what is told of it, and the whole.
 #[derive(Clone, Default, Debug, Serialize)]
 pub struct Stacked<F> {

@@ -44,6 +44,18 @@ pub fn waits(analysis: &Analysis) -> Vec<Stacked<Waited>> {
     stacked::all(waiting::stacks(profile).into_iter().map(row))
 }
 
+/// The time of all threads, of which waiting is a share, in nanoseconds.
+pub fn threads_time_ns(analysis: &Analysis, rows: &[Stacked<Waited>]) -> f64 {
+    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
+    (waited + analysis.quality.user_ns + analysis.quality.kernel_ns).max(1.0)
+}
+
+/// Whether threads waited for a notable part of their time.
+pub fn waiting_stands_out(analysis: &Analysis, rows: &[Stacked<Waited>]) -> bool {
+    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
+    waited > 0.0 && waited >= stacked::WORTH_SHOWING * threads_time_ns(analysis, rows)
+}
+
 fn number<S: Serializer>(threads: &Threads, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(threads.count() as u64)
 }

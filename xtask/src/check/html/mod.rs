@@ -1,12 +1,13 @@
 //! `cargo xtask check html`: the page of `timewise report --format html`, in a browser.
 //!
 //! One page is of a real program, timewise itself reading a profile; what it shows is compared with the JSON
-//! reports of the same profile. The other has a hundred thousand functions, some with names that would break a
-//! page which takes names for markup.
+//! reports of the same profile. Another has a hundred thousand functions, some with names that would break a
+//! page which takes names for markup. A third is of a program that waits and has the kernel copy.
 
 mod browser;
 mod many;
 mod pages;
+mod stacks;
 mod views;
 
 use crate::folder::Folder;
@@ -48,6 +49,8 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     if let Some(file) = &options.screenshot {
         views::picture(&mut browser, &real, file)?;
     }
+    let kernel = pages::of_the_kernel(&timewise, &scratch)?;
+    stacks::check(&mut browser, &kernel, &scratch)?;
     let many = pages::of_many_functions(&timewise, &scratch)?;
     many::check(&mut browser, &many)?;
     ensure!(browser.complaints.is_empty(), "the pages complain: {}", browser.complaints.join("; "));

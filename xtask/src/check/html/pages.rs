@@ -71,7 +71,17 @@ pub fn of_timewise_itself(root: &Path, timewise: &Path, scratch: &Path) -> Resul
     Page::of(timewise, &profile, &scratch.join("real.html"))
 }
 
-/// Functions of the second page.
+/// The page of a shell that waits and of a program that has the kernel copy.
+pub fn of_the_kernel(timewise: &Path, scratch: &Path) -> Result<Page> {
+    let profile = scratch.join("kernel.tw");
+    let script = "dd if=/dev/zero of=/dev/null bs=64k count=60000 2>&1; sleep 0.3";
+    succeed(
+        Command::new(timewise).args(["run", "--kernel", "-o"]).arg(&profile).args(["--", "sh", "-c", script]),
+    )?;
+    Page::of(timewise, &profile, &scratch.join("kernel.html"))
+}
+
+/// Functions of the page of many functions.
 pub const MANY: usize = 100_000;
 
 /// Names that a careless page takes for markup or script.

@@ -1,7 +1,7 @@
 // The figures, and what follows from them for one row.
 
 const content = JSON.parse(document.getElementById('figures').textContent);
-const { summary, functions, calls, loops, instructions, hints, code, sources, flame, strings } = content;
+const { summary, functions, calls, loops, instructions, hints, waiting, kernel, code, sources, flame, strings } = content;
 
 const isSampled = summary.cycles > 0;
 const isCounted = summary.counted !== null;

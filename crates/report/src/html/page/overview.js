@@ -17,6 +17,7 @@ function overview() {
       goingRound().length ? element('section', { class: 'card' }, heading('Hottest loops', '#loops', `All ${grouped(loops.name.length)}`), hottest(
         goingRound().slice(0, TOP), loopLink, (row) => strings[loops.name[row]], (row) => nameOf(loops.function[row]), loopShare,
         (row) => cpiText(loops.own, row, loops.instructions[row]))) : null),
+    inTheKernel(),
     hintList(),
     costliest(),
     origin());
@@ -78,8 +79,21 @@ function hottest(rows, link, name, place, part, cpi) {
   return element('ol', { class: 'hottest' }, rows.map((row) => element('li', {},
     element('a', { href: link(row), '--share': part(row) / largest, '--heat': heat(part(row)) },
       element('span', { class: 'what' }, element('b', { title: name(row) }, name(row)), element('span', { class: 'where' }, place(row))),
-      isSampled && isCounted ? element('span', { class: 'cpi' }, element('span', { class: 'unit' }, 'CPI '), cpi(row)) : null,
+      cpi && isSampled && isCounted ? element('span', { class: 'cpi' }, element('span', { class: 'unit' }, 'CPI '), cpi(row)) : null,
       element('span', { class: 'share' }, percent(part(row)))))));
+}
+
+// Where threads waited and what the kernel was called for, if that is a notable part of the time.
+function inTheKernel() {
+  const card = (title, to, { stack, share, function: called, caller }) =>
+    element('section', { class: 'card' }, heading(title, to, `All ${grouped(stack.length)}`), hottest(
+      topRows(stack.length), () => to, (row) => strings[called[row]],
+      (row) => (caller[row] === null ? '' : strings[caller[row]]), (row) => share[row], null));
+  const cards = [
+    waiting.stands_out ? card('Waiting', '#waiting', waiting) : null,
+    kernel.stands_out ? card('In the kernel', '#kernel', kernel) : null,
+  ];
+  return cards.some((shown) => shown) ? element('div', { class: 'pair' }, cards) : null;
 }
 
 // What the figures say should be looked at first.

@@ -5,6 +5,8 @@ const VIEWS = [
   ['functions', 'Functions', functionTable],
   ['loops', 'Loops', loopTable],
   ['flame', 'Flame graph', flameView],
+  ...(waiting.stack.length > 0 ? [['waiting', 'Waiting', waitingTable]] : []),
+  ...(kernel.stack.length > 0 ? [['kernel', 'Kernel', kernelTable]] : []),
 ];
 
 const main = document.getElementById('content');
@@ -38,10 +40,10 @@ function route() {
 
 document.getElementById('views').append(...VIEWS.map(([name, title]) => element('a', { href: `#${name}` }, title)));
 
-let waiting = 0;
+let searching = 0;
 search.addEventListener('input', () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(() => {
+  clearTimeout(searching);
+  searching = setTimeout(() => {
     // What can be searched is shown.
     if (!current.filter) location.hash = '#functions';
     else current.filter(search.value);
