@@ -233,6 +233,118 @@ fn data_go_through_the_store_queue() {
     assert!(blocked > (loads.forward + loads.blocked) as f64, "{blocked}");
 }
 
+/// Golden Cove recognises moves by a base register, and constants that are added to memory.
+#[test]
+fn not_all_that_goes_through_memory_is_recognised() {
+    // Through the queue, which takes a cycle.
+    let forward = Processor::named("raptor-cove").unwrap().loads.forward as f64 + 1.0;
+    let takes = |body: &[&[u8]], expected| near(cycles("raptor-cove", body, &mut |_| 0x1000), expected);
+    // mov [rip],rax; mov rax,[rip]
+    takes(&[&[0x48, 0x89, 0x05, 0, 0, 0, 0], &[0x48, 0x8b, 0x05, 0, 0, 0, 0]], forward);
+    // mov [rbx+rcx],rax; mov rax,[rbx+rcx]
+    takes(&[&[0x48, 0x89, 0x04, 0x0b], &[0x48, 0x8b, 0x04, 0x0b]], forward);
+    // mov [rbx],eax; movsxd rax,[rbx]
+    takes(&[&[0x89, 0x03], &[0x48, 0x63, 0x03]], forward);
+    // mov [rbx],ax; movzx eax,word [rbx], and of bytes
+    takes(&[&[0x66, 0x89, 0x03], &[0x0f, 0xb7, 0x03]], forward);
+    takes(&[&[0x88, 0x03], &[0x0f, 0xb6, 0x03]], 0.5);
+    // add [rbx],rcx; add qword [rbx],1
+    takes(&[&[0x48, 0x01, 0x0b]], forward + 1.0);
+    takes(&[&[0x48, 0x83, 0x03, 1]], 1.0);
+    // mov [rbx],rax; mov eax,[rbx+4]
+    let upper: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x8b, 0x43, 0x04]];
+    near(cycles("raptor-cove", &upper, &mut |n| 0x1000 + n % 2 * 4), forward);
+}
+
+/// Rounds of a string instruction that writes so many single bytes, and of a load at this address. The registers are set
+/// anew, or what is loaded is where the next one writes.
+fn strings(core: &str, size: u64, load: u64, is_chained: bool) -> f64 {
+    let processor = Processor::named(core).unwrap();
+    let mut code = Code::new(&processor).unwrap();
+    // mov rcx,rdx; rep stosb; mov rax,[rbx]; mov rdi,rsi or mov rdi,rax; jmp to the beginning
+    let register = if is_chained { 0xc7 } else { 0xf7 };
+    let round = [0x48, 0x89, 0xd1, 0xf3, 0xaa, 0x48, 0x8b, 0x03, 0x48, 0x89, register, 0xeb, 0xf3];
+    code.add(0, 0, &round, START);
+    let access = |address, size, unit, writes: bool| [Access { address, size, unit, reads: !writes, writes }];
+    let accesses = [access(0x10_0000, size, 1, true), access(load, 8, 8, false)];
+    let run = |rounds: u32| {
+        let mut core = Core::new(&processor, &code, |_: &Record| {});
+        for n in 0..5 * rounds {
+            let accesses = match n % 5 {
+                1 => &accesses[0][..],
+                2 => &accesses[1],
+                _ => &[],
+            };
+            core.step(&code, n % 5, accesses);
+        }
+        core.finish().1.cycles
+    };
+    (run(300) - run(100)) as f64 / 200.0
+}
+
+#[test]
+fn string_instructions_wait_for_one_another() {
+    // What is moved, or µops: 32 cycles and 128 bytes in each.
+    near(strings("raptor-cove", 8192, 0x1000, false), 8192.0 / 64.0);
+    near(strings("raptor-cove", 1024, 0x1000, false), 32.0 + 1024.0 / 128.0);
+    near(strings("raptor-cove", 64, 0x1000, false), 9.0);
+    near(strings("zen-1", 4096, 0x1000, false), 70.0 + 4096.0 / 16.0);
+}
+
+#[test]
+fn loads_wait_for_what_string_instructions_write() {
+    let loads = Processor::named("raptor-cove").unwrap().loads;
+    let last = 32.0 + 1024.0 / 64.0 + (5 + loads.blocked) as f64;
+    near(strings("raptor-cove", 1024, 0x10_0000 + 1016, true), last);
+    // The first bytes are there a cycle after the first of them; it has µops for longer.
+    near(strings("raptor-cove", 1024, 0x10_0000, true), last - 15.0);
+    near(strings("raptor-cove", 1024, 0x10_0000 + 1024, true), 32.0 + 1024.0 / 128.0);
+}
+
+/// Instructions that nothing else waits for take their time one after another.
+#[test]
+fn clocks_and_fences_of_stores_are_not_pipelined() {
+    let (clock, fence): (&[u8], &[u8]) = (&[0x0f, 0x31], &[0x0f, 0xae, 0xf8]);
+    for core in ["zen-1", "zen-4", "raptor-cove"] {
+        let orders = Processor::named(core).unwrap().backend.orders;
+        near(cycles(core, &[clock], &mut |_| 0), orders.clock.latency as f64);
+    }
+    near(cycles("raptor-cove", &[fence], &mut |_| 0), 5.0);
+    // Each waits for those of its own kind.
+    near(cycles("raptor-cove", &[fence, clock], &mut |_| 0), 46.0);
+}
+
+#[test]
+fn lines_are_thrown_out_of_all_caches() {
+    // clflush [rbx]; mov rax,[rbx]
+    let body: [&[u8]; 2] = [&[0x0f, 0xae, 0x3b], &[0x48, 0x8b, 0x03]];
+    let processor = Processor::named("raptor-cove").unwrap();
+    let one =
+        |address: fn(u64) -> u64| Loop { body: &body, unroll: 1 }.totals(&processor, 50, &mut |n| address(n));
+    let (same, another) = (one(|_| 0x1000), one(|n| 0x1000 + n % 2 * 0x2000));
+    assert_eq!((same.loads, same.missed_last), (50, 50));
+    assert_eq!((another.loads, another.missed_last), (50, 1));
+}
+
+#[test]
+fn what_is_added_to_half_a_register_is_computed() {
+    let takes = |one: &[u8], expected| near(cycles("raptor-cove", &[one], &mut |_| 0), expected);
+    takes(&[0x48, 0x83, 0xc0, 1], 1.0 / 6.0); // add rax,1
+    takes(&[0x48, 0x8d, 0x40, 1], 1.0 / 6.0); // lea rax,[rax+1]
+    takes(&[0x83, 0xc0, 1], 1.0); // add eax,1
+    takes(&[0xff, 0xc0], 1.0); // inc eax
+    takes(&[0x0f, 0xb6, 0xc0], 1.0); // movzx eax,al
+}
+
+#[test]
+fn leas_of_registers_go_where_additions_do() {
+    let takes = |body: &[&[u8]], expected| near(cycles("raptor-cove", body, &mut |_| 0), expected);
+    takes(&[&[0x48, 0x8d, 0x44, 0x0b, 8]], 1.0 / 5.0); // lea rax,[rbx+rcx+8]
+    takes(&[&[0x48, 0x8d, 0x44, 0xcb, 8]], 1.0 / 3.0); // lea rax,[rbx+8*rcx+8]
+    takes(&[&[0x48, 0x8d, 0x04, 0xc0]], 2.0); // lea rax,[rax+8*rax]
+    takes(&[&[0x48, 0x8d, 0x05, 0, 0, 0, 0]], 1.0); // lea rax,[rip]
+}
+
 #[test]
 fn accesses_across_lines_take_two_turns() {
     let load: &[u8] = &[0x48, 0x8b, 0x03]; // mov rax,[rbx]
@@ -241,6 +353,11 @@ fn accesses_across_lines_take_two_turns() {
     near(cycles("zen-4", &[load], &mut |_| 0x103c), 2.0 / 3.0);
     near(cycles("zen-4", &[store], &mut |_| 0x1000), 0.5);
     near(cycles("zen-4", &[store], &mut |_| 0x103c), 2.0);
+    // Their second parts have one port, and stores go into the cache one by one: into each line, and slower across pages.
+    near(cycles("raptor-cove", &[load], &mut |_| 0x103c), 1.0);
+    near(cycles("raptor-cove", &[load], &mut |_| 0x1ffc), 3.0);
+    near(cycles("raptor-cove", &[store], &mut |n| 0x103c + n % 4 * 64), 2.0);
+    near(cycles("raptor-cove", &[store], &mut |_| 0x1ffc), 24.0);
 }
 
 #[test]

@@ -65,15 +65,32 @@ fn operands(head: &[u8], found: &mut BTreeMap<Key, Vec<u8>>) {
     for register in [2, 0, 1, 4, 5, 6, 7, 3] {
         // rbx as a register, [rbx], [rbx+4*vector 1]
         for tail in [&[0xc3][..], &[0x03], &[0x04, 0x8b]] {
-            let mut bytes = head.to_vec();
-            bytes.push(register << 3 | tail[0]);
-            bytes.extend_from_slice(&tail[1..]);
-            // Not 1, for which shifts have an encoding of their own.
-            bytes.resize(MAX_LENGTH, 2);
-            let Some(form) = form(&bytes, 0x1000) else { continue };
-            let Ok(instruction) = decode(&bytes, 0x1000) else { continue };
-            bytes.truncate(instruction.length.into());
-            found.entry((form.encoding, form.memory)).or_insert(bytes);
+            operand(head, register, tail, found);
         }
+    }
+    // Of x87, and beside it where system instructions stand, the place of a register may be a part of the opcode.
+    if matches!(head, [0xd8..=0xdf] | [0x0f, 0x01]) {
+        (0..64).for_each(|both| operand(head, both >> 3, &[0xc0 | both & 7], found));
+    }
+}
+
+/// Tries an operand.
+fn operand(head: &[u8], register: u8, tail: &[u8], found: &mut BTreeMap<Key, Vec<u8>>) {
+    let mut bytes = head.to_vec();
+    bytes.push(register << 3 | tail[0]);
+    bytes.extend_from_slice(&tail[1..]);
+    bytes.resize(MAX_LENGTH, constant(head));
+    let Some(form) = form(&bytes, 0x1000) else { return };
+    let Ok(instruction) = decode(&bytes, 0x1000) else { return };
+    bytes.truncate(instruction.length.into());
+    found.entry((form.encoding, form.memory)).or_insert(bytes);
+}
+
+/// What stands in the place of a constant: of blends by a fourth register that register, in the higher half, with nothing
+/// in the lower one; else not 1, for which shifts have an encoding of their own.
+fn constant(head: &[u8]) -> u8 {
+    match head {
+        [0xc4, 0xe3, _, 0x4a..=0x4c] => 0x40,
+        _ => 2,
     }
 }

@@ -198,6 +198,8 @@ impl Code {
             allocates: [writes(0..16), writes(16..48)],
             moves_stack: form.moves_stack,
             stack_top: form.stack_top,
+            passes_registers: form.passes_registers,
+            evicts: form.class == Class::Evict,
             has_complex_address: form.has_three_parts || form.is_scaled,
             computes_stack: form.computes_stack,
         }

@@ -67,6 +67,10 @@ pub struct Static {
     pub moves_stack: bool,
     /// By how much the top of the x87 stack moves.
     pub stack_top: i8,
+    /// Whether what it loads or stores may be known at rename, where only moves of registers are.
+    pub passes_registers: bool,
+    /// Whether it throws a line out of the caches.
+    pub evicts: bool,
     /// Whether its address has a multiplied index, or base, index and displacement.
     pub has_complex_address: bool,
     /// Whether it computes the stack pointer otherwise.

@@ -4,7 +4,7 @@ use super::Uop;
 use super::table::Model;
 use crate::processor::{Backend, Kind, MOST_PORTS, Processor, Timing, part};
 use std::collections::HashMap;
-use timewise_isa::{Class, Form, encoding_name};
+use timewise_isa::{Class, Form, Registers, encoding_name};
 
 /// Most µops that an instruction is split into; what has more keeps the last one's port busy for the rest.
 const MOST_UOPS: usize = 24;
@@ -108,6 +108,11 @@ pub struct MemoryUops {
     /// Loads to general-purpose registers, and to vector registers.
     pub load: Uop,
     pub vector_load: Uop,
+    /// Loads of more than 32 bytes.
+    pub wide_load: Uop,
+    /// Second parts of loads that cross lines, and of those that cross pages, if other than the first.
+    pub split_load: Option<Uop>,
+    pub page_split_load: Option<Uop>,
     /// Addresses of stores.
     pub address: Uop,
     /// What general-purpose registers store, and vector registers.
@@ -127,9 +132,22 @@ impl MemoryUops {
             _ => named(field, names),
         };
         let vector_load = own("loads.vector_ports", &loads.vector_ports, load)?;
+        let wide_load = own("loads.wide_ports", &loads.wide_ports, vector_load)?;
         let vector_data = own("stores.vector_data_ports", &stores.vector_data_ports, data)?;
         let address = named("stores.address_ports", &stores.address_ports)?;
-        Ok(MemoryUops { load, vector_load, address, data, vector_data })
+        let splits = (!loads.split_ports.is_empty()).then_some(&loads.split_ports);
+        let split_load = splits.map(|ports| named("loads.split_ports", ports)).transpose()?;
+        let page_split_load = split_load.map(|split| Uop { busy: loads.page_split, ..split });
+        Ok(MemoryUops {
+            load,
+            vector_load,
+            wide_load,
+            split_load,
+            page_split_load,
+            address,
+            data,
+            vector_data,
+        })
     }
 }
 
@@ -156,6 +174,7 @@ pub struct Recipes {
     load_latency: u16,
     complex_lea: Option<Recipe>,
     scaled_lea: Option<Recipe>,
+    simple_lea: Option<Recipe>,
     /// For each set of ports whose µops may go to several schedulers, those that go to one of them.
     shares: Vec<Vec<Uop>>,
     kinds: HashMap<Kind, Recipe>,
@@ -181,10 +200,10 @@ impl Recipes {
         let kinds: HashMap<Kind, Recipe> = kinds
             .map(|(kind, timing)| Ok((*kind, of(&format!("backend.kinds.{kind:?}"), timing)?)))
             .collect::<Result<_, String>>()?;
-        let [complex_lea, scaled_lea] =
-            [("backend.complex_lea", &backend.complex_lea), ("backend.scaled_lea", &backend.scaled_lea)]
-                .map(|(name, timing)| timing.as_ref().map(|timing| of(name, timing)).transpose());
-        let (complex_lea, scaled_lea) = (complex_lea?, scaled_lea?);
+        let [complex_lea, scaled_lea, simple_lea] = backend
+            .leas()
+            .map(|(name, timing)| timing.map(|timing| of(&format!("backend.{name}"), timing)).transpose());
+        let (complex_lea, scaled_lea, simple_lea) = (complex_lea?, scaled_lea?, simple_lea?);
         let named = backend.instructions.iter();
         let mut named: Vec<(String, Recipe)> = named
             .map(|(name, timing)| {
@@ -207,6 +226,7 @@ impl Recipes {
             load_latency: processor.memory.data.latency as u16,
             complex_lea,
             scaled_lea,
+            simple_lea,
             shares,
             kinds,
             named,
@@ -225,12 +245,7 @@ impl Recipes {
         if matches!(form.class, Class::Nop | Class::Prefetch) || moves {
             return Recipe::default();
         }
-        let lea = match (form.is_lea, form.has_three_parts, form.is_scaled) {
-            (true, true, _) => self.complex_lea.as_ref(),
-            (true, false, true) => self.scaled_lea.as_ref(),
-            _ => None,
-        };
-        if let Some(recipe) = lea {
+        if let Some(recipe) = self.lea(form) {
             return recipe.clone();
         }
         let name = general_name(form.encoding).unwrap_or_default();
@@ -240,10 +255,24 @@ impl Recipes {
         if let Some(recipe) = self.kinds.get(&kind(form)) {
             return recipe.clone();
         }
-        let own = self.modelled(&name, form.memory, accesses);
+        let mut own = self.modelled(&name, form.memory, accesses);
+        if let Some(recipe) = own.as_mut().filter(|_| is_move_into_itself(form)) {
+            // No renamer gives a register a part of itself.
+            recipe.latency = recipe.latency.max(1);
+        }
         // What the model does not know it takes for something of its kind.
         let recipe = own.or_else(|| self.modelled(alike(kind(form)), false, [0, 0]));
         recipe.or_else(|| self.kinds.get(&Kind::Integer).cloned()).unwrap_or_default()
+    }
+
+    /// What the record says of a `lea`.
+    fn lea(&self, form: &Form) -> Option<&Recipe> {
+        // The address of the next instruction is no register that it would read.
+        if !form.is_lea || form.reads == Registers::NONE {
+            return None;
+        }
+        let complex = self.complex_lea.as_ref().filter(|_| form.has_three_parts);
+        complex.or(if form.is_scaled { self.scaled_lea.as_ref() } else { self.simple_lea.as_ref() })
     }
 
     /// By the model.
@@ -274,6 +303,11 @@ impl Recipes {
         };
         Some(recipe)
     }
+}
+
+/// Whether a register gets what was a part of it.
+fn is_move_into_itself(form: &Form) -> bool {
+    form.class == Class::Move && form.writes.iter().any(|register| form.reads.contains(register))
 }
 
 /// Says which field of the record a fault is in.
@@ -350,6 +384,6 @@ fn kind(form: &Form) -> Kind {
         Class::FloatDivide => Kind::FloatDivide,
         Class::SquareRoot => Kind::SquareRoot,
         Class::Branch => Kind::Branch,
-        Class::Repeated | Class::System => Kind::System,
+        Class::Repeated | Class::Evict | Class::System => Kind::System,
     }
 }

@@ -1,8 +1,8 @@
 //! Loads and stores: translation, caches, and what loads find in the store queue.
 
-use super::{Core, Done, lines};
+use super::{Core, Done, lines, lines_of};
 use crate::code::Static;
-use crate::memory::{LINE, Line, Side, Source, Store, Why};
+use crate::memory::{LINE, Line, Side, Source, Store, Stretch, Why};
 use timewise_isa::form::STACK;
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
@@ -42,6 +42,25 @@ pub struct Drained {
     joined: u32,
 }
 
+/// What an access may cross.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Border {
+    Line,
+    /// And with it a line.
+    Page,
+}
+
+/// What an access crosses.
+#[inline]
+fn crosses(access: &Access) -> Option<Border> {
+    let (first, last) = lines(access).into_inner();
+    match last > first {
+        true if last << LINE & 0xfff == 0 => Some(Border::Page),
+        true => Some(Border::Line),
+        false => None,
+    }
+}
+
 /// How sure a load is to wait for older stores after it was executed too early once.
 const SURE: u8 = 255;
 
@@ -56,11 +75,18 @@ impl<O: Observer> Core<O> {
         dispatched: u64,
     ) -> Loaded {
         self.totals.loads += 1;
-        let uop = if it.is_vector { self.memory_uops.vector_load } else { self.memory_uops.load };
+        let uops = self.memory_uops;
+        let uop = match it.is_vector {
+            true if access.size > 32 => uops.wide_load,
+            true => uops.vector_load,
+            false => uops.load,
+        };
         let address = address + self.address_cycles(it);
         let issued = self.issue(uop, address.max(self.load_floor));
-        if access.address % 64 + access.size.min(64) > 64 {
-            self.issue(uop, issued + 1);
+        match crosses(access) {
+            Some(Border::Line) => _ = self.issue(uops.split_load.unwrap_or(uop), issued + 1),
+            Some(Border::Page) => _ = self.issue(uops.page_split_load.unwrap_or(uop), issued + 1),
+            None => {}
         }
         for _ in 1..self.turns(it, access) {
             self.issue(uop, issued);
@@ -89,11 +115,15 @@ impl<O: Observer> Core<O> {
         let extra = if it.is_vector { self.processor.loads.vector_extra } else { 0 };
         let ready = match source {
             Source::Cache => self.cached(it, access, begin, &mut events) + extra,
-            Source::Store { data, expression, .. } => {
+            Source::Store { data, expression, is_aligned, .. } => {
                 let loads = &self.processor.loads;
                 let forward = loads.forward + if it.is_vector { loads.vector_forward_extra } else { 0 };
                 match loads.renamed {
-                    Some(renamed) if expression != 0 && expression == self.expression(it, access) => {
+                    Some(renamed)
+                        if expression != 0
+                            && (is_aligned || !loads.renames_moves)
+                            && expression == self.expression(it, access) =>
+                    {
                         // The register that was stored, not the queue, is where they come from.
                         (data - 1 + renamed).max(self.rename(dispatched))
                     }
@@ -154,6 +184,16 @@ impl<O: Observer> Core<O> {
         issued + 1
     }
 
+    /// Throws a line whose address is known at `address` out of the caches, and gives when that has begun.
+    pub(super) fn evict(&mut self, access: &Access, address: u64) -> u64 {
+        let issued = self.issue(self.memory_uops.load, address);
+        if self.pages.untouched(access.address, 1).is_none() {
+            let page = self.pages.translate(Side::Data, access.address, issued, &mut self.caches);
+            self.caches.evict(access.address >> LINE, page.ready);
+        }
+        issued + 1
+    }
+
     /// Reads from the cache.
     fn cached(&mut self, it: &Static, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
         let (line, last) = lines(access).into_inner();
@@ -194,7 +234,11 @@ impl<O: Observer> Core<O> {
     /// A hash of the address of an instruction's operand as its code has it, to tell whether a load and a store
     /// have the same; 0 if that is not told. Where the stack pointer stands is always known.
     fn expression(&self, it: &Static, access: &Access) -> u64 {
-        if it.is_vector || access.size < 4 {
+        let is_known = match self.processor.loads.renames_moves {
+            true => it.passes_registers,
+            false => access.size >= 4,
+        };
+        if it.is_vector || !is_known {
             return 0;
         }
         super::listed(&it.address_registers).fold(1, |hash, register| {
@@ -236,25 +280,36 @@ impl<O: Observer> Core<O> {
 
     /// Lets the stores of an instruction that committed go into the cache, in order.
     pub(super) fn drain(&mut self, it: &Static, accesses: &[Access], committed: u64, done: Done) {
+        if it.repeats.is_some() {
+            return self.drain_strings(accesses, committed);
+        }
         for (position, access) in accesses.iter().filter(|access| access.writes).enumerate() {
-            // Those of string instructions were not told one by one.
             let (addressed, data) =
                 self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
             let mut drained = 0;
             let (first, last) = lines(access).into_inner();
+            let is_split = last != first && self.processor.stores.splits_alone;
             for line in first..=last {
                 let found = self.caches.access(line, committed + 1, Why::Store(it.address));
                 let there = if found.missed_first { found.ready } else { 0 };
-                drained = self.take_drain(there.max(committed + 1), line);
+                let ready = there.max(committed + 1).max(if is_split { self.drained.cycle + 1 } else { 0 });
+                drained = self.take_drain(ready, line);
+                if is_split {
+                    self.drained.joined = self.processor.stores.joined;
+                }
                 for _ in 1..self.pieces(access, line) {
                     drained = self.take_drain(drained, line);
                 }
                 self.rewrite(line, drained);
             }
+            if crosses(access) == Some(Border::Page) {
+                drained += self.processor.stores.page_split;
+                self.drained.cycle = drained;
+            }
             self.store_queue.take(drained + 1);
             self.forwarding.add(Store {
                 address: access.address,
-                size: access.size.min(1 << 20) as u32,
+                size: access.size as u32,
                 addressed,
                 data,
                 drained,
@@ -262,6 +317,19 @@ impl<O: Observer> Core<O> {
             });
         }
         self.pending_stores.clear();
+    }
+
+    /// Lets what follows find what a string instruction wrote, whose stores went into the cache as it moved them.
+    fn drain_strings(&mut self, accesses: &[Access], committed: u64) {
+        for access in accesses.iter().filter(|access| access.writes && access.size > 0) {
+            let moving = self.strings.moving;
+            let stretch = Stretch { address: access.address, size: access.size, ..moving };
+            self.forwarding.add_stretch(stretch);
+            let lines = lines_of(access.address, access.size);
+            let drained = self.take_drain(committed + 1, *lines.end());
+            lines.for_each(|line| self.rewrite(line, drained));
+            self.store_queue.take(drained + 1);
+        }
     }
 
     /// When a store to this line goes into the cache that could from this cycle on.

@@ -26,6 +26,7 @@ use loads::Drained;
 use retire::{Retire, Slot};
 use rewritten::Rewritten;
 use std::ops::RangeInclusive;
+use strings::Strings;
 use timewise_replay::Access;
 use timewise_trace::{Flags, Observer, Psv};
 use wrong_path::WrongPath;
@@ -137,6 +138,9 @@ pub struct Core<O> {
     forwarding: Forwarding,
     /// Loads begin no earlier.
     load_floor: u64,
+    /// When the latest instruction of each order is done.
+    occupied: [u64; timewise_isa::Order::COUNT],
+    strings: Strings,
     /// The first cycle in which rename may recognise another load as one of what was stored.
     renamed: u64,
     /// The stack pointer was moved without execution since it was computed.
@@ -192,6 +196,8 @@ impl<O: Observer> Core<O> {
             pages: Translations::new(&processor.translation, processor.commit.page_fault.is_some()),
             forwarding: Forwarding::default(),
             load_floor: 0,
+            occupied: [0; timewise_isa::Order::COUNT],
+            strings: Strings::default(),
             renamed: 0,
             is_stack_moved: false,
             drained: Drained::default(),

@@ -34,6 +34,7 @@ impl<O: Observer> Core<O> {
     /// When an instruction that could begin at `earliest` does.
     pub(super) fn begin(&self, order: Order, earliest: u64) -> u64 {
         match self.ordering(order).treatment {
+            Treatment::Free => earliest.max(self.occupied[order as usize]),
             Treatment::Barrier => earliest.max(self.latest_complete),
             Treatment::Stores => earliest.max(self.drained.cycle).max(self.load_floor),
             _ => earliest,
@@ -41,8 +42,10 @@ impl<O: Observer> Core<O> {
     }
 
     /// When an instruction is done that began at `begin` and would have its result at `result`.
-    pub(super) fn ordered(&self, order: Order, begin: u64, result: u64) -> u64 {
-        result.max(begin + self.ordering(order).latency)
+    pub(super) fn ordered(&mut self, order: Order, begin: u64, result: u64) -> u64 {
+        let end = begin + self.ordering(order).latency;
+        self.occupied[order as usize] = end;
+        result.max(end)
     }
 
     /// What others wait for once an instruction is done and committed.

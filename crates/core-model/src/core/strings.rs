@@ -2,9 +2,30 @@
 
 use super::{Core, Done, lines_of};
 use crate::code::{Repeats, Static};
-use crate::memory::{LINE, Side, Why};
+use crate::memory::{LINE, Side, Source, Stretch, Why};
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
+
+/// What string instructions keep for themselves, and how the latest moves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Strings {
+    /// When all µops of the latest are executed.
+    issued: u64,
+    /// When all is moved that the latest moves.
+    moved: u64,
+    /// When its bytes are written, but not which.
+    pub moving: Stretch,
+}
+
+/// How one goes on.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    startup: u64,
+    /// Bytes in a cycle.
+    rate: u64,
+    /// Bytes whose µops are executed in a cycle.
+    issued: u64,
+}
 
 impl<O: Observer> Core<O> {
     /// Executes one: line after line at the pace of the processor's microcode, each as soon as it is there, up to the first
@@ -16,13 +37,10 @@ impl<O: Observer> Core<O> {
         accesses: &[Access],
         earliest: u64,
     ) -> Done {
-        let strings = &self.processor.backend.strings;
-        let rate = match repeats {
-            Repeats::Moves => strings.bytes,
-            Repeats::Compares => strings.compared_bytes,
-        };
+        let Pace { startup, rate, issued } = self.pace(repeats, accesses);
         let operands = self.registers.ready(&it.address_registers).max(self.registers.ready(&it.reads));
-        let begin = operands.max(earliest).max(self.load_floor) + strings.startup;
+        let ready = operands.max(earliest).max(self.load_floor).max(self.strings.issued) + startup;
+        let begin = ready.max(self.strings.moved);
         let from = std::mem::take(&mut self.moved);
         let untouched = |access: &Access| {
             let (first, bytes) = (access.address.saturating_add(from), access.size.saturating_sub(from));
@@ -32,6 +50,8 @@ impl<O: Observer> Core<O> {
         let stop = accesses.iter().filter_map(untouched).min();
         let mut done = Done { complete: begin, events: Psv::BASE, raises: false };
         let now = if stop.is_some_and(|(stop, _)| stop == from) { &[] } else { accesses };
+        (self.strings.issued, self.strings.moved) = (ready, begin);
+        let mut late = 0;
         for access in now {
             let first = access.address.saturating_add(from);
             let bytes = stop.map_or(access.size, |(stop, _)| stop.min(access.size)).saturating_sub(from);
@@ -56,12 +76,21 @@ impl<O: Observer> Core<O> {
                 if found.missed_last && access.reads {
                     done.events |= Psv::ST_LLC;
                 }
+                let left = bytes.saturating_sub(address - first);
                 // Stores need not wait for their lines.
-                let ready = if access.reads { found.ready } else { cycle };
+                let ready = match access.reads {
+                    true => found.ready.max(self.stored(address, left, cycle)),
+                    false => cycle,
+                };
+                late = late.max(ready.saturating_sub(cycle + self.caches.first_latency()));
                 done.complete = done.complete.max(ready);
             }
             done.complete = done.complete.max(begin + bytes / rate);
+            self.strings.issued = self.strings.issued.max(ready + bytes / issued);
+            self.strings.moved = self.strings.moved.max(begin + bytes / rate);
         }
+        self.strings.moving =
+            Stretch { begin: (begin + late).saturating_sub(from / rate), rate, ..Stretch::default() };
         if let Some((moved, page)) = stop {
             self.moved = moved;
             let translated = self.pages.translate(Side::Data, page, done.complete, &mut self.caches);
@@ -74,5 +103,38 @@ impl<O: Observer> Core<O> {
         }
         self.write_registers(it, done.complete);
         done
+    }
+
+    /// How one goes on that makes these accesses.
+    fn pace(&self, repeats: Repeats, accesses: &[Access]) -> Pace {
+        let strings = &self.processor.backend.strings;
+        let short = strings
+            .short
+            .filter(|short| accesses.iter().all(|access| access.unit == 1 && access.size <= short.bytes));
+        match (short, repeats) {
+            (Some(short), _) => {
+                let startup = if repeats == Repeats::Moves { short.moved } else { short.compared };
+                Pace { startup, rate: short.bytes, issued: short.bytes }
+            }
+            (None, Repeats::Moves) => {
+                let (startup, rate) = (strings.startup, strings.bytes);
+                Pace { startup, rate, issued: strings.issued_bytes.unwrap_or(rate) }
+            }
+            (None, Repeats::Compares) => {
+                let (startup, rate) = (strings.startup, strings.compared_bytes);
+                Pace { startup, rate, issued: rate }
+            }
+        }
+    }
+
+    /// When all is there that older stores on their way write to so many bytes of a line, if one would read these in this
+    /// cycle.
+    fn stored(&self, address: u64, bytes: u64, cycle: u64) -> u64 {
+        let in_line = bytes.min(64 - address % 64);
+        match self.forwarding.find(address, in_line as u32, cycle) {
+            Source::Cache => 0,
+            Source::Store { data, .. } => data + self.processor.loads.forward,
+            Source::Blocked { drained, .. } => drained + self.caches.first_latency(),
+        }
     }
 }

@@ -27,7 +27,10 @@ impl<O: Observer> Core<O> {
             };
             for line in lines {
                 self.pages.touch(Side::Data, line << LINE, &mut self.caches);
-                self.caches.touch(line, why);
+                match it.evicts {
+                    true => self.caches.evict(line, 0),
+                    false => self.caches.touch(line, why),
+                }
             }
         }
         let (complete, committed) = (self.committed.0, self.committed.0);

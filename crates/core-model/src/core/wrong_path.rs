@@ -142,7 +142,7 @@ impl<O: Observer> Core<O> {
         };
         let rename = &self.processor.rename;
         let dispatched = wrong.begun + (fetched / rename.width as usize) as u64 + self.fetcher.depth();
-        let is_plain = it.order == Order::Free && it.repeats.is_none();
+        let is_plain = it.order == Order::Free && it.repeats.is_none() && !it.evicts;
         if dispatched >= wrong.ended || !is_plain || fetched >= rename.reorder_buffer as usize {
             return State::Ended;
         }

@@ -102,6 +102,13 @@ impl Cache {
         line.map(|line| line.number = NONE).is_some()
     }
 
+    /// Throws a line out; true if it was written to.
+    pub fn evict(&mut self, number: u64) -> bool {
+        let Some(line) = self.set(number).iter_mut().find(|line| line.number == number) else { return false };
+        line.number = NONE;
+        std::mem::take(&mut line.dirty)
+    }
+
     /// Marks a line as written to; false if it is not there.
     #[inline]
     pub fn write(&mut self, number: u64) -> bool {
@@ -155,5 +162,8 @@ mod tests {
         assert!(cache.write(1));
         assert_eq!(cache.fill(2, 0, 0), Some(1));
         assert_eq!(cache.fill(3, 0, 0), None);
+        cache.write(3);
+        assert!(cache.evict(3) && !cache.evict(3));
+        assert_eq!(cache.fill(4, 0, 0), None, "it has left before");
     }
 }

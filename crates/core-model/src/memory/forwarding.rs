@@ -17,6 +17,31 @@ pub struct Store {
     pub expression: u64,
 }
 
+/// What a string instruction writes, from its lowest address on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stretch {
+    /// Where it begins.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// When the first of them are written.
+    pub begin: u64,
+    /// Bytes that are written in a cycle.
+    pub rate: u64,
+}
+
+impl Stretch {
+    /// When all is written that lies before an address.
+    fn written(&self, end: u64) -> u64 {
+        let bytes = end.saturating_sub(self.address).min(self.size);
+        self.begin + bytes.div_ceil(self.rate.max(1))
+    }
+
+    fn overlaps(&self, address: u64, end: u64) -> bool {
+        self.address < end && address < self.address.saturating_add(self.size)
+    }
+}
+
 /// Where a load finds its data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Source {
@@ -30,6 +55,8 @@ pub enum Source {
         data: u64,
         /// A hash of its address as the instruction has it.
         expression: u64,
+        /// It begins where the load does.
+        is_aligned: bool,
     },
     /// Partly in a store: it has to be in the cache first.
     Blocked {
@@ -48,6 +75,8 @@ const STORES: usize = 1 << 10;
 const GRANULE: u32 = 3;
 /// Steps back to older stores to the same granule.
 const STEPS: usize = 8;
+/// Stretches that are remembered.
+const STRETCHES: usize = 8;
 
 /// The stores in flight, by the granules of memory that they write.
 #[derive(Debug)]
@@ -58,11 +87,24 @@ pub struct Forwarding {
     stores: Vec<(Store, u64)>,
     /// The next store's number; the first one's is 1.
     next: u64,
+    /// The latest stretches, each with its number among stores.
+    stretches: [(Stretch, u64); STRETCHES],
+    /// Where the next one is noted.
+    next_stretch: usize,
+    /// When all of them are written.
+    stretched: u64,
 }
 
 impl Default for Forwarding {
     fn default() -> Forwarding {
-        Forwarding { granules: vec![(0, 0); GRANULES], stores: vec![(Store::default(), 0); STORES], next: 1 }
+        Forwarding {
+            granules: vec![(0, 0); GRANULES],
+            stores: vec![(Store::default(), 0); STORES],
+            next: 1,
+            stretches: [(Stretch::default(), 0); STRETCHES],
+            next_stretch: 0,
+            stretched: 0,
+        }
     }
 }
 
@@ -79,10 +121,17 @@ impl Forwarding {
         let number = self.next;
         self.stores[number as usize % STORES] = (store, self.latest(first));
         self.next += 1;
-        // What is larger than a vector is written by string instructions, which nobody forwards from.
         for granule in (first..=last).take(9) {
             self.granules[slot(granule)] = (granule, number);
         }
+    }
+
+    /// Notes what a string instruction writes, the youngest of all. Nobody forwards from it.
+    pub fn add_stretch(&mut self, stretch: Stretch) {
+        self.stretches[self.next_stretch] = (stretch, self.next);
+        self.next += 1;
+        self.next_stretch = (self.next_stretch + 1) % STRETCHES;
+        self.stretched = self.stretched.max(stretch.written(u64::MAX));
     }
 
     #[inline]
@@ -100,6 +149,16 @@ impl Forwarding {
         for granule in (first..=last).take(9) {
             youngest = youngest.max(self.youngest(granule, address, end));
         }
+        if cycle < self.stretched
+            && let Some(written) = self.stretch(address, end, youngest)
+        {
+            // Where it writes was known when it began, so that no load goes before it.
+            return if written <= cycle {
+                Source::Cache
+            } else {
+                Source::Blocked { addressed: 0, drained: written }
+            };
+        }
         if youngest == 0 {
             return Source::Cache;
         }
@@ -108,10 +167,20 @@ impl Forwarding {
         if drained <= cycle {
             Source::Cache
         } else if store.address <= address && end <= store.address + u64::from(store.size) {
-            Source::Store { addressed, data, expression }
+            Source::Store { addressed, data, expression, is_aligned: store.address == address }
         } else {
             Source::Blocked { addressed, drained }
         }
+    }
+
+    /// When a load's data are written by the youngest string instruction that overlaps with it, if that is younger than
+    /// this store.
+    fn stretch(&self, address: u64, end: u64, than: u64) -> Option<u64> {
+        let younger = self.stretches.iter().filter(|(_, number)| *number > than);
+        let (stretch, _) = younger
+            .filter(|(stretch, _)| stretch.overlaps(address, end))
+            .max_by_key(|(_, number)| *number)?;
+        Some(stretch.written(end))
     }
 
     /// The youngest store to a granule that overlaps with a load.
@@ -151,7 +220,7 @@ mod tests {
         stores.add(store(0x1000, 8, 20));
         assert_eq!(
             stores.find(0x1004, 4, 30),
-            Source::Store { addressed: 20, data: 21, expression: 0 },
+            Source::Store { addressed: 20, data: 21, expression: 0, is_aligned: false },
             "the younger one, within it"
         );
         assert_eq!(stores.find(0x1004, 4, 120), Source::Cache, "it is in the cache");
@@ -173,13 +242,33 @@ mod tests {
         for byte in 0..4 {
             stores.add(store(0x1000 + byte, 1, 10 * byte));
         }
-        assert_eq!(stores.find(0x1001, 1, 50), Source::Store { addressed: 10, data: 11, expression: 0 });
+        let expected = Source::Store { addressed: 10, data: 11, expression: 0, is_aligned: true };
+        assert_eq!(stores.find(0x1001, 1, 50), expected);
     }
 
     #[test]
     fn a_vector_covers_its_granules() {
         let mut stores = Forwarding::default();
         stores.add(store(0x1000, 32, 10));
-        assert_eq!(stores.find(0x1018, 8, 30), Source::Store { addressed: 10, data: 11, expression: 0 });
+        let expected = Source::Store { addressed: 10, data: 11, expression: 0, is_aligned: false };
+        assert_eq!(stores.find(0x1018, 8, 30), expected);
+    }
+
+    #[test]
+    fn what_a_string_instruction_writes_comes_piece_by_piece() {
+        let mut stores = Forwarding::default();
+        stores.add(store(0x1100, 8, 10));
+        stores.add_stretch(Stretch { address: 0x1000, size: 0x1000, begin: 100, rate: 64 });
+        let until = |drained| Source::Blocked { addressed: 0, drained };
+        assert_eq!(stores.find(0x1000, 8, 30), until(101));
+        assert_eq!(stores.find(0x1100, 8, 30), until(105), "the store is older");
+        assert_eq!(stores.find(0x1ffc, 8, 30), until(164), "beyond its end there is nothing to wait for");
+        assert_eq!(stores.find(0x1000, 8, 101), Source::Cache, "the first line is written");
+        assert_eq!(stores.find(0x2000, 8, 30), Source::Cache, "beside it");
+        stores.add(store(0x1100, 8, 90));
+        let younger = Source::Store { addressed: 90, data: 91, expression: 0, is_aligned: true };
+        assert_eq!(stores.find(0x1100, 8, 30), younger);
+        stores.add_stretch(Stretch { address: 0x1000, size: 0x1000, begin: 300, rate: 64 });
+        assert_eq!(stores.find(0x1000, 8, 150), until(301), "the younger one counts");
     }
 }

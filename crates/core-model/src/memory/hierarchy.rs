@@ -124,6 +124,15 @@ impl Hierarchy {
         self.levels[INSTRUCTIONS].cache.drop(line)
     }
 
+    /// Throws a line out of all caches; if it was written to, it goes to memory.
+    pub fn evict(&mut self, line: Line, cycle: u64) {
+        let is_written =
+            self.levels.iter_mut().fold(false, |is_written, level| level.cache.evict(line) | is_written);
+        if is_written {
+            self.write_back(self.levels.len(), line, cycle);
+        }
+    }
+
     /// Uses a line outside of time, to have caches as they would be: all levels that miss it get it, and what
     /// their prefetchers want.
     pub fn touch(&mut self, line: Line, why: Why) {

@@ -8,7 +8,7 @@ mod prefetch;
 mod translation;
 
 pub use cache::{Cache, Found};
-pub use forwarding::{Forwarding, Source, Store};
+pub use forwarding::{Forwarding, Source, Store, Stretch};
 pub use hierarchy::{Hierarchy, Line, Why};
 pub use translation::{Side, Translations};
 

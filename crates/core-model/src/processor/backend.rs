@@ -35,6 +35,9 @@ pub struct Backend {
     /// What any other `lea` with a multiplied index takes.
     #[serde(default)]
     pub scaled_lea: Option<Timing>,
+    /// What any other `lea` of registers takes.
+    #[serde(default)]
+    pub simple_lea: Option<Timing>,
     /// Bytes of a vector that the core computes, loads and stores at once, if not all of any: an instruction with wider
     /// ones takes at least as many entries, each as wide, and as many turns of the ports of loads and stores; a store goes
     /// into the cache in as many cycles as there are aligned pieces of so many bytes that it has a part of.
@@ -143,7 +146,7 @@ pub struct Ordering {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
-    /// Only operands are waited for.
+    /// Only operands are waited for, and the one before of its kind.
     Free,
     /// It begins when all that is older has been executed, and what is younger is dispatched when it is done.
     Barrier,
@@ -161,14 +164,32 @@ pub enum Treatment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Strings {
-    /// Cycles before the first byte.
+    /// Cycles before the first byte. Those of one begin when all µops of the one before are executed.
     pub startup: u64,
-    /// Bytes that are moved or stored in a cycle.
+    /// Bytes that are moved or stored in a cycle, those of one behind those of the one before.
     pub bytes: u64,
+    /// Bytes whose µops are executed in a cycle, if more.
+    #[serde(default)]
+    pub issued_bytes: Option<u64>,
     /// Bytes that are compared or searched in a cycle.
     pub compared_bytes: u64,
+    /// What those take that move few single bytes, if they are treated otherwise.
+    #[serde(default)]
+    pub short: Option<ShortStrings>,
     /// Entries of the reorder buffer.
     pub entries: u8,
+}
+
+/// String instructions of single bytes that do little.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShortStrings {
+    /// The most bytes.
+    pub bytes: u64,
+    /// Cycles to move or store them all.
+    pub moved: u64,
+    /// Cycles to compare or search them all.
+    pub compared: u64,
 }
 
 /// Commit.
@@ -200,6 +221,15 @@ impl Backend {
         names.iter().try_fold(0, |set, name| Ok(set | Backend::port(all, name)?))
     }
 
+    /// What the kinds of `lea` take, with their names.
+    pub(crate) fn leas(&self) -> [(&'static str, Option<&Timing>); 3] {
+        [
+            ("complex_lea", self.complex_lea.as_ref()),
+            ("scaled_lea", self.scaled_lea.as_ref()),
+            ("simple_lea", self.simple_lea.as_ref()),
+        ]
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         if !(1..=MOST_PORTS).contains(&self.queues.len()) {
             return Err(format!("queues has {} schedulers: give 1 to {MOST_PORTS}", self.queues.len()));
@@ -211,8 +241,7 @@ impl Backend {
         let kinds = self.kinds.iter().map(|(kind, timing)| (format!("kinds.{kind:?}"), timing));
         let instructions = self.instructions.iter();
         let instructions = instructions.map(|(name, timing)| (format!("instructions.\"{name}\""), timing));
-        let leas = [("complex_lea", &self.complex_lea), ("scaled_lea", &self.scaled_lea)];
-        let leas = leas.into_iter().filter_map(|(name, timing)| Some((name.to_string(), timing.as_ref()?)));
+        let leas = self.leas().into_iter().filter_map(|(name, timing)| Some((name.to_string(), timing?)));
         kinds.chain(instructions).chain(leas).try_for_each(|(name, timing)| part(&name, timing.check()))?;
         part("orders", self.orders.check())?;
         part("strings", self.strings.check())
@@ -251,6 +280,14 @@ impl Strings {
             compared_bytes in 1..=4096,
             entries in 1..=64,
         );
+        within("issued_bytes", self.issued_bytes.unwrap_or(self.bytes), self.bytes..=4096)?;
+        self.short.map_or(Ok(()), |short| part("short", short.check()))
+    }
+}
+
+impl ShortStrings {
+    fn check(&self) -> Result<(), String> {
+        fields!(self, bytes in 1..=4096, moved in CYCLES, compared in CYCLES);
         Ok(())
     }
 }

@@ -12,6 +12,15 @@ pub struct Loads {
     /// Ports that take those to vector registers, if others.
     #[serde(default)]
     pub vector_ports: Vec<String>,
+    /// Ports that take those of more than 32 bytes, if others.
+    #[serde(default)]
+    pub wide_ports: Vec<String>,
+    /// Ports that take the second part of those that cross lines, if others.
+    #[serde(default)]
+    pub split_ports: Vec<String>,
+    /// Cycles that a load keeps one of those for if it crosses pages.
+    #[serde(default = "one")]
+    pub page_split: u16,
     /// Loads in flight.
     pub queue: u32,
     /// Cycles beyond the first level's latency for vector registers.
@@ -33,6 +42,10 @@ pub struct Loads {
     /// Whether only one of them is recognised in a cycle.
     #[serde(default)]
     pub renamed_alone: bool,
+    /// Whether those are recognised instead that move registers or constants to memory and back, of other sizes than two
+    /// bytes, or add constants there, by a base register alone, and of which the load begins where the store does.
+    #[serde(default)]
+    pub renames_moves: bool,
     /// Cycles beyond that for a load that takes data of several stores, or of parts of memory: it waits until the
     /// store is in the cache.
     pub blocked: u64,
@@ -62,6 +75,12 @@ pub struct Stores {
     /// Stores to one line that go into the cache together.
     #[serde(default = "alone")]
     pub joined: u32,
+    /// Whether both parts of a store that crosses lines go into the cache alone.
+    #[serde(default)]
+    pub splits_alone: bool,
+    /// Cycles beyond that for a store that crosses pages.
+    #[serde(default)]
+    pub page_split: u64,
     /// Cycles from a store's way into the cache to fetch of code that it wrote and that had been fetched before;
     /// without it, stores have nothing to do with code.
     #[serde(default)]
@@ -74,6 +93,10 @@ pub struct Stores {
     /// one.
     #[serde(default)]
     pub code_clear_again: Option<u64>,
+}
+
+fn one() -> u16 {
+    1
 }
 
 fn alone() -> u32 {
@@ -218,6 +241,7 @@ impl Loads {
             forward in CYCLES,
             vector_forward_extra in CYCLES,
             blocked in CYCLES,
+            page_split in 1..=10_000,
         );
         within("renamed", self.renamed.unwrap_or(0), CYCLES)
     }
@@ -225,7 +249,7 @@ impl Loads {
 
 impl Stores {
     pub(super) fn check(&self) -> Result<(), String> {
-        fields!(self, queue in QUEUE, drained in WIDTH, joined in WIDTH);
+        fields!(self, queue in QUEUE, drained in WIDTH, joined in WIDTH, page_split in CYCLES);
         within("code_clear_stores", self.code_clear_stores.unwrap_or(1), 1..=4096)?;
         within("code_clear_again", self.code_clear_again.unwrap_or(0), CYCLES)?;
         within("code_clear", self.code_clear.unwrap_or(0), CYCLES)

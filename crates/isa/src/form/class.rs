@@ -11,6 +11,8 @@ pub enum Class {
     Nop,
     /// Nothing but to ask for a line of memory.
     Prefetch,
+    /// Throws a line of memory out of the caches.
+    Evict,
     /// Only moves data: from memory, to memory, between registers.
     Move,
     /// Integer arithmetic, comparisons, logic.
@@ -58,6 +60,11 @@ pub enum Order {
     SystemCall,
 }
 
+impl Order {
+    /// How many there are.
+    pub const COUNT: usize = Order::SystemCall as usize + 1;
+}
+
 pub(super) fn class(instruction: &Instruction) -> Class {
     use Mnemonic::*;
     if repeats(instruction) {
@@ -71,6 +78,7 @@ pub(super) fn class(instruction: &Instruction) -> Class {
     match instruction.mnemonic() {
         Nop | Fnop | Endbr64 | Endbr32 => Class::Nop,
         _ if prefetched(instruction).is_some() => Class::Prefetch,
+        Clflush | Clflushopt => Class::Evict,
         Mov | Movzx | Movsx | Movsxd | Push | Pop | Movaps | Movapd | Movups | Movupd | Movdqa | Movdqu
         | Movd | Movq | Movss | Movsd | Vmovaps | Vmovapd | Vmovups | Vmovupd | Vmovdqa | Vmovdqu | Vmovd
         | Vmovq | Vmovss | Vmovsd | Movbe | Movnti | Movntdq | Movntps | Movntpd | Leave | Fld | Fst
@@ -277,6 +285,7 @@ mod tests {
     fn kinds_of_work() {
         assert_eq!(class(&[0x90]), Class::Nop);
         assert_eq!(class(&[0x0f, 0x18, 0x08]), Class::Prefetch); // prefetcht0 [rax]
+        assert_eq!(class(&[0x0f, 0xae, 0x38]), Class::Evict); // clflush [rax]
         assert_eq!(class(&[0x48, 0x8b, 0x03]), Class::Move); // mov rax,[rbx]
         assert_eq!(class(&[0x48, 0x01, 0xd8]), Class::Integer); // add rax,rbx
         assert_eq!(class(&[0x48, 0x0f, 0xaf, 0xc3]), Class::Multiply); // imul rax,rbx

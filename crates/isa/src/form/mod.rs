@@ -37,8 +37,11 @@ pub struct Form {
     pub is_idiom: bool,
     /// A full register is copied into another of the same kind.
     pub is_copy: bool,
-    /// A small constant is added to a general-purpose register.
+    /// A small constant is added to a general-purpose register of 64 bits.
     pub is_increment: bool,
+    /// What it loads or stores is a general-purpose register or a constant, or what is in memory with a constant added or
+    /// the like, at an address that only a base register and a displacement make.
+    pub passes_registers: bool,
     /// It sets flags that a conditional branch right behind it may be fused with.
     pub fuses: bool,
     /// Its memory operand has base, index and displacement.
@@ -80,6 +83,7 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
         is_idiom,
         is_copy: is_copy(&instruction),
         is_increment: is_increment(&instruction),
+        passes_registers: passes_registers(&instruction),
         fuses: class::fuses(&instruction),
         has_three_parts: parts == 3,
         is_scaled: instruction.memory_index_scale() > 1,
@@ -163,14 +167,37 @@ fn is_copy(instruction: &Instruction) -> bool {
 
 fn is_increment(instruction: &Instruction) -> bool {
     use Mnemonic::*;
-    let register = instruction.op0_register();
-    if !(register.is_gpr64() || register.is_gpr32()) || instruction.op0_kind() != OpKind::Register {
+    if !instruction.op0_register().is_gpr64() || instruction.op0_kind() != OpKind::Register {
         return false;
     }
     match instruction.mnemonic() {
         Inc | Dec => true,
-        Add | Sub => matches!(instruction.op1_kind(), OpKind::Immediate8to32 | OpKind::Immediate8to64),
+        Add | Sub => instruction.op1_kind() == OpKind::Immediate8to64,
+        Lea => {
+            let is_small = i8::try_from(instruction.memory_displacement64() as i64).is_ok();
+            is_small && is_base_alone(instruction)
+        }
         _ => false,
+    }
+}
+
+/// Whether the address of the memory operand is made of a base register of 64 bits and a displacement.
+fn is_base_alone(instruction: &Instruction) -> bool {
+    instruction.memory_base().is_gpr64() && instruction.memory_index() == iced_x86::Register::None
+}
+
+fn passes_registers(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    match instruction.mnemonic() {
+        Push | Pop => !in_memory(instruction.op0_kind()),
+        _ if !is_base_alone(instruction) || instruction.memory_size().size() == 2 => false,
+        Mov | Movzx => true,
+        // These were seen to wait for the store queue.
+        Movsx | Movsxd | Cmp | Test | Adc | Sbb => false,
+        _ if in_memory(instruction.op0_kind()) => {
+            instruction.op_count() == 1 || instruction.op1_kind() != OpKind::Register
+        }
+        _ => true,
     }
 }
 
@@ -218,7 +245,24 @@ mod tests {
         assert!(!of(&[0x66, 0x89, 0xd8]).is_copy); // mov ax,bx
         assert!(!of(&[0x48, 0x8b, 0x03]).is_copy); // mov rax,[rbx]
         assert!(of(&[0x48, 0x83, 0xc0, 1]).is_increment); // add rax,1
+        assert!(!of(&[0x83, 0xc0, 1]).is_increment && !of(&[0xff, 0xc0]).is_increment); // add eax,1; inc eax
+        assert!(of(&[0x48, 0x8d, 0x43, 1]).is_increment); // lea rax,[rbx+1]
+        assert!(!of(&[0x48, 0x8d, 0x44, 0x0b, 1]).is_increment); // lea rax,[rbx+rcx+1]
+        assert!(!of(&[0x48, 0x8d, 0x83, 0, 1, 0, 0]).is_increment); // lea rax,[rbx+256]
+        assert!(!of(&[0x48, 0x8d, 0x05, 1, 0, 0, 0]).is_increment); // lea rax,[rip+1]
         assert!(!of(&[0x48, 0x05, 0, 0, 1, 0]).is_increment); // add rax,0x10000
         assert!(!of(&[0x48, 0x83, 0x00, 1]).is_increment); // add qword [rax],1
+    }
+
+    #[test]
+    fn what_passes_registers_through_memory() {
+        let passes = |bytes: &[u8]| of(bytes).passes_registers;
+        assert!(passes(&[0x48, 0x8b, 0x43, 8]) && passes(&[0x48, 0x89, 0x43, 8])); // mov rax,[rbx+8] and back
+        assert!(passes(&[0x55]) && passes(&[0x0f, 0xb6, 0x03])); // push rbp; movzx eax,byte [rbx]
+        assert!(passes(&[0x48, 0x83, 0x03, 1]) && passes(&[0x48, 0x03, 0x03])); // add qword [rbx],1; add rax,[rbx]
+        assert!(!passes(&[0x48, 0x01, 0x03])); // add [rbx],rax
+        assert!(!passes(&[0x48, 0x8b, 0x04, 0x0b])); // mov rax,[rbx+rcx]
+        assert!(!passes(&[0x48, 0x8b, 0x05, 0, 0, 0, 0])); // mov rax,[rip]
+        assert!(!passes(&[0x48, 0x63, 0x03]) && !passes(&[0x0f, 0xb7, 0x03])); // movsxd rax,[rbx]; movzx eax,word [rbx]
     }
 }
