@@ -208,9 +208,6 @@ impl Names {
             if function.origin != Origin::Gap {
                 let frames = symboliser.frames(function.offset);
                 let declared = frames.last();
-                // Debug information may have been left where symbols were stripped.
-                let told = declared.and_then(|frame| frame.function.as_deref()).map(str::to_string);
-                let name = if function.symbol.is_empty() { told.unwrap_or(name) } else { name };
                 let file = declared.and_then(|frame| frame.file.as_deref()).map(|file| self.file(file));
                 self.functions.push(Function {
                     place: place(function.offset),

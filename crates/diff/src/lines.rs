@@ -13,9 +13,9 @@ use timewise_profile::ModuleId;
 /// A source line as compiled into a module.
 pub type ModuleLine = (ModuleId, SourceLine);
 
-/// What an instruction in common counts, and what an equal number does: few instructions may be anywhere, by chance.
-const OF_CODE: u64 = 2;
-const OF_NUMBER: u64 = 3;
+/// What an instruction in common counts, and what an equal number does beside it.
+const OF_CODE: u64 = 4;
+const OF_NUMBER: u64 = 1;
 
 /// Of lines that are not where the others of their file are, the share of the smaller one's instructions whose partners
 /// must lie in the other.
@@ -75,11 +75,13 @@ pub fn pair(base: &Lines, test: &Lines, instructions: &Pairing) -> Pairing {
     let common = common(base, test, instructions);
     let mut pairing = Pairing::new(base.all.len(), test.all.len());
     for (ours, theirs, mut links) in files(base, test, &common) {
-        links.extend(same_numbers((base, ours), (test, theirs)));
+        links.iter_mut().filter(|link| is_same((base, test), link)).for_each(|link| link.weight += OF_NUMBER);
         let kept = chain::heaviest(links);
         kept.iter().for_each(|&(base, test)| pairing.pair(base, test));
-        for (before, after) in kept.iter().zip(kept.iter().skip(1)) {
-            moved_alike((base, test), *before, *after, &mut pairing);
+        let before = [None].into_iter().chain(kept.iter().copied().map(Some));
+        let after = kept.iter().copied().map(Some).chain([None]);
+        for (before, after) in before.zip(after) {
+            moved_alike((base, &ours, before), (test, &theirs, after), &mut pairing);
         }
     }
     let (ours, theirs) = (sizes(base), sizes(test));
@@ -131,28 +133,29 @@ fn files(
     paired
 }
 
-/// The lines of two files that have the same number.
-fn same_numbers(
-    (base, ours): (&Lines, Range<u32>),
-    (test, theirs): (&Lines, Range<u32>),
-) -> impl Iterator<Item = Link> {
-    ours.filter_map(move |at| {
-        let found = test.numbered(&theirs, base.number(at))?;
-        Some(Link { base: at, test: found, weight: OF_NUMBER })
-    })
+/// Whether two lines have the same number.
+fn is_same((base, test): (&Lines, &Lines), link: &Link) -> bool {
+    base.number(link.base) == test.number(link.test)
 }
 
-/// Pairs the lines between two pairs that moved by as many lines.
-fn moved_alike((base, test): (&Lines, &Lines), before: (u32, u32), after: (u32, u32), pairing: &mut Pairing) {
+/// Pairs the lines of two files between two pairs that moved by as many lines, or beyond the first or last of them, by as
+/// many as that moved.
+fn moved_alike(
+    (base, ours, before): (&Lines, &Range<u32>, Option<(u32, u32)>),
+    (test, theirs, after): (&Lines, &Range<u32>, Option<(u32, u32)>),
+    pairing: &mut Pairing,
+) {
     let moved = |(ours, theirs): (u32, u32)| i64::from(test.number(theirs)) - i64::from(base.number(ours));
-    let by = moved(before);
-    if by != moved(after) {
-        return;
-    }
-    let theirs = before.1 + 1..after.1;
-    for ours in before.0 + 1..after.0 {
+    let by = match (before.map(moved), after.map(moved)) {
+        (Some(before), Some(after)) if before != after => return,
+        (Some(by), _) | (None, Some(by)) => by,
+        (None, None) => return,
+    };
+    let (ours_from, theirs_from) = before.map_or((ours.start, theirs.start), |(a, b)| (a + 1, b + 1));
+    let (ours_to, theirs_to) = after.unwrap_or((ours.end, theirs.end));
+    for ours in ours_from..ours_to {
         let number = u32::try_from(i64::from(base.number(ours)) + by).ok();
-        if let Some(theirs) = number.and_then(|number| test.numbered(&theirs, number)) {
+        if let Some(theirs) = number.and_then(|number| test.numbered(&(theirs_from..theirs_to), number)) {
             pairing.pair(ours, theirs);
         }
     }

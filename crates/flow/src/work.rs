@@ -35,12 +35,13 @@ pub enum Mismatch {
     /// The counting run did less: it took this share of the CPU time that the sampled run's work takes at least, below 1.
     CountedLess(f64),
     /// A program that ran already was sampled and counted in turns of the same length, in which it used so many processors
-    /// natively and under count. Counting slows it, so that it did less in its turns unless it waited less.
+    /// natively and under count, if that is known. Counting slows it, so that it did less in its turns unless it waited
+    /// less.
     InTurns {
         /// Processors that it used natively.
-        native: f64,
+        native: Option<f64>,
         /// And under count.
-        counted: f64,
+        counted: Option<f64>,
     },
     /// The counting run did more: so many instructions in each cycle of the sampled run are impossible.
     CountedMore(f64),
@@ -59,10 +60,8 @@ impl Mismatch {
         }
         let is_joined = |run: &&Run| matches!(run.kind, RunKind::Sampling | RunKind::Counting);
         if profile.runs.iter().filter(is_joined).all(Run::is_of_a_period) {
-            let [native, counted] = [RunKind::Sampling, RunKind::Counting].map(|kind| {
-                let busy = mean(profile, kind, |run| (run.user_ns + run.kernel_ns) as f64);
-                busy / mean(profile, kind, |run| run.elapsed_ns as f64).max(1.0)
-            });
+            let [native, counted] =
+                [RunKind::Sampling, RunKind::Counting].map(|kind| processors(profile, kind));
             return Some(Mismatch::InTurns { native, counted });
         }
         if let Some(share) = counted_share.filter(|&share| share < CERTAIN_SHARE) {
@@ -89,11 +88,16 @@ impl Mismatch {
                  much of it, and costs per execution are too high by {:.1}x or more",
                 1.0 / share
             ),
-            Mismatch::InTurns { native, counted } => format!(
-                "sampled and counted in turns, in which it used {native:.2} processors natively and {counted:.2} under \
-                 count: what it did less of there because counting slows it makes costs per execution too high, for a \
-                 program that is always busy by all of what counting slows it by"
-            ),
+            Mismatch::InTurns { native, counted } => {
+                let used = native.zip(counted).map(|(native, counted)| {
+                    format!(", in which it used {native:.2} processors natively and {counted:.2} under count")
+                });
+                format!(
+                    "sampled and counted in turns{}: what it did less of under count, because counting slows it, makes \
+                     costs per execution too high, for a program that is always busy by all of what counting slows it by",
+                    used.unwrap_or_default()
+                )
+            }
             Mismatch::CountedMore(per_cycle) => format!(
                 "the counting run executed {per_cycle:.1} instructions or more for each cycle of the sampled one, \
                  which no program does, so it did more work, and costs per execution are too low"
@@ -111,6 +115,15 @@ pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
          code that is slow because of where it lies was counted elsewhere",
         1.0 / share
     ))
+}
+
+/// Processors that a program used on average in runs of a kind. Of one that ended meanwhile it is not known.
+fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
+    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
+    let used: u64 = of_kind().map(|run| run.user_ns + run.kernel_ns).sum();
+    let passed: u64 = of_kind().map(|run| run.elapsed_ns).sum();
+    let is_known = of_kind().all(|run| run.user_ns + run.kernel_ns > 0);
+    is_known.then(|| used as f64 / passed.max(1) as f64)
 }
 
 /// The mean of a value over the runs of a kind.

@@ -2,7 +2,7 @@
 
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Mismatch};
-use timewise_profile::{Exit, ModuleKind};
+use timewise_profile::{Exit, ModuleKind, RunKind};
 
 /// A program whose sampling run took a second at 3 GHz, and whose counting run executed `instructions` and
 /// took `counting_ns`.
@@ -143,7 +143,11 @@ fn turns_of_a_program_that_ran_already_are_no_equal_work() {
         (run.exit, run.elapsed_ns, run.kernel_ns) = (Exit::Unknown, 1_000_000_000, 0);
     }
     let quality = Analysis::new(&profile, None).quality;
-    assert_eq!(quality.mismatch, Some(Mismatch::InTurns { native: 0.8, counted: 0.9 }));
+    assert_eq!(quality.mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: Some(0.9) }));
     let [warning] = &quality.warnings[..] else { panic!("{:?}", quality.warnings) };
     assert!(warning.contains("0.80 processors natively and 0.90 under count"), "{warning}");
+    // Of a turn in which it ended, nobody knows what it used.
+    profile.runs.iter_mut().filter(|run| run.kind == RunKind::Counting).for_each(|run| run.user_ns = 0);
+    let mismatch = Analysis::new(&profile, None).quality.mismatch;
+    assert_eq!(mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: None }));
 }

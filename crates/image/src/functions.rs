@@ -62,6 +62,7 @@ impl Functions {
         let mut named = symbols::of(elf, &code);
         named.extend(debug.into_iter().flat_map(|debug| symbols::of(debug, &code)));
         let mut named = symbols::without_aliases(named);
+        end_at_functions(&mut named);
         named.iter_mut().for_each(|symbol| complete(symbol, &unwind));
         let called = |section: &CodeSection| labels::call_targets(section.code(), section.offsets.start);
         labels::drop_inner(&mut named, &code, &unwind, || sections.iter().flat_map(called).collect());
@@ -112,6 +113,18 @@ impl Functions {
 /// The ranges of sections.
 pub fn code_of(sections: &[CodeSection]) -> Vec<Range<u64>> {
     sections.iter().map(|section| section.offsets.clone()).collect()
+}
+
+/// What is not said to be a function ends where one begins, whatever its size.
+fn end_at_functions(named: &mut [Named]) {
+    let mut next = u64::MAX;
+    for symbol in named.iter_mut().rev() {
+        if symbol.standing == Standing::Function {
+            next = symbol.offset;
+        } else {
+            symbol.size = symbol.size.min(next - symbol.offset);
+        }
+    }
 }
 
 /// A symbol without a size has that of its frame description, if one begins there, and whoever wrote that

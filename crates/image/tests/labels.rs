@@ -98,3 +98,11 @@ fn objects_in_code_are_functions_and_rows_that_begin_before_one_end_where_they_s
         .collect();
     assert_eq!(lines, [(0x1008..0x100a, 3), (0x100a..0x100c, 7)]);
 }
+
+#[test]
+fn an_object_ends_where_a_function_begins() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = ".globl _start\n.type table, @object\ntable: .quad 0\n.size table, 64\n.type _start, @function\n\
+         _start: nop\nret\n.size _start, . - _start\n";
+    assert_eq!(functions(directory.path(), source), named(&[("table", 0x1008), ("_start", 0x100a)]));
+}

@@ -215,7 +215,7 @@ fn places_near(address: u64) -> impl Iterator<Item = u64> {
     low.chain(around).filter(|&start| start >= LOWEST)
 }
 
-/// How far into a region that starts at an address its code begins. Regions start at multiples of 256 MiB, and processors
+/// How far into a region that starts at an address its code begins. Regions start at multiples of 128 MiB, and processors
 /// tell branches apart by the lower bits of their addresses: the first, hottest code of two modules would be taken for one.
 fn stagger(start: u64) -> u64 {
     const MOST: u64 = REGION_SIZE / 128;

@@ -5,7 +5,6 @@ use crate::launch::Ended;
 use crate::machine;
 use crate::status::{Status, ticks_per_second};
 use crate::subject::Subject;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Exit, Machine, Run, RunKind};
 
@@ -15,13 +14,12 @@ pub struct Period {
     began: Instant,
     started_unix_ns: i64,
     elapsed: Duration,
-    /// CPU time, user and kernel, in the system's ticks, with that of the children that were waited for: what it had used
-    /// before, then what was used meanwhile.
-    ticks: Ticks,
-    /// The children that it had before, which are not observed, with what they had used.
-    children: BTreeMap<i32, Ticks>,
-    /// All that descended from it before.
-    others: Vec<i32>,
+    /// What it had used before itself, and the children that it had waited for.
+    before: [Ticks; 2],
+    /// The children that it had before, which are not observed.
+    children: Vec<i32>,
+    /// What was used meanwhile by all that are observed.
+    used: Ticks,
 }
 
 /// CPU time, user and kernel, in the system's ticks.
@@ -35,30 +33,26 @@ impl Period {
             began: Instant::now(),
             started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
             elapsed: Duration::ZERO,
-            ticks: ticks(pid).unwrap_or_default(),
-            children: family::children(pid)
-                .into_iter()
-                .filter_map(|child| Some((child, ticks(child)?)))
-                .collect(),
-            others: others(pid),
+            before: ticks(pid).unwrap_or_default(),
+            children: family::children(pid),
+            used: (0, 0),
         }
     }
 
     /// It is over. Of a process that is gone nobody knows what CPU time it used.
     pub fn end(&mut self, pid: i32) {
         self.elapsed = self.began.elapsed();
-        let mut used = less(ticks(pid).unwrap_or(self.ticks), self.ticks);
-        let now = others(pid);
-        // Of a child that it had before, all is accounted to it that this ever used once it has waited for it.
-        for (_, before) in self.children.iter().filter(|(child, _)| !now.contains(child)) {
-            used = less(used, *before);
+        let [own, waited_for] = ticks(pid).unwrap_or(self.before);
+        self.used = less(own, self.before[0]);
+        let children = family::children(pid);
+        // Once it has waited for a child that it had before, what others used cannot be told from all that this one did.
+        if self.children.iter().all(|child| children.contains(child)) {
+            self.used = plus(self.used, less(waited_for, self.before[1]));
         }
-        for (user, kernel) in
-            now.iter().filter(|other| !self.others.contains(other)).filter_map(|&other| ticks(other))
-        {
-            used = (used.0 + user, used.1 + kernel);
+        let later = children.into_iter().filter(|child| !self.children.contains(child));
+        for [own, waited_for] in later.flat_map(family::descendants).filter_map(ticks) {
+            self.used = plus(self.used, plus(own, waited_for));
         }
-        self.ticks = used;
     }
 }
 
@@ -81,10 +75,14 @@ fn others(pid: i32) -> Vec<i32> {
     family::descendants(pid).into_iter().filter(|other| !own.contains(other)).collect()
 }
 
-/// What a process has used, with the children that it waited for.
-fn ticks(pid: i32) -> Option<Ticks> {
-    let Status { cpu_ticks, kernel_ticks, waited_ticks: (user, kernel), .. } = Status::of_process(pid)?;
-    Some((cpu_ticks - kernel_ticks + user, kernel_ticks + kernel))
+/// What a process has used itself, and the children that it waited for.
+fn ticks(pid: i32) -> Option<[Ticks; 2]> {
+    let Status { cpu_ticks, kernel_ticks, waited_ticks, .. } = Status::of_process(pid)?;
+    Some([(cpu_ticks - kernel_ticks, kernel_ticks), waited_ticks])
+}
+
+fn plus(one: Ticks, other: Ticks) -> Ticks {
+    (one.0 + other.0, one.1 + other.1)
 }
 
 fn less(all: Ticks, some: Ticks) -> Ticks {
@@ -108,8 +106,8 @@ pub fn row_of_period(kind: RunKind, subject: Subject, period: &Period) -> Run {
         wait_status: 0,
         started_unix_ns: period.started_unix_ns,
         elapsed: period.elapsed,
-        user: time(period.ticks.0),
-        kernel: time(period.ticks.1),
+        user: time(period.used.0),
+        kernel: time(period.used.1),
         max_resident_bytes: 0,
     };
     Run { exit: Exit::Unknown, ..row(kind, subject, &ended) }
@@ -181,13 +179,13 @@ mod tests {
         let mut period = Period::begin(pid);
         input.write_all(b"\n").unwrap();
         output.read_exact(&mut [0]).unwrap();
-        let (own, waited_for) = (Status::of_process(pid).unwrap().cpu_ticks, ticks(pid).unwrap());
-        let later = others(pid).into_iter().filter_map(ticks);
-        let later = later.fold((0, 0), |sum, used| (sum.0 + used.0, sum.1 + used.1));
+        let sum = |all: [Ticks; 2]| all.into_iter().map(|(user, kernel)| user + kernel).sum::<u64>();
+        let (own, waited_for) = (Status::of_process(pid).unwrap().cpu_ticks, sum(ticks(pid).unwrap()));
+        let later: u64 = others(pid).into_iter().filter_map(ticks).map(sum).sum();
         period.end(pid);
         drop(input);
         shell.wait().unwrap();
-        let [used, waited_for, later] = [period.ticks, waited_for, later].map(|(user, kernel)| user + kernel);
+        let used = period.used.0 + period.used.1;
         assert!(waited_for > own && later > 0, "{own} {waited_for} {later}");
         assert!(used.abs_diff(waited_for + later) <= 2, "{used}, {waited_for}, {later}");
     }

@@ -243,6 +243,9 @@ impl Loads {
             blocked in CYCLES,
             page_split in 1..=10_000,
         );
+        if self.page_split > 1 && self.split_ports.is_empty() {
+            return Err("page_split needs split_ports".into());
+        }
         within("renamed", self.renamed.unwrap_or(0), CYCLES)
     }
 }

@@ -53,7 +53,7 @@ impl Stacks {
         self.caller.push(ends.caller.as_deref().map(|caller| strings.add(caller)));
         let place = labels::line_or_module(ends.file.as_deref(), ends.line, &ends.module);
         self.place.push(strings.add(&place));
-        self.stack.push(strings.add(&row.whole.stack.replace(';', " < ")));
+        self.stack.push(strings.add(&row.whole.stack.join(" < ")));
     }
 }
 

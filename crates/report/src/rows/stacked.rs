@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use crate::labels;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use timewise_flow::waiting::Culprit;
@@ -43,8 +43,13 @@ pub struct Ends {
 /// The stack in words.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Whole {
-    /// All functions, innermost first, between semicolons.
-    pub stack: String,
+    /// All functions, innermost first; as one text, between semicolons.
+    #[serde(serialize_with = "between_semicolons")]
+    pub stack: Vec<String>,
+}
+
+fn between_semicolons<S: Serializer>(stack: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&stack.join(";"))
 }
 
 /// What adds up where stacks look alike.
@@ -71,7 +76,7 @@ impl<F: Joined> Stacked<F> {
             file: line.map(|line| labels::file_path(profile, line.file).to_string()),
             line: line.map(|line| line.line),
         };
-        let stack = frames.iter().map(|&frame| names.of_place(frame)).collect::<Vec<_>>().join(";");
+        let stack = frames.iter().map(|&frame| names.of_place(frame)).collect();
         Stacked { ends, fields, whole: Whole { stack } }
     }
 
