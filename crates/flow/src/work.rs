@@ -120,10 +120,10 @@ pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
 /// Processors that a program used on average in runs of a kind. Of one that ended meanwhile it is not known.
 fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
     let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
-    let used: u64 = of_kind().map(|run| run.user_ns + run.kernel_ns).sum();
-    let passed: u64 = of_kind().map(|run| run.elapsed_ns).sum();
-    let is_known = of_kind().all(|run| run.user_ns + run.kernel_ns > 0);
-    is_known.then(|| used as f64 / passed.max(1) as f64)
+    let busy = |run: &Run| run.user_ns as f64 + run.kernel_ns as f64;
+    let used: f64 = of_kind().map(busy).sum();
+    let passed: f64 = of_kind().map(|run| run.elapsed_ns as f64).sum();
+    of_kind().all(|run| busy(run) > 0.0).then(|| used / passed)
 }
 
 /// The mean of a value over the runs of a kind.
