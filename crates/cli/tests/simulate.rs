@@ -353,3 +353,16 @@ fn a_growth_of_modelled_cycles_fails_a_gate_and_is_explained() {
     assert_eq!(outcome.status, Some(2), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("not modelled alike"), "{}", outcome.stderr);
 }
+
+/// To start it once more could do harm: a server would go for its data again.
+#[test]
+fn the_command_of_a_program_that_ran_already_is_not_repeated() {
+    let place = walk();
+    place.shell("timewise count -q -- ./walk");
+    let mut profile = place.profile();
+    profile.runs[0].exit = timewise_profile::Exit::Unknown;
+    profile.save(&place.path().join("attached.tw")).unwrap();
+    let again = place.shell("timewise simulate attached.tw");
+    assert_eq!((again.status, again.stdout.as_str()), (Some(125), ""), "{}", again.stderr);
+    assert!(again.stderr.contains("of a program that ran already"), "{}", again.stderr);
+}

@@ -1,6 +1,6 @@
 //! The most that two sequences have in common without a change of order, where it is known what each pair of elements has.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 
 /// A pair that may be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub struct Link {
     pub base: u32,
     /// Position in TEST.
     pub test: u32,
-    /// What it adds; of several links of one pair all together.
+    /// What it adds.
     pub weight: u64,
 }
 
@@ -21,24 +21,19 @@ struct Best {
 }
 
 /// Of some links those that rise in BASE and in TEST and weigh most together, in order.
-pub fn heaviest(links: Vec<Link>) -> Vec<(u32, u32)> {
-    let mut weights: HashMap<(u32, u32), u64> = HashMap::new();
-    for link in links {
-        *weights.entry((link.base, link.test)).or_default() += link.weight;
-    }
-    let mut links: Vec<((u32, u32), u64)> = weights.into_iter().collect();
+pub fn heaviest(mut links: Vec<Link>) -> Vec<(u32, u32)> {
     // Of one element of BASE those far on in TEST first, so that none follows another.
-    links.sort_unstable_by_key(|&((base, test), _)| (base, std::cmp::Reverse(test)));
-    let mut ends: Vec<u32> = links.iter().map(|&((_, test), _)| test).collect();
+    links.sort_unstable_by_key(|link| (link.base, Reverse(link.test)));
+    let mut ends: Vec<u32> = links.iter().map(|link| link.test).collect();
     ends.sort_unstable();
     ends.dedup();
     let mut tree = Tree { heaviest: vec![None; ends.len()] };
     let mut found: Vec<Best> = Vec::with_capacity(links.len());
-    for (pair, own) in links {
-        let rank = ends.partition_point(|&end| end < pair.1);
+    for Link { base, test, weight } in links {
+        let rank = ends.partition_point(|&end| end < test);
         let before = tree.before(rank, &found);
-        let weight = own + before.map_or(0, |at| found[at].weight);
-        found.push(Best { pair, weight, before });
+        let weight = weight + before.map_or(0, |at| found[at].weight);
+        found.push(Best { pair: (base, test), weight, before });
         tree.add(rank, found.len() - 1, &found);
     }
     let mut at = tree.before(ends.len(), &found);
@@ -103,9 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn each_element_is_kept_once_and_several_links_of_a_pair_add_up() {
+    fn each_element_is_kept_once() {
         assert_eq!(kept(&[(0, 0, 2), (0, 1, 2), (1, 1, 2)]), [(0, 0), (1, 1)]);
-        assert_eq!(kept(&[(0, 1, 3), (0, 0, 2), (0, 0, 2)]), [(0, 0)]);
+        assert_eq!(kept(&[(0, 1, 3), (0, 0, 4)]), [(0, 0)]);
     }
 
     /// Against all subsets of the links.

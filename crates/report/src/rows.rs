@@ -23,13 +23,13 @@ pub use call::{CallRow, calls};
 pub use costed::{CostFields, Costed};
 pub use function::{FunctionRow, functions};
 pub use instruction::{InstructionRow, instructions, instructions_of};
-pub use kernel::{InKernel, kernel, kernel_stands_out};
+pub use kernel::{InKernel, kernel, kernel_share, kernel_stands_out};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 pub use path::{PathRow, UntoldRow, paths, titles, untold};
 pub use stacked::{Stacked, titled};
 pub use total::{TotalCpi, Totalled};
-pub use waiting::{Waited, threads_time_ns, waiting_stands_out, waits};
+pub use waiting::{Waited, threads_time_ns, waited_ns, waiting_stands_out, waits};
 
 use crate::labels;
 use serde::Serializer;

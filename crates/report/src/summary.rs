@@ -197,10 +197,9 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
     if !rows::waiting_stands_out(analysis, &rows) {
         return String::new();
     }
-    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
     let (table, all) = listing::waits(analysis, ROWS);
     let how = origin::waiting_in_words(analysis).unwrap_or_default();
-    let title = format!("Waiting: {} of all threads together, {how}", duration(waited));
+    let title = format!("Waiting: {} of all threads together, {how}", duration(rows::waited_ns(&rows)));
     titled(&title, table, rest(all, By::Waiting, style), style)
 }
 
@@ -210,7 +209,7 @@ fn kernel(analysis: &Analysis, style: Style) -> String {
     if !rows::kernel_stands_out(&rows) {
         return String::new();
     }
-    let share: f64 = rows.iter().map(|row| row.fields.share).sum();
+    let share = rows::kernel_share(&rows);
     let (table, all) = listing::kernel(analysis, ROWS);
     let title =
         format!("In the kernel: {} of the CPU time, which is in none of the tables below", percent(share));

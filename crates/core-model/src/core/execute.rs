@@ -97,10 +97,11 @@ impl<O: Observer> Core<O> {
         }
         if !accesses.is_empty() {
             let address = self.registers.ready(&it.address_registers).max(begin);
-            for access in accesses.iter().filter(|_| it.evicts) {
-                operands = operands.max(self.evict(access, address));
-            }
-            for access in accesses.iter().filter(|access| access.reads && !it.evicts) {
+            for access in accesses.iter().filter(|access| access.reads || it.evicts) {
+                if it.evicts {
+                    operands = operands.max(self.evict(access, address));
+                    continue;
+                }
                 let load = self.load(it, number, access, address, first);
                 done.events |= load.events;
                 if load.raises {

@@ -1,4 +1,5 @@
 //! Loops that cores execute.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use timewise_core_model::{Code, Core, Processor, Totals};
 use timewise_replay::Access;
@@ -74,3 +75,33 @@ impl Loop<'_> {
         totals
     }
 }
+
+impl Loop<'_> {
+    /// Cycles for one repetition of the body, once all is warm.
+    pub fn cycles(&self, processor: &Processor, address: &mut dyn FnMut(u64) -> u64) -> f64 {
+        let some = self.totals(processor, 40, address).cycles;
+        let more = self.totals(processor, 100, address).cycles;
+        (more - some) as f64 / (60 * self.unroll) as f64
+    }
+}
+
+/// The same of a body of a core of that name.
+pub fn cycles(core: &str, body: &[&[u8]], address: &mut dyn FnMut(u64) -> u64) -> f64 {
+    Loop { body, unroll: 50 }.cycles(&Processor::named(core).unwrap(), address)
+}
+
+/// Fails unless two numbers of cycles differ by 3 % at most.
+#[track_caller]
+pub fn near(got: f64, expected: f64) {
+    assert!((got - expected).abs() <= 0.03 * expected + 0.01, "{got} cycles, expected {expected}");
+}
+
+/// mov rax,[rax]
+pub const LOAD_CHAIN: &[u8] = &[0x48, 0x8b, 0x00];
+/// nop
+pub const NOP: &[u8] = &[0x90];
+/// nop of two, three, four and eight bytes.
+pub const NOP_2: &[u8] = &[0x66, 0x90];
+pub const NOP_3: &[u8] = &[0x0f, 0x1f, 0x00];
+pub const NOP_4: &[u8] = &[0x0f, 0x1f, 0x40, 0x00];
+pub const NOP_8: &[u8] = &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];

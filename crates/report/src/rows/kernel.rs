@@ -33,9 +33,14 @@ impl Joined for InKernel {
     }
 }
 
+/// The kernel's share of all CPU time that was sampled, 0 to 1.
+pub fn kernel_share(rows: &[Stacked<InKernel>]) -> f64 {
+    rows.iter().map(|row| row.fields.share).sum()
+}
+
 /// Whether what the kernel did was a notable part of the CPU time.
 pub fn kernel_stands_out(rows: &[Stacked<InKernel>]) -> bool {
-    rows.iter().map(|row| row.fields.share).sum::<f64>() >= stacked::WORTH_SHOWING
+    kernel_share(rows) >= stacked::WORTH_SHOWING
 }
 
 /// All stacks with which the kernel was called, costliest first.

@@ -44,15 +44,19 @@ pub fn waits(analysis: &Analysis) -> Vec<Stacked<Waited>> {
     stacked::all(waiting::stacks(profile).into_iter().map(row))
 }
 
+/// How long threads waited, all of them together, in nanoseconds.
+pub fn waited_ns(rows: &[Stacked<Waited>]) -> f64 {
+    rows.iter().map(|row| row.fields.duration_ns).sum()
+}
+
 /// The time of all threads, of which waiting is a share, in nanoseconds.
 pub fn threads_time_ns(analysis: &Analysis, rows: &[Stacked<Waited>]) -> f64 {
-    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
-    (waited + analysis.quality.user_ns + analysis.quality.kernel_ns).max(1.0)
+    (waited_ns(rows) + analysis.quality.user_ns + analysis.quality.kernel_ns).max(1.0)
 }
 
 /// Whether threads waited for a notable part of their time.
 pub fn waiting_stands_out(analysis: &Analysis, rows: &[Stacked<Waited>]) -> bool {
-    let waited: f64 = rows.iter().map(|row| row.fields.duration_ns).sum();
+    let waited = waited_ns(rows);
     waited > 0.0 && waited >= stacked::WORTH_SHOWING * threads_time_ns(analysis, rows)
 }
 
