@@ -47,6 +47,8 @@ pub struct Unit {
     pub instructions: Vec<Instruction>,
     /// Its blocks in the order of translation: that of memory, but that loops may stand there several times.
     pub blocks: Vec<PlannedBlock>,
+    /// Those of each loop that stands there several times, all rounds together.
+    pub rounds: Vec<Range<usize>>,
     /// The code itself.
     pub bytes: Vec<u8>,
     /// Whether it may change unseen, so that it has to be checked before it is executed.
@@ -125,7 +127,7 @@ pub fn plan(world: &mut impl World, start: u64, limit: usize, extent: Extent) ->
         Mode::Count | Mode::Pace => world.cuts(&instructions),
     };
     let blocks = split(&instructions, cuts, has_loops);
-    let mut unit = Unit { blocks, instructions, bytes, may_change };
+    let mut unit = Unit { blocks, rounds: Vec::new(), instructions, bytes, may_change };
     find_inner_ways(&mut unit, has_loops);
     live::find(world, &mut unit);
     if world.mode() == Mode::Count && !may_change {
@@ -289,24 +291,46 @@ pub fn place_counters(unit: &mut Unit, placing: &mut Placing, first_block: u32, 
             placing.add_block(number(block), instructions);
         }
     }
-    // Jumps before falling through, because a counter costs a detour on a jump and none otherwise; and
-    // backward jumps first, because they are the hot ones. Where a loop stands several times, falling into the
-    // next round is as hot, but one of these ways has to be counted, and here it costs no detour.
-    for backward in [true, false] {
+    // Backward jumps first, because they are the hot ones.
+    for block in 0..unit.blocks.len() {
+        if let Some(inside) = unit.blocks[block].inside.filter(|&inside| inside <= block) {
+            unit.blocks[block].inside_way = placing.way(end(block), start(inside), 0);
+        }
+    }
+    // Where a loop stands several times, its rounds lead to each other as often. If the ways out of it, of which several
+    // may lead to one place, were joined before these, each round would have to be counted rather than one in a row.
+    if !unit.rounds.is_empty() {
+        let is_within = |unit: &Unit, from: usize, to: usize| {
+            unit.rounds.iter().any(|rounds| rounds.contains(&from) && rounds.contains(&to))
+        };
+        place_forward(unit, placing, (start, end), is_within);
+        place_forward(unit, placing, (start, end), |unit, from, to| !is_within(unit, from, to));
+    } else {
+        place_forward(unit, placing, (start, end), |_, _, _| true);
+    }
+}
+
+/// Decides which of the ways forward are counted that are among those chosen. Jumps before falling through, because a
+/// counter costs a detour on a jump and none otherwise.
+fn place_forward(
+    unit: &mut Unit,
+    placing: &mut Placing,
+    (start, end): (impl Fn(usize) -> Vertex, impl Fn(usize) -> Vertex),
+    is_chosen: impl Fn(&Unit, usize, usize) -> bool,
+) {
+    for turned in [false, true] {
         for block in 0..unit.blocks.len() {
-            let jumps = |&inside: &usize| (inside <= block) == backward && !unit.is_turned(block);
+            let jumps = |&inside: &usize| {
+                inside > block && unit.is_turned(block) == turned && is_chosen(unit, block, inside)
+            };
             let Some(inside) = unit.blocks[block].inside.filter(jumps) else { continue };
             unit.blocks[block].inside_way = placing.way(end(block), start(inside), 0);
         }
     }
     for block in 0..unit.blocks.len() {
-        if unit.is_turned(block) {
-            unit.blocks[block].inside_way = placing.way(end(block), start(block + 1), 0);
-        }
-    }
-    for block in 0..unit.blocks.len() {
-        if let Some(next) = unit.blocks[block].next {
-            unit.blocks[block].next_way = placing.way(end(block), start(next), 0);
-        }
+        let Some(next) = unit.blocks[block].next.filter(|&next| is_chosen(unit, block, next)) else {
+            continue;
+        };
+        unit.blocks[block].next_way = placing.way(end(block), start(next), 0);
     }
 }

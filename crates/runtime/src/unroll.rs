@@ -36,9 +36,11 @@ pub fn unroll(unit: &mut Unit, limit: usize) {
     // Where the first round of each block will stand.
     let mut firsts = Vec::with_capacity(unit.blocks.len());
     let mut order = Vec::new();
+    let mut repeated = Vec::with_capacity(loops.len());
     let mut block = 0;
     while block < unit.blocks.len() {
         let (blocks, count) = rounds(block).map_or((block..=block, 1), |l| (l.blocks.clone(), l.rounds));
+        let first = order.len();
         for round in 0..count {
             for block in blocks.clone() {
                 if round == 0 {
@@ -46,6 +48,9 @@ pub fn unroll(unit: &mut Unit, limit: usize) {
                 }
                 order.push((block, round));
             }
+        }
+        if count > 1 {
+            repeated.push(first..order.len());
         }
         block = blocks.end() + 1;
     }
@@ -67,6 +72,7 @@ pub fn unroll(unit: &mut Unit, limit: usize) {
         }
     };
     unit.blocks = order.iter().map(repeat).collect();
+    unit.rounds = repeated;
 }
 
 /// If code at `address`, that other units have, closes a small loop of `instructions`, behind which it stands: where
@@ -155,7 +161,7 @@ fn innermost(unit: &Unit, last: usize) -> Option<RangeInclusive<usize>> {
 mod tests {
     use super::*;
     use crate::kinds::Mode;
-    use crate::placing::Placing;
+    use crate::placing::{Passage, Placing};
     use crate::unit::{Extent, World, place_counters, plan};
     use alloc::vec;
     use timewise_isa::{FlagSet, MAX_LENGTH};
@@ -276,6 +282,25 @@ mod tests {
         let rounds: Vec<usize> = (0..8).filter(|&block| counted(block)).collect();
         assert_eq!(rounds.len(), 1, "of the ways from round to round: {rounds:?}");
         assert!(unit.is_turned(rounds[0]), "the one that is counted is fallen through");
+    }
+
+    /// A loop that is left at two places, both of which lead to one: each would be a way between its rounds.
+    #[test]
+    fn of_a_loop_with_two_ways_out_one_round_in_a_row_is_counted() {
+        // 0: cmp [rax], ecx; je 11; add rax, 8; cmp rax, rdx; jne 0; 13: ret
+        const SEARCH: &[u8] =
+            &[0x39, 0x08, 0x74, 0x09, 0x48, 0x83, 0xc0, 0x08, 0x48, 0x39, 0xd0, 0x75, 0xf3, 0xc3];
+        let mut unit = plan(&mut Code(SEARCH, None), 0, 96, Extent::Branches).unwrap();
+        place_counters(&mut unit, &mut Placing::default(), 0, false);
+        let rounds = 32 / 5;
+        assert_eq!((unit.blocks.len(), unit.rounds.len()), (2 * rounds + 1, 1));
+        assert_eq!(unit.rounds[0], 0..2 * rounds);
+        let is_counted =
+            |way: Option<usize>, passage: Passage| way.is_some_and(|to| to < 2 * rounds) && passage.counted;
+        let within = unit.blocks.iter().flat_map(|block| {
+            [is_counted(block.next, block.next_way), is_counted(block.inside, block.inside_way)]
+        });
+        assert_eq!(within.filter(|&counted| counted).count(), 1);
     }
 
     #[test]
