@@ -1,15 +1,21 @@
 //! The whole job for a program that runs already: it is sampled natively and counted, in turns of the same length.
 
 use crate::attached::enough;
-use crate::{count, sample};
+use crate::{count, sample, symbolise};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use timewise_profile::{Profile, RunKind};
-use timewise_sampler::SampleError;
+use timewise_flow::Analysis;
+use timewise_flow::turns::{Limits, places_to_tally};
+use timewise_profile::{Module, Offset, Place, Profile, RunKind};
+use timewise_sampler::{SampleError, tally};
 use timewise_target::attachable::lives;
 
 /// How often each has its turn: what the program does may change, and both shall see of all of it.
 const TURNS: u32 = 3;
+
+/// Hits of breakpoints may take this share of the CPU time in which these are set, if the program executes their places as
+/// often natively as under count. It will one to four times as often.
+const SHARE_OF_HITS: f64 = 0.1;
 
 /// Samples and counts process `pid` in turns, for `time` in all: a profile with a run for each turn.
 ///
@@ -22,11 +28,12 @@ pub fn profile(
     counting: &timewise_engine::Options,
 ) -> anyhow::Result<Profile> {
     let turn = time / (2 * TURNS);
-    let mut profile = sample::attach(pid, turn, sampling)?;
+    let mut sampling = sampling.clone();
+    let mut profile = sample::attach(pid, turn, &sampling)?;
     let mut why = None;
     for number in 0..TURNS {
         if number > 0 && why.is_none() && !enough() {
-            match sample::attach(pid, turn, sampling) {
+            match sample::attach(pid, turn, &sampling) {
                 Ok(sampled) => profile.append(sampled),
                 // Most have ended.
                 Err(SampleError::Attach(error)) => {
@@ -45,6 +52,9 @@ pub fn profile(
             Err(error) if number == 0 => return Err(error.into()),
             Err(error) => why = Some(error.to_string()),
         }
+        if number == 0 {
+            sampling.tallied = to_tally(&profile);
+        }
     }
     say_once(&mut profile);
     let is_counted = profile.runs.iter().any(|run| run.kind == RunKind::Counting);
@@ -55,6 +65,23 @@ pub fn profile(
         run.warnings.push(why.into());
     }
     Ok(profile)
+}
+
+/// Which instructions the native turns that are left should count, by what the first two turns tell.
+fn to_tally(profile: &Profile) -> Vec<(Module, Offset)> {
+    let Some(hit) = tally::cost_of_a_hit() else { return Vec::new() };
+    let busy_ns: u64 = profile.runs[0].user_ns + profile.runs[0].kernel_ns;
+    let limits = Limits {
+        places: tally::MOST_PLACES,
+        cpu_seconds: busy_ns as f64 / 1e9 * f64::from(TURNS - 1) * tally::SHARE_SET,
+        most_a_second: SHARE_OF_HITS / hit.as_secs_f64().max(1e-9),
+    };
+    // What is a function is told by symbols.
+    let mut named = profile.clone();
+    symbolise::symbolise(&mut named);
+    let module = |place: &Place| profile.modules[place.module.index()].clone();
+    let places = places_to_tally(&Analysis::new(&named, None), &limits);
+    places.iter().map(|place| (module(place), place.offset)).collect()
 }
 
 /// What is told of each turn is told once.

@@ -2,7 +2,7 @@
 
 use crate::attribute::{Attributed, Policy, attribute};
 use crate::code::{Code, InstructionId};
-use crate::cost::{Cost, Ruler};
+use crate::cost::{Cost, Estimate, Ruler};
 use crate::frames::Frames;
 use crate::graph::{Graph, graphs};
 use crate::lines::{SourceLine, line_at, rows_of_instructions};
@@ -76,7 +76,8 @@ impl<'p> Analysis<'p> {
         let routines = owners.into_routines();
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, &frames, policy);
-        let ruler = Ruler::new(&samples, quality.clock.as_ref());
+        let work = quality.turns.map_or(Estimate::ONE, |turns| turns.factor);
+        let ruler = Ruler { work, ..Ruler::new(&samples, quality.clock.as_ref()) };
         let modelled = Modelled::new(profile, &code);
         Analysis {
             profile,

@@ -32,11 +32,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The value divided by a number that is known exactly; `None` if that is zero.
-    pub fn per(self, count: u64) -> Option<Estimate> {
-        let each = |value: f64| value / count as f64;
-        (count > 0).then(|| Estimate { value: each(self.value), low: each(self.low), high: each(self.high) })
-    }
+    /// What is known exactly to be one.
+    pub const ONE: Estimate = Estimate { value: 1.0, low: 1.0, high: 1.0 };
 }
 
 /// Turns costs into estimates: knows what one sample stands for and how well the clock is known.
@@ -50,6 +47,8 @@ pub struct Ruler {
     pub clock_low: f64,
     /// Likewise above.
     pub clock_high: f64,
+    /// How often the sampled run executed what the counting run executed once.
+    pub work: Estimate,
 }
 
 impl Ruler {
@@ -64,7 +63,19 @@ impl Ruler {
             cycle_ns: if cycles > 0.0 { ns / cycles } else { 0.0 },
             clock_low: factor(|clock| clock.core_hz_low).min(1.0),
             clock_high: factor(|clock| clock.core_hz_high).max(1.0),
+            work: Estimate::ONE,
         }
+    }
+
+    /// Cycles or time of one of so many executions as were counted; `None` if there were none.
+    pub fn each(&self, estimate: Estimate, executions: u64) -> Option<Estimate> {
+        let Estimate { value, low, high } = self.work;
+        let each = |amount: f64, work: f64| amount / (executions as f64 * work);
+        (executions > 0).then(|| Estimate {
+            value: each(estimate.value, value),
+            low: each(estimate.low, high),
+            high: each(estimate.high, low),
+        })
     }
 
     /// Limits of the cycles of `cost`, with what samples and division at block heads leave open; the clock may
@@ -146,7 +157,15 @@ mod tests {
         let got = ruler(1000.0, None).cycles(&cost(0.0, 0.0));
         assert_eq!((got.value, got.low), (0.0, 0.0));
         assert!((got.high - 3689.0).abs() < 1.0);
-        assert_eq!(got.per(0), None);
+        assert_eq!(ruler(1000.0, None).each(got, 0), None);
+    }
+
+    #[test]
+    fn what_is_not_known_of_the_work_widens_the_cost_of_each() {
+        let work = Estimate { value: 2.0, low: 1.0, high: 4.0 };
+        let ruler = Ruler { work, ..ruler(1000.0, None) };
+        let each = ruler.each(Estimate { value: 80.0, low: 40.0, high: 120.0 }, 10);
+        assert_eq!(each, Some(Estimate { value: 4.0, low: 1.0, high: 12.0 }));
     }
 
     #[test]

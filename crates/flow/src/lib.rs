@@ -57,6 +57,7 @@ mod strays;
 pub mod strong;
 pub mod told;
 pub mod totals;
+pub mod turns;
 pub mod verify;
 pub mod waiting;
 pub mod walk;

@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::samples::{Samples, clock};
+use crate::turns::TurnsWork;
 use crate::work::{Mismatch, counted_share, faster_in_words};
 use std::collections::BTreeMap;
 use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunId, RunKind};
@@ -46,12 +47,35 @@ pub struct Quality {
     pub has_output: bool,
     /// How it shows that the runs did different amounts of work, if it does.
     pub mismatch: Option<Mismatch>,
+    /// Share of the sampled run's time that is missing because samples were lost, 0 to 1, as far as that is certain.
+    pub missing_share: f64,
+    /// Whether a sampled run ended otherwise than a counted one.
+    pub other_end: bool,
+    /// How much a program that ran already did natively for what it did under count, if that is known.
+    pub turns: Option<TurnsWork>,
     /// What else limits the figures, in words.
     pub warnings: Vec<String>,
 }
 
 /// Below this share of samples on counted code the join is worth a warning, and the whole has no cost of an instruction.
 pub const JOINED_ENOUGH: f64 = 0.95;
+
+/// From this share of time that is missing on, costs carry no interval: those of samples do not know of it.
+const MISSING_TOO_MUCH: f64 = 0.05;
+
+/// The share of the time in user mode that no sample stands for, if samples were lost. More are not missing than were lost,
+/// of which some may have been other programs'.
+fn missing_share(profile: &Profile, samples: &Samples) -> f64 {
+    let sampling = || profile.runs.iter().filter(|run| run.kind == RunKind::Sampling);
+    let lost = sampling().map(|run| run.lost_samples).sum::<u64>() as f64;
+    let lost_share = if lost > 0.0 { lost / (lost + profile.samples.len() as f64) } else { 0.0 };
+    let used: f64 = sampling().map(|run| run.user_ns as f64).sum();
+    let runs = sampling().count() as f64;
+    match used > 0.0 && samples.user.ns > 0.0 {
+        true => lost_share.min(1.0 - samples.user.ns * runs / used).max(0.0),
+        false => lost_share,
+    }
+}
 
 /// How often the run occurs that occurs most often.
 fn most_of_a_run<'a>(runs: impl Iterator<Item = &'a RunId>) -> usize {
@@ -83,7 +107,10 @@ impl Quality {
         let user = samples.user.cycles;
         let clock = clock(profile);
         let share = counted_share(profile, code, samples);
+        let turns = TurnsWork::of(profile, code);
         let mismatch = clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, (clock, share)));
+        let mismatch =
+            mismatch.filter(|mismatch| turns.is_none() || !matches!(mismatch, Mismatch::InTurns { .. }));
         let mut quality = Quality {
             clock,
             sampling_runs: of(RunKind::Sampling).count(),
@@ -105,6 +132,9 @@ impl Quality {
             same_output: same_output(profile),
             has_output: profile.runs.iter().any(|run| run.stdout_hash != Some(HASH_OF_NO_OUTPUT)),
             mismatch,
+            missing_share: missing_share(profile, samples),
+            other_end: differing_ends(profile).is_some(),
+            turns,
             warnings: Vec::new(),
         };
         // What several runs are warned of is said once.
@@ -115,12 +145,19 @@ impl Quality {
         }
         quality.warn_of_differing_runs(profile, samples.generated_share(profile));
         if quality.samples > 0 {
-            let is_told = matches!(quality.mismatch, Some(Mismatch::InTurns { .. }));
+            quality.warnings.extend(turns.map(TurnsWork::in_words));
+            let is_told = turns.is_some() || matches!(quality.mismatch, Some(Mismatch::InTurns { .. }));
             quality.warnings.extend(share.filter(|_| !is_told).and_then(faster_in_words));
         }
         quality.warn_of_missing_samples();
         quality.warn_of_unseen_ends(profile);
         quality
+    }
+
+    /// Whether time may be divided by executions: as far as is known the runs did the same, and no time is missing.
+    pub fn costs_hold(&self) -> bool {
+        let ended_alike = !self.other_end || !self.has_both();
+        self.mismatch.is_none() && ended_alike && self.missing_share < MISSING_TOO_MUCH
     }
 
     fn has_both(&self) -> bool {

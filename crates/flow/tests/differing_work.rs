@@ -1,8 +1,8 @@
 //! Runs that did different amounts of work: what is proved is said, and nothing else.
 
 use timewise_flow::sketch::sketch;
-use timewise_flow::{Analysis, Mismatch};
-use timewise_profile::{Exit, ModuleKind, RunKind};
+use timewise_flow::{Analysis, Estimate, Mismatch};
+use timewise_profile::{Exit, ModuleKind, RunId, RunKind, Tally};
 
 /// A program whose sampling run took a second at 3 GHz, and whose counting run executed `instructions` and
 /// took `counting_ns`.
@@ -150,4 +150,61 @@ fn turns_of_a_program_that_ran_already_are_no_equal_work() {
     profile.runs.iter_mut().filter(|run| run.kind == RunKind::Counting).for_each(|run| run.user_ns = 0);
     let mismatch = Analysis::new(&profile, None).quality.mismatch;
     assert_eq!(mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: None }));
+}
+
+/// Breakpoints tell how much more it did natively: costs are of as much, and their intervals hold what is not known of it.
+#[test]
+fn what_a_program_that_ran_already_does_natively_divides_its_costs() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+         function f at 0x1000 size 0x1000
+         block a at 0x1000 runs 1000 code 90
+         edge - -> a external 1
+         sample 0x1000 1000
+         user sampling 8e8
+         user counting 9e8";
+    let mut profile = sketch(text).unwrap();
+    for run in &mut profile.runs {
+        (run.exit, run.elapsed_ns, run.kernel_ns) = (Exit::Unknown, 1_000_000_000, 0);
+    }
+    let unscaled = Analysis::new(&profile, None);
+    let before = unscaled.ruler.each(unscaled.ruler.cycles(&unscaled.whole()), 1000).unwrap();
+    // Natively 250 in a tenth of a second, so 2,000 in 0.8: twice as much.
+    let place = profile.blocks[0].place;
+    let (executions, cpu_ns) = (250, 100_000_000);
+    let tally = Tally { run: RunId(0), place, executions, cpu_ns, variance: 625 };
+    profile.tallies = vec![tally, Tally { executions: 200, cpu_ns: 80_000_000, variance: 4, ..tally }];
+    let analysis = Analysis::new(&profile, None);
+    let turns = analysis.quality.turns.unwrap();
+    assert_eq!((turns.places, analysis.quality.mismatch), (1, None));
+    let Estimate { value, low, high } = turns.factor;
+    let near = |got: f64, want: f64| assert!((got - want).abs() < 1e-3, "{got} {want}");
+    near(value, 2.0);
+    // 1.96 standard deviations of 25 are 49.
+    near(low, 2.0 * 201.0 / 250.0);
+    near(high, 2.0 * 299.0 / 250.0);
+    let after = analysis.ruler.each(analysis.ruler.cycles(&analysis.whole()), 1000).unwrap();
+    near(after.value, before.value / value);
+    near(after.low, before.low / high);
+    near(after.high, before.high / low);
+    let [warning] = &analysis.quality.warnings[..] else { panic!("{:?}", analysis.quality.warnings) };
+    assert!(warning.contains("natively it did 2.00 times (1.61 to 2.39)"), "{warning}");
+    assert!(analysis.quality.costs_hold());
+}
+
+/// Samples of 1 s of a program that used 2 s.
+#[test]
+fn costs_do_not_hold_where_time_is_missing() {
+    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+         block a at 0x1000 runs 1000 code 90
+         sample 0x1000 1000
+         user sampling 2e9
+         user counting 2e9";
+    let mut profile = sketch(text).unwrap();
+    assert!(Analysis::new(&profile, None).quality.costs_hold(), "nothing was lost");
+    profile.runs[0].lost_samples = 800;
+    let quality = Analysis::new(&profile, None).quality;
+    assert!((quality.missing_share - 800.0 / 1800.0).abs() < 1e-9 && !quality.costs_hold(), "{quality:?}");
+    // Those of others.
+    profile.runs[0].user_ns = 1_000_000_000;
+    assert_eq!(Analysis::new(&profile, None).quality.missing_share, 0.0);
 }

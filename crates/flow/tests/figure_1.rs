@@ -31,7 +31,8 @@ fn cycles_each(analysis: &Analysis, offset: u64) -> f64 {
     let place = Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(offset) };
     let id = analysis.code.instruction_at(place).unwrap();
     let cost = analysis.by_instruction()[id.index()];
-    analysis.ruler.cycles(&cost).per(cost.instructions).unwrap().value
+    let ruler = &analysis.ruler;
+    ruler.each(ruler.cycles(&cost), cost.instructions).unwrap().value
 }
 
 /// Each load costs 1035 samples × 0.25 ms × 3.5 GHz / 1,000,000 = 906 cycles.

@@ -26,7 +26,8 @@ fn program() -> Profile {
 fn costs(policy: Policy) -> Vec<f64> {
     let profile = program();
     let analysis = Analysis::new(&profile, Some(policy));
-    let cost = |cost: &timewise_flow::Cost| analysis.ruler.cycles(cost).per(cost.instructions).unwrap().value;
+    let ruler = &analysis.ruler;
+    let cost = |cost: &timewise_flow::Cost| ruler.each(ruler.cycles(cost), cost.instructions).unwrap().value;
     analysis.by_instruction().iter().map(cost).collect()
 }
 

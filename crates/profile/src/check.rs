@@ -145,6 +145,11 @@ impl Profile {
             modules.may_have("waits", row, wait.place.map(|place| place.module.0))?;
             stacks.may_have("waits", row, wait.stack.map(|id| id.0))?;
         }
+        let runs = Target::new("runs", self.runs.len());
+        for (row, tally) in self.tallies.iter().enumerate() {
+            runs.has("tallies", row, tally.run.0)?;
+            modules.has("tallies", row, tally.place.module.0)?;
+        }
         Ok(())
     }
 
@@ -249,6 +254,8 @@ impl Profile {
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);
         at_most("instructions of threads", of_threads.map(u128::from), MOST)?;
         at_most("waiting times", self.waits.iter().map(|wait| wait.duration_ns.into()), MOST)?;
+        let tallied = self.tallies.iter().flat_map(|tally| [tally.executions, tally.cpu_ns, tally.variance]);
+        at_most("tallies", tallied.map(u128::from), MOST)?;
         let waits = self.waits.iter().filter_map(|wait| wait.times);
         at_most("waits", waits.map(u128::from), MOST)?;
         let cycles = self.simulations.iter().map(|simulation| simulation.cycles.into());

@@ -8,7 +8,8 @@ const LEFT_OUT: char = '…';
 /// Less than so many letters of a path tell nothing.
 const FEW: usize = 4;
 
-/// A function: its parameters go first, then template arguments, then the beginning of its path.
+/// A function: what compilers add to the names of clones goes first, then its parameters, then template arguments, then
+/// the beginning of its path.
 ///
 /// `std::vector<int, std::allocator<int> >::push_back(int&&)` becomes `std::vector<…>::push_back(…)`, and
 /// `…vector<…>::push_back(…)` in still less room. One without a name, `libc.so.6+0x1a2b`, keeps its offset.
@@ -19,7 +20,7 @@ pub fn function(name: &str, width: usize) -> String {
     }
     let fits = |name: &String| name.chars().count() <= width;
     let mut shorter = name.to_string();
-    for step in [without_parameters, without_arguments] {
+    for step in [without_clone, without_parameters, without_arguments] {
         if fits(&shorter) {
             return shorter;
         }
@@ -89,6 +90,11 @@ pub fn path(name: &str, width: usize) -> String {
         }
     }
     shown(head, tail).join(" ")
+}
+
+/// `f(int)` for `f(int) [clone .isra.0] [clone .cold]`.
+fn without_clone(name: &str) -> String {
+    name.split_once(" [clone ").map_or(name, |(original, _)| original).to_string()
 }
 
 /// `f(…)` for `f(int, int) const`; a name without parameters stays.
@@ -168,6 +174,13 @@ mod tests {
             ("core::slice::<impl [T]>::partition_point", 36, "core::slice::<…>::partition_point"),
             ("memmove_avx_unaligned_erms", 12, "memmove_avx…"),
             ("f(int, long)", 8, "f(…)"),
+            (
+                "a<b>::f(int) const [clone .isra.0] [clone .cold]",
+                48,
+                "a<b>::f(int) const [clone .isra.0] [clone .cold]",
+            ),
+            ("a<b>::f(int) const [clone .isra.0] [clone .cold]", 18, "a<b>::f(int) const"),
+            ("a<b>::f(int) const [clone .isra.0]", 12, "a<b>::f(…)"),
             ("interp-stripped+0x1090", 17, "interp-st…+0x1090"),
             ("(anonymous namespace)::f()", 12, "…space)::f()"),
             ("a::operator<<(b, c)", 16, "a::operator<<(…)"),

@@ -14,7 +14,7 @@ const FEW_EXPLAINED: &str =
     "? rests on fewer than 10 samples: the interval spans more than a factor of three";
 
 const DOUBTFUL_EXPLAINED: &str =
-    "? rests on fewer than 10 samples, or divides time by the executions of a run that did different work";
+    "? rests on fewer than 10 samples, or on runs that differ or lost samples (see the warnings)";
 
 /// Stands before a total to which more may belong than is known.
 const AT_LEAST: &str = "≥";
@@ -89,7 +89,7 @@ impl<'a> Figures<'a> {
     /// Whether costs per execution are known to be wrong, because the runs did different work. Shares of time
     /// are right nevertheless.
     pub fn is_doubtful(&self) -> bool {
-        self.analysis.quality.mismatch.is_some()
+        !self.analysis.quality.costs_hold()
     }
 
     /// Explains the mark, if it stands anywhere.
@@ -205,7 +205,7 @@ impl<'a> Figures<'a> {
     }
 
     fn each(&self, estimate: Estimate, count: u64) -> Option<Estimate> {
-        if self.is_sampled() { estimate.per(count) } else { None }
+        self.analysis.ruler.each(estimate, count).filter(|_| self.is_sampled())
     }
 }
 

@@ -180,7 +180,7 @@ fn cost_of_an_instruction(analysis: &Analysis) -> Option<String> {
     let Estimate { value, low, high } = cpi;
     let interval = format!("{}–{}", figure(low), figure(high));
     Some(if figures.is_time() {
-        let each = analysis.ruler.time_ns(&whole).per(whole.instructions)?.value;
+        let each = analysis.ruler.each(analysis.ruler.time_ns(&whole), whole.instructions)?.value;
         format!(
             "{} an instruction: estimated CPI (cycles per instruction) {} ({interval}, the clock's drift included)",
             duration(each),
@@ -299,7 +299,7 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
 /// What a slow instruction does, which is as much as is known: why it is slow was not measured.
 fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
     let slow = row.fields.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
-    let is_certain = analysis.quality.mismatch.is_none();
+    let is_certain = analysis.quality.costs_hold();
     let Some(id) = row.of.id.filter(|_| slow && is_certain) else { return "" };
     let step = &analysis.code.instructions[id.index()].step;
     match (step.control, step.work) {

@@ -15,7 +15,7 @@ use crate::waits::{At, Waits};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use timewise_profile::{
-    CallStacks, Exit, ModuleKind, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
+    CallStacks, Exit, Module, ModuleKind, Offset, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
 };
 use timewise_target::address_space::AddressSpace;
 use timewise_target::perf::RawMapping;
@@ -136,6 +136,15 @@ impl Collector {
             tracked: HashMap::new(),
             tracked_threads: HashMap::new(),
         }
+    }
+
+    /// Where the first process has an instruction of a module; nothing if it has not mapped it.
+    pub fn find(&self, module: &Module, offset: Offset) -> Option<(Place, u64)> {
+        let space = &self.tracked.values().find(|tracked| tracked.id == ProcessId(0))?.space;
+        let of_it = |place: &Place| self.modules.get(place.module) == module;
+        space
+            .addresses_of(offset)
+            .find_map(|address| space.place(address).filter(of_it).map(|place| (place, address)))
     }
 
     /// Makes the process of the next record one of ours, whoever began it.

@@ -20,6 +20,8 @@ const PIECES: u32 = 5;
 const RING_BYTES: [usize; 4] = [1 << 20, 512 << 10, 128 << 10, 16 << 10];
 /// No more than this of a stack is ever copied.
 const DEEP_STACK: usize = 64 << 10;
+/// Of the program's time, from which on what samples cost is worth a word.
+const NOTABLE_SHARE: f64 = 0.02;
 /// However costly, fewer samples than this say too little.
 const LOWEST_HZ: u32 = 250;
 
@@ -35,6 +37,20 @@ pub fn affordable_hz(options: &Options, cost: Option<Duration>) -> u32 {
         }
         _ => wanted_hz,
     }
+}
+
+/// What is to be said of samples that cost a notable share of the program's time, which counts as its own.
+pub fn notable(cost: Duration, frequency_hz: u32) -> Option<String> {
+    let share = cost.as_secs_f64() * f64::from(frequency_hz);
+    let affordable = (NOTABLE_SHARE / cost.as_secs_f64()) as u32 / 10 * 10;
+    (share > NOTABLE_SHARE).then(|| {
+        format!(
+            "a sample takes {:.0} microseconds here, so at {frequency_hz} Hz the program took {:.0} % more time than without, \
+             and costs are too high by as much; with --frequency {affordable} it is 2 %",
+            cost.as_secs_f64() * 1e6,
+            100.0 * share
+        )
+    })
 }
 
 /// What one sample of `source` costs the thread that it interrupts, here and now, or `None` if a
@@ -99,6 +115,14 @@ mod tests {
         // Other work disturbed the piece that no samples should disturb.
         assert_eq!(for_each(Duration::from_micros(2000), Duration::from_micros(1800)), Duration::ZERO);
         assert_eq!(for_each(Duration::ZERO, Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_samples_cost_is_told_if_it_is_notable() {
+        let at = |us, hz| notable(Duration::from_micros(us), hz);
+        assert_eq!((at(5, 4000), at(0, 10_000)), (None, None));
+        let told = at(20, 10_000).unwrap();
+        assert!(told.contains("20 % more") && told.contains("--frequency 1000 it is 2 %"), "{told}");
     }
 
     /// How much it costs depends on the machine and on what else it does.

@@ -30,6 +30,7 @@ mod spells;
 mod stacks;
 mod stops;
 mod switches;
+pub mod tally;
 mod thinning;
 mod unwind;
 mod user_stack;

@@ -90,6 +90,11 @@ impl Modules {
         self.known.kind(module)
     }
 
+    /// A module by id.
+    pub fn get(&self, module: ModuleId) -> &Module {
+        self.known.get(module)
+    }
+
     /// All modules, in the order of their ids.
     pub fn into_vec(self) -> Vec<Module> {
         self.known.into_vec()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use timewise_profile::CallStackMethod;
+use timewise_profile::{CallStackMethod, Module, Offset};
 
 /// How to sample.
 #[derive(Clone, Debug)]
@@ -28,6 +28,9 @@ pub struct Options {
     /// Bytes at most of the buffer between the kernel and us, on each processor. What finds it full
     /// is lost, and counted.
     pub ring_bytes: usize,
+    /// Instructions whose executions are to be counted beside the samples, of a program that runs already: as many as
+    /// [`crate::tally::MOST_PLACES`].
+    pub tallied: Vec<(Module, Offset)>,
     /// Where to tell how the recording goes.
     pub progress: Arc<Progress>,
 }
@@ -51,6 +54,7 @@ impl Default for Options {
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
             ring_bytes: 16 << 20,
+            tallied: Vec::new(),
             progress: Arc::default(),
         }
     }

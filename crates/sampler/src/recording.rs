@@ -12,12 +12,14 @@ use crate::refusal::Refusal;
 use crate::root::Root;
 use crate::source::{Source, choose};
 use crate::stops;
+use crate::tally::Breakpoints;
 use crate::waiting::Waiting;
 use crate::warnings;
+use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use timewise_profile::{Clock, ClockScope, Profile, Run, RunKind};
+use timewise_profile::{Clock, ClockScope, Module, Profile, Run, RunKind};
 use timewise_target::attachable;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::Stopped;
@@ -66,6 +68,8 @@ pub fn attach(
 ) -> Result<Profile, SampleError> {
     let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::Yes)?;
     let collector = Collector::new(root, monotonic_ns(), way.counts_cycles(), options);
+    let find = |module: &Module, offset| collector.find(module, offset);
+    let breakpoints = RefCell::new(Breakpoints::new(pid, &options.tallied, find));
     let mut period = Period::begin(pid);
     let others = run::others_not_observed(pid, ATTACH_TO_EACH);
     let deadline = Instant::now() + time;
@@ -73,13 +77,15 @@ pub fn attach(
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let over = |pause: Duration| {
         std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+        breakpoints.borrow_mut().go_on();
         Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
     };
     let followed = way.follow(over, 0, &digestion, options)?;
     period.end(pid);
+    let tallies = breakpoints.into_inner().finish();
     let mut run = run::row_of_period(RunKind::Sampling, subject, &period);
     run.warnings.extend(others);
-    Ok(conclude(followed, digestion, probe, (run, Begun::Yes)))
+    Ok(Profile { tallies, ..conclude(followed, digestion, probe, (run, Begun::Yes)) })
 }
 
 /// What was recorded, once it is over.
@@ -136,7 +142,14 @@ struct Prepared {
 /// How the program is sampled.
 enum Way {
     /// By performance events.
-    Events { source: Source, frequency_hz: u32, channels: Channels, waiting: Box<Waiting> },
+    Events {
+        source: Source,
+        frequency_hz: u32,
+        channels: Channels,
+        waiting: Box<Waiting>,
+        /// What it costs, if that is worth a word.
+        slowdown: Option<String>,
+    },
     /// By stopping its threads; and why not by events, if that was tried.
     Stops { prepared: stops::Prepared, why: Option<SampleError> },
 }
@@ -176,8 +189,9 @@ fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, Sample
 impl Way {
     fn events(mut source: Source, root: &Root, options: &Options, begun: Begun) -> Result<Way, SampleError> {
         let pid = root.pid as i32;
-        let cost = options.cost_limit.and_then(|_| cost::of_sample(&source));
+        let cost = cost::of_sample(&source);
         let frequency_hz = cost::affordable_hz(options, cost);
+        let slowdown = cost.and_then(|cost| cost::notable(cost, frequency_hz));
         source.set_frequency(frequency_hz);
         let mut channels = Channels::open(&source, pid, options.ring_bytes)?;
         let waiting = match begun {
@@ -188,7 +202,7 @@ impl Way {
             channels.add_threads(&source, pid)?;
         }
         let waiting = Box::new(waiting);
-        Ok(Way::Events { source, frequency_hz, channels, waiting })
+        Ok(Way::Events { source, frequency_hz, channels, waiting, slowdown })
     }
 
     fn stops(root: &Root, why: Option<SampleError>, begun: Begun) -> Result<Way, SampleError> {
@@ -218,7 +232,7 @@ impl Way {
         options: &Options,
     ) -> Result<Followed, SampleError> {
         match self {
-            Way::Events { source, frequency_hz, mut channels, waiting } => {
+            Way::Events { source, frequency_hz, mut channels, waiting, slowdown } => {
                 let pause = channels.longest_pause(frequency_hz).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
                 let looks = follow_events(over, &mut channels, *waiting, digestion, pause)?;
                 Ok(Followed {
@@ -230,7 +244,7 @@ impl Way {
                         ..clock(source.event.clone(), frequency_hz, source.scope())
                     },
                     lost_samples: channels.lost_samples(),
-                    precision: Vec::new(),
+                    precision: slowdown.into_iter().collect(),
                 })
             }
             Way::Stops { prepared, why } => {

@@ -76,7 +76,8 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, is_ours: bool
         let scope = run.clock.as_ref().and_then(|clock| clock.scope);
         let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;
         warnings.push(format!(
-            "{}{} samples ({share:.1} %) were lost because the buffer was full; lower --frequency",
+            "{}{} samples ({share:.1} %) were lost because the buffer was full: their time is missing, not everywhere alike; \
+             lower --frequency",
             // Some may be those of other programs.
             if scope == Some(ClockScope::Processors) { "at most " } else { "" },
             run.lost_samples

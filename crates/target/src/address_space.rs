@@ -55,6 +55,14 @@ impl AddressSpace {
         (last.end >= start).then_some(last)
     }
 
+    /// The addresses at which an offset lies in the module of some mapping.
+    pub fn addresses_of(&self, offset: Offset) -> impl Iterator<Item = u64> {
+        self.by_start.iter().filter_map(move |(&start, mapping)| {
+            let address = offset.0.wrapping_add(mapping.bias);
+            (start..mapping.end).contains(&address).then_some(address)
+        })
+    }
+
     /// The place of an address, in the first version of the code there; `None` outside of all mappings.
     pub fn place(&self, address: u64) -> Option<Place> {
         let (_, mapping) = self.by_start.range(..=address).next_back()?;

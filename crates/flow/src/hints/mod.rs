@@ -96,7 +96,7 @@ impl Finding {
 pub fn hints(analysis: &Analysis) -> Vec<Finding> {
     let quality = &analysis.quality;
     let is_measured = quality.counting_runs > 0 && analysis.samples.user.cycles > 0.0;
-    if !is_measured || quality.mismatch.is_some() {
+    if !is_measured || !quality.costs_hold() {
         return Vec::new();
     }
     let costs = analysis.by_instruction();
@@ -111,7 +111,7 @@ pub fn hints(analysis: &Analysis) -> Vec<Finding> {
 fn costly_enough(analysis: &Analysis, instruction: InstructionId, cost: &Cost) -> Option<Costly> {
     let share = share(analysis, cost)?;
     let executions = analysis.code.executions(instruction);
-    let cycles_each = analysis.ruler.cycles(cost).per(executions)?;
+    let cycles_each = analysis.ruler.each(analysis.ruler.cycles(cost), executions)?;
     Some(Costly { instruction, cycles_each, executions, share })
 }
 

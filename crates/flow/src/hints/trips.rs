@@ -24,7 +24,7 @@ pub fn loops(analysis: &Analysis) -> Vec<Finding> {
         let one = &analysis.forest.loops[index];
         let rounds = one.iterations as f64 / one.invocations.max(1) as f64;
         let share = share(analysis, &cost).filter(|_| (FEWEST_ROUNDS..=MOST_ROUNDS).contains(&rounds))?;
-        let cycles_each = analysis.ruler.cycles(&cost).per(one.iterations)?;
+        let cycles_each = analysis.ruler.each(analysis.ruler.cycles(&cost), one.iterations)?;
         let is_short = cycles_each.low >= DEAR_ROUND && cycles_each.high <= LONG_ROUND;
         is_short.then_some(Finding::ShortTrips(Trips {
             of: LoopId(index as u32),

@@ -10,7 +10,7 @@ mod names;
 use self::blocks::Counts;
 use crate::model::{
     FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedThread,
-    Simulation, SimulationId, StackComponent, StackId, StackNode, TakenBranch, ThreadId,
+    Simulation, SimulationId, StackComponent, StackId, StackNode, TakenBranch, Tally, ThreadId,
 };
 use std::collections::HashMap;
 
@@ -67,6 +67,11 @@ impl Profile {
             wait.place = wait.place.map(|place| ids.place(place));
             wait.stack = wait.stack.map(|stack| stacks[stack.index()]);
             wait
+        }));
+        self.tallies.extend(other.tallies.into_iter().map(|tally| Tally {
+            run: RunId(tally.run.0 + ids.runs),
+            place: ids.place(tally.place),
+            ..tally
         }));
         self.intervals.extend(
             other

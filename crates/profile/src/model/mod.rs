@@ -9,6 +9,7 @@ mod paths;
 mod run;
 mod samples;
 mod simulations;
+mod tallies;
 mod waits;
 
 pub use branches::*;
@@ -20,6 +21,7 @@ pub use paths::*;
 pub use run::*;
 pub use samples::*;
 pub use simulations::*;
+pub use tallies::*;
 pub use waits::*;
 
 /// Everything that one `.tw` file stores.
@@ -48,6 +50,8 @@ pub struct Profile {
     pub samples: Vec<Sample>,
     /// Where threads waited, and how long.
     pub waits: Vec<Wait>,
+    /// How often some places were executed natively, of programs that ran already.
+    pub tallies: Vec<Tally>,
     /// Executed code as blocks in the compiler's sense. Two of one module and version overlap only where
     /// the program jumped into the middle of an instruction.
     pub blocks: Vec<Block>,

@@ -18,3 +18,4 @@ pub mod save;
 mod schema;
 mod simulations;
 mod table;
+mod tallies;

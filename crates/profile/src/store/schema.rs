@@ -1,20 +1,20 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
 use super::table::Table;
-use super::{branches, code, counts, intervals, paths, runs, samples, simulations};
+use super::{branches, code, counts, intervals, paths, runs, samples, simulations, tallies};
 use rusqlite::{Connection, Result, params};
 
 /// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 30] = [
+const TABLES: [&Table; 31] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -32,6 +32,7 @@ const TABLES: [&Table; 30] = [
     &samples::STACKS,
     &samples::SAMPLES,
     &samples::WAITS,
+    &tallies::TALLIES,
     &counts::BLOCK_COUNTS,
     &counts::EDGE_KINDS,
     &counts::EDGE_COUNTS,

@@ -158,6 +158,16 @@ CREATE TABLE waits (
     duration_ns INTEGER NOT NULL                -- of all of them together
 ) STRICT;
 
+CREATE TABLE tallies (                          -- executions that breakpoints counted in sampling runs
+    run_id INTEGER NOT NULL REFERENCES runs,
+    module_id INTEGER NOT NULL REFERENCES modules,
+    code_version INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    executions INTEGER NOT NULL,
+    cpu_ns INTEGER NOT NULL,                    -- CPU time in which they were counted
+    variance INTEGER NOT NULL                   -- of the executions
+) STRICT;
+
 CREATE TABLE blocks (
     block_id INTEGER PRIMARY KEY,
     module_id INTEGER NOT NULL REFERENCES modules,

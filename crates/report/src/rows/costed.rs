@@ -40,8 +40,9 @@ pub struct CostFields {
 
 impl<R> Costed<R> {
     pub(super) fn new(analysis: &Analysis, of: R, cost: Cost) -> Costed<R> {
-        let cpi = analysis.ruler.cycles(&cost).per(cost.instructions).filter(|_| is_sampled(analysis));
-        let interval = cpi.filter(|_| analysis.quality.mismatch.is_none());
+        let ruler = &analysis.ruler;
+        let cpi = ruler.each(ruler.cycles(&cost), cost.instructions).filter(|_| is_sampled(analysis));
+        let interval = cpi.filter(|_| analysis.quality.costs_hold());
         let fields = CostFields {
             samples: cost.weight.samples,
             cycles: cycles(analysis, &cost),

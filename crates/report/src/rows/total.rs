@@ -55,8 +55,9 @@ impl<R> Totalled<R> {
     pub(super) fn new(analysis: &Analysis, of: R, total: Total) -> Totalled<R> {
         let known = KnownTotal::of(analysis, &total);
         let is_known = known.instructions.is_some() && known.cycles.is_some();
-        let cpi = total.cycles(&analysis.ruler).per(total.cost.instructions).filter(|_| is_known);
-        let interval = cpi.filter(|_| analysis.quality.mismatch.is_none());
+        let cpi =
+            analysis.ruler.each(total.cycles(&analysis.ruler), total.cost.instructions).filter(|_| is_known);
+        let interval = cpi.filter(|_| analysis.quality.costs_hold());
         let cpi = TotalCpi {
             cpi_total: cpi.map(|cpi| cpi.value),
             cpi_total_low: interval.map(|cpi| cpi.low),

@@ -93,7 +93,9 @@ impl Pace {
     /// What it came to over `elapsed`, in which threads could not be stopped so many times.
     pub fn summary(&self, elapsed: Duration, untraceable: u64) -> Stops {
         let looks = self.looks.max(1);
-        let frequency_hz = (looks as f64 / elapsed.as_secs_f64().max(1e-9)).round() as u32;
+        // However early a program ends, there are no more looks than that.
+        let elapsed_each = (elapsed.as_secs_f64() / looks as f64).max(self.shortest.as_secs_f64());
+        let frequency_hz = elapsed_each.recip().round() as u32;
         let Weights { count, sum, squares } = self.weights;
         let mean = sum / count.max(1.0);
         let deviation = (squares / count.max(1.0) - mean * mean).max(0.0).sqrt();

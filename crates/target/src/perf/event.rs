@@ -99,6 +99,16 @@ impl Event {
         self.read_words().map(|[_value, lost]| lost)
     }
 
+    /// What the event and the copies of it that threads inherited have counted, and how long they could, nanoseconds: of
+    /// events of threads, while these ran. It must have been opened with `PERF_FORMAT_TOTAL_TIME_RUNNING` as its only read
+    /// format.
+    ///
+    /// # Errors
+    /// The kernel's; `UnexpectedEof` if the read format is another.
+    pub fn count_and_time(&self) -> io::Result<[u64; 2]> {
+        self.read_words()
+    }
+
     fn read_words<const N: usize>(&self) -> io::Result<[u64; N]> {
         let mut words = [0_u64; N];
         let size = size_of_val(&words);
