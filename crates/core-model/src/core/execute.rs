@@ -137,8 +137,11 @@ impl<O: Observer> Core<O> {
                 return Done { raises: true, ..done };
             }
         }
-        self.registers.turn(it.stack_top);
+        // What is pushed is named as it is found later, what is popped as it was found.
+        let (pushed, popped) = (it.stack_top.min(0), it.stack_top.max(0));
+        self.registers.turn(pushed);
         self.registers.write(&it.writes, result, self.sequence);
+        self.registers.turn(popped);
         match it.moves_stack {
             true if self.processor.rename.stack_engine => self.is_stack_moved = true,
             true => self.registers.move_stack(first),

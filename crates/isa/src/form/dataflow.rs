@@ -119,6 +119,10 @@ pub(super) fn dataflow(instruction: &Instruction, factory: &mut InstructionInfoF
             flow.reads.add(number(instruction.op_register(operand)));
         }
     }
+    // What is pushed to the x87 stack is not among its operands.
+    if instruction.fpu_stack_increment_info().increment() < 0 {
+        flow.writes.0 |= 1 << FPU_STACK;
+    }
     if merges(instruction) {
         flow.reads.add(number(instruction.op0_register()));
     }

@@ -255,6 +255,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pushed_to_the_x87_stack_is_written() {
+        for (bytes, reads) in [(&[0xdd, 0x07][..], false), (&[0xd9, 0xc0], true), (&[0xd9, 0xe8], false)] {
+            // fld qword [rdi]; fld st(0); fld1
+            let form = of(bytes);
+            assert!(form.stack_top == -1 && form.writes.contains(FPU_STACK));
+            assert_eq!(form.reads.contains(FPU_STACK), reads);
+        }
+    }
+
+    #[test]
     fn what_passes_registers_through_memory() {
         let passes = |bytes: &[u8]| of(bytes).passes_registers;
         assert!(passes(&[0x48, 0x8b, 0x43, 8]) && passes(&[0x48, 0x89, 0x43, 8])); // mov rax,[rbx+8] and back
