@@ -45,7 +45,7 @@ impl Code {
         Ok(Code {
             recipes: Recipes::new(processor).map_err(ProcessorError::Senseless)?,
             rename: processor.rename.clone(),
-            vector_bytes: processor.backend.vector_bytes.unwrap_or(u8::MAX),
+            vector_bytes: processor.backend.entry_bytes().unwrap_or(u8::MAX),
             statics: Vec::new(),
             uops: Vec::new(),
             origins: Vec::new(),
@@ -193,7 +193,7 @@ impl Code {
             address_registers: numbers(form.address),
             reads: numbers(form.reads),
             writes: numbers(form.writes),
-            repeats: repeats(form, stores > 0),
+            repeats: repeats(form, [loads, stores]),
             is_vector: form.vector_bytes > 0,
             allocates: [writes(0..16), writes(16..48)],
             moves_stack: form.moves_stack,
@@ -232,8 +232,13 @@ fn target(control: Control) -> u64 {
     }
 }
 
-fn repeats(form: &Form, stores: bool) -> Option<Repeats> {
-    let kind = if stores { Repeats::Moves } else { Repeats::Compares };
+fn repeats(form: &Form, accesses: [usize; 2]) -> Option<Repeats> {
+    let kind = match accesses {
+        [0, _] => Repeats::Stores,
+        [2, 0] => Repeats::Compares,
+        [_, 0] => Repeats::Searches,
+        _ => Repeats::Moves,
+    };
     (form.class == Class::Repeated).then_some(kind)
 }
 

@@ -80,8 +80,12 @@ pub struct Static {
 /// A string instruction that repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repeats {
-    /// It moves or stores.
+    /// It moves.
     Moves,
-    /// It compares or searches.
+    /// It stores, and loads nothing.
+    Stores,
+    /// It compares memory with memory.
     Compares,
+    /// It searches or loads.
+    Searches,
 }

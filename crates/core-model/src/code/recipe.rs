@@ -172,6 +172,8 @@ pub struct Recipes {
     memory_ports: u32,
     counts_memory: bool,
     load_latency: u16,
+    /// Bytes of a vector that µops of an entry compute in one turn.
+    turn_bytes: u8,
     complex_lea: Option<Recipe>,
     scaled_lea: Option<Recipe>,
     simple_lea: Option<Recipe>,
@@ -179,7 +181,34 @@ pub struct Recipes {
     shares: Vec<Vec<Uop>>,
     kinds: HashMap<Kind, Recipe>,
     /// By the beginning of the encoding's name.
-    named: Vec<(String, Recipe)>,
+    named: Vec<(Named, Recipe)>,
+}
+
+/// What a record calls encodings by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Named {
+    /// The name, or its beginning and a `*`.
+    encoding: String,
+    /// It is said of the forms with an operand in memory alone.
+    memory: bool,
+}
+
+impl Named {
+    /// As it stands in a record, where those with an operand in memory have ` m` behind the name.
+    fn new(name: &str) -> Named {
+        let general = name.strip_suffix(" m");
+        Named { encoding: general.unwrap_or(name).to_string(), memory: general.is_some() }
+    }
+
+    /// Whether it is said of vectors of 64 bytes alone.
+    fn is_of_widest(&self) -> bool {
+        self.encoding.contains("_zmm")
+    }
+
+    /// Whether it is said of a form.
+    fn is_of(&self, encoding: &str, memory: bool) -> bool {
+        (memory || !self.memory) && fits(&self.encoding, encoding)
+    }
 }
 
 impl Recipes {
@@ -205,14 +234,15 @@ impl Recipes {
             .map(|(name, timing)| timing.map(|timing| of(&format!("backend.{name}"), timing)).transpose());
         let (complex_lea, scaled_lea, simple_lea) = (complex_lea?, scaled_lea?, simple_lea?);
         let named = backend.instructions.iter();
-        let mut named: Vec<(String, Recipe)> = named
-            .map(|(name, timing)| {
-                Ok((name.clone(), of(&format!("backend.instructions.\"{name}\""), timing)?))
-            })
-            .collect::<Result<_, String>>()?;
-        known(named.iter().map(|(name, _)| name.as_str()))?;
-        // The longest name is the most particular.
-        named.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        let of_names = named.map(|(names, timing)| {
+            let recipe = of(&format!("backend.instructions.\"{names}\""), timing)?;
+            Ok(names.split(", ").map(move |name| (Named::new(name), recipe.clone())))
+        });
+        let of_names: Vec<_> = of_names.collect::<Result<_, String>>()?;
+        let mut named: Vec<(Named, Recipe)> = of_names.into_iter().flatten().collect();
+        known(named.iter().map(|(name, _)| name.encoding.as_str()))?;
+        // What is said of operands in memory alone, and the longest name, are the most particular.
+        named.sort_by_key(|(name, _)| std::cmp::Reverse((name.memory, name.encoding.len())));
         if model.is_none() && !kinds.contains_key(&Kind::Integer) {
             return Err("backend has neither a model nor kinds.integer".into());
         }
@@ -224,6 +254,7 @@ impl Recipes {
             memory_ports,
             counts_memory: backend.model_counts_memory,
             load_latency: processor.memory.data.latency as u16,
+            turn_bytes: backend.vector_bytes.filter(|_| backend.whole_vectors).unwrap_or(u8::MAX),
             complex_lea,
             scaled_lea,
             simple_lea,
@@ -241,16 +272,24 @@ impl Recipes {
 
     /// What an instruction takes; without the µops that only load or store.
     pub fn of(&self, form: &Form, accesses: [usize; 2]) -> Recipe {
-        let moves = form.class == Class::Move && form.memory;
-        if matches!(form.class, Class::Nop | Class::Prefetch) || moves {
+        if matches!(form.class, Class::Nop | Class::Prefetch) {
             return Recipe::default();
         }
         if let Some(recipe) = self.lea(form) {
             return recipe.clone();
         }
         let name = general_name(form.encoding).unwrap_or_default();
-        if let Some((_, recipe)) = self.named.iter().find(|(known, _)| fits(known, &name)) {
-            return recipe.clone();
+        let moves = form.class == Class::Move && form.memory;
+        let named = self.named.iter().find(|(known, _)| known.is_of(&name, form.memory));
+        if let Some((known, recipe)) = named.filter(|(known, _)| known.memory || !moves) {
+            let mut recipe = recipe.clone();
+            if !known.is_of_widest() {
+                recipe.uops = recipe.uops.repeat(form.vector_bytes.div_ceil(self.turn_bytes).max(1).into());
+            }
+            return recipe;
+        }
+        if moves {
+            return Recipe::default();
         }
         if let Some(recipe) = self.kinds.get(&kind(form)) {
             return recipe.clone();

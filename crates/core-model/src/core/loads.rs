@@ -120,9 +120,7 @@ impl<O: Observer> Core<O> {
                 let forward = loads.forward + if it.is_vector { loads.vector_forward_extra } else { 0 };
                 match loads.renamed {
                     Some(renamed)
-                        if expression != 0
-                            && (is_aligned || !loads.renames_moves)
-                            && expression == self.expression(it, access) =>
+                        if expression != 0 && is_aligned && expression == self.expression(it, access) =>
                     {
                         // The register that was stored, not the queue, is where they come from.
                         (data - 1 + renamed).max(self.rename(dispatched))
@@ -236,7 +234,8 @@ impl<O: Observer> Core<O> {
     fn expression(&self, it: &Static, access: &Access) -> u64 {
         let is_known = match self.processor.loads.renames_moves {
             true => it.passes_registers,
-            false => access.size >= 4,
+            // What computes with what it loads is known only if it is one µop, and the result is stored again.
+            false => access.size >= 4 && (it.uops == 0 || access.writes && it.uops == 1),
         };
         if it.is_vector || !is_known {
             return 0;
@@ -288,17 +287,19 @@ impl<O: Observer> Core<O> {
                 self.pending_stores.get(position).copied().unwrap_or((done.complete, done.complete));
             let mut drained = 0;
             let (first, last) = lines(access).into_inner();
-            let is_split = last != first && self.processor.stores.splits_alone;
+            let splits_alone = self.processor.stores.splits_alone;
             for line in first..=last {
+                let pieces = self.pieces(access, line);
+                let is_split = last != first && splits_alone || pieces > 1;
                 let found = self.caches.access(line, committed + 1, Why::Store(it.address));
                 let there = if found.missed_first { found.ready } else { 0 };
                 let ready = there.max(committed + 1).max(if is_split { self.drained.cycle + 1 } else { 0 });
                 drained = self.take_drain(ready, line);
+                for _ in 1..pieces {
+                    drained = self.take_drain(drained + 1, line);
+                }
                 if is_split {
                     self.drained.joined = self.processor.stores.joined;
-                }
-                for _ in 1..self.pieces(access, line) {
-                    drained = self.take_drain(drained, line);
                 }
                 self.rewrite(line, drained);
             }

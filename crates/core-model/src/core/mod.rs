@@ -353,7 +353,7 @@ impl<O: Observer> Core<O> {
             self.fetcher.dispatched(first);
         }
         // Entries of vectors that are parts of wider ones are as whole ones.
-        let vectors = if self.processor.backend.vector_bytes.is_some() { begins.vectors } else { 0 };
+        let vectors = if self.processor.backend.entry_bytes().is_some() { begins.vectors } else { 0 };
         for _ in 1..it.entries {
             last = self.take_dispatch(Dispatched { cycle: last, entries: 1, instructions: 0, vectors });
             self.fetcher.dispatched(last);

@@ -3,6 +3,7 @@
 use super::{Core, Done, lines_of};
 use crate::code::{Repeats, Static};
 use crate::memory::{LINE, Side, Source, Stretch, Why};
+use crate::processor::ShortStrings;
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
 
@@ -21,8 +22,10 @@ pub struct Strings {
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     startup: u64,
-    /// Bytes in a cycle.
+    /// Bytes in so many cycles.
     rate: u64,
+    /// These cycles.
+    cycles: u64,
     /// Bytes whose µops are executed in a cycle.
     issued: u64,
 }
@@ -37,7 +40,7 @@ impl<O: Observer> Core<O> {
         accesses: &[Access],
         earliest: u64,
     ) -> Done {
-        let Pace { startup, rate, issued } = self.pace(repeats, accesses);
+        let Pace { startup, rate, cycles, issued } = self.pace(repeats, accesses);
         let operands = self.registers.ready(&it.address_registers).max(self.registers.ready(&it.reads));
         let ready = operands.max(earliest).max(self.load_floor).max(self.strings.issued) + startup;
         let begin = ready.max(self.strings.moved);
@@ -59,7 +62,7 @@ impl<O: Observer> Core<O> {
             let mut page = (u64::MAX, begin);
             for line in lines_of(first, bytes) {
                 let moved = (line << LINE).saturating_sub(first);
-                let cycle = begin + moved / rate;
+                let cycle = begin + moved * cycles / rate;
                 let address = (line << LINE).max(first);
                 if address >> 12 != page.0 {
                     let translated = self.pages.translate(Side::Data, address, cycle, &mut self.caches);
@@ -85,9 +88,9 @@ impl<O: Observer> Core<O> {
                 late = late.max(ready.saturating_sub(cycle + self.caches.first_latency()));
                 done.complete = done.complete.max(ready);
             }
-            done.complete = done.complete.max(begin + bytes / rate);
-            self.strings.issued = self.strings.issued.max(ready + bytes / issued);
-            self.strings.moved = self.strings.moved.max(begin + bytes / rate);
+            done.complete = done.complete.max(begin + bytes * cycles / rate);
+            self.strings.issued = self.strings.issued.max(ready + bytes * cycles / issued);
+            self.strings.moved = self.strings.moved.max(begin + bytes * cycles / rate);
         }
         self.strings.moving =
             Stretch { begin: (begin + late).saturating_sub(from / rate), rate, ..Stretch::default() };
@@ -108,23 +111,33 @@ impl<O: Observer> Core<O> {
     /// How one goes on that makes these accesses.
     fn pace(&self, repeats: Repeats, accesses: &[Access]) -> Pace {
         let strings = &self.processor.backend.strings;
-        let short = strings
-            .short
-            .filter(|short| accesses.iter().all(|access| access.unit == 1 && access.size <= short.bytes));
-        match (short, repeats) {
-            (Some(short), _) => {
-                let startup = if repeats == Repeats::Moves { short.moved } else { short.compared };
-                Pace { startup, rate: short.bytes, issued: short.bytes }
+        let is_short = |short: &ShortStrings| {
+            accesses.iter().all(|access| access.unit <= short.unit && access.size <= short.bytes)
+        };
+        let short = strings.short.filter(is_short).and_then(|short| {
+            let startup = match repeats {
+                Repeats::Moves => short.moved,
+                Repeats::Stores => short.stored.unwrap_or(short.moved),
+                Repeats::Searches if strings.searched_cycles.is_some() => return None,
+                Repeats::Compares | Repeats::Searches => short.compared?,
+            };
+            Some(Pace { startup, rate: short.bytes, cycles: 1, issued: short.bytes })
+        });
+        let (startup, moved) = (strings.startup, strings.issued_bytes.unwrap_or(strings.bytes));
+        let of = |startup, rate, issued| Pace { startup, rate, cycles: 1, issued };
+        short.unwrap_or_else(|| match (repeats, strings.searched_cycles) {
+            (Repeats::Moves, _) => of(startup, strings.bytes, moved),
+            (Repeats::Stores, _) => of(startup, strings.bytes, strings.stored_bytes.unwrap_or(moved)),
+            (Repeats::Searches, Some(cycles)) => {
+                let element = accesses.first().map_or(1, |access| access.unit.max(1).into());
+                Pace { startup, rate: element, cycles, issued: element }
             }
-            (None, Repeats::Moves) => {
-                let (startup, rate) = (strings.startup, strings.bytes);
-                Pace { startup, rate, issued: strings.issued_bytes.unwrap_or(rate) }
+            (Repeats::Compares, _) => {
+                let startup = strings.compared_startup.unwrap_or(startup);
+                of(startup, strings.compared_bytes, strings.compared_bytes)
             }
-            (None, Repeats::Compares) => {
-                let (startup, rate) = (strings.startup, strings.compared_bytes);
-                Pace { startup, rate, issued: rate }
-            }
-        }
+            (Repeats::Searches, None) => of(startup, strings.compared_bytes, strings.compared_bytes),
+        })
     }
 
     /// When all is there that older stores on their way write to so many bytes of a line, if one would read these in this

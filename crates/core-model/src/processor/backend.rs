@@ -25,8 +25,9 @@ pub struct Backend {
     /// What instructions take, by kind, in place of what the model says.
     #[serde(default)]
     pub kinds: BTreeMap<Kind, Timing>,
-    /// What instructions take, by the name of their encoding (`Div_rm64`); all that begin with a name that ends
-    /// in `*`.
+    /// What instructions take, by the name of their encoding (`Div_rm64`), or several with `, ` between; all that begin
+    /// with a name that ends in `*`. With ` m` behind it, it is said of the forms with an operand in memory alone: only so do moves from and to
+    /// memory compute anything.
     #[serde(default)]
     pub instructions: BTreeMap<String, Timing>,
     /// What `lea` with base, index and displacement takes.
@@ -43,6 +44,10 @@ pub struct Backend {
     /// into the cache in as many cycles as there are aligned pieces of so many bytes that it has a part of.
     #[serde(default)]
     pub vector_bytes: Option<u8>,
+    /// Whether such an instruction is one entry all the same, which takes its turns when it is executed: what `instructions`
+    /// says then holds for each part, but for names with `_zmm`.
+    #[serde(default)]
+    pub whole_vectors: bool,
     /// Schedulers. A port of none of them belongs to the first.
     pub queues: Vec<Queue>,
     /// Whether a µop that computes and could go to ports of several schedulers is given to one of them when it is
@@ -86,7 +91,7 @@ pub enum Kind {
 pub struct Timing {
     /// Cycles from operands to result.
     pub latency: u16,
-    /// For each µop, the ports that it may go to.
+    /// For each µop, the ports that it may go to; `ALU*` is all that begin so.
     pub ports: Vec<Vec<String>>,
     /// Cycles that the first µop keeps its port busy.
     #[serde(default = "one")]
@@ -171,25 +176,41 @@ pub struct Strings {
     /// Bytes whose µops are executed in a cycle, if more.
     #[serde(default)]
     pub issued_bytes: Option<u64>,
-    /// Bytes that are compared or searched in a cycle.
+    /// Likewise of those that only store, if more still.
+    #[serde(default)]
+    pub stored_bytes: Option<u64>,
+    /// Bytes that are compared, searched or loaded without being stored in a cycle.
     pub compared_bytes: u64,
-    /// What those take that move few single bytes, if they are treated otherwise.
+    /// Cycles before the first byte of those that compare memory with memory, if others.
+    #[serde(default)]
+    pub compared_startup: Option<u64>,
+    /// Cycles for each element that is searched, or loaded without being stored, if that is not done by bytes.
+    #[serde(default)]
+    pub searched_cycles: Option<u64>,
+    /// What those take that do little, if they are treated otherwise.
     #[serde(default)]
     pub short: Option<ShortStrings>,
     /// Entries of the reorder buffer.
     pub entries: u8,
 }
 
-/// String instructions of single bytes that do little.
+/// String instructions that do little.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShortStrings {
     /// The most bytes.
     pub bytes: u64,
+    /// The most bytes of an element: other elements are not treated so.
+    #[serde(default = "one")]
+    pub unit: u16,
     /// Cycles to move or store them all.
     pub moved: u64,
-    /// Cycles to compare or search them all.
-    pub compared: u64,
+    /// Cycles to store them all where nothing is loaded, if others.
+    #[serde(default)]
+    pub stored: Option<u64>,
+    /// Cycles to compare them all, or to search them where that is done by bytes; without it, that is not treated so.
+    #[serde(default)]
+    pub compared: Option<u64>,
 }
 
 /// Commit.
@@ -216,9 +237,22 @@ impl Backend {
         Ok(1 << bit)
     }
 
-    /// The bits of several ports.
+    /// The bits of several ports; a name that ends in `*` is that of all that begin so.
     pub(crate) fn ports(all: &[String], names: &[String]) -> Result<u32, String> {
-        names.iter().try_fold(0, |set, name| Ok(set | Backend::port(all, name)?))
+        let set = |name: &String| {
+            let Some(start) = name.strip_suffix('*') else { return Backend::port(all, name) };
+            let found = all.iter().enumerate().filter(|(_, port)| port.starts_with(start));
+            match found.fold(0, |set, (bit, _)| set | 1 << bit) {
+                0 => Err(format!("there is no port {name}")),
+                set => Ok(set),
+            }
+        };
+        names.iter().try_fold(0, |all, name| Ok(all | set(name)?))
+    }
+
+    /// Bytes of the widest vector that an entry of the reorder buffer computes, if not all of any.
+    pub(crate) fn entry_bytes(&self) -> Option<u8> {
+        self.vector_bytes.filter(|_| !self.whole_vectors)
     }
 
     /// What the kinds of `lea` take, with their names.
@@ -280,15 +314,20 @@ impl Strings {
             compared_bytes in 1..=4096,
             entries in 1..=64,
         );
-        within("issued_bytes", self.issued_bytes.unwrap_or(self.bytes), self.bytes..=4096)?;
+        within("compared_startup", self.compared_startup.unwrap_or(0), CYCLES)?;
+        within("searched_cycles", self.searched_cycles.unwrap_or(1), 1..=64)?;
+        let issued = self.issued_bytes.unwrap_or(self.bytes);
+        within("issued_bytes", issued, self.bytes..=4096)?;
+        within("stored_bytes", self.stored_bytes.unwrap_or(issued), issued..=4096)?;
         self.short.map_or(Ok(()), |short| part("short", short.check()))
     }
 }
 
 impl ShortStrings {
     fn check(&self) -> Result<(), String> {
-        fields!(self, bytes in 1..=4096, moved in CYCLES, compared in CYCLES);
-        Ok(())
+        fields!(self, bytes in 1..=4096, unit in 1..=8, moved in CYCLES);
+        within("stored", self.stored.unwrap_or(self.moved), CYCLES)?;
+        within("compared", self.compared.unwrap_or(0), CYCLES)
     }
 }
 

@@ -8,7 +8,7 @@ mod frontend;
 mod ranges;
 mod storage;
 
-pub use backend::{Backend, Commit, Kind, Ordering, Timing, Treatment};
+pub use backend::{Backend, Commit, Kind, Ordering, ShortStrings, Timing, Treatment};
 pub use frontend::{BranchPredictor, Fetch, OpCache, Rename, Tage};
 pub(crate) use frontend::{INTEGERS, VECTORS};
 pub use storage::{CacheRecord, Loads, Memory, Prefetch, Stores, Tlb, Translation};

@@ -35,15 +35,16 @@ pub struct Loads {
     /// Cycles beyond that for vector registers.
     #[serde(default)]
     pub vector_forward_extra: u64,
-    /// Cycles from what is stored to a load with the same address registers, if such pairs are recognised at
-    /// rename: of at least four bytes, between general-purpose registers.
+    /// Cycles from what is stored to a load with the same address registers that begins where the store does, if such pairs
+    /// are recognised at rename: of at least four bytes, between general-purpose registers, and where the load computes
+    /// nothing, or an instruction of one µop that computes stores the result again.
     #[serde(default)]
     pub renamed: Option<u64>,
     /// Whether only one of them is recognised in a cycle.
     #[serde(default)]
     pub renamed_alone: bool,
     /// Whether those are recognised instead that move registers or constants to memory and back, of other sizes than two
-    /// bytes, or add constants there, by a base register alone, and of which the load begins where the store does.
+    /// bytes, or add constants there, by a base register alone.
     #[serde(default)]
     pub renames_moves: bool,
     /// Cycles beyond that for a load that takes data of several stores, or of parts of memory: it waits until the
