@@ -1,0 +1,123 @@
+//! Forms of instructions as they were timed natively: cycles of one in a chain, or beside others of its kind.
+
+mod loops;
+
+use loops::{cycles, near};
+
+/// Loops of bodies on `zen-4` that access one place, with what each repetition takes.
+#[track_caller]
+fn take(bodies: &[(&[&[u8]], f64)]) {
+    for (body, expected) in bodies {
+        near(cycles("zen-4", body, &mut |_| 0x1000), *expected);
+    }
+}
+
+#[test]
+fn loads_that_compute_take_a_cycle_more() {
+    take(&[
+        (&[&[0x48, 0x8b, 0x00]], 4.0),       // mov rax,[rax]
+        (&[&[0x48, 0x63, 0x00]], 5.0),       // movsxd rax,[rax]
+        (&[&[0x48, 0x0f, 0xbe, 0x00]], 5.0), // movsx rax,byte [rax]
+        (&[&[0x8a, 0x07]], 1.0),             // mov al,[rdi], by the rest of the register
+        (&[&[0x48, 0x63, 0x07]], 1.0 / 3.0), // movsxd rax,[rdi]
+    ]);
+}
+
+#[test]
+fn what_computes_with_what_was_stored_is_not_known_at_rename() {
+    let store: &[u8] = &[0x48, 0x89, 0x07]; // mov [rdi],rax
+    take(&[
+        (&[store, &[0x48, 0x8b, 0x07]], 1.0), // mov rax,[rdi]
+        (&[store, &[0x48, 0x63, 0x07]], 8.0), // movsxd rax,[rdi]
+        (&[store, &[0x48, 0x03, 0x07]], 8.0), // add rax,[rdi]
+        (&[&[0x48, 0x01, 0x07]], 1.0),        // add [rdi],rax
+        (&[&[0x48, 0x0f, 0xc1, 0x07]], 8.0),  // xadd [rdi],rax
+    ]);
+}
+
+/// What lies within what was stored, but does not begin there.
+#[test]
+fn parts_of_what_was_stored_are_not_known_at_rename() {
+    // mov [rdi],rax; mov eax,[rdi+4]
+    let body: [&[u8]; 2] = [&[0x48, 0x89, 0x07], &[0x8b, 0x47, 0x04]];
+    near(cycles("zen-4", &body, &mut |access| 0x1000 + access % 2 * 4), 7.0);
+}
+
+/// Ports are 32 bytes wide, and entries 64.
+#[test]
+fn vectors_of_64_bytes_take_their_ports_twice() {
+    take(&[
+        (&[&[0x62, 0xf1, 0x7c, 0x48, 0x28, 0x0f]], 1.0), // vmovaps zmm1,[rdi]
+        (&[&[0x62, 0xf1, 0x7c, 0x48, 0x29, 0x0f]], 2.0), // vmovaps [rdi],zmm1
+        (&[&[0x62, 0xf1, 0x6c, 0x48, 0x58, 0xca]], 1.0), // vaddps zmm1,zmm2,zmm2
+        (&[&[0x62, 0xf1, 0x6d, 0x48, 0xec, 0xca]], 1.0), // vpaddsb zmm1,zmm2,zmm2
+        (&[&[0xc5, 0xed, 0xec, 0xca]], 0.5),             // vpaddsb ymm1,ymm2,ymm2
+        (&[&[0x62, 0xf1, 0xfd, 0x48, 0x6f, 0xca]], 1.0 / 6.0), // vmovdqa64 zmm1,zmm2
+    ]);
+}
+
+#[test]
+fn stores_across_pieces_go_into_the_cache_alone() {
+    let store: &[u8] = &[0x48, 0x89, 0x07]; // mov [rdi],rax
+    for (address, expected) in [(0x1000, 0.5), (0x100c, 0.5), (0x101c, 2.0), (0x103c, 2.0), (0x1ffc, 34.0)] {
+        near(cycles("zen-4", &[store], &mut |_| address), expected);
+    }
+}
+
+#[test]
+fn x87_results_go_through_the_stack() {
+    let (fld, fadd, pop): (&[u8], &[u8], &[u8]) = (&[0xd9, 0xc0], &[0xd8, 0xc2], &[0xdd, 0xd8]);
+    take(&[
+        (&[&[0xd8, 0xc1]], 7.0),                 // fadd st,st(1)
+        (&[fld, fadd, pop], 1.5), // fld st(0); fadd st,st(2); fstp st(0): none waits for another
+        (&[&[0xdd, 0x1f], &[0xdd, 0x07]], 13.0), // fstp qword [rdi]; fld qword [rdi]
+    ]);
+}
+
+#[test]
+fn string_instructions_take_what_they_were_seen_to() {
+    use timewise_core_model::{Code, Core, Processor};
+    use timewise_replay::Access;
+    // rep movsb; rep stosb; repe cmpsb; repne scasb, one behind another, with registers anew: mov rdi,r8; mov rsi,r9; mov ecx,1;
+    // and a jump back
+    const MOVES: [u8; 11] = [0x4c, 0x89, 0xc7, 0x4c, 0x89, 0xce, 0xb9, 1, 0, 0, 0];
+    let takes = |bytes: &[u8], size: u64| {
+        let mut code = Code::new(&Processor::named("zen-4").unwrap()).unwrap();
+        let number = code.add(0, 0, &[&MOVES, bytes, &[0xeb, 0xf1]].concat(), loops::START);
+        let total = |times| {
+            let mut core =
+                Core::new(&Processor::named("zen-4").unwrap(), &code, |_: &timewise_trace::Record| {});
+            let from = Access { address: 0x1_0000, size, unit: 1, reads: true, writes: false };
+            let to = Access { address: 0x2_0000, reads: false, writes: true, ..from };
+            let accesses = match bytes[1] {
+                0xa4 => vec![from, to],
+                0xaa => vec![to],
+                0xa6 => vec![from, Access { address: 0x2_0000, ..from }],
+                _ => vec![from],
+            };
+            for _ in 0..times {
+                (0..3).for_each(|before| core.step(&code, number + before, &[]));
+                core.step(&code, number + 3, &accesses);
+                core.step(&code, number + 4, &[]);
+            }
+            core.finish().1.cycles
+        };
+        (total(60) - total(20)) as f64 / 40.0
+    };
+    for (bytes, size, expected) in [
+        ([0xf3, 0xa4], 64, 14.0),
+        ([0xf3, 0xa4], 1024, 55.0),
+        ([0xf3, 0xa4], 4096, 150.6),
+        ([0xf3, 0xaa], 64, 9.0),
+        ([0xf3, 0xaa], 1024, 46.8),
+        ([0xf3, 0xaa], 4096, 130.7),
+        ([0xf3, 0xa6], 256, 101.1),
+        ([0xf2, 0xae], 256, 535.6),
+    ] {
+        let got = takes(&bytes, size);
+        assert!(
+            (got / expected - 1.0).abs() < 0.06,
+            "{bytes:x?} of {size}: {got} cycles, natively {expected}"
+        );
+    }
+}
