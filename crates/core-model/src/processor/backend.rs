@@ -26,8 +26,8 @@ pub struct Backend {
     #[serde(default)]
     pub kinds: BTreeMap<Kind, Timing>,
     /// What instructions take, by the name of their encoding (`Div_rm64`), or several with `, ` between; all that begin
-    /// with a name that ends in `*`. With ` m` behind it, it is said of the forms with an operand in memory alone: only so do moves from and to
-    /// memory compute anything.
+    /// with a name that ends in `*`. With ` m` behind it, it is said of the forms with an operand in memory alone: only so
+    /// do moves from and to memory compute anything.
     #[serde(default)]
     pub instructions: BTreeMap<String, Timing>,
     /// What `lea` with base, index and displacement takes.
