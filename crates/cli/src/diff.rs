@@ -65,6 +65,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         .map(|gate| Ok((gate, gate.judge(&comparison)?)))
         .collect::<anyhow::Result<_>>()?;
     let by = arguments.by;
+    // The text says so itself.
+    if arguments.format != Format::Text {
+        diff::uncompared(&comparison, by).iter().for_each(complain);
+    }
     let limit = Some(arguments.limit).filter(|&limit| limit > 0);
     arguments.reading.show(&match arguments.format {
         Format::Text => {

@@ -105,6 +105,12 @@ impl<'a> Comparison<'a> {
         RunCounts { base: self.base_side.runs(), test: self.test_side.runs() }
     }
 
+    /// Whether loops, instructions and lines can be compared. Which there are is known of what was counted: on a side
+    /// that was not, all of them would seem to be missing.
+    pub fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
     /// Time of the whole program in BASE, in the unit; 0 if it was not sampled.
     pub fn whole_base(&self) -> f64 {
         self.base_side.measure.amount(&self.base.samples.user)
@@ -147,7 +153,8 @@ impl<'a> Comparison<'a> {
         self.rows(&self.matching.routines, owner, owner, Kind::Function, RoutineId)
     }
 
-    /// Changes of loops, without inner loops and callees.
+    /// Changes of loops, without inner loops and callees; none unless both sides were counted, as of instructions and
+    /// lines.
     pub fn loops(&self) -> Vec<Row<LoopId>> {
         let own = |analysis: &Analysis, id| innermost(analysis, id).map(|id| id.0);
         self.rows(&self.matching.loops, own, own, Kind::Loop, LoopId)
@@ -183,6 +190,9 @@ impl<'a> Comparison<'a> {
         kind: Kind,
         id: fn(u32) -> T,
     ) -> Vec<Row<T>> {
+        if !self.is_counted && kind != Kind::Function {
+            return Vec::new();
+        }
         let all = pairing.all();
         let (row_of_base, row_of_test) = positions(&all);
         let base_row = |id| ours(self.base, id).and_then(|thing| row_of_base.get(&thing).copied());

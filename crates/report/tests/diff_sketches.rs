@@ -1,10 +1,10 @@
 //! Whole comparisons of small programs, as golden text. `UPDATE_EXPECT=1 cargo test` rewrites it.
 
 use expect_test::{Expect, expect};
-use timewise_diff::Comparison;
+use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::Profile;
+use timewise_profile::{Profile, RunKind};
 use timewise_report::Style;
 use timewise_report::diff::{self, By};
 
@@ -183,6 +183,50 @@ fn counts_alone() {
                    new        0    6,000  report    only TEST: report.c:5
     "#]],
     );
+}
+
+/// On a side that was not counted no loop, instruction or line is known: none of the other side's is gone for that.
+#[test]
+fn what_was_only_sampled_has_functions_alone() {
+    let sampled = |mut profile: Profile| {
+        profile.runs.retain(|run| run.kind == RunKind::Sampling);
+        profile.processes.truncate(1);
+        profile.threads.truncate(1);
+        Profile { blocks: Vec::new(), block_counts: Vec::new(), edge_counts: Vec::new(), ..profile }
+    };
+    let twice = |of: &dyn Fn() -> Profile| {
+        let mut profile = of();
+        profile.append(of());
+        profile
+    };
+    let counted = twice(&before);
+    let uncounted = twice(&|| sampled(before()));
+    for (base, test, who) in [
+        (&counted, &uncounted, "TEST was not"),
+        (&uncounted, &counted, "BASE was not"),
+        (&uncounted, &uncounted, "BASE and TEST were not"),
+    ] {
+        compared(base, test, |comparison| {
+            let functions = comparison.functions();
+            assert!(functions.iter().all(|row| !row.is_finding && row.what.base.is_some()), "{functions:?}");
+            let show = |by| diff::text(comparison, by, None, Style { width: 300, colour: false });
+            assert!(show(By::Function).ends_with("No change of a function is more than noise.\n"));
+            for by in [By::Loop, By::Instruction, By::Line] {
+                let text = show(by);
+                assert!(text.contains("\n\nnot known: loops, ") && text.contains(who), "{text}");
+                assert!(!text.contains("noise.") && !text.contains("only BASE"), "{text}");
+                let json: serde_json::Value =
+                    serde_json::from_str(&diff::json(comparison, by).unwrap()).unwrap();
+                assert_eq!((&json["compared"], json["rows"].as_array().unwrap().len()), (&false.into(), 0));
+                assert_eq!(diff::csv(comparison, by).unwrap().lines().count(), 1);
+            }
+            let judged = |gate: &str| gate.parse::<Gate>().unwrap().judge(comparison);
+            assert!(!judged("function:lookup time>2%").unwrap().fails);
+            assert!(
+                judged("function:lookup instructions>2%").is_err() && judged("time-by-count>1%").is_err()
+            );
+        });
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod verdict;
 
 pub use modelled::culprit;
 pub use screen::text;
-pub use verdict::{cautions, narrowed, parts, verdict};
+pub use verdict::{cautions, narrowed, parts, uncompared, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;
@@ -75,6 +75,7 @@ struct Document<'a> {
     test: Side,
     whole: ChangeFields,
     modelled: Option<modelled::Document>,
+    compared: bool,
     rows: Rows<'a>,
 }
 
@@ -98,6 +99,7 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
         modelled: modelled::document(comparison, by),
+        compared: verdict::is_compared(comparison, by),
         rows: Rows::new(comparison, by),
     };
     Ok(serde_json::to_string(&document)? + "\n")

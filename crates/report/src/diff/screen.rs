@@ -4,6 +4,7 @@ use super::By;
 use super::rows::Rows;
 use super::shares::{counted, interval, judged, signed};
 use super::things::Thing;
+use super::verdict::uncompared;
 use crate::labels::file_name;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
@@ -28,6 +29,9 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
     }
     out += &noise(comparison, style);
     out += &super::modelled::text(comparison, by, limit, style);
+    if let Some(why) = uncompared(comparison, by) {
+        return out + "\n" + &style.wrap(Tone::Faint, &why);
+    }
     let rows = Rows::new(comparison, by);
     let findings: Vec<_> = rows.all.iter().filter(|row| row.is_finding).collect();
     if comparison.unit.is_none() {

@@ -1,5 +1,6 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
+use super::By;
 use crate::number::count;
 use crate::visible::visible;
 use std::collections::HashSet;
@@ -75,6 +76,28 @@ fn have_names_in_common(base: &Profile, test: &Profile) -> bool {
     });
     let common = base.intersection(&test).count();
     common > 0 && 2 * common >= base.len().min(test.len())
+}
+
+/// Why nothing is known of the rows that were asked for, if so.
+pub fn uncompared(comparison: &Comparison, by: By) -> Option<String> {
+    (!is_compared(comparison, by)).then(|| {
+        let sides = [("BASE", comparison.base), ("TEST", comparison.test)];
+        let uncounted = sides.iter().filter(|(_, analysis)| analysis.quality.counting_runs == 0);
+        let names: Vec<&str> = uncounted.map(|(name, _)| *name).collect();
+        format!(
+            "not known: loops, instructions and lines are compared where both sides were counted, as by timewise run, \
+             and {} not; --by function compares functions by their samples",
+            match names.as_slice() {
+                [one] => format!("{one} was"),
+                _ => format!("{} were", names.join(" and ")),
+            }
+        )
+    })
+}
+
+/// Whether rows of this kind are known. Functions are also where there are samples alone.
+pub fn is_compared(comparison: &Comparison, by: By) -> bool {
+    by == By::Function || comparison.is_counted()
 }
 
 /// What to mind of modelled cycles of parts of programs, one line if anything.
