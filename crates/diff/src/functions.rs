@@ -2,6 +2,7 @@
 
 use crate::pairing::Pairing;
 use crate::{namesakes, similar};
+use timewise_flow::short_name::without_clones;
 use timewise_flow::{Analysis, Routine};
 use timewise_profile::{Function, Module, ModuleId, Place};
 
@@ -116,10 +117,8 @@ fn plain_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
 /// `.isra.0`, `.llvm.1234`) and the numbers of lambdas and closures (`{lambda()#2}`, `$_1`, `func1.2`), which change with
 /// what stands before them.
 fn plain(name: &str) -> String {
-    const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".llvm.", ".lto_priv.", ".localalias"];
     const NUMBERED: [&str; 4] = ["#", "$_", ".func", ".gowrap"];
-    let begins = CLONES.iter().filter_map(|clone| name.find(clone)).min();
-    let mut rest = begins.map_or(name, |at| &name[..at]);
+    let mut rest = without_clones(name);
     let mut plain = String::new();
     while let Some(end) = NUMBERED.iter().filter_map(|mark| Some(rest.find(mark)? + mark.len())).min() {
         plain += &rest[..end];
@@ -136,8 +135,8 @@ mod tests {
     fn compilers_add_numbers_to_names() {
         for (name, want) in [
             ("sort.constprop.0.isra.1", "sort"),
-            ("operator.part", "operator.part"),
-            (".part.2", ""),
+            ("f(int) [clone .constprop.0]", "f(int)"),
+            ("a::{lambda()#3}::operator()() const [clone .isra.0]", "a::{lambda()#}::operator()() const"),
             ("main::{lambda(int)#2}::operator()(int) const", "main::{lambda(int)#}::operator()(int) const"),
             ("main::$_10::operator()() const", "main::$_::operator()() const"),
             ("app::main::{closure#0}::{closure#12}", "app::main::{closure#}::{closure#}"),

@@ -292,6 +292,46 @@ fn gates_take_short_names_of_functions_and_places() {
     }
 }
 
+/// A compiler may make a clone of a function in one build and not in the other.
+#[test]
+fn clones_are_the_functions_that_they_were_made_of() {
+    let named = |work: &str, mangled: &str| {
+        let mut profile = program(1_000_000, 5000, 500, "");
+        (profile.functions[1].name, profile.functions[1].symbol) = (work.into(), mangled.into());
+        profile
+    };
+    // Code of another length has nothing but its name in common.
+    let other = |profile: Profile| {
+        let mut profile = profile;
+        for block in &mut profile.blocks {
+            block.code = vec![0x90; block.code.len()];
+        }
+        profile
+    };
+    let plain = "long ns::mix<long>(P const&, int)";
+    let clone = "long ns::mix<long>(P const&, int) [clone .constprop.0]";
+    let base = named(clone, "_ZN2ns3mixIlEElRK1Pi.constprop.0");
+    let test = other(named(plain, "_ZN2ns3mixIlEElRK1Pi"));
+    for (base, test) in [(&base, &test), (&test, &base)] {
+        compared(base, test, |comparison| {
+            let rows = comparison.functions();
+            assert!(rows.iter().all(|row| row.what.base.is_some() && row.what.test.is_some()), "{rows:?}");
+        });
+    }
+    let judged = |of: &str, mangled: &str, name: &str| {
+        let profile = named(of, mangled);
+        let gate: Gate = format!("function:{name} instructions>1%").parse().unwrap();
+        compared(&profile, &profile, |comparison| gate.judge(comparison).is_ok())
+    };
+    for name in ["mix", "ns::mix", "mix<long>", plain, clone] {
+        assert!(judged(clone, "_ZN2ns3mixIlEElRK1Pi.constprop.0", name), "{name}");
+    }
+    assert!(judged("compress.part.0", "compress.part.0", "compress"));
+    for (of, name) in [("compress.part.0", "press"), ("f.constprop.0.cold", "f")] {
+        assert!(!judged(of, of, name), "{name}");
+    }
+}
+
 #[test]
 fn no_time_shrinks_by_more_than_all_of_it() {
     let (base, test) = (program(1_000_000, 5, 5, ""), program(1_000_000, 4, 4, ""));

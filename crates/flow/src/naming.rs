@@ -3,7 +3,7 @@
 use crate::analysis::Analysis;
 use crate::place_name::{self, PlaceName};
 use crate::routine::RoutineId;
-use crate::short_name::answers_to;
+use crate::short_name::{answers_to, without_clones};
 use timewise_profile::ModuleId;
 
 /// The functions that a name means in one way of naming them.
@@ -11,7 +11,7 @@ pub type Way = fn(&Analysis, &str) -> Vec<RoutineId>;
 
 /// All ways, the strictest first. Where one finds any, those behind it are not asked: a function that is called just
 /// so is meant, not one of which it is the short name.
-pub const WAYS: [Way; 3] = [called, holding, answering];
+pub const WAYS: [Way; 4] = [called, holding, answering, cloned];
 
 /// The functions that a name means.
 pub fn named(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
@@ -55,6 +55,18 @@ fn holding(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
 /// Those of which it is the end of the name without parameters: `f` of `ns::f(int)`.
 fn answering(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
     all(analysis).filter(|id| answers_to(&analysis.name_of(*id), name)).collect()
+}
+
+/// Clones that compilers made of such functions: `f.part.0`, `ns::f(int) [clone .constprop.0]`. Parts of them that lie
+/// elsewhere because they seldom run are not meant.
+fn cloned(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
+    const SELDOM: &str = ".cold";
+    let is_cloned = |id: &RoutineId| {
+        let full = analysis.name_of(*id);
+        let plain = without_clones(&full);
+        plain != full && !full.contains(SELDOM) && (plain == name || answers_to(plain, name))
+    };
+    all(analysis).filter(is_cloned).collect()
 }
 
 /// A few names that resemble one that means no function, as they are to be typed.

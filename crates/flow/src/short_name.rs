@@ -13,6 +13,16 @@ pub fn answers_to(full: &str, asked: &str) -> bool {
     !asked.is_empty() && (ends_as_asked(bare) || generic.is_some_and(ends_as_asked))
 }
 
+/// A demangled name without what GCC and LLVM add to those of clones: `sort` of `sort.constprop.0.isra.1`, `f(int)` of
+/// `f(int) [clone .part.0]`, `g` of `g.llvm.1234`.
+pub fn without_clones(name: &str) -> &str {
+    const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".llvm.", ".lto_priv.", ".localalias"];
+    let Some(begins) = CLONES.iter().filter_map(|clone| name.find(clone)).min() else { return name };
+    let plain = &name[..begins];
+    // As demanglers write it.
+    plain.strip_suffix("[clone ").map_or(plain, str::trim_end)
+}
+
 /// `ns::f` for `ns::f(int) const`.
 fn without_parameters(full: &str) -> &str {
     let mut name = full;
@@ -61,6 +71,22 @@ mod tests {
             ("core::fmt::Write::write_fmt", "Write::write_fmt"),
         ] {
             assert!(answers_to(full, asked), "{full} {asked}");
+        }
+    }
+
+    #[test]
+    fn compilers_mark_clones() {
+        for (name, want) in [
+            ("sort.constprop.0.isra.1", "sort"),
+            ("operator.part", "operator.part"),
+            (".part.2", ""),
+            ("ns::f(long) [clone .constprop.0]", "ns::f(long)"),
+            ("long mix<long>(int) [clone .isra.0] [clone .part.1]", "long mix<long>(int)"),
+            ("f(int) [clone .cold]", "f(int) [clone .cold]"),
+            ("[clone .part.0]", ""),
+            ("crc32", "crc32"),
+        ] {
+            assert_eq!(without_clones(name), want);
         }
     }
 
