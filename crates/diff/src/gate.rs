@@ -14,6 +14,7 @@
 
 use crate::change::Change;
 use crate::comparison::Comparison;
+use crate::ends::ended_otherwise;
 use crate::limits::Interval;
 use crate::modelled::ModelledChange;
 use crate::noise::Noise;
@@ -22,7 +23,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use timewise_flow::naming::{WAYS, similar};
+use timewise_flow::quality::end_in_words;
 use timewise_flow::{Estimate, RoutineId};
+use timewise_profile::Exit;
 
 /// What must not grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +96,18 @@ pub enum GateError {
         "no instruction was simulated in {0}: the program ended before the part that --skip leaves, simulate with less"
     )]
     NothingModelled(&'static str),
+    /// TEST did not end as BASE did.
+    #[error(
+        "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
+        end_in_words(*.test),
+        end_in_words(*.base)
+    )]
+    EndedOtherwise {
+        /// How BASE's runs ended.
+        base: Exit,
+        /// How one of TEST's did.
+        test: Exit,
+    },
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
@@ -145,6 +160,8 @@ pub struct Verdict {
     /// of the interval that was judged, the value itself where it is exact. Where no sample fell on it in BASE, the lower
     /// limit is the growth from as much as it may have taken there.
     pub growth: Estimate,
+    /// The same as an amount, in what the condition is of.
+    pub grown: f64,
     /// Probability with which the interval holds the true growth.
     pub confidence: f64,
     /// The least growth of which the condition would be met; infinite if there is none.
@@ -159,6 +176,9 @@ impl Gate {
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, GateError> {
+        if let Some((base, test)) = ended_otherwise(comparison.base.profile, comparison.test.profile) {
+            return Err(GateError::EndedOtherwise { base, test });
+        }
         let verdicts = match (self.metric, &self.function) {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
@@ -192,7 +212,8 @@ impl Gate {
             // It was there, and so seldom that no sample fell on it: it may have taken that much.
             growth.low = shares(interval.most_subtracted, estimate).low;
         }
-        Verdict { growth, confidence, least_seen: share(old, least_seen), fails: growth.low > self.limit }
+        let fails = growth.low > self.limit;
+        Verdict { growth, grown: estimate.value, confidence, least_seen: share(old, least_seen), fails }
     }
 
     /// The value in BASE, and by how much it grew.

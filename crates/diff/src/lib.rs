@@ -14,6 +14,7 @@
 //!   to changes with their limits;
 //! - [`modelled`]: changes of a modelled core's cycles, which have no noise;
 //! - [`repeated`]: whether two profiles of one side are of the same run;
+//! - [`ends`]: whether the programs ended alike;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ mod chain;
 pub mod change;
 pub mod comparison;
 pub mod counts;
+pub mod ends;
 pub mod functions;
 pub mod gate;
 pub mod limits;

@@ -3,7 +3,7 @@
 use timewise_diff::{Both, Comparison, Gate, Noise};
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, RoutineId};
-use timewise_profile::{Line, Offset, Place, Profile};
+use timewise_profile::{Exit, Line, Offset, Place, Profile};
 
 /// A program with a hot loop in `work` and some time in `main`: so many rounds, samples on the loop's load and
 /// in `main`, and further lines.
@@ -330,6 +330,26 @@ fn clones_are_the_functions_that_they_were_made_of() {
     for (of, name) in [("compress.part.0", "press"), ("f.constprop.0.cold", "f")] {
         assert!(!judged(of, of, name), "{name}");
     }
+}
+
+/// What crashed after half of the work is no faster.
+#[test]
+fn gates_do_not_judge_what_ended_otherwise() {
+    let ended = |exits: [Exit; 2]| {
+        let mut profile = program(1_000_000, 5000, 500, "");
+        profile.runs.iter_mut().zip(exits).for_each(|(run, exit)| run.exit = exit);
+        profile
+    };
+    let (fine, crashed) = (Exit::Code(0), Exit::Signal(11));
+    let judged = |base, test| {
+        let gate: Gate = "instructions>1%".parse().unwrap();
+        compared(&ended(base), &ended(test), |comparison| gate.judge(comparison).map(|verdict| verdict.fails))
+    };
+    assert_eq!(judged([fine; 2], [fine, Exit::Unknown]), Ok(false));
+    assert_eq!(judged([crashed; 2], [crashed; 2]), Ok(false), "as programs end that never do by themselves");
+    assert_eq!(judged([fine, crashed], [crashed; 2]), Ok(false), "what base does, too");
+    let told = judged([fine; 2], [fine, crashed]).unwrap_err().to_string();
+    assert!(told.starts_with("test was ended by signal 11, base ended with status 0: "), "{told}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ impl Quality {
     fn warn_of_differing_runs(&mut self, profile: &Profile, generated_share: f64) {
         let mut differences = Vec::new();
         if let Some((first, other)) = differing_ends(profile) {
-            let told = |run: &Run| format!("{} {}", name(run.kind), ending(run.exit));
+            let told = |run: &Run| format!("{} {}", kind_in_words(run.kind), end_in_words(run.exit));
             differences.push(format!("{}, {}", told(first), told(other)));
         }
         if self.same_output == Some(false) {
@@ -230,7 +230,8 @@ fn differing_ends(profile: &Profile) -> Option<(&Run, &Run)> {
     known.find(|run| run.exit != first.exit).map(|other| (first, other))
 }
 
-fn name(kind: RunKind) -> &'static str {
+/// What a run of a kind is called.
+pub fn kind_in_words(kind: RunKind) -> &'static str {
     match kind {
         RunKind::Sampling => "sampling",
         RunKind::Counting => "counting",
@@ -239,7 +240,8 @@ fn name(kind: RunKind) -> &'static str {
     }
 }
 
-fn ending(exit: Exit) -> String {
+/// How a run ended, as what is said of it.
+pub fn end_in_words(exit: Exit) -> String {
     match exit {
         Exit::Code(code) => format!("ended with status {code}"),
         Exit::Signal(signal) => format!("was ended by signal {signal}"),

@@ -3,7 +3,7 @@
 use crate::style::{Style, Tone};
 use crate::visible::command_line;
 use chrono::DateTime;
-use timewise_profile::{Profile, Run, RunKind};
+use timewise_profile::{Exit, Profile, Run, RunKind};
 
 /// The command that was run, how often in which way, and when: of several commands the first.
 pub fn heading(profile: &Profile, style: Style) -> String {
@@ -27,7 +27,7 @@ pub fn heading(profile: &Profile, style: Style) -> String {
         times => format!("{way} {times} times"),
     });
     let done = done.into_iter().filter(|way| !way.is_empty()).collect::<Vec<_>>().join(" and ");
-    let facts = format!(": {done}{}{others}", when(&profile.runs));
+    let facts = format!(": {done}{}{}{others}", when(&profile.runs), ended(&profile.runs));
     let command = command_line(first, style.width.saturating_sub(facts.chars().count()).max(style.width / 3));
     style.wrap(Tone::Plain, &(command + &facts))
 }
@@ -40,6 +40,16 @@ fn when(runs: &[Run]) -> String {
     match day == last_day {
         true => format!(" on {day} at {time} UTC"),
         false => format!(" from {day} {time} to {last_day} {last_time} UTC"),
+    }
+}
+
+/// The signal that ended every run, if so: what was measured is less than a whole run then.
+fn ended(runs: &[Run]) -> String {
+    match runs.first().map(|run| run.exit) {
+        Some(Exit::Signal(signal)) if runs.iter().all(|run| run.exit == Exit::Signal(signal)) => {
+            format!(" · ended by signal {signal}")
+        }
+        _ => String::new(),
     }
 }
 
@@ -62,6 +72,19 @@ mod tests {
 
     fn of(runs: Vec<Run>) -> String {
         heading(&Profile { runs, ..Profile::default() }, Style::default())
+    }
+
+    #[test]
+    fn the_signal_that_ended_every_run_is_told() {
+        let of_exits = |exits: [Exit; 2]| {
+            let ended = |exit| Run { exit, ..run(RunKind::Counting, "app", 0) };
+            of(exits.map(ended).into())
+        };
+        let crashed = Exit::Signal(11);
+        assert_eq!(of_exits([crashed; 2]), "app: counted 2 times · ended by signal 11\n");
+        for exits in [[crashed, Exit::Code(0)], [Exit::Signal(15), crashed], [Exit::Code(1); 2]] {
+            assert_eq!(of_exits(exits), "app: counted 2 times\n");
+        }
     }
 
     #[test]

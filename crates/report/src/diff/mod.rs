@@ -75,6 +75,7 @@ struct Document<'a> {
     test: Side,
     whole: ChangeFields,
     modelled: Option<modelled::Document>,
+    warnings: Vec<String>,
     compared: bool,
     rows: Rows<'a>,
 }
@@ -99,6 +100,7 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
         modelled: modelled::document(comparison, by),
+        warnings: verdict::warnings(comparison),
         compared: verdict::is_compared(comparison, by),
         rows: Rows::new(comparison, by),
     };

@@ -4,10 +4,13 @@ use super::By;
 use crate::number::count;
 use crate::visible::visible;
 use std::collections::HashSet;
+use timewise_diff::ends::{ended_otherwise, printed_otherwise};
+use timewise_diff::gate::Metric;
 use timewise_diff::{Comparison, Gate, Verdict, share_a_run};
 use timewise_flow::RoutineId;
 use timewise_flow::naming::to_type;
-use timewise_profile::{Module, Profile};
+use timewise_flow::quality::{end_in_words, kind_in_words};
+use timewise_profile::{Exit, Module, Profile, Run};
 
 /// Programs whose instructions differ by a larger share do not do the same in as many of them.
 const UNEQUAL: f64 = 0.001;
@@ -27,7 +30,18 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
         (_, false) => format!("{}: {} or more", sure(verdict.confidence), percent(growth.low)),
     };
     let outcome = if verdict.fails { "gate failed" } else { "gate passed" };
-    let text = format!("{outcome}: {gate}: {} ({interval})", percent(growth.value));
+    let mut found = percent(growth.value);
+    let metric = match gate.metric {
+        Metric::Instructions => Some("instructions"),
+        Metric::ModelledCycles => Some("cycles"),
+        Metric::Time | Metric::TimeByCount => None,
+    };
+    // A few of thousands of millions are no digit of the share, and more than a limit of nothing.
+    if let Some(metric) = metric.filter(|_| verdict.grown != 0.0 && is_zero(&found)) {
+        let sign = if verdict.grown < 0.0 { '-' } else { '+' };
+        found += &format!(", {sign}{} {metric}", count(verdict.grown.abs().round() as u64));
+    }
+    let text = format!("{outcome}: {gate}: {found} ({interval})");
     // What is left unsaid by an interval wider than the limit.
     let width = growth.value - growth.low;
     if verdict.fails || growth.low.is_infinite() || width <= gate.limit {
@@ -40,6 +54,11 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     format!("{text}; {unseen} would not be seen in these runs: add more of them")
 }
 
+/// Whether a figure is nothing once it is rounded.
+fn is_zero(figure: &str) -> bool {
+    !figure.contains(|c: char| ('1'..='9').contains(&c)) && figure.contains('0')
+}
+
 /// A confidence with as many digits as tell it from certainty: `95 %`, `99.7 %`, `99.99 %`.
 fn sure(confidence: f64) -> String {
     let doubt = 100.0 * (1.0 - confidence);
@@ -50,7 +69,11 @@ fn sure(confidence: f64) -> String {
 
 /// What to mind of a comparison as a whole, one line each.
 pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut told = Vec::from_iter(ends(base, test));
+    if printed_otherwise(base, test) {
+        let text = "warning: test printed other output than base: see that it did the same work";
+        told.push(text.into());
+    }
     if share_a_run(base, test) {
         let text = "warning: both sides hold the same run, which does not differ from itself: conditions may hold \
                     whatever changed";
@@ -63,6 +86,50 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
         ));
     }
     told
+}
+
+/// Which runs ended how, where they did not all end alike.
+fn ends(base: &Profile, test: &Profile) -> Option<String> {
+    let known = |profile: &Profile| {
+        profile.runs.iter().map(|run| run.exit).filter(|exit| *exit != Exit::Unknown).collect::<Vec<_>>()
+    };
+    let all = [known(base), known(test)].concat();
+    let first = all.first()?;
+    if all.iter().all(|exit| exit == first) {
+        return None;
+    }
+    let follows = match ended_otherwise(base, test) {
+        Some(_) => "what ended otherwise did not do the same work, and no condition can be judged",
+        None => "they may not have done the same work",
+    };
+    let sides = [ends_of("base", base), ends_of("test", test)].concat();
+    Some(format!("warning: {}: {follows}", sides.join(", ")))
+}
+
+/// How the runs of a side ended: once if all did alike, else of each.
+fn ends_of(side: &str, profile: &Profile) -> Vec<String> {
+    let known: Vec<_> = profile.runs.iter().filter(|run| run.exit != Exit::Unknown).collect();
+    let Some(first) = known.first() else { return Vec::new() };
+    if known.iter().all(|run| run.exit == first.exit) {
+        return vec![format!("{side} {}", end_in_words(first.exit))];
+    }
+    let runs = profile.runs.iter().enumerate().filter(|(_, run)| run.exit != Exit::Unknown);
+    let told = |(at, run): (usize, &Run)| {
+        let of_kind = |runs: &[Run]| runs.iter().filter(|other| other.kind == run.kind).count();
+        let number = match of_kind(&profile.runs) {
+            1 => String::new(),
+            _ => format!(" {}", of_kind(&profile.runs[..=at])),
+        };
+        format!("{side}'s {} run{number} {}", kind_in_words(run.kind), end_in_words(run.exit))
+    };
+    runs.map(told).collect()
+}
+
+/// All that is to be minded, as in text, but not called warnings.
+pub fn warnings(comparison: &Comparison) -> Vec<String> {
+    let all = cautions(comparison.base.profile, comparison.test.profile).into_iter();
+    let all = all.chain(narrowed(comparison)).chain(parts(comparison));
+    all.map(|text| text.trim_start_matches("warning: ").to_string()).collect()
 }
 
 /// Whether most functions of one program are functions of the other, by name: builds may be called by what they are.
@@ -140,14 +207,14 @@ fn program(profile: &Profile) -> Option<String> {
 mod tests {
     use super::*;
     use timewise_flow::Estimate;
-    use timewise_profile::{Exit, Function, ModuleKind, Place, Process, Run, RunId, RunKind};
+    use timewise_profile::{Function, ModuleKind, Place, Process, RunId, RunKind};
 
     #[test]
     fn verdicts_say_what_was_found() {
         let gate: Gate = "time>2%".parse().unwrap();
         let told = |[value, low, high]: [f64; 3], confidence, least_seen, fails| {
             let growth = Estimate { value, low, high };
-            verdict(&gate, &Verdict { growth, confidence, least_seen, fails })
+            verdict(&gate, &Verdict { growth, grown: value * 1e9, confidence, least_seen, fails })
         };
         assert_eq!(
             told([0.051, 0.032, 0.07], 0.95, 0.04, true),
@@ -168,6 +235,56 @@ mod tests {
             told([f64::INFINITY, 1.5, f64::INFINITY], 0.95, f64::INFINITY, true),
             "gate failed: time>2%: from nothing (95 %: +150.00 % or more)"
         );
+    }
+
+    #[test]
+    fn few_instructions_of_many_are_told_by_their_number() {
+        let told = |gate: &str, grown: f64| {
+            let share = grown / 3e9;
+            let growth = Estimate { value: share, low: share, high: share };
+            let gate = gate.parse().unwrap();
+            verdict(&gate, &Verdict { growth, grown, confidence: 1.0, least_seen: 0.0, fails: share > 0.0 })
+        };
+        let few = "gate failed: instructions>0%: +0.00 %, +4,098 instructions (exact)";
+        assert_eq!(told("instructions>0%", 4098.0), few);
+        assert_eq!(
+            told("modelled-cycles>0%", -12.0),
+            "gate passed: modelled-cycles>0%: -0.00 %, -12 cycles (exact)"
+        );
+        assert_eq!(told("instructions>0%", 0.0), "gate passed: instructions>0%: +0.00 % (exact)");
+        assert_eq!(told("instructions>0%", 3e6), "gate failed: instructions>0%: +0.10 % (exact)");
+    }
+
+    #[test]
+    fn runs_that_ended_otherwise_are_told_first() {
+        let of = |program: &str, runs: &[(RunKind, Exit, u64)]| {
+            let run = |&(kind, exit, hash): &(RunKind, Exit, u64)| Run {
+                command: vec![program.into()],
+                exit,
+                stdout_hash: Some(hash),
+                elapsed_ns: hash,
+                ..Run::new(kind)
+            };
+            Profile { runs: runs.iter().map(run).collect(), ..Profile::default() }
+        };
+        let (fine, crashed) = (Exit::Code(0), Exit::Signal(11));
+        let (sampled, counted) = (RunKind::Sampling, RunKind::Counting);
+        let base = of("old", &[(sampled, fine, 1), (counted, fine, 1)]);
+        let told = cautions(&base, &of("new", &[(sampled, crashed, 2), (counted, crashed, 2)]));
+        assert_eq!(
+            told[..2],
+            [
+                "warning: base ended with status 0, test was ended by signal 11: what ended otherwise did not do the same \
+                 work, and no condition can be judged",
+                "warning: test printed other output than base: see that it did the same work",
+            ]
+        );
+        assert!(told[2].starts_with("warning: base ran old"), "{told:?}");
+        let some = of("old", &[(sampled, fine, 1), (sampled, crashed, 2), (counted, fine, 3)]);
+        let told = cautions(&some, &of("old", &[(sampled, Exit::Code(3), 4), (counted, Exit::Unknown, 5)]));
+        let ends = "warning: base's sampling run 1 ended with status 0, base's sampling run 2 was ended by signal 11, base's \
+                    counting run ended with status 0, test ended with status 3: they may not have done the same work";
+        assert_eq!(told, [ends], "what base prints differs by itself");
     }
 
     #[test]
