@@ -24,6 +24,7 @@ mod body;
 mod chain;
 pub mod change;
 pub mod comparison;
+mod copies;
 pub mod counts;
 pub mod ends;
 pub mod functions;

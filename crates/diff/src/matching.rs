@@ -3,7 +3,7 @@
 use crate::align::{Token, align};
 use crate::lines::Lines;
 use crate::pairing::Pairing;
-use crate::{functions, lines, loops, modules};
+use crate::{copies, functions, lines, loops, modules};
 use std::collections::HashMap;
 use timewise_flow::{Analysis, InstructionId, RoutineId};
 
@@ -31,8 +31,9 @@ impl Matching {
     pub fn new(base: &Analysis, test: &Analysis) -> Matching {
         let modules = modules::pair(base.profile, test.profile);
         let routines = functions::pair(base, test, &modules);
-        let (instructions, narrowed) = instructions(base, test, &routines);
-        let loops = loops::pair(base, test, &instructions);
+        let (mut instructions, narrowed) = instructions(base, test, &routines);
+        let mut loops = loops::pair(base, test, &instructions);
+        copies::uncross(base, test, &mut instructions, &mut loops);
         let (base_lines, test_lines) = (Lines::new(base), Lines::new(test));
         let lines = lines::pair(&base_lines, &test_lines, &instructions);
         Matching { routines, instructions, narrowed, loops, lines, base_lines, test_lines }
@@ -68,7 +69,8 @@ fn instructions(base: &Analysis, test: &Analysis, routines: &Pairing) -> (Pairin
     (pairing, narrowed)
 }
 
-fn is_same_file(base: &Analysis, test: &Analysis, routine: u32, partner: u32) -> bool {
+/// Whether two routines lie in the same build of a file.
+pub fn is_same_file(base: &Analysis, test: &Analysis, routine: u32, partner: u32) -> bool {
     let ours = build_id(base, routine);
     !ours.is_empty() && ours == build_id(test, partner)
 }
@@ -80,18 +82,21 @@ fn build_id<'a>(analysis: &'a Analysis, routine: u32) -> &'a [u8] {
 
 /// The executed instructions of a routine in the order of their offsets, and what they are.
 pub fn tokens(analysis: &Analysis, routine: RoutineId) -> (Vec<InstructionId>, Vec<Token>) {
-    let (mut ids, mut tokens) = (Vec::new(), Vec::new());
-    for block in &analysis.routines[routine.index()].blocks {
-        let code = &analysis.profile.blocks[block.index()].code;
-        let executed = &analysis.code.blocks[block.index()];
-        for id in executed.instructions() {
-            let step = &analysis.code.instructions[id.index()].step;
-            let begin = (step.offset - executed.place.offset.0) as usize;
-            let end = code.len().min(begin + usize::from(step.length));
-            let shape = timewise_isa::shape(&code[begin..end]);
-            ids.push(id);
-            tokens.push(Token { shape, begins_block: id == executed.first });
-        }
-    }
+    let blocks = analysis.routines[routine.index()].blocks.iter();
+    let ids: Vec<_> = blocks.flat_map(|block| analysis.code.blocks[block.index()].instructions()).collect();
+    let tokens = tokens_of(analysis, &ids);
     (ids, tokens)
+}
+
+/// What executed instructions are.
+pub fn tokens_of(analysis: &Analysis, ids: &[InstructionId]) -> Vec<Token> {
+    let token = |id: &InstructionId| {
+        let instruction = &analysis.code.instructions[id.index()];
+        let block = instruction.block.index();
+        let (code, executed) = (&analysis.profile.blocks[block].code, &analysis.code.blocks[block]);
+        let begin = (instruction.step.offset - executed.place.offset.0) as usize;
+        let end = code.len().min(begin + usize::from(instruction.step.length));
+        Token { shape: timewise_isa::shape(&code[begin..end]), begins_block: *id == executed.first }
+    };
+    ids.iter().map(token).collect()
 }

@@ -40,6 +40,13 @@ impl Pairing {
         }
     }
 
+    /// Parts one of BASE from its partner, if it has one.
+    pub fn part(&mut self, base: u32) {
+        if let Some(test) = self.of_base[base as usize].take() {
+            self.of_test[test as usize] = None;
+        }
+    }
+
     /// Whether neither is in a pair.
     pub fn is_free(&self, base: u32, test: u32) -> bool {
         self.of_base[base as usize].is_none() && self.of_test[test as usize].is_none()
@@ -133,5 +140,8 @@ mod tests {
         assert!(pairing.all().contains(&alone) && pairing.all().len() == 8);
         pairing.pair(0, 3);
         assert_eq!(pairing.of_base(0), Some(1), "a pair is not broken");
+        pairing.part(0);
+        pairing.pair(5, 1);
+        assert_eq!((pairing.of_base(0), pairing.of_test(1)), (None, Some(5)));
     }
 }

@@ -332,6 +332,52 @@ fn clones_are_the_functions_that_they_were_made_of() {
     }
 }
 
+/// Copies of a loop that was inlined twice may stand in another order in the next build.
+#[test]
+fn copies_of_a_loop_keep_their_counts() {
+    let inlined = |[first, second]: [u64; 2]| {
+        let copy = |name: &str, at: u64, entries: u64, rounds: u64| {
+            format!(
+                "block {name} at {at:#x} runs {rounds} code 488b3433 4883c001 75eb
+                 edge {name} -> {name} branch {}
+                 line {at:#x} /src/a.c 11\n",
+                rounds - entries
+            )
+        };
+        let more = copy("one", 0x3001, 1, first) + &copy("other", 0x300c, 1, second);
+        let more = more
+            + "function twice at 0x3000 size 0x40 file a.c line 9
+               block enter at 0x3000 runs 1 code 90
+               block between at 0x300b runs 1 code 90
+               block leave at 0x3016 runs 1 code c3
+               edge enter -> one fallthrough 1
+               edge one -> between fallthrough 1
+               edge between -> other fallthrough 1
+               edge other -> leave fallthrough 1
+               line 0x3000 /src/a.c 9
+               line 0x300b /src/a.c 12
+               line 0x3016 /src/a.c 13";
+        program(10, 50, 50, &more)
+    };
+    let changed = |base, test| {
+        compared(&inlined(base), &inlined(test), |comparison| {
+            let loops = comparison.loops().into_iter().map(|row| row.change.instructions.unwrap());
+            let mut loops: Vec<(u64, u64)> = loops.filter(|(base, test)| base != test).collect();
+            loops.sort_unstable();
+            let rows = comparison.instructions().into_iter();
+            let instructions = rows.filter(|row| {
+                let (base, test) = row.change.instructions.unwrap();
+                base != test
+            });
+            (loops, instructions.count())
+        })
+    };
+    assert_eq!(changed([1000, 7000], [7000, 1000]), (vec![], 0));
+    assert_eq!(changed([1000, 7000], [7000, 1010]), (vec![(3000, 3030)], 3));
+    // All ran twice as often, so that one ran as often as the other did.
+    assert_eq!(changed([1000, 2000], [2000, 4000]), (vec![(3000, 6000), (6000, 12_000)], 6));
+}
+
 /// What crashed after half of the work is no faster.
 #[test]
 fn gates_do_not_judge_what_ended_otherwise() {
