@@ -1,8 +1,8 @@
 //! How often a program executes some places natively: by breakpoints of the processor, which the kernel sets and counts,
 //! so that nothing of the program changes and no privilege is needed.
 //!
-//! Each hit costs the program a trap: a microsecond or less, in a guest of a guest twenty. So breakpoints are set for a
-//! fifth of the time, on what is executed seldom enough, and what hits cost is measured and taken off.
+//! Each hit costs the program a trap, which takes some ten microseconds in a guest within a guest. So breakpoints are set
+//! for a fifth of the time, on what is executed seldom enough, and what hits cost is measured and taken off.
 
 use std::hint::black_box;
 use std::io;
