@@ -42,7 +42,7 @@ pub fn affordable_hz(options: &Options, cost: Option<Duration>) -> u32 {
 /// What is to be said of samples that cost a notable share of the program's time, which counts as its own.
 pub fn notable(cost: Duration, frequency_hz: u32) -> Option<String> {
     let share = cost.as_secs_f64() * f64::from(frequency_hz);
-    let affordable = (NOTABLE_SHARE / cost.as_secs_f64()) as u32 / 10 * 10;
+    let affordable = (NOTABLE_SHARE / cost.as_secs_f64()).round() as u32 / 10 * 10;
     (share > NOTABLE_SHARE).then(|| {
         format!(
             "a sample takes {:.0} microseconds here, so at {frequency_hz} Hz the program took {:.0} % more time than without, \
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_samples_cost_is_told_if_it_is_notable() {
         let at = |us, hz| notable(Duration::from_micros(us), hz);
-        assert_eq!((at(5, 4000), at(0, 10_000)), (None, None));
+        assert_eq!((at(4, 4000), at(0, 10_000)), (None, None));
         let told = at(20, 10_000).unwrap();
         assert!(told.contains("20 % more") && told.contains("--frequency 1000 it is 2 %"), "{told}");
     }
