@@ -49,7 +49,7 @@ pub struct Quality {
     pub mismatch: Option<Mismatch>,
     /// Share of the sampled run's time that is missing because samples were lost, 0 to 1, as far as that is certain.
     pub missing_share: f64,
-    /// Whether a sampled run ended otherwise than a counted one.
+    /// Whether a run ended otherwise than the first.
     pub other_end: bool,
     /// How much a program that ran already did natively for what it did under count, if that is known.
     pub turns: Option<TurnsWork>,
@@ -108,9 +108,8 @@ impl Quality {
         let clock = clock(profile);
         let share = counted_share(profile, code, samples);
         let turns = TurnsWork::of(profile, code);
-        let mismatch = clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, (clock, share)));
         let mismatch =
-            mismatch.filter(|mismatch| turns.is_none() || !matches!(mismatch, Mismatch::InTurns { .. }));
+            clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, (clock, share), turns));
         let mut quality = Quality {
             clock,
             sampling_runs: of(RunKind::Sampling).count(),

@@ -8,8 +8,9 @@ use crate::code::{Code, ExecutedBlock};
 use crate::cost::Estimate;
 use crate::interval::NORMAL_RANGE;
 use crate::totals::Total;
+use crate::work::mean_busy_ns;
 use std::collections::BTreeMap;
-use timewise_profile::{ModuleKind, Place, Profile, Run, RunKind, Tally};
+use timewise_profile::{ModuleKind, Place, Profile, RunKind, Tally};
 
 /// A place stands for the program only if this share of the time passes in its function, calls included.
 const LEAST_SHARE: f64 = 0.1;
@@ -103,8 +104,10 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
         .collect();
     let largest = found.iter().map(|(share, _)| *share).fold(0.0, f64::max);
     found.retain(|(share, _)| *share >= largest / 2.0);
-    // The seldomer, the more is chance; the more often, the more depends on what hits are believed to cost.
-    let from_middle = |block: &ExecutedBlock| (a_second(block) / (least * most / 2.0).sqrt()).ln().abs();
+    // The seldomer, the more is chance; the more often, the more depends on what hits are believed to cost. Four places
+    // may have a quarter each of what all may have.
+    let middle = (least * most / 2.0).sqrt();
+    let from_middle = |block: &ExecutedBlock| (a_second(block) / middle).ln().abs();
     found.sort_by(|(_, one), (_, other)| {
         from_middle(one).total_cmp(&from_middle(other)).then(one.place.cmp(&other.place))
     });
@@ -128,12 +131,4 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
 fn share(analysis: &Analysis, total: &Total) -> f64 {
     let known = Some(total.cost.weight.cycles / analysis.samples.user.cycles).filter(|_| total.has_time);
     known.filter(|share| share.is_finite()).unwrap_or(0.0)
-}
-
-/// CPU time of an average run of a kind; `None` if that of some is not known.
-fn mean_busy_ns(profile: &Profile, kind: RunKind) -> Option<f64> {
-    let busy = |run: &Run| run.user_ns as f64 + run.kernel_ns as f64;
-    let all: Vec<f64> = profile.runs.iter().filter(|run| run.kind == kind).map(busy).collect();
-    let is_known = !all.is_empty() && all.iter().all(|&ns| ns > 0.0);
-    is_known.then(|| all.iter().sum::<f64>() / all.len() as f64)
 }

@@ -7,6 +7,7 @@
 use crate::code::Code;
 use crate::cost::{Cost, Ruler};
 use crate::samples::Samples;
+use crate::turns::TurnsWork;
 use timewise_profile::{Clock, Profile, Run, RunKind};
 
 /// Equal work measured twice on a busy machine differs by a tenth or two. A counting run that took less than this share of
@@ -54,6 +55,7 @@ impl Mismatch {
         code: &Code,
         samples: &Samples,
         (clock, counted_share): (&Clock, Option<f64>),
+        turns: Option<TurnsWork>,
     ) -> Option<Mismatch> {
         if profile.runs.iter().all(|run| run.kind != RunKind::Counting) || samples.user.cycles <= 0.0 {
             return None;
@@ -62,7 +64,8 @@ impl Mismatch {
         if profile.runs.iter().filter(is_joined).all(Run::is_of_a_period) {
             let [native, counted] =
                 [RunKind::Sampling, RunKind::Counting].map(|kind| processors(profile, kind));
-            return Some(Mismatch::InTurns { native, counted });
+            // Where it is known how much it did natively, costs are of as much.
+            return turns.is_none().then_some(Mismatch::InTurns { native, counted });
         }
         if let Some(share) = counted_share.filter(|&share| share < CERTAIN_SHARE) {
             return Some(Mismatch::CountedLess(share));
@@ -124,6 +127,13 @@ fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
     let used: f64 = of_kind().map(busy).sum();
     let passed: f64 = of_kind().map(|run| run.elapsed_ns as f64).sum();
     of_kind().all(|run| busy(run) > 0.0).then(|| used / passed)
+}
+
+/// CPU time of an average run of a kind, nanoseconds; `None` if that of some is not known.
+pub(crate) fn mean_busy_ns(profile: &Profile, kind: RunKind) -> Option<f64> {
+    let busy: fn(&Run) -> f64 = |run| run.user_ns as f64 + run.kernel_ns as f64;
+    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
+    (of_kind().count() > 0 && of_kind().all(|run| busy(run) > 0.0)).then(|| mean(profile, kind, busy))
 }
 
 /// The mean of a value over the runs of a kind.

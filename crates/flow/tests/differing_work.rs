@@ -2,7 +2,7 @@
 
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Estimate, Mismatch};
-use timewise_profile::{Exit, ModuleKind, RunId, RunKind, Tally};
+use timewise_profile::{Exit, ModuleKind, Profile, RunId, RunKind, Tally};
 
 /// A program whose sampling run took a second at 3 GHz, and whose counting run executed `instructions` and
 /// took `counting_ns`.
@@ -127,21 +127,29 @@ fn the_end_of_every_run_is_compared() {
     assert_eq!(warnings, [want]);
 }
 
-/// Natively as busy as under count, it did less there by what counting slows it.
-#[test]
-fn turns_of_a_program_that_ran_already_are_no_equal_work() {
-    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
+/// A program that ran already, a second natively and one under count, in which a block was executed so often.
+fn in_turns(executions: u64) -> Profile {
+    let text = format!(
+        "clock cpu-clock:u 3e9 3e9 3e9 1000000
          function f at 0x1000 size 0x1000
-         block a at 0x1000 runs 1000000000 code 90
+         block a at 0x1000 runs {executions} code 90
          edge - -> a external 1
          sample 0x1000 1000
          user sampling 8e8
-         user counting 9e8";
-    let mut profile = sketch(text).unwrap();
+         user counting 9e8"
+    );
+    let mut profile = sketch(&text).unwrap();
     assert_eq!(Analysis::new(&profile, None).quality.mismatch, None);
     for run in &mut profile.runs {
         (run.exit, run.elapsed_ns, run.kernel_ns) = (Exit::Unknown, 1_000_000_000, 0);
     }
+    profile
+}
+
+/// Natively as busy as under count, it did less there by what counting slows it.
+#[test]
+fn turns_of_a_program_that_ran_already_are_no_equal_work() {
+    let mut profile = in_turns(1_000_000_000);
     let quality = Analysis::new(&profile, None).quality;
     assert_eq!(quality.mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: Some(0.9) }));
     let [warning] = &quality.warnings[..] else { panic!("{:?}", quality.warnings) };
@@ -155,17 +163,7 @@ fn turns_of_a_program_that_ran_already_are_no_equal_work() {
 /// Breakpoints tell how much more it did natively: costs are of as much, and their intervals hold what is not known of it.
 #[test]
 fn what_a_program_that_ran_already_does_natively_divides_its_costs() {
-    let text = "clock cpu-clock:u 3e9 3e9 3e9 1000000
-         function f at 0x1000 size 0x1000
-         block a at 0x1000 runs 1000 code 90
-         edge - -> a external 1
-         sample 0x1000 1000
-         user sampling 8e8
-         user counting 9e8";
-    let mut profile = sketch(text).unwrap();
-    for run in &mut profile.runs {
-        (run.exit, run.elapsed_ns, run.kernel_ns) = (Exit::Unknown, 1_000_000_000, 0);
-    }
+    let mut profile = in_turns(1000);
     let unscaled = Analysis::new(&profile, None);
     let before = unscaled.ruler.each(unscaled.ruler.cycles(&unscaled.whole()), 1000).unwrap();
     // Natively 250 in a tenth of a second, so 2,000 in 0.8: twice as much.
