@@ -92,7 +92,8 @@ pub fn path(name: &str, width: usize) -> String {
     shown(head, tail).join(" ")
 }
 
-/// `f(int)` for `f(int) [clone .isra.0] [clone .cold]`.
+/// `f(int)` for `f(int) [clone .isra.0] [clone .cold]`: whichever it is, while `short_name::without_clones` leaves parts
+/// that seldom run as they are.
 fn without_clone(name: &str) -> String {
     name.split_once(" [clone ").map_or(name, |(original, _)| original).to_string()
 }
