@@ -5,11 +5,10 @@ use crate::reading::{self, Format, Reading};
 use crate::screen;
 use crate::talk::complain;
 use std::path::{Path, PathBuf};
-use timewise_diff::gate::Metric;
 use timewise_diff::{Comparison, Gate, share_a_run};
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
-use timewise_report::diff::{self, By};
+use timewise_report::diff::{self, By, Grain};
 
 /// Show what changed between two profiles, beyond noise
 #[derive(clap::Args)]
@@ -21,8 +20,9 @@ Examples:
   timewise diff old.tw new.tw --fail-if 'time>2%' --fail-if 'function:parse time>5%'
 
 Conditions are time>2%, time-by-count>1%, instructions>0.5% or, of profiles that timewise simulate
-made, modelled-cycles>1%; for one function with function:NAME before it. With --fail-if the status
-is 3 if a condition is met beyond noise. JSON and CSV hold all rows; docs/diff.md describes them.")]
+made, modelled-cycles>1%; for one function with function:NAME before it; and elapsed>5%, waiting
+included. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
+rows; docs/diff.md describes them.")]
 pub struct Arguments {
     /// The old profile
     base: PathBuf,
@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long = "test", value_name = "FILE")]
     more_test: Vec<PathBuf>,
     /// What to show one row for
-    #[arg(long, value_parser = named(&By::ALL, By::name), default_value = By::Function.name())]
+    #[arg(long, value_parser = named(&By::ALL, By::name), default_value = Grain::Function.name())]
     by: By,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
@@ -79,9 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         Format::Csv => diff::csv(&comparison, by)?,
     })?;
     for (gate, verdict) in &verdicts {
-        let culprit = (verdict.fails && gate.metric == Metric::ModelledCycles)
-            .then(|| diff::culprit(&comparison, gate))
-            .flatten();
+        let culprit = verdict.fails.then(|| diff::culprit(&comparison, gate)).flatten();
         let culprit = culprit.map_or(String::new(), |culprit| format!("; {culprit}"));
         complain(format_args!("{}{culprit}", diff::verdict(gate, verdict)));
     }

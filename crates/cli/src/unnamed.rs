@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use timewise_profile::{ModuleKind, Place, Profile, Run};
+use timewise_flow::routine::FunctionMap;
+use timewise_profile::{ModuleKind, Place, Profile};
 
 /// Programs that announce what they write only if they are asked to, and how, by the beginning of their names.
 const ASKED: [(&str, &str); 3] = [
@@ -21,20 +22,14 @@ const NOTABLE: f64 = 0.02;
 
 /// How a program of a named profile is to be asked for the names of what it wrote, if that matters and it can.
 pub fn how_to_name(profile: &Profile) -> Option<String> {
-    let ends: BTreeMap<Place, u64> =
-        profile.functions.iter().map(|function| (function.place, function.size)).collect();
-    let is_named = |place: Place| {
-        ends.range(..=place).next_back().is_some_and(|(start, size)| {
-            (start.module, start.version) == (place.module, place.version)
-                && place.offset.0 - start.offset.0 < *size
-        })
-    };
-    let runs_already = profile.runs.iter().any(Run::is_of_a_period);
+    let functions = FunctionMap::new(profile);
+    // Of what another profiler recorded it is not known.
+    let runs_already = profile.runs.iter().any(|run| run.is_of_a_period() && !run.is_imported());
     let mut unnamed: BTreeMap<&str, usize> = BTreeMap::new();
     for sample in &profile.samples {
         let process = &profile.processes[profile.threads[sample.thread.index()].process.index()];
         let is_written = |place: &Place| profile.modules[place.module.index()].kind == ModuleKind::Jit;
-        if sample.place.filter(is_written).is_some_and(|place| !is_named(place))
+        if sample.place.filter(is_written).is_some_and(|place| functions.at(place).is_none())
             && let Some(how) = how_to_ask(&process.executable, runs_already)
         {
             *unnamed.entry(how).or_default() += 1;

@@ -96,7 +96,7 @@ fn ask(profile: &Profile, former: &Analysis) {
     export::speedscope::export(&analysis).unwrap();
     export::csv::export(&analysis).unwrap();
     if let Ok(comparison) = Comparison::new(former, &analysis) {
-        for by in [diff::By::Function, diff::By::Loop, diff::By::Instruction, diff::By::Line] {
+        for by in diff::By::ALL {
             diff::text(&comparison, by, Some(25), Style::default());
         }
     }

@@ -76,8 +76,8 @@ impl RunCounts {
     }
 
     /// Terms of the change as a whole.
-    pub fn time(self, base: &BaseSums, test: &TestSums) -> Vec<Term> {
-        vec![self.plus(false, test.all), self.minus(true, base.all)]
+    pub fn time(self, base: Sum, test: Sum) -> Vec<Term> {
+        vec![self.plus(false, test), self.minus(true, base)]
     }
 
     /// Terms of the change by count.

@@ -126,11 +126,10 @@ impl<'a> Comparison<'a> {
             whole(&self.test_side, &self.test.samples.user),
         );
         let runs = self.runs();
-        let all = BaseSums { all: old, ..base[0] };
         let counts = self.count_deviations(|_| Some(0), |_| Some(0), 1)[0];
         let levels = levels(1, &[self.spread], &[counts]);
         let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
-        let time = of(&runs.time(&all, &TestSums { all: new, ..test[0] }), Deviation::NONE);
+        let time = of(&runs.time(old, new), Deviation::NONE);
         let by_count = of(&runs.by_count(&base[0], &test[0]), counts);
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.is_counted;
@@ -268,7 +267,7 @@ impl<'a> Comparison<'a> {
     ) -> Change {
         let runs = self.runs();
         let both = self.unit.is_some() && self.is_counted;
-        let time = |_| difference(&runs.time(base, test), spread, Deviation::NONE, levels);
+        let time = |_| difference(&runs.time(base.all, test.all), spread, Deviation::NONE, levels);
         Change {
             instructions: self.is_counted.then_some(instructions),
             amounts: self.unit.map(|_| (base.all.amount, test.all.amount)),
@@ -322,7 +321,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// The levels of so many rows that are tested, whose noise is known from the same degrees of freedom.
-fn levels(tested: usize, spreads: &[Spread], counts: &[Deviation]) -> Levels {
+pub(crate) fn levels(tested: usize, spreads: &[Spread], counts: &[Deviation]) -> Levels {
     let level = Level::of_all(FALSE_FINDINGS, TESTS_OF_A_ROW * tested);
     let spread = spreads.first().map(|spread| spread.freedom);
     let count = counts.first().map(|count| count.freedom);

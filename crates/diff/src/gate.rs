@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! time>2%                          the program's time
+//! elapsed>5%                       the time that passes from its start to its end
 //! time-by-count>1%                 what of it comes from code that ran more often, or is new
 //! instructions>0.5%                instructions executed
 //! modelled-cycles>1%              cycles of a modelled core, which timewise simulate stored
@@ -12,7 +13,7 @@
 //! no noise: the lower limit of the 95 % interval must exceed the share. With one run on each side, where noise is
 //! assumed, it is the limit at the level of findings. Instructions and modelled cycles have no interval.
 
-use crate::change::Change;
+use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
 use crate::ends::ended_otherwise;
 use crate::limits::Interval;
@@ -32,6 +33,8 @@ use timewise_profile::Exit;
 pub enum Metric {
     /// Time.
     Time,
+    /// Time from start to end, of the whole program.
+    Elapsed,
     /// Time by changes of counts, at the old cost.
     TimeByCount,
     /// Instructions executed.
@@ -42,8 +45,9 @@ pub enum Metric {
 
 impl Metric {
     /// All, with their names.
-    const NAMES: [(&'static str, Metric); 4] = [
+    const NAMES: [(&'static str, Metric); 5] = [
         ("time", Metric::Time),
+        ("elapsed", Metric::Elapsed),
         ("time-by-count", Metric::TimeByCount),
         ("instructions", Metric::Instructions),
         ("modelled-cycles", Metric::ModelledCycles),
@@ -73,8 +77,8 @@ pub struct Gate {
 pub enum GateError {
     /// It does not follow the grammar.
     #[error(
-        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5% or modelled-cycles>1%, for one function \
-         'function:NAME time>2%'"
+        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5%, modelled-cycles>1% or elapsed>5%, for one \
+         function all but the last as 'function:NAME time>2%'"
     )]
     Grammar(String),
     /// Neither profile holds the function.
@@ -108,6 +112,11 @@ pub enum GateError {
         /// How one of TEST's did.
         test: Exit,
     },
+    /// Not both sides were launched and sampled.
+    #[error(
+        "how long the program takes from start to end was not measured in both profiles: profile both with timewise run"
+    )]
+    NotLaunched,
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
@@ -137,8 +146,8 @@ impl FromStr for Gate {
             }
         };
         let metric = Metric::NAMES.iter().find(|(name, _)| *name == metric).ok_or_else(wrong)?.1;
-        let is_sound =
-            percent.is_finite() && percent >= 0.0 && function.as_ref().is_none_or(|f| !f.is_empty());
+        let is_one = |function: &String| !function.is_empty() && metric != Metric::Elapsed;
+        let is_sound = percent.is_finite() && percent >= 0.0 && function.as_ref().is_none_or(is_one);
         is_sound.then_some(Gate { function, metric, limit: percent / 100.0 }).ok_or_else(wrong)
     }
 }
@@ -181,6 +190,10 @@ impl Gate {
         }
         let verdicts = match (self.metric, &self.function) {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,
+            (Metric::Elapsed, _) => {
+                let elapsed = comparison.elapsed().ok_or(GateError::NotLaunched)?;
+                vec![self.verdict(elapsed.base_ns, Grown::of(elapsed.change, elapsed.noise))]
+            }
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
             (_, Some(name)) => {
                 let named = Named::new(comparison, name);
@@ -225,12 +238,10 @@ impl Gate {
             }
             Metric::Time => {
                 let time = change.time?;
-                // Noise that is assumed may be more: what fails one comparison in forty would fail too many.
-                let interval = if noise == Noise::Unknown { time.all } else { time.shown };
-                (change.amounts?.0, Grown::Within(interval))
+                (change.amounts?.0, Grown::of(time, noise))
             }
             Metric::TimeByCount => (change.amounts?.0, Grown::Within(change.by_count?.shown)),
-            Metric::ModelledCycles => return None,
+            Metric::Elapsed | Metric::ModelledCycles => return None,
         })
     }
 
@@ -264,6 +275,13 @@ enum Grown {
     Exactly(f64),
     /// As far as the interval says that is judged.
     Within(Interval),
+}
+
+impl Grown {
+    /// A change between runs. Noise that is assumed may be more: what fails one comparison in forty would fail too many.
+    fn of(change: Difference, noise: Noise) -> Grown {
+        Grown::Within(if noise == Noise::Unknown { change.all } else { change.shown })
+    }
 }
 
 /// Growth as a share of what there was.
@@ -324,6 +342,7 @@ mod tests {
             "time-by-count>0.5%",
             "instructions>0%",
             "modelled-cycles>1%",
+            "elapsed>5%",
             "function:hash_lookup time>5%",
             "function:std::vector<int>::push_back(int const&) instructions>12.5%",
         ] {
@@ -346,6 +365,7 @@ mod tests {
             "time>NaN%",
             "function: time>1%",
             "function:f>1%",
+            "function:f elapsed>1%",
         ] {
             assert_eq!(text.parse::<Gate>(), Err(GateError::Grammar(text.to_string())), "{text}");
         }

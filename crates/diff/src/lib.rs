@@ -12,6 +12,7 @@
 //!   code of BASE is which code of TEST;
 //! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
 //!   to changes with their limits;
+//! - [`elapsed`], [`waiting`]: time that no CPU time shows;
 //! - [`modelled`]: changes of a modelled core's cycles, which have no noise;
 //! - [`repeated`]: whether two profiles of one side are of the same run;
 //! - [`ends`]: whether the programs ended alike;
@@ -26,6 +27,7 @@ pub mod change;
 pub mod comparison;
 mod copies;
 pub mod counts;
+pub mod elapsed;
 pub mod ends;
 pub mod functions;
 pub mod gate;
@@ -43,11 +45,14 @@ pub mod repeated;
 pub mod side;
 pub mod similar;
 pub mod sums;
+pub mod waiting;
 
 pub use change::{Change, Difference};
 pub use comparison::{CompareError, Comparison, Row, Unit};
+pub use elapsed::Passed;
 pub use gate::{Gate, GateError, Verdict};
 pub use modelled::{ModelledChange, ModelledRow, Spot};
 pub use noise::Noise;
 pub use pairing::Both;
 pub use repeated::share_a_run;
+pub use waiting::WaitingRow;

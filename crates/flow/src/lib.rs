@@ -14,7 +14,8 @@
 //!   to costs with callees;
 //! - [`waiting`]: where threads waited;
 //! - [`modelled`], [`divided`]: what a modelled core spent and why, and measured time divided by that;
-//! - [`naming`], [`short_name`], [`place_name`]: which function somebody means who names one or a place in it;
+//! - [`names`], [`naming`], [`short_name`], [`place_name`]: what functions are called, and which one somebody means who
+//!   names it or a place in it;
 //! - [`quality`]: what a reader must know to trust the figures;
 //! - [`hints`]: what a reader should look at first;
 //! - [`told`], [`correlation`]: how much is on paths that are known, and what these tell that edges do not;
@@ -43,6 +44,7 @@ pub mod lines;
 pub mod loops;
 pub mod merge;
 pub mod modelled;
+pub mod names;
 pub mod naming;
 pub mod natural;
 pub mod origin;

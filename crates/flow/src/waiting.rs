@@ -25,8 +25,7 @@ pub struct Threads {
 
 impl Threads {
     fn add(&mut self, profile: &Profile, thread: ThreadId) {
-        let process = profile.threads[thread.index()].process;
-        self.of_runs.entry(profile.processes[process.index()].run).or_default().insert(thread);
+        self.of_runs.entry(run_of(profile, thread)).or_default().insert(thread);
     }
 
     /// Takes over others.
@@ -42,6 +41,11 @@ impl Threads {
     }
 }
 
+/// The run in which a thread lived.
+pub fn run_of(profile: &Profile, thread: ThreadId) -> RunId {
+    profile.processes[profile.threads[thread.index()].process.index()].run
+}
+
 /// All stacks that threads waited with, longest first.
 pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
@@ -50,7 +54,7 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
         sums.entry((wait.place, wait.stack)).or_default().add(profile, wait);
     }
     let stack = |((place, stack), sum): (_, Sum)| WaitingStack {
-        frames: Option::into_iter(place).chain(calls(profile, stack)).collect(),
+        frames: frames(profile, place, stack),
         threads: sum.threads,
         times: sum.times.map(|times| times as f64 / runs),
         duration_ns: sum.duration_ns / runs,
@@ -78,6 +82,11 @@ impl Sum {
     }
 }
 
+/// The instruction after the system call in which a thread waited, then the calls that led there, innermost first.
+pub fn frames(profile: &Profile, place: Option<Place>, stack: Option<StackId>) -> Vec<Place> {
+    place.into_iter().chain(calls(profile, stack)).collect()
+}
+
 /// The calls of a stack, innermost first.
 fn calls(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
     returns(profile, innermost).map(call_before)
@@ -95,7 +104,7 @@ pub(crate) fn call_before(place: Place) -> Place {
 }
 
 /// What a reader looks for in a stack: what was called in order to wait, and from where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Culprit {
     /// In the function of a library that was called, or else in the program's own that made the system call.
     pub place: Place,

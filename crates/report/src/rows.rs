@@ -10,7 +10,6 @@ mod instruction;
 mod kernel;
 mod line;
 mod loops;
-mod names;
 mod path;
 mod ranking;
 mod stacked;
@@ -27,7 +26,7 @@ pub use kernel::{InKernel, kernel, kernel_share, kernel_stands_out};
 pub use line::{LineRow, lines};
 pub use loops::{LoopRow, loops};
 pub use path::{PathRow, UntoldRow, paths, titles, untold};
-pub use stacked::{Stacked, titled};
+pub use stacked::{Ends, Stacked, titled};
 pub use total::{TotalCpi, Totalled};
 pub use waiting::{Waited, threads_time_ns, waited_ns, waiting_stands_out, waits};
 

@@ -4,9 +4,9 @@ use expect_test::{Expect, expect};
 use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{Profile, RunKind};
+use timewise_profile::{ClockScope, Exit, Profile, RunKind};
 use timewise_report::Style;
-use timewise_report::diff::{self, By};
+use timewise_report::diff::{self, By, Grain};
 
 /// A hash table's look-up in a loop, whose load is slow, and with more rounds in a second version, which also has a
 /// function of its own for reports.
@@ -55,7 +55,7 @@ fn compared<T>(base: &Profile, test: &Profile, show: impl FnOnce(&Comparison) ->
 
 /// What follows the head, which is that of [`functions_of_two_versions`] whatever rows are of.
 fn without_head(base: &Profile, test: &Profile, by: By) -> String {
-    let (whole, functions) = (text(base, test, by), text(base, test, By::Function));
+    let (whole, functions) = (text(base, test, by), text(base, test, By::Code(Grain::Function)));
     let [(head, rows), (common, _)] = [&whole, &functions].map(|text| text.split_once("\n\n").unwrap());
     assert_eq!(head, common);
     rows.to_string()
@@ -74,12 +74,13 @@ fn check(got: &str, want: Expect) {
 #[test]
 fn functions_of_two_versions() {
     check(
-        &text(&before(), &after(), By::Function),
+        &text(&before(), &after(), By::Code(Grain::Function)),
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
             time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
               by cost +2.7 % (95 %: -58.2 to +66.7)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
             instructions 3.00 M → 3.31 M: +10.2 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -96,7 +97,7 @@ fn functions_of_two_versions() {
 #[test]
 fn loops_of_two_versions() {
     check(
-        &without_head(&before(), &after(), By::Loop),
+        &without_head(&before(), &after(), By::Code(Grain::Loop)),
         expect![[r#"
             Changes beyond noise
                    time            95 %  by count           95 %   by cost            95 %  instructions  loop        where
@@ -109,7 +110,7 @@ fn loops_of_two_versions() {
 #[test]
 fn instructions_of_two_versions() {
     check(
-        &without_head(&before(), &after(), By::Instruction),
+        &without_head(&before(), &after(), By::Code(Grain::Instruction)),
         expect![[r#"
             Changes beyond noise
                                              by
@@ -126,11 +127,12 @@ fn instructions_of_two_versions() {
 #[test]
 fn a_profile_compared_with_itself() {
     check(
-        &text(&before(), &before(), By::Line),
+        &text(&before(), &before(), By::Code(Grain::Line)),
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
             time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -149,18 +151,19 @@ fn several_runs_on_each_side() {
         profile
     };
     check(
-        &text(&side([3000, 3020, 2990]), &side([3500, 3520, 3490]), By::Function),
+        &text(&side([3000, 3020, 2990]), &side([3500, 3520, 3490]), By::Code(Grain::Function)),
         expect![[r#"
-        BASE sketch · sampled 3 times, 11,110 samples · counted 3 times
-        TEST sketch · sampled 3 times, 12,610 samples · counted 3 times
-        time 926 ms → 1.05 s: +13.5 % (95 %: +12.6 to +14.4) · by count 0 % · by cost +13.5 % (95 %: +12.6 to +14.4)
-        instructions 3.00 M → 3.00 M: same
-        runs of the same program differ by 0.4 % of their time (standard deviation)
+            BASE sketch · sampled 3 times, 11,110 samples · counted 3 times
+            TEST sketch · sampled 3 times, 12,610 samples · counted 3 times
+            time 926 ms → 1.05 s: +13.5 % (95 %: +12.6 to +14.4) · by count 0 % · by cost +13.5 % (95 %: +12.6 to +14.4)
+            elapsed 1.00 s → 1.00 s: 0 % · in the kernel 50.0 ms → 50.0 ms: 0 %
+            instructions 3.00 M → 3.00 M: same
+            runs of the same program differ by 0.4 % of their time (standard deviation)
 
-        Changes beyond noise
-             time            95 %  by count  by cost            95 %  instructions  function  where
-          +13.5 %  +11.0 to +16.0       0 %  +13.5 %  +11.0 to +16.0          same  lookup    table.c:9
-    "#]],
+            Changes beyond noise
+                 time            95 %  by count  by cost            95 %  instructions  function  where
+              +13.5 %  +11.0 to +16.0       0 %  +13.5 %  +11.0 to +16.0          same  lookup    table.c:9
+        "#]],
     );
 }
 
@@ -171,17 +174,18 @@ fn counts_alone() {
         profile
     };
     check(
-        &text(&counted(before()), &counted(after()), By::Function),
+        &text(&counted(before()), &counted(after()), By::Code(Grain::Function)),
         expect![[r#"
-        BASE sketch · sampled once, 0 samples · counted once
-        TEST sketch · sampled once, 0 samples · counted once
-        instructions 3.00 M → 3.31 M: +10.2 %
+            BASE sketch · sampled once, 0 samples · counted once
+            TEST sketch · sampled once, 0 samples · counted once
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
+            instructions 3.00 M → 3.31 M: +10.2 %
 
-        Changes of counts
-          instructions  in BASE  in TEST  function  where
-               +10.0 %   3.00 M   3.30 M  lookup    table.c:9
-                   new        0    6,000  report    only TEST: report.c:5
-    "#]],
+            Changes of counts
+              instructions  in BASE  in TEST  function  where
+                   +10.0 %   3.00 M   3.30 M  lookup    table.c:9
+                       new        0    6,000  report    only TEST: report.c:5
+        "#]],
     );
 }
 
@@ -210,8 +214,10 @@ fn what_was_only_sampled_has_functions_alone() {
             let functions = comparison.functions();
             assert!(functions.iter().all(|row| !row.is_finding && row.what.base.is_some()), "{functions:?}");
             let show = |by| diff::text(comparison, by, None, Style { width: 300, colour: false });
-            assert!(show(By::Function).ends_with("No change of a function is more than noise.\n"));
-            for by in [By::Loop, By::Instruction, By::Line] {
+            assert!(
+                show(By::Code(Grain::Function)).ends_with("No change of a function is more than noise.\n")
+            );
+            for by in [By::Code(Grain::Loop), By::Code(Grain::Instruction), By::Code(Grain::Line)] {
                 let text = show(by);
                 assert!(text.contains("\n\nnot known: loops, ") && text.contains(who), "{text}");
                 assert!(!text.contains("noise.") && !text.contains("only BASE"), "{text}");
@@ -230,8 +236,59 @@ fn what_was_only_sampled_has_functions_alone() {
 }
 
 #[test]
+fn what_waits_longer_is_told_beside_the_code() {
+    let launched = |elapsed_ns: u64, waited: &str| {
+        let mut profile = program(1_000_000, 3000, waited);
+        for run in &mut profile.runs {
+            (run.elapsed_ns, run.kernel_ns, run.exit) = (elapsed_ns, 2_000_000, Exit::Code(0));
+            if let Some(clock) = &mut run.clock {
+                clock.scope = Some(ClockScope::Processors);
+            }
+        }
+        profile
+    };
+    let base = launched(1_000_000_000, "wait 0x2003 500 5000000 0x1002");
+    let test = launched(4_000_000_000, "wait 0x2003 600 3000000000 0x1002");
+    let shown = text(&base, &test, By::Code(Grain::Function));
+    check(
+        &shown,
+        expect![[r#"
+        BASE sketch · sampled once, 3,700 samples · counted once
+        TEST sketch · sampled once, 3,700 samples · counted once
+        time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
+        elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -57.9 to +57.9)
+        instructions 3.00 M → 3.00 M: same
+        one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
+          FILE, --test FILE
+
+        No change of a function is more than noise.
+
+        Waiting that changed beyond noise, of all threads together
+          waiting                95 %  in BASE  in TEST  times in BASE  in TEST  waiting in < called by
+          +3.00 s  +1.11 s to +7.99 s  5.00 ms   3.00 s            500      600  lookup table.c:11
+    "#]],
+    );
+    let gate: Gate = "elapsed>10%".parse().unwrap();
+    compared(&base, &test, |comparison| {
+        assert!(gate.judge(comparison).unwrap().fails);
+        check(
+            &diff::culprit(comparison, &gate).unwrap(),
+            expect!["lookup table.c:11 waits 3.00 s, before 5.00 ms"],
+        );
+        check(
+            &diff::csv(comparison, By::Waiting).unwrap(),
+            expect![[r#"
+            finding,status,function,caller,base_file,base_line,test_file,test_line,base_times,test_times,base_waiting,test_waiting,waiting,waiting_low,waiting_high,waiting_certain
+            true,both,lookup,,/src/table.c,11,/src/table.c,11,500,600,5000000,3000000000,2995000000,1106213330,7994013560,660319622
+        "#]],
+        );
+    });
+}
+
+#[test]
 fn rows_as_csv() {
-    let csv = compared(&before(), &after(), |comparison| diff::csv(comparison, By::Line).unwrap());
+    let csv =
+        compared(&before(), &after(), |comparison| diff::csv(comparison, By::Code(Grain::Line)).unwrap());
     check(
         &csv,
         expect![[r#"
@@ -246,7 +303,8 @@ fn rows_as_csv() {
 
 #[test]
 fn a_document_as_json() {
-    let json = compared(&before(), &after(), |comparison| diff::json(comparison, By::Loop).unwrap());
+    let json =
+        compared(&before(), &after(), |comparison| diff::json(comparison, By::Code(Grain::Loop)).unwrap());
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     for (field, want) in [("schema", "timewise-diff/1"), ("by", "loop"), ("unit", "ns")] {
         assert_eq!(document[field], want);

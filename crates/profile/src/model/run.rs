@@ -103,6 +103,11 @@ impl Run {
     pub fn is_of_a_period(&self) -> bool {
         self.exit == Exit::Unknown && self.elapsed_ns > 0
     }
+
+    /// Whether another profiler recorded it, whose clock does not say along with what it runs.
+    pub fn is_imported(&self) -> bool {
+        self.clock.as_ref().is_some_and(|clock| clock.scope.is_none())
+    }
 }
 
 /// The machine of a run.

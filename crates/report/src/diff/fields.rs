@@ -1,8 +1,8 @@
 //! A change as fields of JSON and CSV.
 
-use crate::rows::compact_option;
+use crate::rows::{compact, compact_option};
 use serde::Serialize;
-use timewise_diff::{Change, Difference};
+use timewise_diff::{Change, Difference, Passed};
 
 /// Fields of a change, amounts in the unit of the document and of an average run.
 #[derive(Clone, Default, Debug, Serialize)]
@@ -53,6 +53,39 @@ pub struct ChangeFields {
     /// The certain part.
     #[serde(serialize_with = "compact_option")]
     pub by_cost_certain: Option<f64>,
+}
+
+/// Fields of a time of the whole program, nanoseconds in an average run.
+#[derive(Debug, Serialize)]
+pub struct PassedFields {
+    /// In BASE.
+    #[serde(serialize_with = "compact")]
+    pub base_time: f64,
+    /// In TEST.
+    #[serde(serialize_with = "compact")]
+    pub test_time: f64,
+    /// Change.
+    #[serde(serialize_with = "compact")]
+    pub time: f64,
+    /// Lower limit of its 95 % interval.
+    #[serde(serialize_with = "compact")]
+    pub time_low: f64,
+    /// Upper limit.
+    #[serde(serialize_with = "compact")]
+    pub time_high: f64,
+}
+
+impl From<Passed> for PassedFields {
+    fn from(passed: Passed) -> PassedFields {
+        let change = passed.change.estimate();
+        PassedFields {
+            base_time: passed.base_ns,
+            test_time: passed.test_ns,
+            time: change.value,
+            time_low: change.low,
+            time_high: change.high,
+        }
+    }
 }
 
 impl ChangeFields {

@@ -7,18 +7,20 @@ mod screen;
 mod shares;
 mod things;
 mod verdict;
+mod waiting;
 
-pub use modelled::culprit;
 pub use screen::text;
 pub use verdict::{cautions, narrowed, parts, uncompared, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;
-use fields::ChangeFields;
+use fields::{ChangeFields, PassedFields};
 use rows::Rows;
 use serde::Serialize;
-use timewise_diff::{Comparison, Noise, Unit};
+use timewise_diff::gate::Metric;
+use timewise_diff::{Comparison, Gate, Noise, Unit};
 use timewise_flow::Analysis;
+use waiting::{WaitingFields, Waits};
 
 /// Name and version of the JSON's schema. The number changes when a field changes its meaning or goes; new
 /// fields do not change it.
@@ -27,6 +29,15 @@ pub const SCHEMA: &str = "timewise-diff/1";
 /// What a comparison has one row for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
+    /// Code of one grain.
+    Code(Grain),
+    /// What threads waited for.
+    Waiting,
+}
+
+/// How large the parts are into which code is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grain {
     /// A function.
     Function,
     /// A loop.
@@ -39,15 +50,39 @@ pub enum By {
 
 impl By {
     /// All there are.
-    pub const ALL: [By; 4] = [By::Function, By::Loop, By::Instruction, By::Line];
+    pub const ALL: [By; 5] = [
+        By::Code(Grain::Function),
+        By::Code(Grain::Loop),
+        By::Code(Grain::Instruction),
+        By::Code(Grain::Line),
+        By::Waiting,
+    ];
 
     /// Its name, as on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            By::Function => "function",
-            By::Loop => "loop",
-            By::Instruction => "instruction",
-            By::Line => "line",
+            By::Code(grain) => grain.name(),
+            By::Waiting => "waiting",
+        }
+    }
+
+    /// Of which code, if of code.
+    fn grain(self) -> Option<Grain> {
+        match self {
+            By::Code(grain) => Some(grain),
+            By::Waiting => None,
+        }
+    }
+}
+
+impl Grain {
+    /// What one part is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Grain::Function => "function",
+            Grain::Loop => "loop",
+            Grain::Instruction => "instruction",
+            Grain::Line => "line",
         }
     }
 }
@@ -74,10 +109,30 @@ struct Document<'a> {
     base: Side,
     test: Side,
     whole: ChangeFields,
+    elapsed: Option<PassedFields>,
+    in_kernel: Option<PassedFields>,
     modelled: Option<modelled::Document>,
     warnings: Vec<String>,
     compared: bool,
-    rows: Rows<'a>,
+    rows: AnyRows<'a>,
+}
+
+/// Rows of code, or of waiting, which has other fields.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyRows<'a> {
+    Code(Box<Rows<'a>>),
+    Waiting(Vec<WaitingFields>),
+}
+
+/// What is most to blame for a condition that fails, in a few words: of modelled cycles the loop, of elapsed time what
+/// waits longer.
+pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
+    match gate.metric {
+        Metric::ModelledCycles => modelled::culprit(comparison, gate),
+        Metric::Elapsed => Waits::new(comparison).worst(),
+        Metric::Time | Metric::TimeByCount | Metric::Instructions => None,
+    }
 }
 
 /// The comparison as JSON, one line.
@@ -99,10 +154,16 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         base: Side::of(comparison.base),
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
-        modelled: modelled::document(comparison, by),
+        elapsed: comparison.elapsed().map(PassedFields::from),
+        in_kernel: comparison.in_kernel().map(PassedFields::from),
+        // A modelled core does not wait.
+        modelled: by.grain().and_then(|grain| modelled::document(comparison, grain)),
         warnings: verdict::warnings(comparison),
         compared: verdict::is_compared(comparison, by),
-        rows: Rows::new(comparison, by),
+        rows: match by {
+            By::Code(grain) => AnyRows::Code(Box::new(Rows::new(comparison, grain))),
+            By::Waiting => AnyRows::Waiting(Waits::new(comparison).fields().collect()),
+        },
     };
     Ok(serde_json::to_string(&document)? + "\n")
 }
@@ -112,5 +173,8 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
 /// # Errors
 /// None in practice: rows are flat and memory does not fail.
 pub fn csv(comparison: &Comparison, by: By) -> Result<String, csv::Error> {
-    crate::csv::table(Rows::new(comparison, by).fields())
+    match by {
+        By::Code(grain) => crate::csv::table(Rows::new(comparison, grain).fields()),
+        By::Waiting => crate::csv::table(Waits::new(comparison).fields()),
+    }
 }

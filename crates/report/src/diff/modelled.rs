@@ -1,6 +1,6 @@
 //! Changes of a modelled core's cycles: by category, by function, loop, instruction or line, and in one sentence.
 
-use super::By;
+use super::Grain;
 use super::screen::{name, place, what_and_where};
 use super::shares::signed;
 use super::things::{Sites, Thing};
@@ -22,22 +22,22 @@ use timewise_flow::{Analysis, InstructionId};
 const WORTH_SHOWING: f64 = 0.0005;
 
 /// Rows that changed, most first.
-fn rows(comparison: &Comparison, by: By) -> Vec<ModelledRow<Thing>> {
+fn rows(comparison: &Comparison, by: Grain) -> Vec<ModelledRow<Thing>> {
     let all: Vec<ModelledRow<Thing>> = match by {
-        By::Function => {
+        Grain::Function => {
             comparison.modelled_functions().into_iter().map(|row| row.of(Thing::Function)).collect()
         }
-        By::Loop => comparison.modelled_loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
-        By::Instruction => {
+        Grain::Loop => comparison.modelled_loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
+        Grain::Instruction => {
             comparison.modelled_instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
         }
-        By::Line => comparison.modelled_lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
+        Grain::Line => comparison.modelled_lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
     };
     all.into_iter().filter(|row| row.change.base != row.change.test).collect()
 }
 
 /// The section of the screen: the whole program, categories that changed, and rows.
-pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style) -> String {
+pub fn text(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) -> String {
     let Some((whole, (simulation, _))) = comparison.modelled_whole().zip(comparison.simulations()) else {
         let is_one_simulated = comparison.base.modelled.is_some() || comparison.test.modelled.is_some();
         let said = "modelled cycles are left out: the two sides were not both simulated, on the same core in the \
@@ -205,7 +205,7 @@ struct Fields {
 }
 
 /// The same for programs, of rows that changed; `None` unless both sides were simulated alike.
-pub fn document(comparison: &Comparison, by: By) -> Option<Document> {
+pub fn document(comparison: &Comparison, by: Grain) -> Option<Document> {
     let whole = comparison.modelled_whole()?;
     let (base_system_calls, test_system_calls) = comparison.system_calls();
     let sites = Sites::new(comparison);

@@ -1,6 +1,6 @@
 //! Rows of a comparison, with what each is in BASE and in TEST.
 
-use super::By;
+use super::Grain;
 use super::fields::ChangeFields;
 use super::things::{Sites, Thing};
 use crate::site::Site;
@@ -18,14 +18,16 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The rows of a comparison.
-    pub fn new(comparison: &Comparison<'a>, by: By) -> Rows<'a> {
+    pub fn new(comparison: &Comparison<'a>, by: Grain) -> Rows<'a> {
         let all = match by {
-            By::Function => comparison.functions().into_iter().map(|row| row.of(Thing::Function)).collect(),
-            By::Loop => comparison.loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
-            By::Instruction => {
+            Grain::Function => {
+                comparison.functions().into_iter().map(|row| row.of(Thing::Function)).collect()
+            }
+            Grain::Loop => comparison.loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
+            Grain::Instruction => {
                 comparison.instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
             }
-            By::Line => comparison.lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
+            Grain::Line => comparison.lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
         };
         Rows { all, sites: Sites::new(comparison) }
     }

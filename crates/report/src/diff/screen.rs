@@ -1,10 +1,11 @@
 //! The comparison as text: the whole program, then what changed beyond noise.
 
-use super::By;
 use super::rows::Rows;
 use super::shares::{counted, interval, judged, signed};
 use super::things::Thing;
 use super::verdict::uncompared;
+use super::waiting::Waits;
+use super::{By, Grain};
 use crate::labels::file_name;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
@@ -13,12 +14,15 @@ use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::command_line;
 use timewise_diff::comparison::Row;
 use timewise_diff::noise::ASSUMED;
-use timewise_diff::{Both, Change, Comparison, Difference, Noise, Unit};
+use timewise_diff::{Both, Change, Comparison, Difference, Noise, Passed, Unit};
 use timewise_flow::Analysis;
 use timewise_profile::RunKind;
 
 /// Names of code that is new or gone, in one line.
 const NAMES: usize = 6;
+
+/// Rows of waiting where other rows were asked for.
+const WAITS: usize = 5;
 
 /// The whole screen, with at most `limit` findings.
 pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style) -> String {
@@ -28,14 +32,25 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
         out += &style.wrap(Tone::Plain, &line);
     }
     out += &noise(comparison, style);
-    out += &super::modelled::text(comparison, by, limit, style);
+    if let By::Code(grain) = by {
+        out += &super::modelled::text(comparison, grain, limit, style);
+    }
     if let Some(why) = uncompared(comparison, by) {
         return out + "\n" + &style.wrap(Tone::Faint, &why);
     }
+    match by {
+        By::Code(grain) => out + &code(comparison, grain, limit, style) + &waiting_too(comparison, style),
+        By::Waiting => out + &waiting(comparison, limit, style),
+    }
+}
+
+/// What changed of the code.
+fn code(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) -> String {
+    let mut out = String::new();
     let rows = Rows::new(comparison, by);
     let findings: Vec<_> = rows.all.iter().filter(|row| row.is_finding).collect();
     if comparison.unit.is_none() {
-        return out + &counts_only(&rows, by, limit, style);
+        return counts_only(&rows, by, limit, style);
     }
     if findings.is_empty() {
         out += &format!("\nNo change of {} is more than noise.\n", any(by.name()));
@@ -46,14 +61,43 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
         if table_has_brackets(&findings) {
             out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
         }
-        if shown < findings.len() {
-            let rest = findings.len() - shown;
-            out += &style.wrap(Tone::Faint, &format!("… and {rest} more: --limit 0 shows all"));
-        }
+        out += &more(findings.len() - shown, "--limit 0 shows all", style);
     }
     // What was counted on one side alone may have been executed on the other, too.
     let is_alike = is_counted(comparison.base) == is_counted(comparison.test);
     if is_alike { out + &others(&rows, by, style) } else { out }
+}
+
+/// All waiting, that which changed beyond noise first.
+fn waiting(comparison: &Comparison, limit: Option<usize>, style: Style) -> String {
+    let waits = Waits::new(comparison);
+    if waits.all.is_empty() {
+        return "\nNo thread was seen to wait on either side.\n".into();
+    }
+    let shown: Vec<_> = waits.all.iter().take(limit.unwrap_or(usize::MAX)).collect();
+    let mut out = format!("\n{}", waits.table(&shown, style));
+    if shown.iter().any(|row| !row.is_finding) {
+        out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · of all threads together");
+    }
+    out + &more(waits.all.len() - shown.len(), "--limit 0 shows all", style)
+}
+
+/// How many rows are not shown, if any, and what shows them.
+fn more(rest: usize, how: &str, style: Style) -> String {
+    if rest == 0 { String::new() } else { style.wrap(Tone::Faint, &format!("… and {rest} more: {how}")) }
+}
+
+/// What waiting changed beyond noise, beside what changed of the code: nothing if none did.
+fn waiting_too(comparison: &Comparison, style: Style) -> String {
+    let waits = Waits::new(comparison);
+    let findings: Vec<_> = waits.all.iter().filter(|row| row.is_finding).collect();
+    if findings.is_empty() {
+        return String::new();
+    }
+    let title = style.paint(Tone::Heading, "Waiting that changed beyond noise, of all threads together");
+    let shown = &findings[..findings.len().min(WAITS)];
+    let rest = more(findings.len() - shown.len(), "--by waiting", style);
+    format!("\n{title}\n{}{rest}", waits.table(shown, style))
 }
 
 /// What was measured on one side.
@@ -96,10 +140,20 @@ fn whole(comparison: &Comparison) -> Vec<String> {
         }
         lines.push(line);
     }
+    lines.extend(passed(comparison));
     if let Some((base, test)) = change.instructions {
         lines.push(format!("instructions {} → {}: {}", count(base), count(test), counted((base, test))));
     }
     lines
+}
+
+/// The change of the time that passed, and of what the kernel spent.
+fn passed(comparison: &Comparison) -> Option<String> {
+    let line = |what, Passed { base_ns, test_ns, change, .. }| {
+        format!("{what} {} → {}: {}", duration(base_ns), duration(test_ns), told(&change, base_ns))
+    };
+    let elapsed = line("elapsed", comparison.elapsed()?);
+    Some(format!("{elapsed} · {}", line("in the kernel", comparison.in_kernel()?)))
 }
 
 fn told(difference: &Difference, whole: f64) -> String {
@@ -131,7 +185,7 @@ fn noise(comparison: &Comparison, style: Style) -> String {
     }
 }
 
-fn table(comparison: &Comparison, by: By, rows: &Rows, shown: &[&Row<Thing>]) -> Table {
+fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row<Thing>]) -> Table {
     let whole = comparison.whole_base();
     let mut columns = vec![Column::number("time"), Column::detail("95 %")];
     columns.extend([Column::number("by count"), Column::detail("95 %")]);
@@ -159,22 +213,22 @@ fn table_has_brackets(rows: &[&Row<Thing>]) -> bool {
 }
 
 /// The columns of [`name`] and [`place`].
-pub fn what_and_where(by: By) -> [Column; 2] {
+pub fn what_and_where(by: Grain) -> [Column; 2] {
     let what = match by {
-        By::Function => Column::function,
-        By::Loop | By::Line => Column::place,
-        By::Instruction => Column::name,
+        Grain::Function => Column::function,
+        Grain::Loop | Grain::Line => Column::place,
+        Grain::Instruction => Column::name,
     };
     [what(by.name()), Column::place_in_function("where")]
 }
 
 /// What a row is called: by its name in TEST, and in BASE where that is another.
-pub fn name(by: By, what: &Both<Site>) -> String {
+pub fn name(by: Grain, what: &Both<Site>) -> String {
     let one = |site: &Site| match by {
-        By::Function => site.function.clone(),
-        By::Loop => site.lines(),
-        By::Instruction => site.text.clone().unwrap_or_default(),
-        By::Line => site.source(),
+        Grain::Function => site.function.clone(),
+        Grain::Loop => site.lines(),
+        Grain::Instruction => site.text.clone().unwrap_or_default(),
+        Grain::Line => site.source(),
     };
     match (&what.base, &what.test) {
         (Some(base), Some(test)) if one(base) != one(test) => format!("{} (was {})", one(test), one(base)),
@@ -185,13 +239,13 @@ pub fn name(by: By, what: &Both<Site>) -> String {
 }
 
 /// Where it is, and whether only one side has it.
-pub fn place(by: By, what: &Both<Site>) -> String {
+pub fn place(by: Grain, what: &Both<Site>) -> String {
     let Some(site) = what.test.as_ref().or(what.base.as_ref()) else { return String::new() };
     let place = match by {
-        By::Function => site.source(),
-        By::Loop => format!("in {}", site.function),
-        By::Instruction => format!("{} in {}", site.source(), site.function),
-        By::Line => file_name(&site.module).to_string(),
+        Grain::Function => site.source(),
+        Grain::Loop => format!("in {}", site.function),
+        Grain::Instruction => format!("{} in {}", site.source(), site.function),
+        Grain::Line => file_name(&site.module).to_string(),
     };
     match (&what.base, &what.test) {
         (None, _) => format!("only TEST: {place}"),
@@ -205,7 +259,7 @@ fn is_counted(analysis: &Analysis) -> bool {
 }
 
 /// What else differs: code of one side only, and counts that changed without a change of time.
-fn others(rows: &Rows, by: By, style: Style) -> String {
+fn others(rows: &Rows, by: Grain, style: Style) -> String {
     let mut facts = Vec::new();
     let rest = rows.all.iter().filter(|row| !row.is_finding);
     let (mut new, mut gone, mut changed) = (Vec::new(), Vec::new(), Vec::new());
@@ -239,8 +293,8 @@ fn executed(row: &Row<Thing>) -> u64 {
 }
 
 /// What rows are called; of instructions and lines, which say little without their surroundings, how many.
-fn names(rows: &Rows, by: By, of: &[&Row<Thing>]) -> String {
-    if matches!(by, By::Instruction | By::Line) {
+fn names(rows: &Rows, by: Grain, of: &[&Row<Thing>]) -> String {
+    if matches!(by, Grain::Instruction | Grain::Line) {
         return quantity(of.len() as u64, by.name());
     }
     let shown: Vec<String> = of.iter().take(NAMES).map(|row| name(by, &rows.what(row))).collect();
@@ -250,7 +304,7 @@ fn names(rows: &Rows, by: By, of: &[&Row<Thing>]) -> String {
 }
 
 /// Where nothing was sampled on one side: what changed in counts.
-fn counts_only(rows: &Rows, by: By, limit: Option<usize>, style: Style) -> String {
+fn counts_only(rows: &Rows, by: Grain, limit: Option<usize>, style: Style) -> String {
     let changed: Vec<_> = rows.all.iter().filter(|row| is_changed(row)).collect();
     if changed.is_empty() {
         return format!("\nNo {} executed more or fewer instructions.\n", by.name());
@@ -258,11 +312,17 @@ fn counts_only(rows: &Rows, by: By, limit: Option<usize>, style: Style) -> Strin
     let mut columns = Vec::from(["instructions", "in BASE", "in TEST"].map(Column::number));
     columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
-    for row in changed.into_iter().take(limit.unwrap_or(usize::MAX)) {
+    let shown = limit.unwrap_or(usize::MAX).min(changed.len());
+    for row in &changed[..shown] {
         let Some((base, test)) = row.change.instructions else { continue };
         let what = rows.what(row);
         let cells = vec![counted((base, test)), count(base), count(test), name(by, &what), place(by, &what)];
         table.row(Tone::Plain, cells);
     }
-    format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of counts"), table.render(style))
+    let heading = style.paint(Tone::Heading, "Changes of counts");
+    format!(
+        "\n{heading}\n{}{}",
+        table.render(style),
+        more(changed.len() - shown, "--limit 0 shows all", style)
+    )
 }

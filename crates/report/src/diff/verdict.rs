@@ -1,15 +1,16 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
-use super::By;
+use super::{By, Grain};
 use crate::number::count;
 use crate::visible::visible;
 use std::collections::HashSet;
 use timewise_diff::ends::{ended_otherwise, printed_otherwise};
 use timewise_diff::gate::Metric;
+use timewise_diff::waiting::knows_waiting;
 use timewise_diff::{Comparison, Gate, Verdict, share_a_run};
-use timewise_flow::RoutineId;
 use timewise_flow::naming::to_type;
 use timewise_flow::quality::{end_in_words, kind_in_words};
+use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{Exit, Module, Profile, Run};
 
 /// Programs whose instructions differ by a larger share do not do the same in as many of them.
@@ -34,7 +35,7 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     let metric = match gate.metric {
         Metric::Instructions => Some("instructions"),
         Metric::ModelledCycles => Some("cycles"),
-        Metric::Time | Metric::TimeByCount => None,
+        Metric::Time | Metric::TimeByCount | Metric::Elapsed => None,
     };
     // A few of thousands of millions are no digit of the share, and more than a limit of nothing.
     if let Some(metric) = metric.filter(|_| verdict.grown != 0.0 && is_zero(&found)) {
@@ -147,24 +148,37 @@ fn have_names_in_common(base: &Profile, test: &Profile) -> bool {
 
 /// Why nothing is known of the rows that were asked for, if so.
 pub fn uncompared(comparison: &Comparison, by: By) -> Option<String> {
-    (!is_compared(comparison, by)).then(|| {
-        let sides = [("BASE", comparison.base), ("TEST", comparison.test)];
-        let uncounted = sides.iter().filter(|(_, analysis)| analysis.quality.counting_runs == 0);
-        let names: Vec<&str> = uncounted.map(|(name, _)| *name).collect();
-        format!(
+    if is_compared(comparison, by) {
+        return None;
+    }
+    let is_missing: fn(&Analysis) -> bool = match by {
+        By::Code(_) => |analysis| analysis.quality.counting_runs == 0,
+        By::Waiting => |analysis| !knows_waiting(analysis),
+    };
+    let sides = [("BASE", comparison.base), ("TEST", comparison.test)];
+    let missing = sides.iter().filter(|(_, analysis)| is_missing(analysis));
+    let names: Vec<&str> = missing.map(|(name, _)| *name).collect();
+    let missing = match names.as_slice() {
+        [one] => format!("{one} was"),
+        _ => format!("{} were", names.join(" and ")),
+    };
+    Some(match by {
+        By::Code(_) => format!(
             "not known: loops, instructions and lines are compared where both sides were counted, as by timewise run, \
-             and {} not; --by function compares functions by their samples",
-            match names.as_slice() {
-                [one] => format!("{one} was"),
-                _ => format!("{} were", names.join(" and ")),
-            }
-        )
+             and {missing} not; --by function compares functions by their samples"
+        ),
+        By::Waiting => format!(
+            "not known: waiting is compared where timewise sampled both sides, as by timewise run, and {missing} not"
+        ),
     })
 }
 
 /// Whether rows of this kind are known. Functions are also where there are samples alone.
 pub fn is_compared(comparison: &Comparison, by: By) -> bool {
-    by == By::Function || comparison.is_counted()
+    match by {
+        By::Code(grain) => grain == Grain::Function || comparison.is_counted(),
+        By::Waiting => comparison.knows_waiting(),
+    }
 }
 
 /// What to mind of modelled cycles of parts of programs, one line if anything.

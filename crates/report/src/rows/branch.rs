@@ -1,11 +1,11 @@
 //! Rows of branches that traces saw, and of the functions that they were taken in.
 
 use super::compact;
-use super::names::Names;
 use crate::labels;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_flow::lines::line_at;
+use timewise_flow::names::Names;
 use timewise_profile::{ModuleId, Place, Profile, TakenBranch};
 
 /// A branch from one place to another.

@@ -1,11 +1,11 @@
 //! Rows of call stacks with which the kernel was called, where its time was sampled.
 
 use super::compact;
-use super::names::Names;
 use super::stacked::{self, Joined, Stacked};
 use serde::Serialize;
 use timewise_flow::Analysis;
 use timewise_flow::kernel::{KernelStack, culprit, stacks};
+use timewise_flow::names::Names;
 
 /// What the kernel took when it was called with one stack.
 #[derive(Clone, Default, Debug, Serialize)]

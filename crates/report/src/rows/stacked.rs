@@ -1,10 +1,10 @@
 //! Rows of call stacks that lead to the kernel: to wait, or to have it do something.
 
-use super::names::Names;
 use crate::labels;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use timewise_flow::names::Names;
 use timewise_flow::waiting::Culprit;
 use timewise_profile::{Place, Profile};
 
@@ -68,16 +68,8 @@ impl<F: Joined> Stacked<F> {
         (frames, culprit): (&[Place], Option<Culprit>),
         fields: F,
     ) -> Stacked<F> {
-        let line = culprit.and_then(|culprit| culprit.line);
-        let ends = Ends {
-            module: culprit.map_or(String::new(), |found| labels::module_path(profile, found.place.module)),
-            function: culprit.map_or("in an unknown place".into(), |found| names.of_place(found.place)),
-            caller: culprit.and_then(|found| found.caller).map(|caller| names.of_place(caller)),
-            file: line.map(|line| labels::file_path(profile, line.file).to_string()),
-            line: line.map(|line| line.line),
-        };
         let stack = frames.iter().map(|&frame| names.of_place(frame)).collect();
-        Stacked { ends, fields, whole: Whole { stack } }
+        Stacked { ends: Ends::new(profile, names, culprit), fields, whole: Whole { stack } }
     }
 
     /// The row as a sequence, which is how a table without nesting takes its parts.
@@ -85,9 +77,28 @@ impl<F: Joined> Stacked<F> {
         (self.ends, self.fields, self.whole)
     }
 
+    /// What it is called where only what stands out is told.
+    pub fn title(&self) -> String {
+        self.ends.title()
+    }
+}
+
+impl Ends {
+    /// What stands out of a stack of which the culprit is known.
+    pub fn new(profile: &Profile, names: &Names, culprit: Option<Culprit>) -> Ends {
+        let line = culprit.and_then(|culprit| culprit.line);
+        Ends {
+            module: culprit.map_or(String::new(), |found| labels::module_path(profile, found.place.module)),
+            function: culprit.map_or("in an unknown place".into(), |found| names.of_place(found.place)),
+            caller: culprit.and_then(|found| found.caller).map(|caller| names.of_place(caller)),
+            file: line.map(|line| labels::file_path(profile, line.file).to_string()),
+            line: line.map(|line| line.line),
+        }
+    }
+
     /// The function and its caller with the line of the call, as `pthread_mutex_lock < worker main.c:12`.
     pub fn title(&self) -> String {
-        let Ends { function, caller, file, line, .. } = &self.ends;
+        let Ends { function, caller, file, line, .. } = self;
         let caller = caller.as_ref().map_or(String::new(), |caller| format!(" < {caller}"));
         let line = match (file, line) {
             (Some(file), Some(line)) => format!(" {}:{line}", labels::file_name(file)),

@@ -1,10 +1,10 @@
 //! Rows of call stacks that threads waited with.
 
-use super::names::Names;
 use super::stacked::{self, Joined, Stacked};
 use super::{compact, compact_option};
 use serde::{Serialize, Serializer};
 use timewise_flow::Analysis;
+use timewise_flow::names::Names;
 use timewise_flow::waiting::{self, Threads, WaitingStack};
 
 /// How threads waited with one stack.

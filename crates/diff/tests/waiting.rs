@@ -1,0 +1,124 @@
+//! Elapsed time and waiting compared, of small profiles written by hand.
+
+use timewise_diff::gate::GateError;
+use timewise_diff::{Comparison, Gate, Noise, WaitingRow};
+use timewise_flow::Analysis;
+use timewise_flow::names::Names;
+use timewise_flow::sketch::sketch;
+use timewise_profile::{ClockScope, Exit, Profile, RunKind};
+
+/// A second of work in `work`, called by `main`, and what waits; so much time from start to end.
+fn program(elapsed_ns: u64, waits: &str) -> Profile {
+    let mut profile = sketch(&format!(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function main at 0x1000 size 0x40
+         function work at 0x2000 size 0x40
+         function lock at 0x3000 size 0x40
+         block head at 0x2000 runs 1000 code 4831c9
+         edge - -> head external 1000
+         edge head -> - external 1000
+         sample 0x2000 4000
+         {waits}"
+    ))
+    .unwrap();
+    for run in &mut profile.runs {
+        run.elapsed_ns = elapsed_ns;
+        run.exit = Exit::Code(0);
+        run.kernel_ns = 1_000_000;
+        if run.kind == RunKind::Sampling {
+            run.user_ns = 1_000_000_000;
+            run.clock.as_mut().unwrap().scope = Some(ClockScope::Processors);
+        }
+    }
+    profile
+}
+
+fn compared<T>(base: &[Profile], test: &[Profile], with: impl FnOnce(&Comparison) -> T) -> T {
+    let side = |runs: &[Profile]| {
+        let mut all = runs[0].clone();
+        runs[1..].iter().for_each(|run| all.append(run.clone()));
+        all
+    };
+    let (base, test) = (side(base), side(test));
+    let (base, test) = (Analysis::new(&base, Default::default()), Analysis::new(&test, Default::default()));
+    with(&Comparison::new(&base, &test).unwrap())
+}
+
+/// Called, in ms, and whether it is a finding.
+fn told(comparison: &Comparison, row: &WaitingRow) -> (String, f64, f64, bool) {
+    let (side, place) = match row.place.test {
+        Some(place) => (comparison.test, place),
+        None => (comparison.base, row.place.base.unwrap()),
+    };
+    let names = Names::of(side.profile);
+    let place = place.unwrap();
+    let caller = place.caller.map_or(String::new(), |caller| format!(" < {}", names.of_place(caller)));
+    let ms = |waited: timewise_diff::waiting::Waited| waited.duration_ns / 1e6;
+    (names.of_place(place.place) + &caller, ms(row.base), ms(row.test), row.is_finding)
+}
+
+/// So many waits of `lock`, called from `main`, of so many ms in all.
+fn locked(times: u64, ms: u64) -> String {
+    format!("wait 0x3002 {times} {} 0x1006", ms * 1_000_000)
+}
+
+#[test]
+fn a_lock_that_is_held_for_longer_is_found_where_cpu_time_shows_nothing() {
+    let (base, test) =
+        (program(1_100_000_000, &locked(1000, 10)), program(4_000_000_000, &locked(1000, 2900)));
+    compared(&[base], &[test], |comparison| {
+        assert_eq!(comparison.whole().time.unwrap().certain, 0.0);
+        let rows = comparison.waiting();
+        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 10.0, 2900.0, true));
+        let elapsed = comparison.elapsed().unwrap();
+        assert_eq!((elapsed.base_ns, elapsed.test_ns, elapsed.noise), (1.1e9, 4e9, Noise::Unknown));
+        let judge = |gate: &str| gate.parse::<Gate>().unwrap().judge(comparison).unwrap().fails;
+        assert!(judge("elapsed>5%") && !judge("time>5%"));
+    });
+}
+
+#[test]
+fn a_few_long_waits_more_are_chance() {
+    // Three times as long, and in two waits rather than one.
+    let (base, test) = (program(1_500_000_000, &locked(1, 400)), program(2_300_000_000, &locked(2, 1200)));
+    compared(&[base], &[test], |comparison| {
+        let rows = comparison.waiting();
+        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 400.0, 1200.0, false));
+    });
+}
+
+#[test]
+fn several_runs_tell_what_waits_longer_in_each() {
+    let runs = |ms: [u64; 4]| ms.map(|ms| program(1_100_000_000 + ms * 1_000_000, &locked(1, ms)));
+    let (base, test) = (runs([40, 42, 41, 39]), runs([80, 83, 79, 82]));
+    compared(&base, &test, |comparison| {
+        let rows = comparison.waiting();
+        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 40.5, 81.0, true));
+        let estimate = rows[0].change.estimate();
+        assert!(estimate.low > 30.0e6 && estimate.high < 51.0e6, "{estimate:?}");
+        let gate: Gate = "elapsed>1%".parse().unwrap();
+        assert!(gate.judge(comparison).unwrap().fails);
+    });
+    let (base, test) = (runs([10, 90, 20, 60]), runs([80, 20, 90, 95]));
+    compared(&base, &test, |comparison| assert!(!comparison.waiting()[0].is_finding));
+}
+
+#[test]
+fn what_is_not_known_is_not_compared() {
+    let of_a_period = |mut profile: Profile| {
+        profile.runs.iter_mut().for_each(|run| run.exit = Exit::Unknown);
+        profile
+    };
+    let plain = || program(1_100_000_000, &locked(5, 100));
+    compared(&[plain()], &[of_a_period(plain())], |comparison| {
+        assert!(comparison.elapsed().is_none() && comparison.in_kernel().is_none());
+        let gate: Gate = "elapsed>5%".parse().unwrap();
+        assert_eq!(gate.judge(comparison), Err(GateError::NotLaunched));
+        assert_eq!(comparison.waiting().len(), 1);
+    });
+    let mut imported = plain();
+    imported.runs[0].clock.as_mut().unwrap().scope = None;
+    compared(&[plain()], &[imported], |comparison| {
+        assert!(!comparison.knows_waiting() && comparison.waiting().is_empty());
+    });
+}
