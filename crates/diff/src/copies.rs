@@ -6,6 +6,7 @@
 //! the program made all of them run otherwise, the alignment knows better.
 
 use crate::align::align;
+use crate::loops::apart;
 use crate::matching::{is_same_file, tokens_of};
 use crate::pairing::Pairing;
 use std::collections::BTreeMap;
@@ -38,13 +39,6 @@ pub fn uncross(base: &Analysis, test: &Analysis, instructions: &mut Pairing, loo
             instructions.pair(ours[a].0, theirs[b].0);
         }
     }
-}
-
-/// How far apart two loops are in how often they were entered and went around, as the larger of both shares.
-fn apart(base: &Analysis, test: &Analysis, ours: u32, theirs: u32) -> f64 {
-    let (ours, theirs) = (&base.forest.loops[ours as usize], &test.forest.loops[theirs as usize]);
-    let share = |a: u64, b: u64| a.abs_diff(b) as f64 / a.max(b).max(1) as f64;
-    share(ours.invocations, theirs.invocations).max(share(ours.iterations, theirs.iterations))
 }
 
 /// A function, and the first and the last line of a loop in it.

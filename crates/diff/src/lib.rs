@@ -37,6 +37,7 @@ pub mod loops;
 pub mod matching;
 pub mod modelled;
 pub mod modules;
+mod moves;
 mod namesakes;
 pub mod noise;
 pub mod pairing;

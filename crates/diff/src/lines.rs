@@ -2,6 +2,7 @@
 //! are paired by the instructions that were made from them, as far as these agree with each other.
 
 use crate::chain::{self, Link};
+use crate::moves::{ModuleFile, Moves};
 use crate::pairing::Pairing;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,9 +14,11 @@ use timewise_profile::ModuleId;
 /// A source line as compiled into a module.
 pub type ModuleLine = (ModuleId, SourceLine);
 
-/// What an instruction in common counts, and what an equal number does beside it.
+/// What an instruction in common counts, what an equal number does beside it, and what it does that a line lies where the
+/// functions around it say: more than one instruction, which other compilers' code has in common by chance.
 const OF_CODE: u64 = 4;
 const OF_NUMBER: u64 = 1;
+const OF_PLACE: u64 = 6;
 
 /// Of lines that are not where the others of their file are, the share of the smaller one's instructions whose partners
 /// must lie in the other.
@@ -56,6 +59,12 @@ impl Lines {
         files
     }
 
+    /// The file of some lines of one.
+    fn file(&self, of: &Range<u32>) -> ModuleFile {
+        let (module, line) = self.all[of.start as usize];
+        (module, line.file)
+    }
+
     fn number(&self, at: u32) -> u32 {
         self.all[at as usize].1.line
     }
@@ -69,14 +78,15 @@ impl Lines {
 
 /// Pairs the lines of two analyses whose instructions are paired. Lines of a file mostly keep their order, and those that
 /// nothing was put in above their numbers: of each two files that belong together, the lines that have most in common
-/// without a change of order are partners, then those between two partners that moved as far as both. Of the rest, whose
-/// code was moved, those are that have most of their code in common.
-pub fn pair(base: &Lines, test: &Lines, instructions: &Pairing) -> Pairing {
+/// without a change of order are partners, where it counts, too, that a line moved as far as the functions before and behind
+/// it; then those between two partners that moved as far as both. Of the rest, whose code was moved, those are that have
+/// most of their code in common.
+pub fn pair(base: &Lines, test: &Lines, instructions: &Pairing, moves: &Moves) -> Pairing {
     let common = common(base, test, instructions);
     let mut pairing = Pairing::new(base.all.len(), test.all.len());
     for (ours, theirs, mut links) in files(base, test, &common) {
         links.iter_mut().filter(|link| is_same((base, test), link)).for_each(|link| link.weight += OF_NUMBER);
-        let kept = chain::heaviest(links);
+        let kept = chain::heaviest(with_places((base, &ours), (test, &theirs), moves, links));
         kept.iter().for_each(|&(base, test)| pairing.pair(base, test));
         let before = [None].into_iter().chain(kept.iter().copied().map(Some));
         let after = kept.iter().copied().map(Some).chain([None]);
@@ -131,6 +141,29 @@ fn files(
         }
     }
     paired
+}
+
+/// Links of lines of two files, with those that lie where the functions around them say.
+fn with_places(
+    (base, ours): (&Lines, &Range<u32>),
+    (test, theirs): (&Lines, &Range<u32>),
+    moves: &Moves,
+    mut links: Vec<Link>,
+) -> Vec<Link> {
+    let files = (base.file(ours), test.file(theirs));
+    let in_place = |line: u32| {
+        let number = i64::from(base.number(line)) + moves.of(files, base.number(line))?;
+        Some((line, test.numbered(theirs, u32::try_from(number).ok()?)?))
+    };
+    let mut in_place: HashMap<u32, u32> = ours.clone().filter_map(in_place).collect();
+    for link in &mut links {
+        if in_place.get(&link.base) == Some(&link.test) {
+            link.weight += OF_PLACE;
+            in_place.remove(&link.base);
+        }
+    }
+    links.extend(in_place.into_iter().map(|(base, test)| Link { base, test, weight: OF_PLACE }));
+    links
 }
 
 /// Whether two lines have the same number.

@@ -1,0 +1,107 @@
+//! Builds by two compilers compared: the same source, of which hardly two instructions are equal.
+
+use timewise_diff::{Both, Comparison};
+use timewise_flow::Analysis;
+use timewise_flow::sketch::sketch;
+use timewise_profile::Profile;
+
+/// A loop over a table in `sum`, and one in `main`: the code of one compiler.
+fn one() -> Profile {
+    sketch(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function sum at 0x1000 size 0x40 file /src/a.c line 3
+         function main at 0x2000 size 0x40 file /src/a.c line 20
+         block enter at 0x1000 runs 10 code 4831c9
+         block round at 0x1003 runs 1000 code 488b3433 4883c001 75eb
+         block leave at 0x100d runs 10 code c3
+         block start at 0x2000 runs 1 code 31c0
+         block call at 0x2002 runs 10 code 4883c001 75eb
+         block end at 0x2008 runs 1 code c3
+         edge - -> start external 1
+         edge start -> call fallthrough 1
+         edge call -> enter call 10
+         edge enter -> round fallthrough 10
+         edge round -> round branch 990
+         edge round -> leave fallthrough 10
+         edge call -> call branch 9
+         edge call -> end fallthrough 1
+         line 0x1000 /src/a.c 4
+         line 0x1003 /src/a.c 6
+         line 0x1007 /src/a.c 7
+         line 0x100d /src/a.c 9
+         line 0x2000 /src/a.c 21
+         line 0x2002 /src/a.c 23
+         line 0x2008 /src/a.c 25
+         sample 0x1003 100",
+    )
+    .unwrap()
+}
+
+/// The code of another one, which inlines `sum`, and attributes a part of its loop to a line that the first left out.
+fn other() -> Profile {
+    sketch(
+        "clock cpu-clock:u 3e9 3e9 3e9 250000
+         function main at 0x2000 size 0x80 file /src/a.c line 20
+         block start at 0x2000 runs 1 code ffc1 ffc9
+         block enter at 0x2004 runs 10 code 4d85c0
+         block round at 0x2007 runs 1000 code 660fefc0 660f6fc8 0f1f00 7fe1
+         block next at 0x2014 runs 10 code 4d29c8 7de1
+         block end at 0x2019 runs 1 code 5b c3
+         edge - -> start external 1
+         edge start -> enter fallthrough 1
+         edge enter -> round fallthrough 10
+         edge round -> round branch 990
+         edge round -> next fallthrough 10
+         edge next -> enter branch 9
+         edge next -> end fallthrough 1
+         line 0x2000 /src/a.c 21
+         line 0x2004 /src/a.c 23
+         line 0x2007 /src/a.c 6
+         line 0x200b /src/a.c 5
+         line 0x200f /src/a.c 7
+         line 0x2014 /src/a.c 23
+         line 0x2019 /src/a.c 25
+         sample 0x2007 120",
+    )
+    .unwrap()
+}
+
+fn compared<T>(with: impl FnOnce(&Comparison) -> T) -> T {
+    let (base, test) = (one(), other());
+    let (base, test) = (Analysis::new(&base, None), Analysis::new(&test, None));
+    with(&Comparison::new(&base, &test).unwrap())
+}
+
+#[test]
+fn lines_keep_their_numbers_where_functions_do() {
+    compared(|comparison| {
+        let mut lines: Vec<_> = comparison
+            .lines()
+            .into_iter()
+            .map(|row| (row.what.base.map(|line| line.1.line), row.what.test.map(|line| line.1.line)))
+            .collect();
+        lines.sort_unstable();
+        let same = [6, 7, 21, 23, 25].map(|line| (Some(line), Some(line)));
+        let expected =
+            [&[(None, Some(5)), (Some(4), None)][..], &same[..2], &[(Some(9), None)], &same[2..]].concat();
+        assert_eq!(lines, expected);
+    });
+}
+
+#[test]
+fn loops_of_the_same_lines_are_the_same_though_one_was_inlined() {
+    compared(|comparison| {
+        let rounds =
+            |analysis: &Analysis, id: timewise_flow::LoopId| analysis.forest.loops[id.index()].iterations;
+        let mut loops: Vec<_> = comparison
+            .loops()
+            .into_iter()
+            .map(|row| {
+                let Both { base, test } = row.what;
+                (base.map(|id| rounds(comparison.base, id)), test.map(|id| rounds(comparison.test, id)))
+            })
+            .collect();
+        loops.sort_unstable();
+        assert_eq!(loops, [(Some(10), Some(10)), (Some(1000), Some(1000))]);
+    });
+}
