@@ -4,18 +4,20 @@ use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use timewise_isa::{Control, boundaries};
 
+/// The size of what begins at an offset, as its code tells that lies before `following`.
+pub fn of(offset: u64, following: u64, sections: &[CodeSection]) -> Option<u64> {
+    let section = sections.iter().find(|section| section.offsets.contains(&offset))?;
+    let start = (offset - section.offsets.start) as usize;
+    let code = section.code().get(start..)?;
+    size(&code[..code.len().min(following.saturating_sub(offset) as usize)])
+}
+
 /// Gives symbols of `named`, which is sorted, that are said to be of functions the size that their code tells.
 pub fn find(named: &mut [Named], sections: &[CodeSection]) {
     for at in 0..named.len() {
         let Named { offset, size: 0, standing: Standing::Function, .. } = named[at] else { continue };
-        let Some(section) = sections.iter().find(|section| section.offsets.contains(&offset)) else {
-            continue;
-        };
-        let following = named.get(at + 1).map_or(u64::MAX, |next| next.offset).min(section.offsets.end);
-        let start = (offset - section.offsets.start) as usize;
-        let code = section.code().get(start..).unwrap_or_default();
-        let code = &code[..code.len().min((following - offset) as usize)];
-        named[at].size = size(code).unwrap_or(0);
+        let following = named.get(at + 1).map_or(u64::MAX, |next| next.offset);
+        named[at].size = of(offset, following, sections).unwrap_or(0);
     }
 }
 

@@ -65,8 +65,9 @@ impl Functions {
         end_at_functions(&mut named);
         named.iter_mut().for_each(|symbol| complete(symbol, &unwind));
         let called = |section: &CodeSection| labels::call_targets(section.code(), section.offsets.start);
-        labels::drop_inner(&mut named, &code, &unwind, || sections.iter().flat_map(called).collect());
-        extent::find(&mut named, &sections);
+        let call_targets = || sections.iter().flat_map(called).collect();
+        let size = |at, next| extent::of(at, next, &sections);
+        labels::drop_inner(&mut named, &code, &unwind, call_targets, size);
         let mut known: Vec<Function> = linkage::of(elf, &sections, &named)
             .into_iter()
             .map(|s| Function { offset: s.offset, size: s.size, symbol: s.name, origin: Origin::Linkage })

@@ -3,33 +3,52 @@
 //! An assembler puts every label into the symbol table, those of functions and those of loops, and unless
 //! the programmer says so (`.type`, `.size`, frame directives), nothing tells them apart. What other files
 //! may refer to begins a function; so does what is called. Any other label is a place within the function
-//! before it, or code without a name if that ends before ([`crate::extent`]).
+//! before it, unless that ends before it does as its code tells ([`crate::extent`]): an assembler's functions that are called
+//! through tables are labels, too. Where neither a size nor the code tells the end, all is one function up to the next.
 
 use crate::symbols::{Named, Standing};
 use std::collections::HashSet;
 use std::ops::Range;
 use timewise_isa::Control;
 
-/// Drops the labels of `named`, which is sorted, that are places within functions. `code` are the ranges
-/// of sections, `unwind` the sorted ones of frame descriptions; where direct calls go is only asked for if
-/// there is a label of which nothing else tells.
+/// Drops the labels of `named`, which is sorted, that are places within functions, and gives what is left and has no size
+/// the one that its code tells. `code` are the ranges of sections, `unwind` the sorted ones of frame descriptions; where
+/// direct calls go is only asked for if there is a label of which nothing else tells. `size` is that of the function at an
+/// offset, as its code before another one tells.
 pub fn drop_inner(
     named: &mut Vec<Named<'_>>,
     code: &[Range<u64>],
     unwind: &[Range<u64>],
     call_targets: impl Fn() -> HashSet<u64>,
+    size: impl Fn(u64, u64) -> Option<u64>,
 ) {
     let mut called = None;
     let mut reach = Reach::default();
-    named.retain(|symbol| {
+    let begins = |symbol: &&Named| symbol.standing > Standing::Label;
+    let begin: Vec<u64> = named.iter().filter(begins).map(|symbol| symbol.offset).collect();
+    let mut told = HashSet::new();
+    named.retain_mut(|symbol| {
         let inner = symbol.standing == Standing::Label
             && (reach.holds(symbol.offset) || is_described_from_before(symbol.offset, unwind))
             && !called.get_or_insert_with(&call_targets).contains(&symbol.offset);
         if !inner {
+            if symbol.size == 0 {
+                let next = begin.partition_point(|begin| *begin <= symbol.offset);
+                let next = begin.get(next).copied().unwrap_or(u64::MAX);
+                symbol.size = size(symbol.offset, next).unwrap_or(0);
+                told.insert(symbol.offset);
+            }
             reach.extend(symbol, code);
         }
         !inner
     });
+    // What is called further on was not yet known to begin another.
+    for at in 1..named.len() {
+        let (offset, next) = (named[at - 1].offset, named[at].offset);
+        if told.contains(&offset) {
+            named[at - 1].size = named[at - 1].size.min(next - offset);
+        }
+    }
 }
 
 /// How far the functions so far reach.
@@ -87,7 +106,10 @@ mod tests {
     fn kept(named: &[(&'static str, u64, u64, Standing)], unwind: &[Range<u64>]) -> Vec<String> {
         let symbol = |&(name, offset, size, standing): &_| Named { name, offset, size, standing, binding: 0 };
         let mut named: Vec<Named> = named.iter().map(symbol).collect();
-        drop_inner(&mut named, std::slice::from_ref(&(0x100..0x120)), unwind, || [0x110].into());
+        let (code, called) = (0x100..0x120, || [0x110].into());
+        drop_inner(&mut named, std::slice::from_ref(&code), unwind, called, |at, _| {
+            (at == 0x118).then_some(4)
+        });
         named.into_iter().map(|symbol| symbol.name.to_string()).collect()
     }
 
@@ -107,6 +129,16 @@ mod tests {
             ("last", 0x118, 0, Standing::Label),
         ];
         assert_eq!(kept(&named, &[]), ["start", "called"]);
+    }
+
+    #[test]
+    fn labels_behind_the_end_that_code_tells_begin_one() {
+        let named = [
+            ("start", 0x118, 0, Standing::Exported),
+            ("inner", 0x11a, 0, Standing::Label),
+            ("behind", 0x11c, 0, Standing::Label),
+        ];
+        assert_eq!(kept(&named, &[]), ["start", "behind"]);
     }
 
     #[test]

@@ -57,10 +57,32 @@ fn loops_stay_in_their_function() {
 fn types_and_frames_count_more_than_labels() {
     // Nothing of the last leads behind its return.
     let typed = of_loops(".type _start, @function", ".type after, @function\nafter: ret\nlabel: ret");
-    assert_eq!(typed, named(&[("_start", 0x1020), ("helper", 0x1027), ("after", 0x1028)]));
+    let expected = [("_start", 0x1020), ("helper", 0x1027), ("after", 0x1028), ("label", 0x1029)];
+    assert_eq!(typed, named(&expected));
     // All of it is one frame, which ends in front of a label that nothing refers to.
     let described = of_loops(".cfi_startproc", ".cfi_endproc\nbehind: ret");
     assert_eq!(described, named(&[("_start", 0x1027), ("behind", 0x1028)]));
+}
+
+/// As assemblers write them that are told of no types: called through a table, with loops of their own.
+#[test]
+fn what_code_does_not_reach_begins_another_function() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = ".globl _start
+        _start: call *table(%rip)
+            ret
+        one: dec %ecx
+        round: jnz one
+            je out
+            ret
+        out: nop
+            ret
+        two: nop
+            ret
+        .data
+        table: .quad one, two\n";
+    let found = functions(directory.path(), source);
+    assert_eq!(found, named(&[("_start", 0x1007), ("one", 0x1010), ("two", 0x1012)]));
 }
 
 #[test]
