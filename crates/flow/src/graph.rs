@@ -175,11 +175,11 @@ fn finish(graph: &mut Graph, external: &[u32]) {
         graph.predecessors[to as usize].push(from);
     }
     let mut reached = vec![false; size];
-    let called = (0..size as u32).filter(|&node| graph.entered[node as usize] > 0);
-    let candidates: Vec<u32> = called.chain(external.iter().copied()).chain(0..size as u32).collect();
-    for (position, candidate) in candidates.into_iter().enumerate() {
-        let is_called = position < size && graph.entered[candidate as usize] > 0;
-        if graph.entries.contains(&candidate) || (reached[candidate as usize] && !is_called) {
+    let called: Vec<u32> = (0..size as u32).filter(|&node| graph.entered[node as usize] > 0).collect();
+    let others = external.iter().copied().chain(0..size as u32);
+    let candidates = called.into_iter().map(|node| (node, true)).chain(others.map(|node| (node, false)));
+    for (candidate, is_called) in candidates {
+        if reached[candidate as usize] && !is_called {
             continue;
         }
         graph.entries.push(candidate);

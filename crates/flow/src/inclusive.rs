@@ -38,7 +38,7 @@ impl Inclusive {
     pub fn new(analysis: &Analysis, sites: &mut CallSites) -> Inclusive {
         let origins = Origins::new(analysis.profile, &analysis.code, &analysis.routines, &analysis.owner);
         let strays: HashMap<_, _> = analysis.strays().map(|(place, routine, _)| (place, routine)).collect();
-        let mut walker = Walker::new(analysis, sites);
+        let mut walker = Walker::new(analysis, sites, &origins);
         let mut sums = Inclusive::default();
         for (&(spot, frames), &weight) in &analysis.samples.by_stack {
             let leaf = match spot {
@@ -52,11 +52,10 @@ impl Inclusive {
             let (outermost, is_whole) = shown.fold((None, false), |(_, is_whole), routine| {
                 (Some(routine), is_whole || origins.is_first(routine))
             });
-            let (beyond, is_rooted) = outermost.map_or((Vec::new(), false), |at| origins.beyond(at));
-            let is_rooted = is_rooted || is_whole;
+            let is_rooted = is_whole || outermost.is_some_and(|routine| origins.is_rooted(routine));
             let unrooted_cycles = if is_rooted { 0.0 } else { weight.cycles };
             sums.unrooted_cycles += unrooted_cycles;
-            let callers = Callers { frames, beyond: &beyond };
+            let callers = Callers { frames, outermost };
             match spot {
                 Spot::Counted(id) => {
                     sums.divide(analysis, &mut walker, id, callers, (weight, unrooted_cycles))

@@ -30,6 +30,8 @@ pub fn irreducible_regions(graph: &Graph, dominators: &Dominators) -> Vec<Region
     if cyclic_components(&all, size, forward).is_empty() {
         return Vec::new();
     }
+    let mut is_entry_of_all = vec![false; size];
+    graph.entries.iter().for_each(|&entry| is_entry_of_all[entry as usize] = true);
     let mut regions = Vec::new();
     let mut closed = vec![false; size];
     let mut open = vec![all];
@@ -43,7 +45,7 @@ pub fn irreducible_regions(graph: &Graph, dominators: &Dominators) -> Vec<Region
                 body.insert(node);
             });
             let is_entry = |&node: &u32| {
-                graph.entries.contains(&node)
+                is_entry_of_all[node as usize]
                     || graph.predecessors[node as usize].iter().any(|&from| !body.contains(from))
             };
             let entries: Vec<u32> = component.iter().copied().filter(is_entry).collect();

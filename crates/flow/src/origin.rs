@@ -22,10 +22,22 @@ enum Origin {
     Unknown,
 }
 
+/// What the only ways into a routine lead back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// Where a thread begins.
+    Start,
+    /// A routine that control comes to in several ways, or in none that was seen.
+    Unknown,
+    /// Routines that call each other, and nobody else them.
+    Circle,
+}
+
 /// The origins of all routines.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     of: Vec<Origin>,
+    ends: Vec<End>,
     owner: Vec<RoutineId>,
     /// Those whose callers are known by name to be where a thread begins.
     is_first: Vec<bool>,
@@ -76,10 +88,10 @@ impl Origins {
         for (at, _) in routines.iter().enumerate().filter(|(_, one)| symbol(one).is_some_and(is_start)) {
             meet(RoutineId(at as u32), Origin::Start);
         }
-        let of = of.into_iter().map(|origin| origin.unwrap_or(Origin::Unknown)).collect();
+        let of: Vec<Origin> = of.into_iter().map(|origin| origin.unwrap_or(Origin::Unknown)).collect();
         let is_first = |routine| symbol(routine).is_some_and(|symbol| FIRST.contains(&symbol));
         let is_first = routines.iter().map(is_first).collect();
-        Origins { of, owner: owner.to_vec(), is_first }
+        Origins { ends: ends(&of, owner), of, owner: owner.to_vec(), is_first }
     }
 
     /// Whether a stack that shows this routine is whole: what called it is where a thread begins.
@@ -87,23 +99,54 @@ impl Origins {
         self.is_first[routine.index()]
     }
 
-    /// The calls that must have led to `routine`, innermost first, and whether they begin where a thread does.
-    pub fn beyond(&self, routine: RoutineId) -> (Vec<BlockId>, bool) {
-        let (mut calls, mut at) = (Vec::new(), routine);
-        // Routines that call each other in a circle, and nobody else them, have no origin.
-        for _ in 0..self.of.len() {
-            at = match self.of[at.index()] {
-                Origin::Start => return (calls, true),
-                Origin::Unknown => return (calls, false),
-                Origin::Jump(from) => from,
-                Origin::Call(site) => {
-                    calls.push(site);
-                    self.owner[site.index()]
-                }
-            };
-        }
-        (Vec::new(), false)
+    /// Whether what must have led to `routine` begins where a thread does.
+    pub fn is_rooted(&self, routine: RoutineId) -> bool {
+        self.ends[routine.index()] == End::Start
     }
+
+    /// The calls that must have led to `routine`, innermost first.
+    pub fn beyond(&self, routine: RoutineId) -> impl Iterator<Item = BlockId> {
+        let first = Some(routine).filter(|routine| self.ends[routine.index()] != End::Circle);
+        let way = std::iter::successors(first, |at| self.of[at.index()].from(&self.owner));
+        way.filter_map(|at| match self.of[at.index()] {
+            Origin::Call(site) => Some(site),
+            _ => None,
+        })
+    }
+}
+
+impl Origin {
+    /// The routine that control comes from, if from one only; `owner` is the routine of each block.
+    fn from(self, owner: &[RoutineId]) -> Option<RoutineId> {
+        match self {
+            Origin::Start | Origin::Unknown => None,
+            Origin::Call(site) => Some(owner[site.index()]),
+            Origin::Jump(from) => Some(from),
+        }
+    }
+}
+
+/// What the only way into each routine leads back to.
+fn ends(of: &[Origin], owner: &[RoutineId]) -> Vec<End> {
+    let mut ends: Vec<Option<End>> = vec![None; of.len()];
+    for routine in 0..of.len() {
+        let (mut at, mut way) = (routine, Vec::new());
+        let end = loop {
+            if let Some(end) = ends[at] {
+                break end;
+            }
+            // Whoever is met again on the way is in a circle.
+            ends[at] = Some(End::Circle);
+            way.push(at);
+            match of[at].from(owner) {
+                Some(from) => at = from.index(),
+                None if of[at] == Origin::Start => break End::Start,
+                None => break End::Unknown,
+            }
+        };
+        way.into_iter().for_each(|at| ends[at] = Some(end));
+    }
+    ends.into_iter().flatten().collect()
 }
 
 /// What an edge tells of the origin of the routine that it leads to; `start` is the routine's first instruction.

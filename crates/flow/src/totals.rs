@@ -117,13 +117,15 @@ impl Totals {
                 around.for_each(|one| loops[one.index()].has_instructions = false);
             }
         }
-        for routine in doubt::doubtful(analysis) {
-            let of_it = sites.iter().zip(&mut calls).filter(|(site, _)| site.caller == routine);
-            let made = of_it.map(|(_, total)| total.has_instructions = false).count();
-            routines[routine.index()].has_instructions &= made == 0;
-            let with_calls =
-                |at: &usize| analysis.forest.loops[*at].routine == routine && loops_that_call[*at];
-            (0..loops.len()).filter(with_calls).for_each(|at| loops[at].has_instructions = false);
+        let mut is_doubtful = vec![false; routines.len()];
+        doubt::doubtful(analysis).into_iter().for_each(|routine| is_doubtful[routine.index()] = true);
+        for (site, total) in sites.iter().zip(&mut calls).filter(|(site, _)| is_doubtful[site.caller.index()])
+        {
+            total.has_instructions = false;
+            routines[site.caller.index()].has_instructions = false;
+        }
+        for ((one, total), calls) in analysis.forest.loops.iter().zip(&mut loops).zip(loops_that_call) {
+            total.has_instructions &= !(calls && is_doubtful[one.routine.index()]);
         }
         Totals { routines, loops, call_sites: sites, calls, rooted_share }
     }

@@ -10,6 +10,7 @@ use crate::call_sites::{CallSites, Site};
 use crate::code::InstructionId;
 use crate::frames::Frame;
 use crate::loops::LoopId;
+use crate::origin::Origins;
 use crate::routine::RoutineId;
 use timewise_isa::Control;
 use timewise_profile::{BlockId, StackId};
@@ -25,19 +26,20 @@ pub enum Thing {
     Call(usize),
 }
 
-/// Who called: the frames of a stack, and the calls that must have led to its outermost one, innermost first.
+/// Who called: the frames of a stack, and whoever must have called its outermost one.
 #[derive(Clone, Copy, Debug)]
-pub struct Callers<'a> {
+pub struct Callers {
     /// The innermost frame.
     pub frames: Option<StackId>,
-    /// The calls beyond the outermost frame.
-    pub beyond: &'a [BlockId],
+    /// The outermost function that the stack shows.
+    pub outermost: Option<RoutineId>,
 }
 
 /// Walks stacks outwards.
 pub struct Walker<'a> {
     analysis: &'a Analysis<'a>,
     sites: &'a mut CallSites,
+    origins: &'a Origins,
     /// In which walk each routine was last met.
     last_met: Vec<u32>,
     walks: u32,
@@ -49,10 +51,10 @@ pub struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     /// A walker that adds calls which only stacks show to `sites`.
-    pub fn new(analysis: &'a Analysis<'a>, sites: &'a mut CallSites) -> Walker<'a> {
+    pub fn new(analysis: &'a Analysis<'a>, sites: &'a mut CallSites, origins: &'a Origins) -> Walker<'a> {
         let (routines, stacks) = (analysis.routines.len(), analysis.profile.stacks.len());
         let (last_met, rows) = (vec![0; routines], vec![None; stacks]);
-        Walker { analysis, sites, last_met, walks: 0, things: Vec::new(), inner: None, rows }
+        Walker { analysis, sites, origins, last_met, walks: 0, things: Vec::new(), inner: None, rows }
     }
 
     /// What a sample belongs to that fell on `sampled` and is charged to `instruction`.
@@ -104,7 +106,8 @@ impl<'a> Walker<'a> {
         for frame in analysis.frames.from(callers.frames).skip(usize::from(is_left)) {
             self.meet_frame(frame);
         }
-        for &call in callers.beyond {
+        let origins = self.origins;
+        for call in callers.outermost.into_iter().flat_map(|routine| origins.beyond(routine)) {
             self.meet_call(call);
         }
         &self.things

@@ -340,6 +340,28 @@ fn what_stacks_do_not_show_is_claimed_only_where_it_must_be() {
     assert_eq!(totals.routines[2].open_cycles, 0.0, "it calls nothing");
 }
 
+/// Two functions that only each other call, and what one of them calls: nobody knows where that begins.
+#[test]
+fn callers_in_a_circle_claim_nothing() {
+    let profile = program(
+        "function ping at 0x100 size 0x80
+         function pong at 0x1000 size 0x100
+         function leaf at 0x2000 size 0x10
+         block ping at 0x100 runs 2 CALL
+         block pong at 0x1000 runs 2 CALL
+         block p1 at 0x1006 runs 1 CALL
+         block leaf at 0x2000 runs 1 code 90 c3
+         edge ping -> pong call 2
+         edge pong -> ping call 2
+         edge p1 -> leaf call 1
+         sample 0x2001 3",
+    );
+    let analysis = Analysis::new(&profile, None);
+    let totals = analysis.totals();
+    let samples: Vec<f64> = totals.routines.iter().map(|total| total.cost.weight.samples).collect();
+    assert_eq!((samples, totals.rooted_share), (vec![0.0, 0.0, 3.0], Some(0.0)));
+}
+
 #[test]
 fn a_handler_costs_none_of_those_it_interrupts() {
     let profile = program(
