@@ -65,7 +65,7 @@ fn runs_that_did_different_work_give_no_hints() {
 fn goes(taken: u64, comparison: &str, samples: &str) -> String {
     let rest = 1_000_000 - taken;
     format!(
-        "block top at 0x1000 runs 1000000 code {comparison} 7504
+        "block top at 0x1000 runs 1000000 code {comparison} 7507
          block left at 0x1005 runs {rest} code 31c0 4831c9 eb04
          block right at 0x100c runs {taken} code 31d2 4831c9 90
          edge - -> top external 1000000

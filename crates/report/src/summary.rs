@@ -7,15 +7,14 @@ use crate::listing::{self, instructions_a_call, loop_name, ratio};
 use crate::number::{self, count, duration, figure, grouped, percent, quantity, samples};
 use crate::origin;
 use crate::request::{By, Sort};
-use crate::rows::{self, Costed, InstructionRow, LoopRow};
+use crate::rows::{self, LoopRow};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use crate::visible::{command_line, visible};
-use timewise_flow::hints::{Ways, fused_load, waits_for_load};
+use timewise_flow::hints::slow;
 use timewise_flow::naming::to_type;
 use timewise_flow::quality::JOINED_ENOUGH;
-use timewise_flow::{Analysis, Estimate, InstructionId};
-use timewise_isa::{Control, Work};
+use timewise_flow::{Analysis, Estimate};
 use timewise_profile::{Profile, RunKind};
 
 /// Rows of each table, so that the whole fits one screen.
@@ -35,9 +34,6 @@ const FEW_SAMPLES: u64 = 100;
 
 /// At this frequency a run of a tenth of a second has a thousand samples.
 const OFTEN_HZ: u32 = 10_000;
-
-/// Below this many cycles an instruction is not slow.
-const SLOW_CYCLES: f64 = 8.0;
 
 /// What stands in the tables, and what in the lines above them, of a program that was profiled in turns.
 const OF_A_TURN: &str = "times and instructions above are those of all turns; calls, executions and waiting below those \
@@ -284,50 +280,16 @@ fn instructions(analysis: &Analysis, figures: Figures) -> Table {
     if !figures.is_sampled() || !figures.is_counted() {
         return table;
     }
-    let counted = rows::instructions(analysis).filter(|row| row.of.id.is_some());
-    for row in counted.take(ROWS).take_while(|row| figures.share(&row.cost) >= WORTH_SHOWING) {
-        let id = row.of.id.map(|id| analysis.code.place(id));
-        let place = id.map_or(String::new(), |place| labels::place(analysis.profile, place));
+    let counted = rows::instructions(analysis).filter_map(|row| Some((row.of.id?, row)));
+    for (id, row) in counted.take(ROWS).take_while(|(_, row)| figures.share(&row.cost) >= WORTH_SHOWING) {
+        let place = labels::place(analysis.profile, analysis.code.place(id));
         let mut cells = vec![place, row.of.text.clone(), figures.share_cell(&row.cost)];
         cells.extend(figures.each_cells(&row.cost, row.cost.instructions));
-        cells.extend([count(row.cost.instructions), kind(analysis, &row).to_string()]);
+        cells
+            .extend([count(row.cost.instructions), slow(analysis, id, &row.cost).unwrap_or_default().into()]);
         table.row(figures.tone(&row.cost), cells);
     }
     table
-}
-
-/// What a slow instruction does, which is as much as is known: why it is slow was not measured.
-fn kind(analysis: &Analysis, row: &Costed<InstructionRow>) -> &'static str {
-    let slow = row.fields.cpi.is_some_and(|cpi| cpi >= SLOW_CYCLES);
-    let is_certain = analysis.quality.costs_hold();
-    let Some(id) = row.of.id.filter(|_| slow && is_certain) else { return "" };
-    let step = &analysis.code.instructions[id.index()].step;
-    match (step.control, step.work) {
-        (Control::SystemCall, _) => "a system call",
-        (Control::Return { .. }, _) => "a slow return",
-        (Control::Branch { .. }, _) => slow_branch(analysis, id, row.fields.cpi.unwrap_or(0.0)),
-        (Control::CountBranch { .. }, _) => "a slow branch",
-        (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
-        (_, Work::Division) => "a division",
-        (_, Work::Function) => "a slow computation",
-        _ if step.repeats => "a string operation",
-        (_, Work::Serial) => "serialising",
-        _ if step.loads => "a slow load",
-        _ if step.stores => "a slow store",
-        _ => "",
-    }
-}
-
-/// What a slow conditional branch waits for, as far as that is known.
-fn slow_branch(analysis: &Analysis, id: InstructionId, cpi: f64) -> &'static str {
-    let Some(ways) = Ways::of(analysis, id) else { return "" };
-    let each = Estimate { value: cpi, low: cpi, high: cpi };
-    match fused_load(analysis, id) {
-        Some(_) if waits_for_load(each, ways) => "fused with a slow load",
-        // It is predicted: what it waits for is not known.
-        _ if ways.is_predictable() => "",
-        _ => "a slow branch",
-    }
 }
 
 /// The command, so long that its figures still fit beside it or at least below it.

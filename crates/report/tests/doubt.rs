@@ -43,6 +43,18 @@ fn costs_of_runs_that_did_different_work_are_marked_and_have_no_interval() {
     assert!(row["cpi"].is_number() && row["cpi_low"].is_null() && row["cpi_high"].is_null(), "{row}");
 }
 
+/// One sample may be chance: 250 (6.3 to 1,393) cycles each.
+#[test]
+fn one_sample_calls_nothing_slow() {
+    let few = |samples: u32| {
+        let common = "clock cpu-clock:u 1e9 1e9 1e9 250000\nfunction f at 0x1000 size 0x10
+            block a at 0x1000 runs 1000 code 488b07\nedge - -> a external 1\n";
+        screen(&sketch(&format!("{common}sample 0x1000 {samples}")).unwrap())
+    };
+    assert!(few(1).contains("mov rax,[rdi]") && !few(1).contains("a slow load"), "{}", few(1));
+    assert!(few(9).contains("a slow load"), "{}", few(9));
+}
+
 #[test]
 fn time_on_other_code_is_not_divided_by_what_was_counted() {
     assert!(screen(&program("sample 0x1000 960\nsample 0x2000 40")).contains("estimated CPI"));

@@ -30,6 +30,9 @@ pub fn branches(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (index, block) in code.blocks.iter().enumerate().filter(|(_, block)| block.length > 0) {
         let id = block.last();
+        if !matches!(code.instructions[id.index()].step.control, Control::Branch { .. }) {
+            continue;
+        }
         let Some(ways) = Ways::of(analysis, id) else { continue };
         if let Some(load) = slow_load(analysis, costs, id, ways) {
             found.push(load);

@@ -10,16 +10,18 @@
 mod branch;
 mod costly;
 mod fused;
+mod slow;
 mod trips;
 mod ways;
 
-pub use fused::{fused_load, waits_for_load};
+pub use slow::slow;
 pub use ways::Ways;
 
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::{Cost, Estimate};
 use crate::loops::LoopId;
+use fused::{fused_load, waits_for_load};
 
 /// A hint needs at least this share of the program's time.
 pub const LEAST_SHARE: f64 = 0.01;

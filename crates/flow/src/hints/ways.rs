@@ -1,9 +1,9 @@
 //! How often conditional branches went which way, and what that can cost.
 
 use crate::analysis::Analysis;
-use crate::code::{Edge, InstructionId};
+use crate::code::{Edge, Instruction, InstructionId};
 use timewise_isa::Control;
-use timewise_profile::{EdgeKind, Place};
+use timewise_profile::{EdgeKind, Offset, Place};
 
 /// A branch that goes one way less often than this is predicted well enough.
 const RARER_SHARE: f64 = 0.05;
@@ -13,6 +13,8 @@ const RARER_SHARE: f64 = 0.05;
 pub struct Ways {
     /// How often it was taken.
     pub taken: u64,
+    /// How often nobody knows where it went: a signal that arrived right behind it hides that.
+    pub unseen: u64,
     /// How often it was executed.
     pub executions: u64,
 }
@@ -21,19 +23,20 @@ impl Ways {
     /// Those of a conditional branch; `None` for all else.
     pub fn of(analysis: &Analysis, id: InstructionId) -> Option<Ways> {
         let code = &analysis.code;
-        let instruction = &code.instructions[id.index()];
-        if !matches!(instruction.step.control, Control::Branch { .. }) {
+        let Instruction { block: from, step } = code.instructions[id.index()];
+        let (Control::Branch { target, .. } | Control::CountBranch { target }) = step.control else {
             return None;
-        }
-        let block = &code.blocks[instruction.block.index()];
-        let next = Place { offset: block.end, ..block.place };
-        let into = code.block_at(next).map_or(&[][..], |next| code.edges_into(next));
-        let is_ours =
-            |edge: &&Edge| edge.from == Some(instruction.block) && edge.kind == EdgeKind::Fallthrough;
-        let fell_through: u64 =
-            into.iter().chain(code.edges_out()).filter(is_ours).map(|edge| edge.count).sum();
-        let executions = block.executions;
-        Some(Ways { taken: executions.saturating_sub(fell_through), executions })
+        };
+        let block = &code.blocks[from.index()];
+        let target = Place { offset: Offset(target), ..block.place };
+        let into = code.block_at(target).map_or(&[][..], |to| code.edges_into(to));
+        let out = code.edges_out();
+        let count = |edges: &[Edge], kind| -> u64 {
+            let ours = edges.iter().filter(|edge| edge.from == Some(from) && edge.kind == kind);
+            ours.map(|edge| edge.count).sum()
+        };
+        let taken = count(into, EdgeKind::Branch) + count(out, EdgeKind::Branch);
+        Some(Ways { taken, unseen: count(out, EdgeKind::External), executions: block.executions })
     }
 
     /// Share of the executions in which it was taken.
