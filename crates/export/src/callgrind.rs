@@ -94,7 +94,7 @@ impl Events {
     /// Why calls cannot be written: readers take the inclusive cost of a function from its calls, in all
     /// events, and would show none where one was not collected.
     fn missing_of_calls(self, analysis: &Analysis) -> Option<&'static str> {
-        if self.counted && analysis.profile.call_costs.is_empty() {
+        if self.counted && !analysis.code.has_call_costs {
             return Some("costs of calls were not counted");
         }
         (self.sampled && analysis.profile.stacks.is_empty()).then_some("call stacks were not sampled")
@@ -192,20 +192,20 @@ impl Body<'_> {
                 let columns = self.own.next(self.events, executions, cost.cycles, cost.samples);
                 let _ = writeln!(self.text, "{offset:#x} {line}{columns}");
             }
-            for call in self.calls.get(&place).into_iter().flatten() {
-                self.call(call, offset, line);
+            for (&callee, call) in self.calls.get(&place).into_iter().flatten() {
+                self.call(callee, call, offset, line);
             }
         }
     }
 
-    fn call(&mut self, call: &Call, offset: u64, line: u32) {
-        let entry = call.target.or_else(|| self.entry_of(call.callee));
+    fn call(&mut self, callee: Owner, call: &Call, offset: u64, line: u32) {
+        let entry = self.entry_of(callee);
         if let Some(entry) = entry {
-            let (object, file) = (self.object(Some(entry.module)), self.file_of(call.callee, entry));
+            let (object, file) = (self.object(Some(entry.module)), self.file_of(callee, entry));
             let file = self.file(file);
             let _ = write!(self.text, "cob={object}\ncfi={file}\n");
         }
-        let name = self.name(call.callee);
+        let name = self.name(callee);
         let (to_offset, to_line) = entry.map_or((0, 0), |entry| {
             (entry.offset.0, line_at(self.analysis.profile, entry).map_or(0, |line| line.line))
         });

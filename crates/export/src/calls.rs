@@ -3,21 +3,17 @@
 use crate::owners::{Owner, Owners};
 use crate::stacks::Stacks;
 use crate::weights::{Weights, runs};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use timewise_flow::Analysis;
-use timewise_flow::imports::Imports;
-use timewise_profile::{BlockId, EdgeKind, Place, RunKind};
+use timewise_profile::{Place, RunKind};
 
-/// All calls, by the place of the call instruction.
-pub type Calls = BTreeMap<Place, Vec<Call>>;
+/// All calls, by the place of the call instruction and by who was called: for an imported function itself, not its
+/// linkage stub.
+pub type Calls = BTreeMap<Place, BTreeMap<Owner, Call>>;
 
 /// Calls from one place to one callee, in an average run.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Call {
-    /// Who was called; for an imported function itself, not its linkage stub.
-    pub callee: Owner,
-    /// Where it was entered, if that is known.
-    pub target: Option<Place>,
     /// How often; 0 where that was not counted.
     pub count: u64,
     /// Instructions executed from the callee's first to its return, recursion counted once; 0 where that
@@ -29,96 +25,47 @@ pub struct Call {
     pub cycles: f64,
 }
 
-/// Joins what edges, costs of calls and sampled stacks tell of calls.
+/// What reports tell of calls, with the time that they took in the kernel.
 pub fn calls(analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) -> Calls {
-    let mut joined = Joined::default();
-    joined.add_counts(analysis, owners);
-    joined.add_samples(analysis, owners, stacks, weights);
-    joined.calls
+    let totals = analysis.totals();
+    let mut calls = Calls::new();
+    for (row, total) in totals.call_sites.iter().zip(&totals.calls) {
+        let of_site: &mut BTreeMap<_, Call> = calls.entry(row.place(&analysis.code)).or_default();
+        let call = of_site.entry(row.callee.map_or(Owner::Nowhere, |callee| owners.of(callee))).or_default();
+        call.count = call.count.saturating_add(row.calls.unwrap_or(0));
+        call.instructions = call.instructions.saturating_add(row.instructions);
+        call.samples += total.cost.weight.samples;
+        call.cycles += total.cost.weight.cycles;
+    }
+    add_kernel(&mut calls, analysis, owners, stacks, weights);
+    calls
 }
 
-/// Calls as they are put together.
-#[derive(Default)]
-struct Joined {
-    calls: Calls,
-    /// Where a call stands among those from its place: one place may call as many functions as there are.
-    known: HashMap<(Place, Owner), usize>,
-}
-
-impl Joined {
-    fn add_counts(&mut self, analysis: &Analysis, owners: &Owners) {
-        let code = &analysis.code;
-        let imports = Imports::new(analysis);
-        let site = |block: BlockId| {
-            let block = &code.blocks[block.index()];
-            (block.length > 0).then(|| code.place(block.last()))
-        };
-        // Of an imported function where it begins, not its linkage stub.
-        let target = |block: BlockId| {
-            let block = imports.behind(analysis.owner[block.index()]).unwrap_or(block);
-            code.blocks[block.index()].place
-        };
-        for edge in &code.edges {
-            if let (Some(from), Some(to), EdgeKind::Call | EdgeKind::IndirectCall) =
-                (edge.from, edge.to, edge.kind)
-                && let Some(site) = site(from)
-            {
-                let target = target(to);
-                self.call(site, owners.at(target), Some(target)).count += edge.count;
+/// Charges each sample in the kernel, which reports tell by itself, to the calls that led to it: of each function to
+/// the most recent one only, so that a function's own samples and those of its calls add up to its total.
+fn add_kernel(calls: &mut Calls, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
+    let runs = runs(analysis.profile, RunKind::Sampling) as f64;
+    let in_kernel = analysis.profile.samples.iter().filter(|sample| {
+        sample.stack.is_some() && (sample.kernel || sample.place.is_some_and(|place| owners.is_kernel(place)))
+    });
+    let mut active = HashSet::new();
+    for sample in in_kernel {
+        active.clear();
+        let mut callee = None;
+        for frame in stacks.of(sample, owners) {
+            let recent = active.insert(frame.owner);
+            if let (Some(callee), Some(site), true) = (callee, frame.place, recent) {
+                let of_site = calls.entry(site).or_default();
+                // Where another function is on the stack than the only one that was called, the latter went on by a
+                // jump.
+                let counted = of_site.iter().next().filter(|(_, call)| of_site.len() == 1 && call.count > 0);
+                let callee = counted.map_or(callee, |(only, _)| *only);
+                let call = of_site.entry(callee).or_default();
+                call.samples += 1.0;
+                call.cycles += weights.of(sample).cycles / runs;
             }
+            callee = Some(frame.owner);
         }
-        let runs = runs(analysis.profile, RunKind::Counting);
-        for cost in &analysis.profile.call_costs {
-            if let Some(site) = site(cost.site) {
-                let target = target(cost.callee);
-                let call = self.call(site, owners.at(target), Some(target));
-                call.instructions = call.instructions.saturating_add(cost.instructions);
-            }
-        }
-        for call in self.calls.values_mut().flatten() {
-            call.instructions = (call.instructions + runs / 2) / runs;
-        }
-    }
-
-    /// Charges each sample to the calls that led to it: of each function to the most recent one only, so that
-    /// a function's own samples and those of its calls add up to its total.
-    fn add_samples(&mut self, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
-        let runs = runs(analysis.profile, RunKind::Sampling) as f64;
-        let mut active = HashSet::new();
-        for sample in analysis.profile.samples.iter().filter(|sample| sample.stack.is_some()) {
-            let cycles = weights.of(sample).cycles / runs;
-            active.clear();
-            let mut callee = None;
-            for frame in stacks.of(sample, owners) {
-                let recent = active.insert(frame.owner);
-                if let (Some(callee), Some(site), true) = (callee, frame.place, recent) {
-                    let call = self.sampled_call(site, callee);
-                    call.samples += 1.0;
-                    call.cycles += cycles;
-                }
-                callee = Some(frame.owner);
-            }
-        }
-    }
-
-    /// The call that led to `callee`. Where another function is on the stack than the only one that was
-    /// called, the latter went on by a jump.
-    fn sampled_call(&mut self, site: Place, callee: Owner) -> &mut Call {
-        let callee = match self.calls.get(&site).map(Vec::as_slice) {
-            Some([only]) if only.count > 0 => only.callee,
-            _ => callee,
-        };
-        self.call(site, callee, None)
-    }
-
-    /// The call from `site` to `callee`.
-    fn call(&mut self, site: Place, callee: Owner, target: Option<Place>) -> &mut Call {
-        let calls = self.calls.entry(site).or_default();
-        let at = *self.known.entry((site, callee)).or_insert_with(|| {
-            calls.push(Call { callee, target, count: 0, instructions: 0, samples: 0.0, cycles: 0.0 });
-            calls.len() - 1
-        });
-        &mut calls[at]
     }
 }
 
@@ -147,8 +94,7 @@ mod tests {
         let (stacks, weights) = (Stacks::new(&analysis, &owners), Weights::new(&profile));
         let calls = calls(&analysis, &owners, &stacks, &weights);
         let [of_site] = &calls.into_values().collect::<Vec<_>>()[..] else { panic!("one place calls") };
-        let callees: HashSet<Owner> = of_site.iter().map(|call| call.callee).collect();
-        assert_eq!((of_site.len(), callees.len()), (1000, 1000));
-        assert_eq!(of_site.iter().map(|call| call.count).sum::<u64>(), 1000 * 1001 / 2);
+        assert_eq!(of_site.len(), 1000);
+        assert_eq!(of_site.values().map(|call| call.count).sum::<u64>(), 1000 * 1001 / 2);
     }
 }

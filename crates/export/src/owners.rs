@@ -1,6 +1,6 @@
 //! Whose code a place is, and what that is called.
 
-use timewise_flow::routine::FunctionMap;
+use timewise_flow::routine::{FunctionMap, Routine};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{FunctionId, ModuleId, ModuleKind, Place};
 
@@ -33,10 +33,20 @@ impl<'a> Owners<'a> {
     /// Whose code stands at `place`. Executed code belongs to whom reports say.
     pub fn at(&self, place: Place) -> Owner {
         if let Some(block) = self.analysis.code.block_at(place) {
-            let routine = self.analysis.owner[block.index()];
-            return self.analysis.function_of(routine).map_or(Owner::Routine(routine), Owner::Function);
+            return self.of(self.analysis.owner[block.index()]);
         }
         self.functions.at(place).map_or(Owner::Module(place.module), Owner::Function)
+    }
+
+    /// The owner that a routine stands for.
+    pub fn of(&self, routine: RoutineId) -> Owner {
+        let Routine { function, place, blocks } = &self.analysis.routines[routine.index()];
+        match function {
+            Some(function) => Owner::Function(*function),
+            // All code of a module that was not counted is one.
+            None if blocks.is_empty() => Owner::Module(place.module),
+            None => Owner::Routine(routine),
+        }
     }
 
     /// What to call it, in one line. Code of which nothing but the module is known is called `[module]`.

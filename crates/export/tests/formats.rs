@@ -42,6 +42,7 @@ fn whole() -> Profile {
     }
     let (site, callee) = (BlockId(0), BlockId(3));
     profile.call_costs.push(CallCost { site, callee, process: ProcessId(1), instructions: 20 });
+    profile.runs[1].lost_calls = Some(0);
     profile.check().unwrap();
     profile
 }
@@ -92,11 +93,26 @@ fn callgrind_has_costs_and_calls() {
     );
 }
 
+/// Samples at a function's head are charged to its call, which has not been made then; of time in the kernel nothing
+/// is known but the stack.
+#[test]
+fn callgrind_charges_calls_as_reports_do() {
+    let mut profile = whole();
+    let sample = &mut profile.samples[9];
+    (sample.place, sample.kernel) = (None, true);
+    let analysis = Analysis::new(&profile, None);
+    assert_eq!(analysis.totals().calls[0].cost.weight.samples, 0.0);
+    let text = export::callgrind::export(&analysis);
+    assert!(text.contains("\n0x1001 4 10 14000000 7\n"), "{text}");
+    assert!(text.contains("\ncalls=10 0x2000 11\n0x1001 4 20 2000000 1\n"), "{text}");
+}
+
 /// Readers would take a missing inclusive cost for zero.
 #[test]
 fn callgrind_without_costs_of_calls_has_no_calls() {
     let mut profile = whole();
     profile.call_costs.clear();
+    profile.runs[1].lost_calls = None;
     let text = callgrind(&profile);
     assert!(text.contains("costs of calls were not counted") && !text.contains("calls="), "{text}");
     let mut profile = whole();
@@ -402,6 +418,7 @@ fn stubs_are_passed_through() {
     profile.samples.clear();
     let (site, callee) = (BlockId(1), BlockId(0));
     profile.call_costs.push(CallCost { site, callee, process: ProcessId(1), instructions: 30 });
+    profile.runs[1].lost_calls = Some(0);
     profile.check().unwrap();
     let text = callgrind(&profile);
     let call = "cob=(2) /lib/work.so\ncfi=(2) b.c\ncfn=(3) work\ncalls=10 0x2000 11\n0x1001 4 30\n";

@@ -1,6 +1,7 @@
 //! Calls by where they are and what they led to: one row for each call site and function called.
 
 use crate::analysis::Analysis;
+use crate::code::Code;
 use crate::graph::is_call;
 use crate::imports::Imports;
 use crate::routine::RoutineId;
@@ -33,6 +34,16 @@ pub struct CallSite {
     /// Where some of these calls led of which nothing is told: counting did not see where they ended, as what they led to
     /// takes its return address off the stack.
     pub untold: Option<BlockId>,
+}
+
+impl CallSite {
+    /// The place of the call: of its instruction, or of its last byte in code that was not counted.
+    pub fn place(&self, code: &Code) -> Place {
+        match self.site {
+            Site::Counted(block) => code.place(code.blocks[block.index()].last()),
+            Site::Stray(place) => place,
+        }
+    }
 }
 
 /// All rows, which grow as stacks show calls that were not counted.

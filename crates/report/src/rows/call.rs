@@ -6,7 +6,7 @@ use super::{compact_option, module_ranks};
 use crate::labels;
 use crate::request::Calls;
 use serde::Serialize;
-use timewise_flow::call_sites::{CallSite, Site};
+use timewise_flow::call_sites::CallSite;
 use timewise_flow::lines::line_at;
 use timewise_flow::{Analysis, Cost, Total};
 use timewise_profile::Place;
@@ -59,16 +59,10 @@ pub fn calls(analysis: &Analysis, which: Calls) -> impl ExactSizeIterator<Item =
     let modules = module_ranks(analysis.profile);
     let rank = move |place: Place| (modules[place.module.index()], place.offset);
     let sites = wanted.clone();
-    let key =
-        move |at: usize| (rank(place_of(analysis, sites[at].0)), callee_of(analysis, sites[at].0).map(&rank));
+    let key = move |at: usize| {
+        (rank(sites[at].0.place(&analysis.code)), callee_of(analysis, sites[at].0).map(&rank))
+    };
     costliest_first(&costs, key).map(move |at| row(analysis, wanted[at].0, wanted[at].1))
-}
-
-fn place_of(analysis: &Analysis, site: &CallSite) -> Place {
-    match site.site {
-        Site::Counted(block) => analysis.code.place(analysis.code.blocks[block.index()].last()),
-        Site::Stray(place) => place,
-    }
 }
 
 fn callee_of(analysis: &Analysis, site: &CallSite) -> Option<Place> {
@@ -77,7 +71,7 @@ fn callee_of(analysis: &Analysis, site: &CallSite) -> Option<Place> {
 
 fn row(analysis: &Analysis, site: &CallSite, total: &Total) -> Totalled<CallRow> {
     let profile = analysis.profile;
-    let place = place_of(analysis, site);
+    let place = site.place(&analysis.code);
     let line = line_at(profile, place);
     let callee = callee_of(analysis, site);
     let known = KnownTotal::of(analysis, total);
