@@ -21,11 +21,6 @@ impl Queue {
         self.waiting.push(stamped);
     }
 
-    /// How many records wait.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Hands out, oldest first, what is final at `now_ns`, when all rings were found empty.
     pub fn release(&mut self, now_ns: u64) -> Vec<Stamped> {
         self.release_up_to(now_ns.saturating_sub(LONGEST_DELAY_NS))
