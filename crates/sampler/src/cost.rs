@@ -13,6 +13,8 @@ use timewise_target::perf::{Event, Ring, Watched};
 const TRIAL_HZ: u32 = 20_000;
 /// How long one measured piece of work takes undisturbed, about.
 const PIECE: Duration = Duration::from_millis(2);
+/// Rounds of the chain by which their number in a piece is found.
+const FEW_ROUNDS: u64 = 1000;
 /// Pieces of which the fastest counts: what else interrupts them is not the sample's fault.
 const PIECES: u32 = 5;
 /// Sizes to try for the ring of the trial. The first holds all samples of a piece; into a full one nothing is
@@ -54,7 +56,7 @@ pub fn notable(cost: Duration, frequency_hz: u32) -> Option<String> {
 }
 
 /// What one sample of `source` costs the thread that it interrupts, here and now, or `None` if a
-/// trial is refused. Takes about 20 ms.
+/// trial is refused or the clock is too coarse for one. Takes about 20 ms.
 pub fn of_sample(source: &Source) -> Option<Duration> {
     let mut trial = source.clone();
     trial.whole_processors = false;
@@ -63,8 +65,7 @@ pub fn of_sample(source: &Source) -> Option<Duration> {
     let event = Event::open(&trial.attributes, Watched::Caller, None).ok()?;
     let mut ring = RING_BYTES.iter().find_map(|&bytes| Ring::map(&event, bytes).ok())?;
     let mut records = Vec::new();
-    let rounds_in_a_ms = 1e-3 / fastest(1000, || {}).as_secs_f64() * 1000.0;
-    let rounds = (rounds_in_a_ms * PIECE.as_secs_f64() * 1e3) as u64;
+    let rounds = rounds_of_a_piece(fastest(FEW_ROUNDS, || {}))?;
     let undisturbed = fastest(rounds, || {});
     event.enable().ok()?;
     let sampled = below_a_deep_stack(|| {
@@ -75,6 +76,12 @@ pub fn of_sample(source: &Source) -> Option<Duration> {
     });
     event.disable().ok()?;
     Some(for_each(undisturbed, sampled))
+}
+
+/// As many as a piece takes where [`FEW_ROUNDS`] took so long; `None` where that was less than the clock shows, since
+/// the piece would have no end.
+fn rounds_of_a_piece(few: Duration) -> Option<u64> {
+    (!few.is_zero()).then(|| (FEW_ROUNDS as f64 * PIECE.as_secs_f64() / few.as_secs_f64()) as u64)
 }
 
 /// Has `work` done with as much stack above it as may be copied; the first frames of a thread have less.
@@ -115,6 +122,12 @@ mod tests {
         // Other work disturbed the piece that no samples should disturb.
         assert_eq!(for_each(Duration::from_micros(2000), Duration::from_micros(1800)), Duration::ZERO);
         assert_eq!(for_each(Duration::ZERO, Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_clock_too_coarse_for_a_trial_gives_none() {
+        assert_eq!(rounds_of_a_piece(Duration::from_micros(25)), Some(80_000));
+        assert_eq!(rounds_of_a_piece(Duration::ZERO), None);
     }
 
     #[test]
