@@ -7,11 +7,11 @@ use crate::options::{Options, Scope};
 use crate::refusal::{Needs, Refusal};
 use crate::source::{MOST_PROCESSORS_WATCHED, Source, choose};
 use crate::stops;
+use crate::tally::{MOST_PLACES, breakpoint};
 use std::hint::black_box;
 use std::io;
 use std::time::Duration;
 use timewise_target::machine;
-use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Watched};
 
 /// What a sampler can have here.
@@ -80,9 +80,6 @@ fn too_many(processors: usize) -> Option<String> {
     })
 }
 
-/// No x86-64 processor has more.
-const MOST_BREAKPOINTS: usize = 4;
-
 #[inline(never)]
 extern "C" fn stepped_on() {
     black_box(());
@@ -93,8 +90,9 @@ extern "C" fn stepped_on() {
 fn breakpoints() -> Result<u32, Refusal> {
     let refusal = |error: io::Error| Refusal::of("breakpoint".into(), &error, Needs::default());
     let address = stepped_on as *const () as u64;
-    let first = open_breakpoint(address).map_err(refusal)?;
-    let more = (1..MOST_BREAKPOINTS).map_while(|n| open_breakpoint(address + n as u64).ok());
+    let open = |address: u64| Event::open(&breakpoint(address), Watched::Caller, None);
+    let first = open(address).map_err(refusal)?;
+    let more = (1..MOST_PLACES).map_while(|n| open(address + n as u64).ok());
     let count = 1 + more.collect::<Vec<_>>().len() as u32;
     stepped_on();
     match first.count() {
@@ -106,17 +104,6 @@ fn breakpoints() -> Result<u32, Refusal> {
         Ok(_) => Ok(count),
         Err(error) => Err(refusal(error)),
     }
-}
-
-fn open_breakpoint(address: u64) -> io::Result<Event> {
-    let mut attributes = perf_event_attr::default();
-    attributes.type_ = sys::PERF_TYPE_BREAKPOINT;
-    attributes.bp_type = sys::HW_BREAKPOINT_X;
-    attributes.__bindgen_anon_3.bp_addr = address;
-    attributes.__bindgen_anon_4.bp_len = size_of::<libc::c_long>() as u64;
-    attributes.set_exclude_kernel(1);
-    attributes.set_exclude_hv(1);
-    Event::open(&attributes, Watched::Caller, None)
 }
 
 #[cfg(test)]

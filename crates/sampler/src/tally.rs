@@ -171,15 +171,21 @@ fn events_at(address: u64, threads: &[i32]) -> io::Result<Vec<Event>> {
 }
 
 fn attributes(address: u64) -> perf_event_attr {
+    let mut attributes = breakpoint(address);
+    attributes.read_format = sys::PERF_FORMAT_TOTAL_TIME_RUNNING as u64;
+    attributes.set_inherit(1);
+    attributes.set_disabled(1);
+    attributes
+}
+
+/// A breakpoint on execution in one thread, set from the start.
+pub(crate) fn breakpoint(address: u64) -> perf_event_attr {
     let mut attributes = perf_event_attr::default();
     attributes.type_ = sys::PERF_TYPE_BREAKPOINT;
     attributes.bp_type = sys::HW_BREAKPOINT_X;
     attributes.__bindgen_anon_3.bp_addr = address;
     // What the kernel demands of breakpoints on execution.
     attributes.__bindgen_anon_4.bp_len = size_of::<libc::c_long>() as u64;
-    attributes.read_format = sys::PERF_FORMAT_TOTAL_TIME_RUNNING as u64;
-    attributes.set_inherit(1);
-    attributes.set_disabled(1);
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_hv(1);
     attributes
