@@ -1,39 +1,53 @@
 //! Where threads wait: with their callers where the program is sampled by stops, and without a stop beside a
 //! sampler that follows the program by other means.
 
-use super::family::Family;
-use super::{Prepared, Purpose, Sampler};
+use super::family::{Family, Records};
+use super::sleepers::Sleepers;
+use super::{Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawSample, Record, Stamped};
 use crate::root::Root;
-use std::time::Duration;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::Held;
 
 /// Looks at where threads wait while another samples where they compute.
-pub struct Bystander(Sampler);
+pub struct Bystander {
+    family: Family,
+    sleepers: Sleepers,
+    records: Records,
+    /// As many of a stack are copied.
+    stack_bytes: usize,
+}
 
 impl Bystander {
     /// Begins now, with a process and its descendants. `None` if the system does not tell of it.
     pub fn of(pid: i32, options: &Options) -> Option<Bystander> {
         let root = Root::of(pid as u32).ok()?;
-        let prepared = Prepared { family: Family::of(&root)?, cost: Duration::ZERO };
-        Some(Bystander(Sampler::new(pid, prepared, options)))
+        Some(Bystander {
+            family: Family::of(&root)?,
+            sleepers: Sleepers::default(),
+            records: Records::default(),
+            stack_bytes: options.unwound_bytes() as usize,
+        })
     }
 
     /// Looks if it is time to. Gives records of waiting alone: of all else the other sampler tells.
     pub fn look(&mut self) -> impl Iterator<Item = Stamped> {
-        if self.0.sleepers.are_due(monotonic_ns()) {
-            self.0.family.look(&mut self.0.records, |_| {});
-            self.0.note_sleepers();
+        let Bystander { family, sleepers, records, stack_bytes } = self;
+        if sleepers.are_due(monotonic_ns()) {
+            family.look(records, |_| {});
+            let now_ns = monotonic_ns();
+            for sleep in sleepers.look(family, now_ns, *stack_bytes, records) {
+                records.add(now_ns, Record::Waiting(sleep));
+            }
         }
-        of_waiting(std::mem::take(&mut self.0.records.0))
+        of_waiting(std::mem::take(&mut records.0))
     }
 
     /// The rest, when the program has ended.
     pub fn finish(mut self) -> impl Iterator<Item = Stamped> {
-        self.0.sleepers.finish(&self.0.family, monotonic_ns(), &mut self.0.records);
-        of_waiting(self.0.records.0)
+        self.sleepers.finish(&self.family, monotonic_ns(), &mut self.records);
+        of_waiting(self.records.0)
     }
 }
 
@@ -42,14 +56,6 @@ fn of_waiting(records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
 }
 
 impl Sampler {
-    /// Records what threads waited, each at the place where it waits, without a stop.
-    fn note_sleepers(&mut self) {
-        let now_ns = monotonic_ns();
-        for sleep in self.sleepers.look(&mut self.family, now_ns, self.stack_bytes, &mut self.records) {
-            self.records.add(now_ns, Record::Waiting(sleep));
-        }
-    }
-
     /// Records what threads waited, if it is time to, and asks those to stop of which the callers are not known.
     pub(super) fn ask_sleepers(&mut self) {
         let now_ns = monotonic_ns();
