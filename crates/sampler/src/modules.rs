@@ -14,6 +14,7 @@ use timewise_target::perf::{FileIdentity, RawMapping};
 #[derive(Debug, Default)]
 pub struct Modules {
     known: modules::Modules,
+    kernel: Option<ModuleId>,
     headers: HashMap<ModuleId, Headers>,
     /// Where the files of modules were found.
     found: HashMap<ModuleId, PathBuf>,
@@ -79,9 +80,10 @@ impl Modules {
 
     /// A place in the kernel, by run-time address.
     pub fn kernel_place(&mut self, address: u64) -> Place {
-        let path = b"[kernel]".to_vec();
-        let module = Module { kind: ModuleKind::Kernel, path, build_id: Vec::new() };
-        let module = self.known.intern(0, module);
+        let module = *self.kernel.get_or_insert_with(|| {
+            let path = b"[kernel]".to_vec();
+            self.known.intern(0, Module { kind: ModuleKind::Kernel, path, build_id: Vec::new() })
+        });
         Place { module, version: CodeVersion::default(), offset: Offset(address) }
     }
 
