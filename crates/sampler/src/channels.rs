@@ -6,7 +6,8 @@
 //! whose and from which code the others are.
 
 use crate::SampleError;
-use crate::kernel_record::{self, Layout};
+use crate::kernel_record;
+use crate::layout::{Layout, SAMPLE_FIELDS};
 use crate::record::{Record, Stamped};
 use crate::source::Source;
 use std::collections::BTreeSet;
@@ -67,7 +68,10 @@ impl Channels {
         let processors = machine::online_processors();
         let limit = ALL_RINGS_BYTES / processors.len().max(1);
         let within = |sizes: &[usize], limit: usize| sizes.iter().map(|&size| size.min(limit)).collect();
-        let largest = if source.layout().user_stack { usize::MAX } else { LARGEST_RING_OF_CHAINS };
+        let largest = match source.layout().has(sys::PERF_SAMPLE_STACK_USER) {
+            true => usize::MAX,
+            false => LARGEST_RING_OF_CHAINS,
+        };
         let sample_sizes: Vec<usize> = within(&SAMPLE_RING_BYTES, limit.min(ring_bytes).min(largest));
         let tracking_sizes: Vec<usize> = within(&TRACKING_RING_BYTES, limit);
         let mut channels = Channels {
@@ -210,7 +214,7 @@ fn tracking_attributes(source: &Source) -> perf_event_attr {
     attributes.set_exclude_kernel(1);
     attributes.set_exclude_idle(0);
     attributes.__bindgen_anon_1.sample_period = 0;
-    attributes.sample_type = kernel_record::SAMPLE_FIELDS;
+    attributes.sample_type = SAMPLE_FIELDS;
     attributes
 }
 
@@ -230,13 +234,20 @@ fn with_ring(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, Sampl
     let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
     let event =
         event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
+    let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
+    let map = |size| Ok((Ring::map(&event, size)?, size));
+    let (ring, size) = first_of(sizes, map).map_err(failed(what))?;
+    Ok(Channel { event, ring, size })
+}
+
+/// The first that is granted, or why the last is not.
+pub fn first_of<C: Copy, T>(choices: &[C], mut open: impl FnMut(C) -> io::Result<T>) -> io::Result<T> {
     let mut refused = io::ErrorKind::OutOfMemory.into();
-    for &size in sizes {
-        match Ring::map(&event, size) {
-            Ok(ring) => return Ok(Channel { event, ring, size }),
+    for &choice in choices {
+        match open(choice) {
+            Ok(opened) => return Ok(opened),
             Err(error) => refused = error,
         }
     }
-    let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
-    Err(failed(what)(refused))
+    Err(refused)
 }

@@ -1,47 +1,10 @@
-//! Records of performance events: the kernel's bytes to values. Reads what the attributes of
-//! `source` ask for and nothing else; a malformed record is `None`, never a panic.
+//! Records of performance events: the kernel's bytes to values. Reads what concerns us and nothing else; a
+//! malformed record is `None`, never a panic.
 
-use crate::record::{RawSample, Record, Stamped};
-use crate::user_stack::UserStack;
-use timewise_image::Registers;
+use crate::layout::Layout;
+use crate::record::{Record, Stamped};
 use timewise_target::perf::{Fields, RawMapping, RawRecord, records, sys};
 
-/// Fields of every sample, in this order; the call chain is added where stacks are wanted.
-pub const SAMPLE_FIELDS: u64 = (sys::PERF_SAMPLE_IP
-    | sys::PERF_SAMPLE_TID
-    | sys::PERF_SAMPLE_TIME
-    | sys::PERF_SAMPLE_CPU
-    | sys::PERF_SAMPLE_PERIOD) as u64;
-
-/// Registers that come with a copied stack: bits of the kernel's numbers for them (`asm/perf_regs.h`), all
-/// general ones and the instruction pointer.
-pub const USER_REGISTERS: u64 = 0b1111_1111_0000_0001_1111_1111;
-
-/// Which optional parts a sample has, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// Chains of callers that the kernel followed.
-    pub call_chain: bool,
-    /// [`USER_REGISTERS`] and a copy of the stack.
-    pub user_stack: bool,
-}
-
-impl Layout {
-    /// That of an event's `sample_type`, which may ask for these parts besides [`SAMPLE_FIELDS`].
-    pub fn of(sample_type: u64) -> Layout {
-        let has = |part: u32| sample_type & u64::from(part) != 0;
-        Layout { call_chain: has(sys::PERF_SAMPLE_CALLCHAIN), user_stack: has(sys::PERF_SAMPLE_STACK_USER) }
-    }
-}
-
-/// Process and thread id, time, processor: what the kernel appends to records that are not
-/// samples when `sample_id_all` is set and the fields above are asked for.
-const TRAILER_BYTES: usize = 8 + 8 + 8;
-/// Values above this in a call chain are not addresses but say which mode the next ones are from.
-const CONTEXT_MARKERS: u64 = -4095_i64 as u64;
-const CONTEXT_USER: u64 = -512_i64 as u64;
-const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-const MODE_MASK: u16 = 7;
 /// Splits bytes that a ring handed out into records and reads those that concern us.
 pub fn read_all(bytes: &[u8], layout: Layout, mut each: impl FnMut(Stamped)) {
     for RawRecord { kind, misc, body } in records(bytes) {
@@ -53,21 +16,19 @@ pub fn read_all(bytes: &[u8], layout: Layout, mut each: impl FnMut(Stamped)) {
 
 fn read(kind: u32, misc: u16, body: &[u8], layout: Layout) -> Option<Stamped> {
     if kind == sys::PERF_RECORD_SAMPLE {
-        return read_sample(misc, Fields(body), layout);
+        let (time_ns, sample) = layout.read_sample(misc, body)?;
+        return Some(Stamped { time_ns, record: Record::Sample(sample) });
     }
-    let (body, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER_BYTES)?)?;
-    let mut trailer = Fields(trailer);
-    let (pid, tid) = (trailer.u32()?, trailer.u32()?);
-    let time_ns = trailer.u64()?;
+    let (body, trailer) = layout.split_trailer(body)?;
     let record = match kind {
-        sys::PERF_RECORD_SWITCH => read_switch(misc, pid, tid),
+        sys::PERF_RECORD_SWITCH => read_switch(misc, trailer.ids?),
         _ => read_other(kind, misc, Fields(body))?,
     };
-    Some(Stamped { time_ns, record })
+    Some(Stamped { time_ns: trailer.time_ns?, record })
 }
 
 /// The record itself is empty: whom it is about, the kernel appends.
-fn read_switch(misc: u16, pid: u32, tid: u32) -> Record {
+fn read_switch(misc: u16, (pid, tid): (u32, u32)) -> Record {
     let has = |bit: u32| u32::from(misc) & bit != 0;
     match has(sys::PERF_RECORD_MISC_SWITCH_OUT) {
         true => {
@@ -105,91 +66,10 @@ pub fn read_other(kind: u32, misc: u16, mut fields: Fields) -> Option<Record> {
     })
 }
 
-fn read_sample(misc: u16, mut fields: Fields, layout: Layout) -> Option<Stamped> {
-    let address = fields.u64()?;
-    let (pid, tid) = (fields.u32()?, fields.u32()?);
-    let time_ns = fields.u64()?;
-    let (cpu, _) = (fields.u32()?, fields.u32()?);
-    let period = fields.u64()?;
-    let kernel = u32::from(misc & MODE_MASK) == sys::PERF_RECORD_MISC_KERNEL;
-    let mut sample = RawSample {
-        address,
-        pid,
-        tid,
-        cpu,
-        period,
-        kernel,
-        kernel_callers: Vec::new(),
-        user_callers: Vec::new(),
-        user_stack: None,
-    };
-    if layout.call_chain {
-        read_call_chain(&mut fields, &mut sample)?;
-    }
-    if layout.user_stack {
-        sample.user_stack = read_user_stack(&mut fields, USER_REGISTERS)?;
-    }
-    Some(Stamped { time_ns, record: Record::Sample(sample) })
-}
-
-/// The chain begins with the sampled address itself, in the mode that was interrupted.
-pub fn read_call_chain(fields: &mut Fields, sample: &mut RawSample) -> Option<()> {
-    let count = fields.u64()?;
-    let mut in_user = None;
-    for _ in 0..count {
-        let entry = fields.u64()?;
-        if entry >= CONTEXT_MARKERS {
-            in_user = match entry {
-                CONTEXT_USER => Some(true),
-                CONTEXT_KERNEL => Some(false),
-                _ => None,
-            };
-            continue;
-        }
-        match in_user {
-            Some(true) => sample.user_callers.push(entry),
-            Some(false) => sample.kernel_callers.push(entry),
-            None => {}
-        }
-    }
-    let interrupted = if sample.kernel { &mut sample.kernel_callers } else { &mut sample.user_callers };
-    if !interrupted.is_empty() {
-        interrupted.remove(0);
-    }
-    Some(())
-}
-
-/// Registers, then room for as much stack as was asked for, then how much of it was copied. A thread of the
-/// kernel has neither, and a program of 32 bits has other registers. `mask` says which registers were asked for.
-pub fn read_user_stack(fields: &mut Fields, mask: u64) -> Option<Option<Box<UserStack>>> {
-    let abi = fields.u64()?;
-    let mut registers = [0; 64];
-    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_NONE) {
-        for (bit, register) in registers.iter_mut().enumerate() {
-            if mask >> bit & 1 != 0 {
-                *register = fields.u64()?;
-            }
-        }
-    }
-    let room = fields.u64()?;
-    if room == 0 {
-        return Some(None);
-    }
-    let bytes = fields.take(usize::try_from(room).ok()?)?;
-    let copied = usize::try_from(fields.u64()?).ok()?.min(bytes.len());
-    if abi != u64::from(sys::PERF_SAMPLE_REGS_ABI_64) || mask & USER_REGISTERS != USER_REGISTERS {
-        return Some(None);
-    }
-    let [ax, bx, cx, dx, si, di, bp, sp, ip, ..] = registers;
-    let &[r8, r9, r10, r11, r12, r13, r14, r15] = registers[16..].first_chunk()?;
-    let general = [ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15];
-    let bytes = bytes[..copied].into();
-    Some(Some(Box::new(UserStack { registers: Registers::new(ip, general), bytes })))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::{SAMPLE_FIELDS, USER_REGISTERS};
 
     fn record(kind: u32, misc: u16, words: &[u64]) -> Vec<u8> {
         let mut bytes = kind.to_ne_bytes().to_vec();
@@ -199,67 +79,15 @@ mod tests {
         bytes
     }
 
+    fn with(parts: u32) -> Layout {
+        let sample_type = SAMPLE_FIELDS | u64::from(parts);
+        Layout { sample_type, user_registers: USER_REGISTERS, has_trailers: true, ..Layout::default() }
+    }
+
     fn all(bytes: &[u8]) -> Vec<Stamped> {
         let mut all = Vec::new();
-        read_all(bytes, Layout { call_chain: true, user_stack: false }, |stamped| all.push(stamped));
+        read_all(bytes, with(sys::PERF_SAMPLE_CALLCHAIN), |stamped| all.push(stamped));
         all
-    }
-
-    #[test]
-    fn call_chain_is_split_by_mode_and_loses_the_sampled_address() {
-        let ids = 7 | 8 << 32;
-        let words = [
-            0xffff_8000,
-            ids,
-            99,
-            1,
-            250_000,
-            5,
-            CONTEXT_KERNEL,
-            0xffff_8000,
-            0xffff_9000,
-            CONTEXT_USER,
-            0x40,
-        ];
-        let read = all(&record(sys::PERF_RECORD_SAMPLE, 1, &words));
-        let expected = RawSample {
-            address: 0xffff_8000,
-            pid: 7,
-            tid: 8,
-            cpu: 1,
-            period: 250_000,
-            kernel: true,
-            kernel_callers: vec![0xffff_9000],
-            user_callers: vec![0x40],
-            user_stack: None,
-        };
-        assert_eq!(read, [Stamped { time_ns: 99, record: Record::Sample(expected) }]);
-    }
-
-    #[test]
-    fn a_copied_stack_comes_with_its_registers() {
-        let layout = Layout { call_chain: false, user_stack: true };
-        let read = |words: &[u64]| {
-            let mut all = Vec::new();
-            read_all(&record(sys::PERF_RECORD_SAMPLE, 2, words), layout, |stamped| all.push(stamped.record));
-            all
-        };
-        let mut words = vec![0x40, 1 | 1 << 32, 99, 0, 250, 2];
-        words.extend(100..117);
-        words.extend([16, 0xa, 0xb, 8]);
-        let [Record::Sample(RawSample { user_stack: Some(stack), .. })] = &read(&words)[..] else { panic!() };
-        assert_eq!((stack.registers.ip, stack.registers.stack_pointer()), (108, 107));
-        assert_eq!(stack.registers.frame_pointer(), Some(106));
-        assert_eq!((stack.word(107), stack.word(108), stack.word(106)), (Some(0xa), None, None));
-        let of_the_kernel = [0x40, 1 | 1 << 32, 99, 0, 250, 0, 0];
-        let [Record::Sample(RawSample { user_stack: None, .. })] = &read(&of_the_kernel)[..] else {
-            panic!()
-        };
-        for cut in 6..words.len() {
-            assert!(read(&words[..cut]).is_empty());
-        }
-        words[23] = u64::MAX;
-        assert!(read(&words).is_empty());
     }
 
     #[test]
@@ -304,9 +132,12 @@ mod tests {
                 let at = random() as usize % bytes.len();
                 bytes[at] ^= random() as u8;
             }
-            for (call_chain, user_stack) in [(false, false), (true, false), (false, true), (true, true)] {
+            let (chain, stack) =
+                (sys::PERF_SAMPLE_CALLCHAIN, sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
+            for parts in [0, chain, stack, chain | stack, sys::PERF_SAMPLE_READ] {
                 let mut told = 0;
-                read_all(&bytes, Layout { call_chain, user_stack }, |_| told += 1);
+                let layout = Layout { read_format: random(), ..with(parts) };
+                read_all(&bytes, layout, |_| told += 1);
                 assert!(told <= bytes.len() / 8);
             }
         }

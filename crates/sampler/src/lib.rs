@@ -17,6 +17,7 @@ mod digestion;
 pub mod doctor;
 pub mod import;
 mod kernel_record;
+mod layout;
 mod modules;
 mod options;
 mod order;

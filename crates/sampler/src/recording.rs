@@ -145,7 +145,7 @@ enum Way {
     Events {
         source: Source,
         frequency_hz: u32,
-        channels: Channels,
+        channels: Box<Channels>,
         waiting: Box<Waiting>,
         /// What it costs, if that is worth a word.
         slowdown: Option<String>,
@@ -201,7 +201,7 @@ impl Way {
         if begun == Begun::Yes {
             channels.add_threads(&source, pid)?;
         }
-        let waiting = Box::new(waiting);
+        let (channels, waiting) = (Box::new(channels), Box::new(waiting));
         Ok(Way::Events { source, frequency_hz, channels, waiting, slowdown })
     }
 

@@ -2,7 +2,7 @@
 //! the reason for every better one that it refused.
 
 use crate::SampleError;
-use crate::kernel_record::{Layout, SAMPLE_FIELDS, USER_REGISTERS};
+use crate::layout::{Layout, SAMPLE_FIELDS, USER_REGISTERS};
 use crate::options::{CallGraph, Options, Scope};
 use crate::period;
 use crate::refusal::{Needs, Refusal};
@@ -113,26 +113,18 @@ fn candidates(options: &Options) -> Vec<Source> {
 pub(crate) const LARGEST_STACK: u32 = 63 << 10;
 
 fn basic_attributes(options: &Options) -> perf_event_attr {
-    let mut attributes = perf_event_attr::default();
-    attributes.sample_type = SAMPLE_FIELDS;
+    let mut attributes = common_attributes();
     let copied = matches!(options.call_graph, CallGraph::Automatic | CallGraph::UnwindTables);
     if copied {
-        attributes.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
-        attributes.sample_regs_user = USER_REGISTERS;
-        // The kernel takes whole words, and a record ends below 64 KiB.
-        attributes.sample_stack_user = options.stack_bytes.min(LARGEST_STACK) & !7;
+        // A record ends below 64 KiB.
+        copy_stacks(&mut attributes, options.stack_bytes.min(LARGEST_STACK));
     }
     if options.call_graph == CallGraph::FramePointers || copied && options.kernel {
         attributes.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
         attributes.set_exclude_callchain_kernel(u64::from(!options.kernel));
         attributes.set_exclude_callchain_user(u64::from(copied));
     }
-    attributes.set_disabled(1);
     attributes.set_exclude_kernel(u64::from(!options.kernel));
-    attributes.set_exclude_hv(1);
-    attributes.set_sample_id_all(1);
-    attributes.set_use_clockid(1);
-    attributes.clockid = libc::CLOCK_MONOTONIC;
     attributes.set_task(1);
     attributes.set_comm(1);
     attributes.set_comm_exec(1);
@@ -142,10 +134,30 @@ fn basic_attributes(options: &Options) -> perf_event_attr {
     attributes
 }
 
+/// What all events have whose records we read.
+pub(crate) fn common_attributes() -> perf_event_attr {
+    let mut attributes = perf_event_attr::default();
+    attributes.sample_type = SAMPLE_FIELDS;
+    attributes.set_disabled(1);
+    attributes.set_exclude_hv(1);
+    attributes.set_sample_id_all(1);
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes
+}
+
+/// Has registers and so many bytes of the stack copied with each sample.
+pub(crate) fn copy_stacks(attributes: &mut perf_event_attr, bytes: u32) {
+    attributes.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
+    attributes.sample_regs_user = USER_REGISTERS;
+    // The kernel takes whole words.
+    attributes.sample_stack_user = bytes & !7;
+}
+
 impl Source {
     /// What its samples hold.
     pub(crate) fn layout(&self) -> Layout {
-        Layout::of(self.attributes.sample_type)
+        Layout::of(&self.attributes)
     }
 
     /// Bytes of a sample at most: with the deepest call chain that the kernel takes by default (127 frames),

@@ -5,12 +5,13 @@
 //! what they cost: it is emptied every 20 ms or so, and what finds it full is dropped. A thread that left without
 //! its stack, and stays away, is looked up in `/proc`.
 
-use crate::channels::Channel;
-use crate::kernel_record::{self, Layout, SAMPLE_FIELDS, USER_REGISTERS};
+use crate::channels::{Channel, first_of};
+use crate::kernel_record;
+use crate::layout::Layout;
 use crate::options::{CallGraph, Options};
 use crate::record::{RawSample, Record, Stamped};
 use crate::refusal::{Needs, Refusal};
-use crate::source::LARGEST_STACK;
+use crate::source::{LARGEST_STACK, common_attributes, copy_stacks};
 use crate::stops::where_it_waits;
 use std::collections::HashMap;
 use std::io;
@@ -72,10 +73,11 @@ impl Switches {
         let processors = machine::online_processors();
         let limit = ALL_RINGS_BYTES / processors.len().max(1);
         let chains = options.call_graph == CallGraph::FramePointers;
+        let with_stacks = if chains { chain_attributes() } else { stack_attributes(options, LARGEST_STACK) };
         let mut switches = Switches {
             records: Vec::new(),
             stacks: Vec::new(),
-            layout: Layout { call_chain: chains, user_stack: !chains },
+            layout: Layout::of(&with_stacks),
             buffer: Vec::new(),
             stack_bytes: options.unwound_bytes() as usize,
             rate: Rate::default(),
@@ -230,21 +232,9 @@ fn note(latest: &mut HashMap<(u32, u32), Latest>, time_ns: u64, record: &Record)
     }
 }
 
-/// The first that is granted, or why the last is not.
-fn first_of<T: Copy>(choices: &[T], mut open: impl FnMut(T) -> io::Result<Channel>) -> io::Result<Channel> {
-    let mut refused = io::ErrorKind::OutOfMemory.into();
-    for &choice in choices {
-        match open(choice) {
-            Ok(channel) => return Ok(channel),
-            Err(error) => refused = error,
-        }
-    }
-    Err(refused)
-}
-
 /// An event that never fires and tells of switches.
 fn record_attributes() -> perf_event_attr {
-    let mut attributes = common_attributes();
+    let mut attributes = inherited_attributes();
     attributes.config = sys::PERF_COUNT_SW_DUMMY as u64;
     attributes.set_exclude_kernel(1);
     attributes.set_context_switch(1);
@@ -254,10 +244,8 @@ fn record_attributes() -> perf_event_attr {
 /// An event that fires at every switch from a processor, with so much of the stack at most.
 fn stack_attributes(options: &Options, most: u32) -> perf_event_attr {
     let mut attributes = switch_attributes();
-    attributes.sample_type |= u64::from(sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER);
-    attributes.sample_regs_user = USER_REGISTERS;
     // Without callers, the registers tell where it waits, and one word is the least that comes with them.
-    attributes.sample_stack_user = options.unwound_bytes().clamp(8, most) & !7;
+    copy_stacks(&mut attributes, options.unwound_bytes().clamp(8, most));
     attributes
 }
 
@@ -270,22 +258,16 @@ fn chain_attributes() -> perf_event_attr {
 }
 
 fn switch_attributes() -> perf_event_attr {
-    let mut attributes = common_attributes();
+    let mut attributes = inherited_attributes();
     attributes.config = sys::PERF_COUNT_SW_CONTEXT_SWITCHES as u64;
     attributes.__bindgen_anon_1.sample_period = 1;
     attributes
 }
 
-fn common_attributes() -> perf_event_attr {
-    let mut attributes = perf_event_attr::default();
+fn inherited_attributes() -> perf_event_attr {
+    let mut attributes = common_attributes();
     attributes.type_ = sys::PERF_TYPE_SOFTWARE;
-    attributes.sample_type = SAMPLE_FIELDS;
     attributes.set_inherit(1);
-    attributes.set_disabled(1);
-    attributes.set_exclude_hv(1);
-    attributes.set_sample_id_all(1);
-    attributes.set_use_clockid(1);
-    attributes.clockid = libc::CLOCK_MONOTONIC;
     attributes
 }
 

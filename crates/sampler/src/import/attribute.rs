@@ -1,5 +1,6 @@
 //! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
 
+use crate::layout::Layout;
 use timewise_profile::CallStackMethod;
 use timewise_target::perf::Fields;
 use timewise_target::perf::sys;
@@ -13,13 +14,9 @@ pub struct Attribute {
     pub config: u64,
     /// Samples a second, or else amount between two.
     pub period: u64,
-    /// `PERF_SAMPLE_…` bits.
-    pub sample_type: u64,
-    /// `PERF_FORMAT_…` bits.
-    pub read_format: u64,
+    /// What its records hold.
+    pub layout: Layout,
     flags: u64,
-    /// Which registers come with a copied stack, by the kernel's numbers.
-    pub user_registers: u64,
     /// By which records name it.
     pub ids: Vec<u64>,
     /// As `perf` was given it, if the file tells.
@@ -42,7 +39,7 @@ const USER_REGISTERS_AT: usize = 80;
 impl Attribute {
     /// How the callers of its samples were found, if they were looked for.
     pub fn call_stacks(&self) -> Option<CallStackMethod> {
-        match (self.has(sys::PERF_SAMPLE_STACK_USER), self.has(sys::PERF_SAMPLE_CALLCHAIN)) {
+        match (self.layout.has(sys::PERF_SAMPLE_STACK_USER), self.layout.has(sys::PERF_SAMPLE_CALLCHAIN)) {
             (true, _) => Some(CallStackMethod::Both),
             (false, true) => Some(CallStackMethod::FramePointers),
             (false, false) => None,
@@ -58,27 +55,9 @@ impl Attribute {
         // Shorter ones are of kernels that copied no stacks.
         let user_registers =
             bytes.get(USER_REGISTERS_AT..).and_then(|bytes| Fields(bytes).u64()).unwrap_or(0);
-        Some(Attribute {
-            kind,
-            config,
-            period,
-            sample_type,
-            read_format,
-            flags,
-            user_registers,
-            ids,
-            name: None,
-        })
-    }
-
-    /// Whether its samples have a field.
-    pub fn has(&self, field: u32) -> bool {
-        self.sample_type & u64::from(field) != 0
-    }
-
-    /// Whether other records than samples tell of their time.
-    pub fn has_trailers(&self) -> bool {
-        self.flag(flag::SAMPLE_ID_ALL)
+        let has_trailers = flags >> flag::SAMPLE_ID_ALL & 1 != 0;
+        let layout = Layout { sample_type, read_format, user_registers, has_trailers };
+        Some(Attribute { kind, config, period, layout, flags, ids, name: None })
     }
 
     /// Whether the kernel was asked for build ids of what is mapped.

@@ -4,32 +4,10 @@ use super::ImportError;
 use super::attribute::Attribute;
 use super::file::BuildIds;
 use crate::kernel_record;
-use crate::record::{RawSample, Record, Stamped};
+use crate::layout::{FIXED_FIELDS, TRAILER_FIELDS};
+use crate::record::{Record, Stamped};
 use timewise_profile::CallStackMethod;
 use timewise_target::perf::{Fields, FileIdentity, RawMapping, sys};
-
-/// Bits of `sample_type` that stand before the call chain, each a field of 8 bytes, in this order.
-const FIXED_FIELDS: [u32; 9] = [
-    sys::PERF_SAMPLE_IDENTIFIER,
-    sys::PERF_SAMPLE_IP,
-    sys::PERF_SAMPLE_TID,
-    sys::PERF_SAMPLE_TIME,
-    sys::PERF_SAMPLE_ADDR,
-    sys::PERF_SAMPLE_ID,
-    sys::PERF_SAMPLE_STREAM_ID,
-    sys::PERF_SAMPLE_CPU,
-    sys::PERF_SAMPLE_PERIOD,
-];
-
-/// Likewise of what stands at the end of records that are not samples.
-const TRAILER_FIELDS: [u32; 6] = [
-    sys::PERF_SAMPLE_TID,
-    sys::PERF_SAMPLE_TIME,
-    sys::PERF_SAMPLE_ID,
-    sys::PERF_SAMPLE_STREAM_ID,
-    sys::PERF_SAMPLE_CPU,
-    sys::PERF_SAMPLE_IDENTIFIER,
-];
 
 /// The event that measures time, and what it measures.
 #[derive(Clone, Debug)]
@@ -136,121 +114,45 @@ impl Events {
             if at != self.clock.attribute {
                 return None;
             }
-            let stamped = read_sample(attribute, misc, body)?;
-            self.last_ns = stamped.time_ns;
-            return Some(stamped);
+            let (time_ns, mut sample) = attribute.layout.read_sample(misc, body)?;
+            if !attribute.layout.has(sys::PERF_SAMPLE_PERIOD) {
+                sample.period = attribute.period;
+            }
+            self.last_ns = time_ns;
+            return Some(Stamped { time_ns, record: Record::Sample(sample) });
         }
         // While another recording asks for build ids, some kernels mark ours as if they had them.
         let mark = sys::PERF_RECORD_MISC_MMAP_BUILD_ID as u16;
         let false_mark = number == sys::PERF_RECORD_MMAP2 && !attribute.has_build_ids();
         let misc = if false_mark { misc & !mark } else { misc };
-        let (body, time_ns) = split_trailer(attribute, body)?;
-        self.last_ns = time_ns.unwrap_or(self.last_ns);
+        let (body, trailer) = attribute.layout.split_trailer(body)?;
+        self.last_ns = trailer.time_ns.unwrap_or(self.last_ns);
         let record = read_other(number, misc, body, build_ids)?;
-        Some(Stamped { time_ns: time_ns.unwrap_or(self.last_ns), record })
+        Some(Stamped { time_ns: self.last_ns, record })
     }
 
     /// The event that a record belongs to.
     fn attribute_of(&self, body: &[u8], sample: bool) -> Option<usize> {
-        let first = self.attributes.first()?;
-        let has = |field: u32| first.sample_type & u64::from(field) != 0;
+        let layout = self.attributes.first()?.layout;
         if self.attributes.len() == 1 {
             return Some(0);
         }
         let words = body.len() / 8;
-        let position = match (sample, has(sys::PERF_SAMPLE_IDENTIFIER), has(sys::PERF_SAMPLE_ID)) {
-            (true, true, _) => 0,
-            (false, true, _) => words.checked_sub(1)?,
-            (true, false, true) => before(&FIXED_FIELDS, first, sys::PERF_SAMPLE_ID),
-            (false, false, true) => {
-                let all = count(&TRAILER_FIELDS, first);
-                words.checked_sub(all)? + before(&TRAILER_FIELDS, first, sys::PERF_SAMPLE_ID)
-            }
-            (_, false, false) => return Some(0),
-        };
+        let position =
+            match (sample, layout.has(sys::PERF_SAMPLE_IDENTIFIER), layout.has(sys::PERF_SAMPLE_ID)) {
+                (true, true, _) => 0,
+                (false, true, _) => words.checked_sub(1)?,
+                (true, false, true) => layout.before(&FIXED_FIELDS, sys::PERF_SAMPLE_ID),
+                (false, false, true) => {
+                    let all = layout.count(&TRAILER_FIELDS);
+                    words.checked_sub(all)? + layout.before(&TRAILER_FIELDS, sys::PERF_SAMPLE_ID)
+                }
+                (_, false, false) => return Some(0),
+            };
         let id = Fields(body.get(8 * position..)?).u64()?;
         // What `perf` makes up itself has id 0.
         Some(self.attributes.iter().position(|attribute| attribute.ids.contains(&id)).unwrap_or(0))
     }
-}
-
-/// How many of `fields` the event has.
-fn count(fields: &[u32], attribute: &Attribute) -> usize {
-    fields.iter().filter(|&&field| attribute.sample_type & u64::from(field) != 0).count()
-}
-
-/// How many of `fields` that it has stand before `field`.
-fn before(fields: &[u32], attribute: &Attribute, field: u32) -> usize {
-    let before = fields.iter().take_while(|&&other| other != field);
-    before.filter(|&&field| attribute.sample_type & u64::from(field) != 0).count()
-}
-
-fn read_sample(attribute: &Attribute, misc: u16, body: &[u8]) -> Option<Stamped> {
-    let mut fields = Fields(body);
-    let mut sample = RawSample {
-        address: 0,
-        pid: 0,
-        tid: 0,
-        cpu: 0,
-        period: attribute.period,
-        kernel: u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK == sys::PERF_RECORD_MISC_KERNEL,
-        kernel_callers: Vec::new(),
-        user_callers: Vec::new(),
-        user_stack: None,
-    };
-    let mut time_ns = 0;
-    for field in FIXED_FIELDS.into_iter().filter(|&field| attribute.has(field)) {
-        let value = fields.u64()?;
-        match field {
-            sys::PERF_SAMPLE_IP => sample.address = value,
-            sys::PERF_SAMPLE_TID => (sample.pid, sample.tid) = (value as u32, (value >> 32) as u32),
-            sys::PERF_SAMPLE_TIME => time_ns = value,
-            sys::PERF_SAMPLE_CPU => sample.cpu = value as u32,
-            sys::PERF_SAMPLE_PERIOD => sample.period = value,
-            _ => {}
-        }
-    }
-    if attribute.has(sys::PERF_SAMPLE_READ) {
-        skip_values(attribute.read_format, &mut fields)?;
-    }
-    if attribute.has(sys::PERF_SAMPLE_CALLCHAIN) {
-        kernel_record::read_call_chain(&mut fields, &mut sample)?;
-    }
-    let between = attribute.has(sys::PERF_SAMPLE_RAW) || attribute.has(sys::PERF_SAMPLE_BRANCH_STACK);
-    let both = attribute.has(sys::PERF_SAMPLE_REGS_USER) && attribute.has(sys::PERF_SAMPLE_STACK_USER);
-    if both && !between {
-        sample.user_stack = kernel_record::read_user_stack(&mut fields, attribute.user_registers)?;
-    }
-    Some(Stamped { time_ns, record: Record::Sample(sample) })
-}
-
-/// Values of the event, or of all of its group.
-fn skip_values(read_format: u64, fields: &mut Fields) -> Option<()> {
-    let has = |part: u32| usize::from(read_format & u64::from(part) != 0);
-    let times = has(sys::PERF_FORMAT_TOTAL_TIME_ENABLED) + has(sys::PERF_FORMAT_TOTAL_TIME_RUNNING);
-    let each = 1 + has(sys::PERF_FORMAT_ID) + has(sys::PERF_FORMAT_LOST);
-    let words = match has(sys::PERF_FORMAT_GROUP) {
-        0 => times + each,
-        _ => {
-            let members = usize::try_from(fields.u64()?).ok()?;
-            times.checked_add(each.checked_mul(members)?)?
-        }
-    };
-    fields.take(words.checked_mul(8)?).map(drop)
-}
-
-/// Takes off what the kernel appends to records that are not samples, and gives the time in it.
-fn split_trailer<'a>(attribute: &Attribute, body: &'a [u8]) -> Option<(&'a [u8], Option<u64>)> {
-    if !attribute.has_trailers() {
-        return Some((body, None));
-    }
-    let length = 8 * count(&TRAILER_FIELDS, attribute);
-    let (body, trailer) = body.split_at_checked(body.len().checked_sub(length)?)?;
-    if !attribute.has(sys::PERF_SAMPLE_TIME) {
-        return Some((body, None));
-    }
-    let time = 8 * before(&TRAILER_FIELDS, attribute, sys::PERF_SAMPLE_TIME);
-    Some((body, Some(Fields(trailer.get(time..)?).u64()?)))
 }
 
 fn read_other(number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Option<Record> {
