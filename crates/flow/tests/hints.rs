@@ -102,6 +102,18 @@ fn a_branch_whose_successors_carry_its_cost_is_named() {
     assert_eq!(found(&branch(1_000, 500)), [], "it goes one way nearly always");
 }
 
+/// Behind a branch to both sides a load waits for it to be fetched, as anything does.
+#[test]
+fn a_load_behind_a_branch_is_slow_if_it_takes_longer_than_wrong_predictions_explain() {
+    let loads = |taken, cycles: u64| {
+        let behind = branch(taken, 0).replace("code 31c0 4831c9", "code 8b06 90 31c9");
+        found(&format!("{behind}\nsample 0x1007 {cycles}"))
+    };
+    assert_eq!(loads(500_000, 10), [("branch", 0x1003)]);
+    assert_eq!(loads(500_000, 200), [("slow load", 0x1005)], "400 cycles each are no wrong prediction");
+    assert_eq!(loads(0, 40), [("slow load", 0x1005)], "nothing is predicted wrongly");
+}
+
 /// A loop entered so often for so many rounds in all, with samples on its round.
 fn short(invocations: u64, all: u64, samples: u64) -> String {
     format!(

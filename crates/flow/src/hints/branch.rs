@@ -5,10 +5,12 @@
 //! instruction later, to the first instruction of either successor (OptiWISE, section VI-A, figure 10). So the
 //! cost of a branch is its own together with that of these instructions. Several branches that lead to one
 //! instruction share its cost by how often each can have been predicted wrongly to go there: at most as often as it
-//! went its rarer way. Instructions that may be slow by themselves are left out. Where a comparison with memory is fused
+//! went its rarer way. Instructions that may be slow by themselves are left out, but loads that take no longer than wrong
+//! predictions explain: that such a one is slow is not known. Where a comparison with memory is fused
 //! with the branch and both take longer than wrong predictions explain, it is the load that is told.
 
-use super::{Finding, Ways, costly_enough, fused_load, waits_for_load};
+use super::costly::SLOW_LOAD;
+use super::{Finding, Ways, costly_enough, fused_load, surprises, waits_for_load};
 use crate::analysis::Analysis;
 use crate::code::{Edge, InstructionId};
 use crate::cost::Cost;
@@ -61,25 +63,14 @@ fn slow_load(analysis: &Analysis, costs: &[Cost], branch: InstructionId, ways: W
     waits_for_load(costly.cycles_each, ways).then_some(Finding::SlowLoad(costly))
 }
 
-/// How often a branch can have been predicted wrongly and then gone along this edge; never for other edges.
-fn possible_surprises(analysis: &Analysis, edge: &Edge) -> u64 {
-    let Some(from) = edge.from.map(|from| &analysis.code.blocks[from.index()]) else { return 0 };
-    let branches = from.length > 0 && {
-        let control = analysis.code.instructions[from.last().index()].step.control;
-        matches!(control, Control::Branch { .. })
-    };
-    if branches { edge.count.min(from.executions.saturating_sub(edge.count)) } else { 0 }
-}
-
-/// Adds the branch's part of what the first instruction behind an edge cost, if it cannot be slow by itself.
+/// Adds the branch's part of what the first instruction behind an edge cost, if that may be the branch's.
 fn with_successor(analysis: &Analysis, costs: &[Cost], mut cost: Cost, edge: &Edge) -> Cost {
     let Some(to) = edge.to else { return cost };
-    let ways = analysis.code.edges_into(to);
-    let all: f64 = ways.iter().map(|way| possible_surprises(analysis, way) as f64).sum();
+    let all = surprises::possible_into(analysis, to);
     let first = analysis.code.blocks[to.index()].first;
-    if all > 0.0 && is_quick(analysis, first) {
-        let share = possible_surprises(analysis, edge) as f64 / all;
-        let successor = costs[first.index()];
+    let successor = costs[first.index()];
+    if all > 0.0 && (is_quick(analysis, first) || may_be_the_branchs(analysis, first, &successor)) {
+        let share = surprises::possible(analysis, edge) as f64 / all;
         cost.weight += successor.weight.share(share);
         cost.split_variance += successor.split_variance * share * share;
     }
@@ -90,4 +81,13 @@ fn is_quick(analysis: &Analysis, id: InstructionId) -> bool {
     let step = &analysis.code.instructions[id.index()].step;
     let goes_on = matches!(step.control, Control::Next | Control::Jump { .. } | Control::Return { .. });
     goes_on && step.work == Work::Simple && !step.loads && !step.stores
+}
+
+/// Whether a load first behind branches takes no longer than their wrong predictions explain beside its own second cache.
+fn may_be_the_branchs(analysis: &Analysis, id: InstructionId, cost: &Cost) -> bool {
+    let step = &analysis.code.instructions[id.index()].step;
+    let is_load = step.loads && !step.stores && !step.repeats && step.control == Control::Next;
+    let each = analysis.ruler.each(analysis.ruler.cycles(cost), cost.instructions);
+    let is_slow = |each| surprises::is_slow_by_itself(analysis, id, each, SLOW_LOAD);
+    is_load && step.work == Work::Simple && each.is_some_and(|each| !is_slow(each))
 }

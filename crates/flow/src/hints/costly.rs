@@ -1,6 +1,6 @@
 //! Divisions and loads on which the program waits.
 
-use super::{Costly, Finding, costly_enough, fused_load};
+use super::{Costly, Finding, costly_enough, fused_load, surprises};
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::Cost;
@@ -31,7 +31,7 @@ pub fn costly(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
         // What controls the flow has hints of its own.
         let is_plain = step.control == timewise_isa::Control::Next;
         let costly = costly_enough(analysis, id, cost).filter(|_| is_plain)?;
-        (costly.cycles_each.low >= least).then(|| hint(costly))
+        surprises::is_slow_by_itself(analysis, id, costly.cycles_each, least).then(|| hint(costly))
     };
     costs.iter().enumerate().filter_map(of).collect()
 }

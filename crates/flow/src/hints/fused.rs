@@ -3,13 +3,11 @@
 
 use super::Ways;
 use super::costly::SLOW_LOAD;
+use super::surprises::SURPRISE;
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::Estimate;
 use timewise_isa::{Control, Work};
-
-/// What a branch that was predicted wrongly takes at most, in cycles, on the processors meant.
-const SURPRISE: f64 = 40.0;
 
 /// The comparison that loads and is fused with this branch.
 pub fn fused_load(analysis: &Analysis, branch: InstructionId) -> Option<InstructionId> {

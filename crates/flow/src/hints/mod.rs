@@ -11,6 +11,7 @@ mod branch;
 mod costly;
 mod fused;
 mod slow;
+mod surprises;
 mod trips;
 mod ways;
 

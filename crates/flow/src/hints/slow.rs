@@ -1,6 +1,6 @@
 //! What slow instructions do.
 
-use super::{Ways, fused_load, waits_for_load};
+use super::{Ways, fused_load, surprises, waits_for_load};
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
 use crate::cost::Cost;
@@ -10,10 +10,11 @@ use timewise_isa::{Control, Work};
 const SLOW_CYCLES: f64 = 8.0;
 
 /// What an instruction of this cost does if it is slow, in a few words, which is as much as is known: why it is slow was
-/// not measured.
+/// not measured. Of one that may wait for a branch before it, it is not known.
 pub fn slow(analysis: &Analysis, id: InstructionId, cost: &Cost) -> Option<&'static str> {
     let each = analysis.ruler.each(analysis.ruler.cycles(cost), cost.instructions)?;
-    if each.low < SLOW_CYCLES || !analysis.quality.costs_hold() {
+    let is_slow = surprises::is_slow_by_itself(analysis, id, each, SLOW_CYCLES);
+    if !is_slow || !analysis.quality.costs_hold() {
         return None;
     }
     let step = &analysis.code.instructions[id.index()].step;
