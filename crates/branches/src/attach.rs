@@ -118,7 +118,10 @@ pub fn trace(
     collector.keep_events(guards);
     collector.keep_pick_ups(pick_ups);
     drop(group);
-    let followed = collector.follow(|pause| Ok(is_over(pause)));
+    let followed = collector.follow(|pause| {
+        period.look(pid);
+        Ok(is_over(pause))
+    });
     period.end(pid);
     let left = leave(&rings, pid, &mut collector);
     followed.map_err(system("wait for the program"))?;

@@ -2,6 +2,7 @@
 
 use crate::arguments::Program;
 use crate::signals;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::{Duration, Instant};
 
 /// What is profiled: a program that we launch, or a process that runs already.
@@ -39,7 +40,10 @@ impl Profiled {
     /// If it is neither.
     pub fn subject(&self) -> anyhow::Result<Subject<'_>> {
         match (self.pid, self.time, &self.program) {
-            (Some(pid), Some(time), _) => Ok(Subject::Process(pid, time)),
+            (Some(pid), Some(time), _) => {
+                allow_descriptors();
+                Ok(Subject::Process(pid, time))
+            }
             (Some(pid), None, _) => anyhow::bail!("say how long to stay attached: --pid {pid} --for 10s"),
             (None, Some(_), Some(_)) => {
                 anyhow::bail!("--for is for a process that runs already; leave it out, or give --pid PID")
@@ -48,6 +52,14 @@ impl Profiled {
             (None, _, None) => anyhow::bail!("name a program, or a process: --pid PID --for TIME"),
         }
     }
+}
+
+/// Lets us have as many descriptors as we may: watching takes some for each thread. Nothing is launched that would inherit
+/// that.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, what does not fit is told.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Whether we were asked to stop observing before the time is up.

@@ -15,7 +15,7 @@ const TURNS: u32 = 3;
 
 /// Hits of breakpoints may take this share of the CPU time in which these are set, if the program executes their places as
 /// often natively as under count. It will one to four times as often.
-const SHARE_OF_HITS: f64 = 0.1;
+const SHARE_OF_HITS: f64 = 0.05;
 
 /// Samples and counts process `pid` in turns, for `time` in all: a profile with a run for each turn.
 ///
@@ -30,14 +30,13 @@ pub fn profile(
     let turn = time / (2 * TURNS);
     let mut sampling = sampling.clone();
     let mut profile = sample::attach(pid, turn, &sampling)?;
-    let mut why = None;
+    let (mut why, mut ended) = (None, false);
     for number in 0..TURNS {
         if number > 0 && why.is_none() && !enough() {
             match sample::attach(pid, turn, &sampling) {
                 Ok(sampled) => profile.append(sampled),
-                // Most have ended.
-                Err(SampleError::Attach(error)) => {
-                    why = lives(pid).then(|| error.to_string());
+                Err(SampleError::Attach(_)) if !lives(pid) => {
+                    ended = true;
                     break;
                 }
                 Err(error) => why = Some(error.to_string()),
@@ -48,6 +47,10 @@ pub fn profile(
         }
         match count::attach(pid, turn, counting) {
             Ok(counted) => profile.append(counted),
+            Err(_) if !lives(pid) => {
+                ended = true;
+                break;
+            }
             // Nothing was counted: then that is what matters.
             Err(error) if number == 0 => return Err(error.into()),
             Err(error) => why = Some(error.to_string()),
@@ -60,10 +63,13 @@ pub fn profile(
     let is_counted = profile.runs.iter().any(|run| run.kind == RunKind::Counting);
     let run = &mut profile.runs[0];
     run.warnings.extend(why.map(|why| format!("some turns are missing: {why}")));
-    if !is_counted {
-        let why = "not counted: it was interrupted, or the program ended, before the first turn under count";
-        run.warnings.push(why.into());
-    }
+    let warning = match (is_counted, ended) {
+        (true, true) => Some("some turns are missing: the program ended"),
+        (true, false) => None,
+        (false, true) => Some("not counted: the program ended before the first turn under count"),
+        (false, false) => Some("not counted: it was interrupted before the first turn under count"),
+    };
+    run.warnings.extend(warning.map(String::from));
     Ok(profile)
 }
 
@@ -88,14 +94,15 @@ fn to_tally(profile: &Profile) -> Vec<(Module, Offset)> {
 fn say_once(profile: &mut Profile) {
     let mut said = BTreeSet::new();
     for run in &mut profile.runs {
-        run.warnings.retain(|warning| said.insert(without_shares(warning)));
+        run.warnings.retain(|warning| said.insert(without_figures(warning)));
     }
 }
 
-/// A warning without its shares and frequencies, which differ from turn to turn.
-fn without_shares(warning: &str) -> String {
+/// A warning without what was measured in it, which differs from turn to turn: shares, frequencies and times.
+fn without_figures(warning: &str) -> String {
+    const UNITS: [&str; 4] = ["%", "Hz", "microseconds", "ms"];
     let words: Vec<&str> = warning.split(' ').collect();
-    let is_unit = |word: &&str| word.starts_with('%') || word.starts_with("Hz");
+    let is_unit = |word: &&str| UNITS.iter().any(|unit| word.starts_with(unit));
     let is_kept = |&(at, _): &(usize, &&str)| !words.get(at + 1).is_some_and(is_unit);
     words.iter().enumerate().filter(is_kept).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }

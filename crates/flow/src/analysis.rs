@@ -16,6 +16,7 @@ use crate::routine::{FunctionMap, Routine, RoutineId, routines};
 use crate::samples::Samples;
 use crate::strays::Owners;
 use crate::totals::Totals;
+use crate::work::lengths_of_turns;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use timewise_profile::{BlockId, FunctionId, Line, ModuleId, ModuleKind, Place, Profile};
@@ -76,7 +77,8 @@ impl<'p> Analysis<'p> {
         let routines = owners.into_routines();
         let policy = policy.unwrap_or(Policy::suited_to(quality.clock.as_ref()));
         let attributed = attribute(&code, &samples, &frames, policy);
-        let work = quality.turns.map_or(Estimate::ONE, |turns| turns.factor);
+        let by_lengths = || lengths_of_turns(profile).map_or(Estimate::ONE, Estimate::exactly);
+        let work = quality.turns.map_or_else(by_lengths, |turns| turns.factor.times(turns.lengths));
         let ruler = Ruler { work, ..Ruler::new(&samples, quality.clock.as_ref()) };
         let modelled = Modelled::new(profile, &code);
         Analysis {

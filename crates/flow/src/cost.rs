@@ -33,7 +33,17 @@ pub struct Estimate {
 
 impl Estimate {
     /// What is known exactly to be one.
-    pub const ONE: Estimate = Estimate { value: 1.0, low: 1.0, high: 1.0 };
+    pub const ONE: Estimate = Estimate::exactly(1.0);
+
+    /// What is known exactly.
+    pub const fn exactly(value: f64) -> Estimate {
+        Estimate { value, low: value, high: value }
+    }
+
+    /// So many times as much.
+    pub fn times(self, factor: f64) -> Estimate {
+        Estimate { value: self.value * factor, low: self.low * factor, high: self.high * factor }
+    }
 }
 
 /// Turns costs into estimates: knows what one sample stands for and how well the clock is known.

@@ -7,24 +7,33 @@ use crate::analysis::Analysis;
 use crate::code::{Code, ExecutedBlock};
 use crate::cost::Estimate;
 use crate::interval::NORMAL_RANGE;
+use crate::routine::RoutineId;
 use crate::totals::Total;
-use crate::work::mean_busy_ns;
-use std::collections::BTreeMap;
-use timewise_profile::{ModuleKind, Place, Profile, RunKind, Tally};
+use crate::work::{lengths_of_turns, mean_busy_ns};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use timewise_profile::{ModuleId, ModuleKind, Place, Profile, RunKind, Tally};
 
 /// A place stands for the program only if this share of the time passes in its function, calls included.
 const LEAST_SHARE: f64 = 0.1;
+/// And only if that is so much of the largest such share.
+const LEAST_OF_LARGEST: f64 = 0.25;
 /// So often a place is to be seen, about.
 const ENOUGH_SEEN: f64 = 250.0;
+/// A breakpoint slows down whatever is executed in its line of the cache, by some cycles an instruction: more than so many
+/// instructions in a second of CPU time would be a notable part of it.
+const LINE: u64 = 64;
+const MOST_IN_A_LINE: f64 = 3e6;
 /// Places whose executions differ by less tell the same.
 const SAME_COUNT: f64 = 0.02;
 
 /// What tallies of a program that ran already tell of all its turns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TurnsWork {
-    /// How much it did natively in a turn for what it did in one under count. The limits hold what each place tells of
-    /// each turn.
+    /// How much it did natively for what it did in as long under count. The limits hold what each place tells of each
+    /// turn.
     pub factor: Estimate,
+    /// How much longer turns were natively.
+    pub lengths: f64,
     /// Places that tell it.
     pub places: usize,
 }
@@ -56,8 +65,12 @@ impl TurnsWork {
             places += 1;
         }
         factor.value = (product / f64::from(places)).exp();
-        (places > 0 && factor.low > 0.0 && factor.high.is_finite())
-            .then_some(TurnsWork { factor, places: places as usize })
+        let lengths = lengths_of_turns(profile)?;
+        (places > 0 && factor.low > 0.0 && factor.high.is_finite()).then(|| TurnsWork {
+            factor: factor.times(1.0 / lengths),
+            lengths,
+            places: places as usize,
+        })
     }
 
     /// What was found, and what it is good for.
@@ -84,7 +97,8 @@ pub struct Limits {
 }
 
 /// Blocks whose executions natively tell best how much the program does, of the counts and samples so far: of the
-/// functions in which most of the time passes, calls included, those that are executed neither too often nor too seldom.
+/// functions in which most of the time passes, calls included, those that are executed neither too often nor too seldom,
+/// and beside which nothing is executed too often. Of several functions first, as natively one may do more and another not.
 /// None if no function stands for much of the program, or none of its blocks can be counted.
 pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
     let Some(busy_ns) = mean_busy_ns(analysis.profile, RunKind::Counting) else { return Vec::new() };
@@ -96,14 +110,16 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
         let repeats = analysis.code.instructions[block.first.index()].step.repeats;
         is_of_a_file && !repeats && range.contains(&a_second(block))
     };
+    let busy_lines = busy_lines(analysis, busy_ns);
+    let is_alone = |block: &&ExecutedBlock| !busy_lines.contains(&line_of(block.place));
     let shares: Vec<f64> = analysis.totals().routines.iter().map(|total| share(analysis, total)).collect();
     let blocks = analysis.owner.iter().zip(&analysis.code.blocks);
-    let mut found: Vec<(f64, &ExecutedBlock)> = blocks
-        .map(|(owner, block)| (shares[owner.index()], block))
-        .filter(|(share, block)| *share >= LEAST_SHARE && is_usable(block))
+    let mut found: Vec<(RoutineId, &ExecutedBlock)> = blocks
+        .map(|(owner, block)| (*owner, block))
+        .filter(|(owner, block)| shares[owner.index()] >= LEAST_SHARE && is_usable(block) && is_alone(block))
         .collect();
-    let largest = found.iter().map(|(share, _)| *share).fold(0.0, f64::max);
-    found.retain(|(share, _)| *share >= largest / 2.0);
+    let largest = found.iter().map(|(owner, _)| shares[owner.index()]).fold(0.0, f64::max);
+    found.retain(|(owner, _)| shares[owner.index()] >= largest * LEAST_OF_LARGEST);
     // The seldomer, the more is chance; the more often, the more depends on what hits are believed to cost. Four places
     // may have a quarter each of what all may have.
     let middle = (least * most / 2.0).sqrt();
@@ -111,20 +127,45 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
     found.sort_by(|(_, one), (_, other)| {
         from_middle(one).total_cmp(&from_middle(other)).then(one.place.cmp(&other.place))
     });
-    let mut chosen: Vec<&ExecutedBlock> = Vec::new();
+    let mut chosen: Vec<(RoutineId, &ExecutedBlock)> = Vec::new();
     let mut all_a_second = 0.0;
-    for (_, block) in found {
-        let is_same = |other: &&ExecutedBlock| {
-            let larger = block.executions.max(other.executions) as f64;
-            block.executions.abs_diff(other.executions) as f64 <= SAME_COUNT * larger
-        };
-        let fits = all_a_second + a_second(block) <= limits.most_a_second;
-        if fits && chosen.len() < limits.places && !chosen.iter().any(is_same) {
-            all_a_second += a_second(block);
-            chosen.push(block);
+    for is_for_others in [true, false] {
+        for &(owner, block) in &found {
+            let is_same = |&(other_owner, other): &(RoutineId, &ExecutedBlock)| {
+                let larger = block.executions.max(other.executions) as f64;
+                let differ = block.executions.abs_diff(other.executions) as f64;
+                differ <= SAME_COUNT * larger || is_for_others && other_owner == owner
+            };
+            let fits = all_a_second + a_second(block) <= limits.most_a_second;
+            if fits && chosen.len() < limits.places && !chosen.iter().any(is_same) {
+                all_a_second += a_second(block);
+                chosen.push((owner, block));
+            }
         }
     }
-    chosen.into_iter().map(|block| block.place).collect()
+    chosen.into_iter().map(|(_, block)| block.place).collect()
+}
+
+/// A line of the cache, of code as it is linked: it is loaded by whole pages.
+fn line_of(place: Place) -> (ModuleId, u64) {
+    (place.module, place.offset.0 / LINE)
+}
+
+/// The lines in which so much is executed that a breakpoint would slow the program down.
+fn busy_lines(analysis: &Analysis, busy_ns: f64) -> HashSet<(ModuleId, u64)> {
+    let mut lines: HashMap<(ModuleId, u64), f64> = HashMap::new();
+    for block in &analysis.code.blocks {
+        for id in block.instructions() {
+            let place = analysis.code.place(id);
+            let length = u64::from(analysis.code.instructions[id.index()].step.length);
+            let end = place.offset.0.saturating_add(length.max(1));
+            for line in place.offset.0 / LINE..end.div_ceil(LINE) {
+                *lines.entry((place.module, line)).or_default() += block.executions as f64;
+            }
+        }
+    }
+    let is_busy = |executions: f64| executions * 1e9 / busy_ns > MOST_IN_A_LINE;
+    lines.into_iter().filter(|(_, executions)| is_busy(*executions)).map(|(line, _)| line).collect()
 }
 
 /// Share of the time in a function and what it calls, 0 to 1; 0 if that is not known.

@@ -129,6 +129,16 @@ fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
     of_kind().all(|run| busy(run) > 0.0).then(|| used / passed)
 }
 
+/// How much longer the turns were in which a program that ran already was sampled than those in which it was counted: one
+/// may have been interrupted. `None` if it was not observed in turns.
+pub(crate) fn lengths_of_turns(profile: &Profile) -> Option<f64> {
+    let is_joined = |run: &&Run| matches!(run.kind, RunKind::Sampling | RunKind::Counting);
+    let elapsed = |kind| mean(profile, kind, |run| run.elapsed_ns as f64);
+    let ratio = elapsed(RunKind::Sampling) / elapsed(RunKind::Counting);
+    let is_in_turns = profile.runs.iter().filter(is_joined).all(Run::is_of_a_period);
+    (is_in_turns && ratio.is_finite() && ratio > 0.0).then_some(ratio)
+}
+
 /// CPU time of an average run of a kind, nanoseconds; `None` if that of some is not known.
 pub(crate) fn mean_busy_ns(profile: &Profile, kind: RunKind) -> Option<f64> {
     let busy: fn(&Run) -> f64 = |run| run.user_ns as f64 + run.kernel_ns as f64;

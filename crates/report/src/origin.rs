@@ -83,6 +83,16 @@ pub struct Measurement {
     pub rooted_share: Option<f64>,
     /// Calls whose end, and so whose cost, was not seen; null where costs of calls were not counted.
     pub lost_calls: Option<u64>,
+    /// How much a program that ran already did natively for what it did in as long under count, by which costs are divided;
+    /// null if that is not known, as are its limits.
+    #[serde(serialize_with = "compact_option")]
+    pub native_work: Option<f64>,
+    /// Lower limit.
+    #[serde(serialize_with = "compact_option")]
+    pub native_work_low: Option<f64>,
+    /// Upper limit.
+    #[serde(serialize_with = "compact_option")]
+    pub native_work_high: Option<f64>,
     /// Whether the runs printed the same; null if that was not compared.
     pub same_output: Option<bool>,
     /// What limits the figures, in words.
@@ -115,6 +125,7 @@ pub fn clock(analysis: &Analysis) -> Option<ClockFacts> {
 /// The measurement behind an analysis.
 pub fn measurement(analysis: &Analysis) -> Measurement {
     let quality = &analysis.quality;
+    let work = quality.turns.map(|turns| turns.factor);
     let both = quality.samples > 0 && quality.counting_runs > 0;
     Measurement {
         sampling_runs: quality.sampling_runs,
@@ -142,6 +153,9 @@ pub fn measurement(analysis: &Analysis) -> Measurement {
         unresolved_share: quality.unresolved_share,
         rooted_share: analysis.totals().rooted_share,
         lost_calls: lost_calls(analysis),
+        native_work: work.map(|work| work.value),
+        native_work_low: work.map(|work| work.low),
+        native_work_high: work.map(|work| work.high),
         same_output: quality.same_output,
         warnings: quality.warnings.clone(),
     }

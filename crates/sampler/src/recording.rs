@@ -70,7 +70,7 @@ pub fn attach(
     let collector = Collector::new(root, monotonic_ns(), way.counts_cycles(), options);
     let find = |module: &Module, offset| collector.find(module, offset);
     let breakpoints = RefCell::new(Breakpoints::new(pid, &options.tallied, find));
-    let mut period = Period::begin(pid);
+    let period = RefCell::new(Period::begin(pid));
     let others = run::others_not_observed(pid, ATTACH_TO_EACH);
     let deadline = Instant::now() + time;
     let digestion =
@@ -78,14 +78,21 @@ pub fn attach(
     let over = |pause: Duration| {
         std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
         breakpoints.borrow_mut().go_on();
+        period.borrow_mut().look(pid);
         Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
     };
     let followed = way.follow(over, 0, &digestion, options)?;
+    let mut period = period.into_inner();
     period.end(pid);
-    let tallies = breakpoints.into_inner().finish();
+    let breakpoints = breakpoints.into_inner();
+    let places = breakpoints.places();
+    let tallies = breakpoints.finish();
     let mut run = run::row_of_period(RunKind::Sampling, subject, &period);
     run.warnings.extend(others);
-    Ok(Profile { tallies, ..conclude(followed, digestion, probe, (run, Begun::Yes)) })
+    let mut profile = Profile { tallies, ..conclude(followed, digestion, probe, (run, Begun::Yes)) };
+    // What a hit takes is seen where the program goes on, which it would have done at once.
+    profile.samples.retain(|sample| sample.place.is_none_or(|place| !places.contains(&place)));
+    Ok(profile)
 }
 
 /// What was recorded, once it is over.

@@ -207,9 +207,13 @@ pub fn exists(pid: i32) -> Result<(), AttachError> {
     }
 }
 
-/// Whether process `pid` still runs, and is not about to end.
+/// Whether process `pid` still runs, and is not about to end. One that cannot be looked at, for want of descriptors, is
+/// taken to.
 pub fn lives(pid: i32) -> bool {
-    Status::of_process(pid).is_some_and(|status| !status.is_at_its_end())
+    match fs::read(format!("/proc/{pid}/stat")) {
+        Ok(line) => Status::parse(&line).is_some_and(|status| !status.is_at_its_end()),
+        Err(error) => !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)),
+    }
 }
 
 fn unfit(pid: i32) -> Option<AttachError> {

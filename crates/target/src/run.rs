@@ -5,6 +5,7 @@ use crate::launch::Ended;
 use crate::machine;
 use crate::status::{Status, ticks_per_second};
 use crate::subject::Subject;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use timewise_profile::{Exit, Machine, Run, RunKind};
 
@@ -16,8 +17,13 @@ pub struct Period {
     elapsed: Duration,
     /// What it had used before itself, and the children that it had waited for.
     before: [Ticks; 2],
-    /// The children that it had before, which are not observed.
+    /// Likewise when it was looked at last.
+    latest: [Ticks; 2],
+    /// The children that it had before, which are not observed, and what each had used when it was looked at last.
+    former: BTreeMap<i32, Ticks>,
+    /// All children that it had when it was looked at last.
     children: Vec<i32>,
+    next_look: Instant,
     /// What was used meanwhile by all that are observed.
     used: Ticks,
 }
@@ -25,33 +31,59 @@ pub struct Period {
 /// CPU time, user and kernel, in the system's ticks.
 type Ticks = (u64, u64);
 
+/// A process is looked at this often at most, and so much less often that it takes a fiftieth of one processor.
+const LOOKS: Duration = Duration::from_millis(10);
+const PAUSES: u32 = 50;
+
 impl Period {
     /// It begins now, for process `pid`.
     pub fn begin(pid: i32) -> Period {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let (began, before) = (Instant::now(), ticks(pid).unwrap_or_default());
+        let children = family::children(pid);
         Period {
-            began: Instant::now(),
+            began,
             started_unix_ns: since.map_or(0, |since| since.as_nanos() as i64),
             elapsed: Duration::ZERO,
-            before: ticks(pid).unwrap_or_default(),
-            children: family::children(pid),
+            before,
+            latest: before,
+            former: children.iter().map(|&child| (child, ticks(child).map_or((0, 0), all))).collect(),
+            children,
+            next_look: began,
             used: (0, 0),
         }
     }
 
-    /// It is over. Of a process that is gone nobody knows what CPU time it used.
+    /// Looks at it, if it is time for that: when it is gone nobody knows what CPU time it used. To be called every few
+    /// milliseconds.
+    pub fn look(&mut self, pid: i32) {
+        let now = Instant::now();
+        if now < self.next_look {
+            return;
+        }
+        if let Some(latest) = ticks(pid) {
+            self.latest = latest;
+            self.children = family::children(pid);
+            for (child, used) in &mut self.former {
+                *used = ticks(*child).map_or(*used, all);
+            }
+        }
+        self.next_look = Instant::now() + LOOKS.max(now.elapsed() * PAUSES);
+    }
+
+    /// It is over.
     pub fn end(&mut self, pid: i32) {
         self.elapsed = self.began.elapsed();
-        let [own, waited_for] = ticks(pid).unwrap_or(self.before);
-        self.used = less(own, self.before[0]);
-        let children = family::children(pid);
-        // Once it has waited for a child that it had before, what others used cannot be told from all that this one did.
-        if self.children.iter().all(|child| children.contains(child)) {
-            self.used = plus(self.used, less(waited_for, self.before[1]));
-        }
-        let later = children.into_iter().filter(|child| !self.children.contains(child));
-        for [own, waited_for] in later.flat_map(family::descendants).filter_map(ticks) {
-            self.used = plus(self.used, plus(own, waited_for));
+        self.next_look = self.began;
+        self.look(pid);
+        let [own, waited_for] = [0, 1].map(|at| less(self.latest[at], self.before[at]));
+        // A child that it had before, and waited for meanwhile, adds all that it ever used.
+        let is_gone = |child: &&i32| !self.children.contains(child);
+        let gone = self.former.keys().filter(is_gone).map(|child| self.former[child]);
+        self.used = plus(own, less(waited_for, gone.fold((0, 0), plus)));
+        let later = self.children.iter().filter(|child| !self.former.contains_key(child));
+        for used in later.flat_map(|&child| family::descendants(child)).filter_map(ticks) {
+            self.used = plus(self.used, all(used));
         }
     }
 }
@@ -79,6 +111,11 @@ fn others(pid: i32) -> Vec<i32> {
 fn ticks(pid: i32) -> Option<[Ticks; 2]> {
     let Status { cpu_ticks, kernel_ticks, waited_ticks, .. } = Status::of_process(pid)?;
     Some([(cpu_ticks - kernel_ticks, kernel_ticks), waited_ticks])
+}
+
+/// What a process and the children that it waited for used together.
+fn all([own, waited_for]: [Ticks; 2]) -> Ticks {
+    plus(own, waited_for)
 }
 
 fn plus(one: Ticks, other: Ticks) -> Ticks {
@@ -167,6 +204,10 @@ mod tests {
     }
 
     /// A shell that waits for a child which computes, and has another for which it does not wait.
+    fn sum(all: [Ticks; 2]) -> u64 {
+        all.into_iter().map(|(user, kernel)| user + kernel).sum()
+    }
+
     #[test]
     fn a_period_tells_what_a_process_and_its_children_used() {
         const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
@@ -179,7 +220,6 @@ mod tests {
         let mut period = Period::begin(pid);
         input.write_all(b"\n").unwrap();
         output.read_exact(&mut [0]).unwrap();
-        let sum = |all: [Ticks; 2]| all.into_iter().map(|(user, kernel)| user + kernel).sum::<u64>();
         let (own, waited_for) = (Status::of_process(pid).unwrap().cpu_ticks, sum(ticks(pid).unwrap()));
         let later: u64 = others(pid).into_iter().filter_map(ticks).map(sum).sum();
         period.end(pid);
@@ -188,5 +228,34 @@ mod tests {
         let used = period.used.0 + period.used.1;
         assert!(waited_for > own && later > 0, "{own} {waited_for} {later}");
         assert!(used.abs_diff(waited_for + later) <= 2, "{used}, {waited_for}, {later}");
+    }
+
+    #[test]
+    fn a_child_that_was_there_before_adds_nothing_when_it_ends_and_what_ended_is_known() {
+        const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let mut shell = Command::new("sh");
+        // The first child is busy before and meanwhile, the second one meanwhile.
+        shell.args([
+            "-c",
+            &format!("({BUSY}; {BUSY}; echo; read l; {BUSY}); ({BUSY}; :); times; exec sleep 0.1"),
+        ]);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let pid = shell.id() as i32;
+        let (mut input, mut output) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
+        output.read_exact(&mut [0]).unwrap();
+        let mut period = Period::begin(pid);
+        let former = period.former.values().copied().fold((0, 0), plus);
+        input.write_all(b"\n").unwrap();
+        let ended = std::thread::spawn(move || shell.wait().unwrap());
+        while !ended.is_finished() {
+            period.look(pid);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        period.end(pid);
+        let (used, former) = (period.used.0 + period.used.1, former.0 + former.1);
+        let all = sum(period.latest);
+        // Half of what the first did before, and the same again in the second, which alone is observed.
+        assert!(used > 0 && former > 0 && used < all - former, "{used} of {all}, {former} before");
+        assert!(used.abs_diff((all - former) / 2) <= 3 + all / 5, "{used} of {all}, {former} before");
     }
 }

@@ -85,7 +85,7 @@ impl Status {
     }
 
     /// The name, in parentheses, may hold any bytes.
-    fn parse(line: &[u8]) -> Option<Status> {
+    pub(crate) fn parse(line: &[u8]) -> Option<Status> {
         let line = String::from_utf8_lossy(line);
         let (name, rest) = line.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();

@@ -18,6 +18,7 @@ use crate::paths::PathCounts;
 use give_back::give_back_all;
 pub use meanwhile::Meanwhile;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use take_over::take_over;
 use timewise_abi::stream::Plan;
@@ -75,10 +76,11 @@ fn count(
     arena.shared().header().giver_pid.store(std::process::id(), Ordering::Relaxed);
     let mut harvest = Harvest::new(&arena, options.process_limit, false);
     let meanwhile = Meanwhile::of(&arena);
-    let mut began = None;
+    let began = Mutex::new(None);
+    let lock = || began.lock().unwrap_or_else(PoisonError::into_inner);
     let begin = || {
         let group = stop_left_alone(pid, PATIENCE)?;
-        began = Some((Period::begin(pid), run::others_not_observed(pid, ATTACH_TO_EACH)));
+        *lock() = Some((Period::begin(pid), run::others_not_observed(pid, ATTACH_TO_EACH)));
         take_over(&arena, &payload, &visits, group)
     };
     let wait = || {
@@ -86,10 +88,11 @@ fn count(
         let is_time_left = || deadline.is_none_or(|deadline| Instant::now() < deadline);
         while is_time_left() && !enough(&meanwhile) && attachable::lives(pid) {
             std::thread::sleep(GLANCE);
+            lock().iter_mut().for_each(|(period, _): &mut (Period, _)| period.look(pid));
         }
     };
     let uncounted = follow(&arena, &payload, 0, Some(&mut harvest), begin, wait)?;
-    let (mut period, others) = began.expect("it was taken over");
+    let (mut period, others) = lock().take().expect("it was taken over");
     period.end(pid);
     let kept = give_back_all(&arena, &visits);
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
