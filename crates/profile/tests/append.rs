@@ -189,3 +189,29 @@ fn inlined_calls_meet_at_their_places() {
     let expected = [vec![theirs(at(0, 0x8), "d")], known, vec![theirs(at(1, 0x10), "c")]].concat();
     assert_eq!(joined.inlined_calls, expected);
 }
+
+#[test]
+fn a_later_time_of_a_run_is_no_other_run() {
+    let of = |elapsed_ns, warnings: &[&str], executions| {
+        let mut profile = skeleton(RunKind::Counting);
+        let run = &mut profile.runs[0];
+        (run.elapsed_ns, run.user_ns, run.kernel_ns) = (elapsed_ns, 2 * elapsed_ns, 3 * elapsed_ns);
+        run.counts_complete = executions < 50;
+        run.warnings = warnings.iter().map(ToString::to_string).collect();
+        profile.modules = vec![module("app", b"2")];
+        profile.blocks = vec![Block { place: at(0, 0x10), instructions: 1, code: vec![0xc3] }];
+        profile.block_counts = vec![BlockCount { block: BlockId(0), process: ProcessId(0), executions }];
+        profile.tallies =
+            vec![Tally { run: RunId(0), place: at(0, 0x10), executions: 1, cpu_ns: 1, variance: 1 }];
+        profile
+    };
+    let mut whole = of(10, &["a", "b"], 40);
+    assert!(whole.runs[0].counts_complete);
+    whole.append_later(of(1, &["b", "c"], 60));
+    assert_eq!(whole.check(), Ok(()));
+    let [run] = &whole.runs[..] else { panic!("{:?}", whole.runs) };
+    assert_eq!((run.elapsed_ns, run.user_ns, run.kernel_ns), (11, 22, 33));
+    assert_eq!((run.counts_complete, &run.warnings[..]), (false, &["a", "b", "c"].map(String::from)[..]));
+    assert!(whole.processes.iter().all(|process| process.run == RunId(0)) && whole.tallies.len() == 2);
+    assert_eq!(whole.block_counts.iter().map(|count| count.executions).sum::<u64>(), 100);
+}

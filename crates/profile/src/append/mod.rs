@@ -4,6 +4,7 @@
 //! repeated, so that samples of one run and counts of another meet at the same places.
 
 mod blocks;
+mod later;
 mod modules;
 mod names;
 
