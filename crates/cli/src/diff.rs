@@ -1,7 +1,7 @@
 //! `timewise diff`: what changed between two profiles, and gates for continuous integration.
 
 use crate::arguments::named;
-use crate::reading::{self, Format, Reading};
+use crate::reading::{self, Format, Limit, Reading};
 use crate::screen;
 use crate::talk::complain;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Show so many rows of the text; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 25)]
-    limit: usize,
+    #[arg(long, value_name = "ROWS", default_value = "25")]
+    limit: Limit,
     /// End with status 3 if this grew: a condition such as 'time>2%'
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Gate>,
@@ -69,11 +69,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     if arguments.format != Format::Text {
         diff::uncompared(&comparison, by).iter().for_each(complain);
     }
-    let limit = Some(arguments.limit).filter(|&limit| limit > 0);
     arguments.reading.show(&match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.reading.color);
-            diff::text(&comparison, by, limit, style)
+            diff::text(&comparison, by, arguments.limit.0, style)
         }
         Format::Json => diff::json(&comparison, by)?,
         Format::Csv => diff::csv(&comparison, by)?,

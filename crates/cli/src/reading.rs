@@ -2,7 +2,9 @@
 
 use crate::pager;
 use crate::screen::Colour;
+use std::num::ParseIntError;
 use std::path::Path;
+use std::str::FromStr;
 use timewise_flow::Policy;
 use timewise_profile::Profile;
 
@@ -35,6 +37,18 @@ enum Attribution {
     Sampled,
     /// The one executed before it, which held the processor up
     Predecessor,
+}
+
+/// Up to so many rows; all if it is none, which 0 says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit(pub Option<usize>);
+
+impl FromStr for Limit {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Limit, ParseIntError> {
+        text.parse().map(|rows| Limit(Some(rows).filter(|&rows| rows > 0)))
+    }
 }
 
 /// In which form to print.
@@ -118,4 +132,16 @@ fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {
         "'{path}' holds neither samples nor counts: the program ended before any were taken, or only waited: see \
          timewise report --by waiting, or profile a longer run"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_rows_are_all_rows() {
+        let limits = ["0", "1", "25"].map(|text| text.parse::<Limit>().unwrap().0);
+        assert_eq!(limits, [None, Some(1), Some(25)]);
+        assert!("all".parse::<Limit>().is_err() && "-1".parse::<Limit>().is_err());
+    }
 }

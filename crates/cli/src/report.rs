@@ -2,7 +2,7 @@
 //! line.
 
 use crate::arguments::{DEFAULT_FILE, named};
-use crate::reading::{self, Reading};
+use crate::reading::{self, Limit, Reading};
 use crate::sources::Sources;
 use crate::{destination, screen};
 use anyhow::{Context, bail};
@@ -57,8 +57,8 @@ pub struct Arguments {
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show so many rows of the text; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 25)]
-    limit: usize,
+    #[arg(long, value_name = "ROWS", default_value = "25")]
+    limit: Limit,
     #[command(flatten)]
     reading: Reading,
 }
@@ -96,11 +96,6 @@ enum Order {
 }
 
 impl Arguments {
-    /// So many rows of the text, or all.
-    fn limit(&self) -> Option<usize> {
-        Some(self.limit).filter(|&limit| limit > 0)
-    }
-
     fn style(&self) -> Style {
         match self.output {
             None => screen::style(&stdout(), self.reading.color),
@@ -168,9 +163,9 @@ fn render(profile: &Profile, analysis: &Analysis, arguments: &Arguments) -> anyh
     let headed = |listing: String| heading::heading(profile, arguments.style()) + &listing;
     Ok(match arguments.format {
         Format::Text if is_traced_only && arguments.by.is_none() => {
-            headed(listing::traced(analysis, arguments.limit(), arguments.style()))
+            headed(listing::traced(analysis, arguments.limit.0, arguments.style()))
         }
-        Format::Text => headed(listing::report(analysis, request, arguments.limit(), arguments.style())),
+        Format::Text => headed(listing::report(analysis, request, arguments.limit.0, arguments.style())),
         Format::Json => json::report(analysis, request)?,
         Format::Csv => csv::report(analysis, request)?,
         Format::Html => {
@@ -204,7 +199,7 @@ fn render_modelled(simulated: &Simulated, arguments: &Arguments) -> anyhow::Resu
         Format::Json => return Ok(simulated::json(simulated)?),
         Format::Csv => simulated::csv(simulated, by).transpose()?,
         _ if arguments.by.is_none() => Some(simulated::text(simulated, arguments.style())),
-        _ => simulated::listing(simulated, by, arguments.limit(), arguments.style()),
+        _ => simulated::listing(simulated, by, arguments.limit.0, arguments.style()),
     };
     rendered.with_context(|| {
         format!("{} has no modelled cycles: name function, loop, block, line or instruction", any(by.name()))

@@ -2,7 +2,7 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::pager;
-use crate::reading;
+use crate::reading::{self, Limit};
 use crate::screen::{self, Colour};
 use crate::symbolise;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +31,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Show so many contradictions of each kind; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 10)]
-    limit: usize,
+    #[arg(long, value_name = "ROWS", default_value = "10")]
+    limit: Limit,
     /// When to use colours
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
     color: Colour,
@@ -54,11 +54,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let (files, unread) = open_files(&profile);
     let analysis = Analysis::new(&profile, None);
     let verdict = verify(&analysis, &files);
-    let limit = Some(arguments.limit).filter(|&limit| limit > 0);
     match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.color);
-            pager::show(&report::text(&analysis, &verdict, &unread, limit, style), true)?;
+            pager::show(&report::text(&analysis, &verdict, &unread, arguments.limit.0, style), true)?;
         }
         Format::Json => screen::show(&report::json(&analysis, &verdict, &unread)?)?,
     }
