@@ -4,7 +4,6 @@ mod following;
 mod found;
 mod inside;
 mod staged;
-mod whole;
 
 use crate::arguments::{Output, Program};
 use crate::attached::{Profiled, Subject, parse_time};
@@ -12,7 +11,7 @@ use crate::talk::complain;
 use crate::twice::{Input, Outputs, Written};
 use crate::{progress, reading, recording, signals, symbolise};
 use anyhow::{Context, ensure};
-use found::Found;
+use found::Outcome;
 use staged::Times;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +20,7 @@ use std::time::Duration;
 use timewise_flow::Analysis;
 use timewise_flow::told::{Coverage, Told};
 use timewise_image::{Headers, Image};
-use timewise_paths::Method;
+use timewise_paths::{Found, Method};
 use timewise_profile::{Exit, Module, ModuleId, Profile};
 use timewise_report::number::{grouped, percent, quantity};
 use timewise_target::attachable::lives;
@@ -97,8 +96,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             let known = arguments.edges.as_deref();
             let edges = if known.is_some() { Duration::ZERO } else { time / FOR_EDGES };
             let times = Times { edges, paths: Some(time - edges) };
-            let (profile, found) = staged::count(pid, method, known, times)?;
-            save(arguments, profile, found)?;
+            let (profile, outcome) = staged::count(pid, method, known, times)?;
+            save(arguments, profile, outcome)?;
             Ok(Exit::Code(0))
         }
         (Subject::Program(program), Some(edges)) => after(arguments, edges, program, method),
@@ -107,9 +106,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 /// Saves what was found, or edges alone.
-fn save(arguments: &Arguments, profile: Profile, found: Option<Found>) -> anyhow::Result<()> {
-    match found {
-        Some(found) => keep(arguments, profile, found),
+fn save(arguments: &Arguments, profile: Profile, outcome: Option<Outcome>) -> anyhow::Result<()> {
+    match outcome {
+        Some(outcome) => keep(arguments, profile, outcome),
         None => recording::keep(profile, &arguments.output, crate::count::summary).map(drop),
     }
 }
@@ -127,17 +126,17 @@ fn after(arguments: &Arguments, edges: Duration, program: &Program, method: Meth
         complain("nothing to save: it ended before anything was counted; leave out --after");
         return Ok(exit);
     }
-    let (mut profile, found) = counted?;
+    let (mut profile, outcome) = counted?;
     profile.runs[0].exit = exit;
-    save(arguments, profile, found)?;
+    save(arguments, profile, outcome)?;
     Ok(exit)
 }
 
 /// Saves what was found.
-fn keep(arguments: &Arguments, mut profile: Profile, found: Found) -> anyhow::Result<()> {
-    profile.paths.clone_from(&found.paths);
-    profile.runs[0].warnings.extend(found.warnings.iter().cloned());
-    recording::keep(profile, &arguments.output, |profile| summary(profile, &found, arguments.follow))
+fn keep(arguments: &Arguments, mut profile: Profile, outcome: Outcome) -> anyhow::Result<()> {
+    profile.paths.clone_from(&outcome.found.paths);
+    profile.runs[0].warnings.extend(outcome.warnings.iter().cloned());
+    recording::keep(profile, &arguments.output, |profile| summary(profile, &outcome, arguments.follow))
         .map(drop)
 }
 
@@ -178,7 +177,7 @@ fn twice(arguments: &Arguments, program: &Program, method: Method) -> anyhow::Re
     };
     let ends = ends.context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
-    let mut found = {
+    let mut outcome = {
         let analysis = Analysis::new(&profile, None);
         let _shown = progress::show("counting paths");
         match arguments.follow {
@@ -187,19 +186,19 @@ fn twice(arguments: &Arguments, program: &Program, method: Method) -> anyhow::Re
         }
     };
     let written = ends.record.finish();
-    let mut exit = found.exit;
+    let mut exit = outcome.exit;
     if let Some(signal) = signals::interruption() {
         exit = Exit::Signal(signal);
-        found.definite = None;
-        found.warnings.push(INTERRUPTED.into());
+        outcome.found.definite = None;
+        outcome.warnings.push(INTERRUPTED.into());
     } else if let Some(first) = first {
         exit = profile.runs[0].exit;
-        if exit != found.exit || first.stdout != written.stdout {
-            found.definite = None;
-            found.warnings.push(DIFFERENT.into());
+        if exit != outcome.exit || first.stdout != written.stdout {
+            outcome.found.definite = None;
+            outcome.warnings.push(DIFFERENT.into());
         }
     }
-    keep(arguments, profile, found)?;
+    keep(arguments, profile, outcome)?;
     Ok(exit)
 }
 
@@ -265,8 +264,8 @@ fn count(mut launch: Launch, input: &Input, outputs: &Outputs) -> anyhow::Result
 }
 
 /// What was counted, in a few words.
-fn summary(profile: &Profile, found: &Found, follows: bool) -> String {
-    let Found { routines, counted, strayed, definite, elapsed, .. } = found;
+fn summary(profile: &Profile, outcome: &Outcome, follows: bool) -> String {
+    let Outcome { found: Found { routines, counted, strayed, definite, .. }, elapsed, .. } = outcome;
     // How many paths have no number is not known, but which instructions are on no other path.
     let told = Told::sum(&Coverage::new(&Analysis::new(profile, None)).by_function());
     let share = |of: f64| percent(of / told.all().max(1.0));

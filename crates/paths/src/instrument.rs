@@ -71,6 +71,12 @@ impl Instruments {
         cold_counts as f64 / (array_counts + hash_counts + cold_counts).max(1) as f64
     }
 
+    /// The share of all instructions that are in routines without plans.
+    pub fn share_apart(&self, program: &Program) -> f64 {
+        let routines = (0..).map(RoutineId).zip(&self.routines);
+        program.share(routines.filter(|(_, routine)| routine.is_none()).map(|(number, _)| number))
+    }
+
     /// What the counters of a routine say, if it has a plan.
     pub fn tally(&self, routine: RoutineId, counts: &PathCounts) -> Option<Tally> {
         let Instrumented { plan, counters } = self.routines[routine.index()].as_ref()?;

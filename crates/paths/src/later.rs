@@ -3,9 +3,12 @@
 
 use crate::cfg::{Cfg, EdgeId};
 use crate::decoder::Path;
+use crate::found::Found;
+use crate::instrument::Instruments;
 use crate::plan::{Op, Plan};
 use crate::program::Program;
 use std::collections::HashMap;
+use timewise_engine::paths::PathCounts;
 use timewise_flow::RoutineId;
 use timewise_flow::code::ExecutedBlock;
 use timewise_profile::{BlockId, EdgeKind, Module, ModuleId, Offset, Place};
@@ -227,6 +230,22 @@ impl<'a> Later<'a> {
         let executed = |block: &ExecutedBlock| block.executions as f64 * f64::from(block.length);
         let unknown: f64 = code.blocks.iter().filter(|block| !is_known(block.place)).map(executed).sum();
         unknown / (code.instructions_executed() as f64).max(1.0)
+    }
+
+    /// What counters say of the time in which the later edges were counted. `instruments`, made of what is known, take
+    /// these for the counts of obvious paths.
+    pub fn found(&self, instruments: &mut Instruments, counts: &PathCounts) -> Found {
+        let routines = (0..self.known.graphs.len() as u32).map(RoutineId);
+        let graphs: Vec<Cfg> = routines.clone().map(|routine| self.graph(routine)).collect();
+        let strays: Vec<Strays> =
+            routines.zip(&graphs).map(|(routine, graph)| self.strays(routine, graph)).collect();
+        instruments.recount(&graphs);
+        let blocks = |routine, blocks: &[u32]| self.blocks(routine, blocks);
+        let at_most = |routine: RoutineId, plan: &_, path: &_| {
+            let (graph, strays) = (&graphs[routine.index()], &strays[routine.index()]);
+            (at_most(graph, path), strays.may_count_as(path, plan, graph))
+        };
+        Found::counted(instruments, counts, blocks, at_most)
     }
 
     /// Where a known block begins and ends later.

@@ -57,7 +57,18 @@ impl<'a> Program<'a> {
         self.blocks.routines[routine.index()].blocks[number as usize]
     }
 
-    /// Likewise, of several.
+    /// The share of all instructions that some routines' are.
+    pub fn share(&self, routines: impl Iterator<Item = RoutineId>) -> f64 {
+        let code = self.blocks.code;
+        let of_block = |id: &BlockId| {
+            let block = &code.blocks[id.index()];
+            block.executions as f64 * f64::from(block.length)
+        };
+        let blocks = routines.flat_map(|routine| &self.blocks.routines[routine.index()].blocks);
+        blocks.map(of_block).sum::<f64>() / (code.instructions_executed() as f64).max(1.0)
+    }
+
+    /// The blocks of several.
     pub fn blocks_of(&self, routine: RoutineId, numbers: &[u32]) -> Vec<BlockId> {
         numbers.iter().map(|&number| self.block(routine, number)).collect()
     }

@@ -95,6 +95,12 @@ impl<'a> Walker<'a> {
         self.routines.iter().map(|routine| routine.strayed).sum()
     }
 
+    /// The share of all instructions, as edges were counted, that are in routines through which no path went.
+    pub fn share_missing(&self) -> f64 {
+        let routines = (0..).map(RoutineId).zip(&self.routines);
+        self.program.share(routines.filter(|(_, of)| of.truth.is_empty()).map(|(number, _)| number))
+    }
+
     /// A thread begins with its next block, and one that went by this number before has ended.
     pub fn begin(&mut self, thread: usize) {
         self.end(thread);

@@ -1,13 +1,11 @@
 //! The run in which paths are counted: the program streams what it executes, and plans are carried out along that.
 
-use super::found::Found;
-use super::inside::share;
+use super::found::Outcome;
 use crate::signals;
 use std::time::Instant;
 use timewise_engine::streams::Windows;
 use timewise_flow::{Analysis, RoutineId};
-use timewise_paths::accuracy::{Accuracy, compare};
-use timewise_paths::{Feed, Limits, Method, Program, Walker};
+use timewise_paths::{Feed, Found, Limits, Method, Program, Walker};
 use timewise_report::listing::WORTH_SAYING;
 use timewise_target::launch::Launch;
 
@@ -15,7 +13,7 @@ use timewise_target::launch::Launch;
 ///
 /// # Errors
 /// If it cannot be run under streaming.
-pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Result<Found> {
+pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Result<Outcome> {
     let program = Program::new(analysis);
     let plans = |routine: RoutineId| {
         let graph = &program.graphs[routine.index()];
@@ -40,29 +38,29 @@ pub fn follow(analysis: &Analysis, method: Method, launch: Launch) -> anyhow::Re
     let (counted, is_whole) = streamed?;
     let elapsed = begun.elapsed();
     walker.finish();
-    let mut found = sum(&program, &walker);
-    (found.elapsed, found.exit) = (elapsed, counted.profile.runs[0].exit);
-    found.warnings.extend(elsewhere(&program, &walker));
+    let mut outcome = Outcome::new(Found::followed(&program, &walker), elapsed);
+    outcome.exit = counted.profile.runs[0].exit;
+    outcome.warnings.extend(elsewhere(&walker));
     if !is_whole || !made_sense {
-        found.warnings.push("some of what was executed is missing: paths were taken more often".to_string());
+        outcome
+            .warnings
+            .push("some of what was executed is missing: paths were taken more often".to_string());
     }
-    if found.strayed > 0 {
-        found.warnings.push(format!(
+    if outcome.found.strayed > 0 {
+        outcome.warnings.push(format!(
             "{} left where edges were not counted, and not among those counted",
-            match found.strayed {
+            match outcome.found.strayed {
                 1 => "1 path was".into(),
                 strayed => format!("{strayed} paths were"),
             }
         ));
     }
-    Ok(found)
+    Ok(outcome)
 }
 
 /// What is to be said of functions that were executed when edges were counted, and through which no path went.
-fn elsewhere(program: &Program, walker: &Walker) -> Option<String> {
-    let routines = program.blocks.routines.iter().zip(walker.routines());
-    let missing = routines.filter(|(_, of)| of.truth.is_empty()).map(|(routine, _)| routine);
-    let share = share(program, missing);
+fn elsewhere(walker: &Walker) -> Option<String> {
+    let share = walker.share_missing();
     (share >= WORTH_SAYING).then(|| {
         format!(
             "{:.1} % of the instructions are in functions that were not executed again where they had been, as code that \
@@ -71,24 +69,4 @@ fn elsewhere(program: &Program, walker: &Walker) -> Option<String> {
             100.0 * share
         )
     })
-}
-
-/// What the last plan of each routine found out.
-fn sum(program: &Program, walker: &Walker) -> Found {
-    let mut found = Found { strayed: walker.strayed(), ..Found::default() };
-    let mut accuracy = Accuracy::default();
-    for (number, of) in (0..).map(RoutineId).zip(walker.routines()) {
-        let (Some(first), Some(plan), Some(tally)) = (of.plans.first(), of.plans.last(), of.tallies.last())
-        else {
-            continue;
-        };
-        if of.plans.len() > 1 {
-            let graph = &program.graphs[number.index()];
-            let profile = tally.profile(plan);
-            accuracy.add(compare(graph, (&of.truth.profile(), &first.cuts), (&profile, &plan.cuts)));
-        }
-        found.add(plan, tally, |blocks| program.blocks_of(number, blocks), |_| (u64::MAX, false));
-    }
-    found.definite = (accuracy.flow > 0).then(|| accuracy.definite());
-    found.sorted()
 }

@@ -1,8 +1,6 @@
 //! Edges and then paths of one run: a program that runs already, or one that we launch and leave alone at first.
 
-use super::found::Found;
-use super::inside::{apart, sum};
-use super::whole::{Whole, add_counts};
+use super::found::{Outcome, Whole, apart};
 use super::with_edges;
 use crate::attached::enough;
 use crate::{progress, symbolise};
@@ -10,22 +8,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use timewise_engine::{CountError, Meanwhile, Options, attach};
-use timewise_flow::{Analysis, RoutineId};
-use timewise_paths::{Cfg, Instruments, Later, Limits, Method, Program, Strays, at_most};
+use timewise_flow::Analysis;
+use timewise_paths::same::Looks;
+use timewise_paths::{Instruments, Later, Limits, Method, Program};
 use timewise_profile::Profile;
 use timewise_report::listing::WORTH_SAYING;
 use timewise_target::attachable::lives;
-
-/// How long the first stage takes. In the next one it is looked after half of that, and then after twice as long each
-/// time, whether paths still go where edges were counted.
-const FIRST: Duration = Duration::from_secs(1);
-
-/// If a larger share of the paths has no number, the program goes other ways than before, and its paths are planned
-/// anew.
-const MOST_COLD: f64 = 0.05;
-
-/// Likewise if it executes so much more code than when it was last looked.
-const NEW_CODE: f64 = 1.1;
 
 const TOO_LATE: &str =
     "no paths were counted: it ended, or was interrupted, while its edges were; let these take less";
@@ -50,7 +38,7 @@ pub fn count(
     method: Method,
     known: Option<&Path>,
     Times { edges, paths }: Times,
-) -> anyhow::Result<(Profile, Option<Found>)> {
+) -> anyhow::Result<(Profile, Option<Outcome>)> {
     let is_counted = known.is_none();
     let mut known = match known {
         Some(file) => with_edges(file)?,
@@ -65,11 +53,11 @@ pub fn count(
     let deadline = Instant::now().checked_add(paths.unwrap_or(Duration::MAX));
     let left =
         || deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-    let mut stage = Stage { number: 0, pause: FIRST };
+    let mut stage = 0;
     let mut whole: Option<Whole> = None;
     let mut obstacle = None;
     while !enough() && lives(pid) && !left().is_zero() {
-        let counted = match stage.count(pid, method, &known, left()) {
+        let counted = match count_stage(stage, (pid, method), &known, left()) {
             Ok(counted) => counted,
             Err(CountError::Attach(_)) if !lives(pid) => break,
             Err(error) if is_counted || whole.is_some() => {
@@ -78,19 +66,18 @@ pub fn count(
             }
             Err(error) => return Err(error.into()),
         };
-        add_counts(&mut known, counted.profile.clone());
+        known.append_later(counted.profile.clone());
         known.paths.clear();
         match &mut whole {
             Some(whole) => whole.add(counted),
             None => whole = Some(counted),
         }
-        // Stages become longer, and the first look in one tells how much code it executes.
-        stage = Stage { number: stage.number + 1, pause: FIRST * 2u32.saturating_pow(stage.number) / 2 };
+        stage += 1;
     }
     Ok(match whole {
-        Some(Whole { profile, mut found }) => {
-            found.warnings.extend(obstacle.map(|error| format!("no more paths were counted: {error}")));
-            (profile, Some(found))
+        Some(Whole { profile, mut outcome }) => {
+            outcome.warnings.extend(obstacle.map(|error| format!("no more paths were counted: {error}")));
+            (profile, Some(outcome))
         }
         None => {
             let why = obstacle.map(|error| format!("no paths were counted: {error}"));
@@ -104,75 +91,40 @@ fn options() -> Options {
     Options { calls: false, ..Options::default() }
 }
 
-/// A time in which paths are counted by the same plans.
-struct Stage {
-    number: u32,
-    /// How long it is not looked whether the plans still hold.
-    pause: Duration,
-}
-
-impl Stage {
-    /// Counts paths by the edges that are known, for `time` or until the plans do not hold any more.
-    fn count(&self, pid: i32, method: Method, known: &Profile, time: Duration) -> Result<Whole, CountError> {
-        let analysis = Analysis::new(known, None);
-        let program = Program::new(&analysis);
-        let mut instruments = Instruments::new(&program, known, method, Limits::default());
-        let paths = Some(Arc::new(instruments.instrumentation.clone()));
-        let begun = Instant::now();
-        let attached = {
-            let looks = Mutex::new(Looks { next: self.pause, blocks: None });
-            let is_over = |meanwhile: &Meanwhile| {
-                let Ok(mut looks) = looks.lock() else { return false };
-                let is_due = begun.elapsed() >= looks.next;
-                // What was executed in the first stage tells more of edges than what there was before.
-                is_due && (self.number == 0 || looks.look(meanwhile, &instruments))
-            };
-            attach(pid, time, &Options { paths, ..options() }, |meanwhile| enough() || is_over(meanwhile))?
+/// Counts paths by the edges that are known, for `time` or until the plans do not hold any more.
+fn count_stage(
+    stage: u32,
+    (pid, method): (i32, Method),
+    known: &Profile,
+    time: Duration,
+) -> Result<Whole, CountError> {
+    let analysis = Analysis::new(known, None);
+    let program = Program::new(&analysis);
+    let mut instruments = Instruments::new(&program, known, method, Limits::default());
+    let paths = Some(Arc::new(instruments.instrumentation.clone()));
+    let begun = Instant::now();
+    let attached = {
+        let looks = Mutex::new(Looks::new(stage));
+        let is_over = |meanwhile: &Meanwhile| {
+            let cold_share = || instruments.cold_share(&meanwhile.paths());
+            let looks = looks.lock();
+            looks.is_ok_and(|mut looks| looks.is_over(begun.elapsed(), || meanwhile.blocks(), cold_share))
         };
-        let elapsed = begun.elapsed();
-        let mut profile = attached.profile;
-        symbolise::symbolise(&mut profile);
-        let mut found = {
-            let analysis = Analysis::new(&profile, None);
-            let later = Program::new(&analysis);
-            let later = Later::new((&program, &known.modules), (&later, &profile.modules));
-            let routines = (0..program.graphs.len() as u32).map(RoutineId);
-            let graphs: Vec<Cfg> = routines.clone().map(|routine| later.graph(routine)).collect();
-            let strays: Vec<Strays> =
-                routines.zip(&graphs).map(|(routine, graph)| later.strays(routine, graph)).collect();
-            instruments.recount(&graphs);
-            let blocks = |routine, blocks: &[u32]| later.blocks(routine, blocks);
-            let at_most = |routine: RoutineId, plan: &_, path: &_| {
-                let (graph, strays) = (&graphs[routine.index()], &strays[routine.index()]);
-                (at_most(graph, path), strays.may_count_as(path, plan, graph))
-            };
-            let mut found = sum(&instruments, &attached.paths, blocks, at_most);
-            found.warnings.extend(unknown(later.unknown_share()));
-            found
-        };
-        found.elapsed = elapsed;
-        found.warnings.extend(apart(&program, &instruments, ""));
-        Ok(Whole::new(profile, found))
-    }
-}
-
-/// Looking whether plans still hold.
-struct Looks {
-    /// When, after the stage began.
-    next: Duration,
-    /// How many blocks there were the last time.
-    blocks: Option<u64>,
-}
-
-impl Looks {
-    /// Whether they do not.
-    fn look(&mut self, meanwhile: &Meanwhile, instruments: &Instruments) -> bool {
-        let blocks = meanwhile.blocks();
-        let before = self.blocks.replace(blocks).unwrap_or(blocks);
-        self.next *= 2;
-        let is_new = blocks as f64 > NEW_CODE * before as f64;
-        is_new || instruments.cold_share(&meanwhile.paths()) > MOST_COLD
-    }
+        attach(pid, time, &Options { paths, ..options() }, |meanwhile| enough() || is_over(meanwhile))?
+    };
+    let elapsed = begun.elapsed();
+    let mut profile = attached.profile;
+    symbolise::symbolise(&mut profile);
+    let mut outcome = {
+        let analysis = Analysis::new(&profile, None);
+        let later = Program::new(&analysis);
+        let later = Later::new((&program, &known.modules), (&later, &profile.modules));
+        let mut outcome = Outcome::new(later.found(&mut instruments, &attached.paths), elapsed);
+        outcome.warnings.extend(unknown(later.unknown_share()));
+        outcome
+    };
+    outcome.warnings.extend(apart(&program, &instruments, ""));
+    Ok(Whole::new(profile, outcome))
 }
 
 /// What is to be said of code without plans.
