@@ -3,17 +3,15 @@
 use crate::change::{Change, Levels, RunCounts, difference, rest};
 use crate::counts::{Counted, deviations};
 use crate::limits::{Deviation, Level, Spread, Term};
-use crate::lines::ModuleLine;
-use crate::loops::innermost;
 use crate::matching::Matching;
 use crate::noise::{Noise, of_whole, spreads};
-use crate::pairing::{Both, Pairing};
+use crate::pairing::Both;
 use crate::parts::{BaseSums, Parts, TestSums};
 use crate::side::Side;
 use crate::sums::{Measure, Sum};
-use std::collections::HashMap;
+use crate::things::{Grain, Rows, RowsOf, Thing};
 use timewise_flow::samples::Weight;
-use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
+use timewise_flow::{Analysis, InstructionId};
 
 /// A change that is certain to be less than this share of BASE's time is no finding.
 pub const WORTH_FINDING: f64 = 0.001;
@@ -46,21 +44,13 @@ pub enum CompareError {
 
 /// A thing of either or both sides, and its change.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Row<T> {
+pub struct Row {
     /// What it is.
-    pub what: Both<T>,
+    pub what: Both<Thing>,
     /// How it changed.
     pub change: Change,
     /// Whether the change is more than noise, and large enough to be told.
     pub is_finding: bool,
-}
-
-impl<T> Row<T> {
-    /// The same of what `thing` makes of what it is of.
-    pub fn of<U>(self, thing: fn(T) -> U) -> Row<U> {
-        let Row { what, change, is_finding } = self;
-        Row { what: what.map(thing, thing), change, is_finding }
-    }
 }
 
 /// Two analyses, and which code of one is which of the other.
@@ -119,14 +109,15 @@ impl<'a> Comparison<'a> {
     /// The change of the whole program. Samples weigh the time since the one before, so that their sum needs
     /// no interval for sampling; what remains is how much runs differ.
     pub fn whole(&self) -> Change {
-        let (base, test) = self.parts().of_rows(|_| Some(0), |_| Some(0), 1);
+        let (ours, theirs) = (RowsOf::one(self.base), RowsOf::one(self.test));
+        let (base, test) = self.parts().of_rows(&ours, &theirs, 1);
         let whole = |side: &Side, user: &Weight| Sum::known(side.measure.amount(user));
         let (old, new) = (
             whole(&self.base_side, &self.base.samples.user),
             whole(&self.test_side, &self.test.samples.user),
         );
         let runs = self.runs();
-        let counts = self.count_deviations(|_| Some(0), |_| Some(0), 1)[0];
+        let counts = self.count_deviations(&ours, &theirs, 1)[0];
         let levels = levels(1, &[self.spread], &[counts]);
         let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
         let time = of(&runs.time(old, new), Deviation::NONE);
@@ -144,114 +135,57 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Changes of functions, without their callees.
-    pub fn functions(&self) -> Vec<Row<RoutineId>> {
-        let owner = |analysis: &Analysis, id: InstructionId| {
-            Some(analysis.owner[analysis.code.instructions[id.index()].block.index()].0)
-        };
-        self.rows(&self.matching.routines, owner, owner, Kind::Function, RoutineId)
-    }
-
-    /// Changes of loops, without inner loops and callees; none unless both sides were counted, as of instructions and
-    /// lines.
-    pub fn loops(&self) -> Vec<Row<LoopId>> {
-        let own = |analysis: &Analysis, id| innermost(analysis, id).map(|id| id.0);
-        self.rows(&self.matching.loops, own, own, Kind::Loop, LoopId)
-    }
-
-    /// Changes of instructions.
-    pub fn instructions(&self) -> Vec<Row<InstructionId>> {
-        let itself = |_: &Analysis, id: InstructionId| Some(id.0);
-        self.rows(&self.matching.instructions, itself, itself, Kind::Place, InstructionId)
-    }
-
-    /// Changes of source lines.
-    pub fn lines(&self) -> Vec<Row<ModuleLine>> {
-        let (base, test) = (&self.matching.base_lines, &self.matching.test_lines);
-        let ours = |_: &Analysis, id: InstructionId| base.of[id.index()];
-        let theirs = |_: &Analysis, id: InstructionId| test.of[id.index()];
-        let rows = self.rows(&self.matching.lines, ours, theirs, Kind::Place, |line| line);
-        let line = |row: Row<u32>| Row {
-            what: row.what.map(|at| base.all[at as usize], |at| test.all[at as usize]),
-            change: row.change,
-            is_finding: row.is_finding,
-        };
-        rows.into_iter().map(line).collect()
-    }
-
-    /// Rows of all things that `pairing` holds, findings first, those that are certain to have changed most
-    /// before the others. The functions give what an instruction belongs to.
-    fn rows<T>(
-        &self,
-        pairing: &Pairing,
-        ours: impl Fn(&Analysis, InstructionId) -> Option<u32>,
-        theirs: impl Fn(&Analysis, InstructionId) -> Option<u32>,
-        kind: Kind,
-        id: fn(u32) -> T,
-    ) -> Vec<Row<T>> {
-        if !self.is_counted && kind != Kind::Function {
+    /// Rows of everything of a grain, findings first, those that are certain to have changed most before the others. None
+    /// but of functions unless both sides were counted.
+    pub fn rows(&self, grain: Grain) -> Vec<Row> {
+        if !self.is_counted && grain != Grain::Function {
             return Vec::new();
         }
-        let all = pairing.all();
-        let (row_of_base, row_of_test) = positions(&all);
-        let base_row = |id| ours(self.base, id).and_then(|thing| row_of_base.get(&thing).copied());
-        let test_row = |id| theirs(self.test, id).and_then(|thing| row_of_test.get(&thing).copied());
-        let (mut base, mut test) = self.parts().of_rows(base_row, test_row, all.len());
-        let strays = |rows: &HashMap<u32, usize>, routine: RoutineId| {
-            rows.get(&routine.0).copied().filter(|_| kind == Kind::Function)
-        };
-        let base_stray = |routine| strays(&row_of_base, routine);
-        let test_stray = |routine| strays(&row_of_test, routine);
-        add_strays(self.base, self.base_side.measure, base_stray, |row, stray| base[row].all.add(stray));
-        add_strays(self.test, self.test_side.measure, test_stray, |row, stray| test[row].all.add(stray));
+        let mut rows = self.unordered(&Rows::new(self, grain), grain);
+        rows.sort_by(|a, b| order(b).partial_cmp(&order(a)).unwrap_or(std::cmp::Ordering::Equal));
+        rows
+    }
+
+    /// The same as they stand.
+    fn unordered(&self, rows: &Rows, grain: Grain) -> Vec<Row> {
+        let (mut base, mut test) = self.parts().of_rows(&rows.base, &rows.test, rows.len());
+        add_strays(self.base, self.base_side.measure, &rows.base, |row, stray| base[row].all.add(stray));
+        add_strays(self.test, self.test_side.measure, &rows.test, |row, stray| test[row].all.add(stray));
         let spreads = spreads(
-            &self.base_side.rows(base_row, base_stray, all.len()),
-            &self.test_side.rows(test_row, test_stray, all.len()),
-            all.len(),
+            &self.base_side.rows(&rows.base, rows.len()),
+            &self.test_side.rows(&rows.test, rows.len()),
+            rows.len(),
         );
-        let may_move = kind == Kind::Place && self.noise == Noise::Unknown;
-        let around = may_move.then(|| self.around(base_row, test_row, all.len()));
-        let counts = self.count_deviations(base_row, test_row, all.len());
-        let instructions = self.instruction_counts(base_row, test_row, all.len());
+        // Time of one instruction or line may be another's in the next run of the same program.
+        let may_move = matches!(grain, Grain::Instruction | Grain::Line) && self.noise == Noise::Unknown;
+        let around = may_move.then(|| self.around(rows));
+        let counts = self.count_deviations(&rows.base, &rows.test, rows.len());
+        let instructions = self.instruction_counts(rows);
         let least = WORTH_FINDING * self.whole_base();
         let is_tested = |(base, test): &(&BaseSums, &TestSums)| base.all.amount.max(test.all.amount) >= least;
         let tested = base.iter().zip(&test).filter(is_tested).count();
         let levels = levels(tested, &spreads, &counts);
-        let mut rows: Vec<Row<T>> = Vec::with_capacity(all.len());
-        for (at, what) in all.into_iter().enumerate() {
+        let row = |(at, what): (usize, &Both<Thing>)| {
             let (base, test) = (&base[at], &test[at]);
             let noise = (spreads[at], counts[at]);
             let change = self.change(base, test, instructions[at], noise, &levels);
             let is_moved = around.as_ref().is_some_and(|around| !around[at].holds(&change));
             let change = if is_moved { change.as_cost_moves() } else { change };
             let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
-            rows.push(Row { what: what.map(id, id), change, is_finding });
-        }
-        rows.sort_by(|a, b| order(b).partial_cmp(&order(a)).unwrap_or(std::cmp::Ordering::Equal));
-        rows
+            Row { what: *what, change, is_finding }
+        };
+        rows.things.iter().enumerate().map(row).collect()
     }
 
-    /// How the functions changed that so many rows are of.
-    fn around(
-        &self,
-        base_row: impl Fn(InstructionId) -> Option<usize>,
-        test_row: impl Fn(InstructionId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<Around> {
-        let (mut ours, mut theirs) = (HashMap::new(), HashMap::new());
-        for row in self.functions() {
-            let around = Around::of(&row.change);
-            ours.extend(row.what.base.map(|id| (id, around)));
-            theirs.extend(row.what.test.map(|id| (id, around)));
-        }
-        let mut all = vec![Around::default(); rows];
-        let sides: [(_, &HashMap<_, _>, &dyn Fn(_) -> _); 2] =
-            [(self.base, &ours, &base_row), (self.test, &theirs, &test_row)];
-        for (analysis, functions, row) in sides {
-            for id in (0..analysis.code.instructions.len() as u32).map(InstructionId) {
-                let function = analysis.owner[analysis.code.instructions[id.index()].block.index()];
-                let around = row(id).zip(functions.get(&function));
-                around.into_iter().for_each(|(row, around): (usize, &Around)| all[row].add(*around));
+    /// How the functions changed that each row is of.
+    fn around(&self, rows: &Rows) -> Vec<Around> {
+        let functions = Rows::new(self, Grain::Function);
+        let of = self.unordered(&functions, Grain::Function);
+        let mut all = vec![Around::default(); rows.len()];
+        for (rows, functions) in [(&rows.base, &functions.base), (&rows.test, &functions.test)] {
+            let both = rows.instructions.iter().zip(&functions.instructions);
+            for (row, function) in both.filter_map(|(row, function)| Some(((*row)?, (*function)?))) {
+                all[row].add(Around::of(&of[function].change));
             }
         }
         all
@@ -279,16 +213,11 @@ impl<'a> Comparison<'a> {
 
     /// How far changes by count of so many rows may be off because other runs would have executed something
     /// else.
-    fn count_deviations(
-        &self,
-        base_row: impl Fn(InstructionId) -> Option<usize>,
-        test_row: impl Fn(InstructionId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<Deviation> {
+    fn count_deviations(&self, base_rows: &RowsOf, test_rows: &RowsOf, rows: usize) -> Vec<Deviation> {
         let Parts { base, test, .. } = self.parts();
         deviations(
-            Counted { runs: &self.base_side.counts, of: base, row: base_row },
-            Counted { runs: &self.test_side.counts, of: test, row: test_row },
+            Counted { runs: &self.base_side.counts, of: base, rows: base_rows },
+            Counted { runs: &self.test_side.counts, of: test, rows: test_rows },
             rows,
         )
     }
@@ -301,22 +230,16 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn instruction_counts(
-        &self,
-        base_row: impl Fn(InstructionId) -> Option<usize>,
-        test_row: impl Fn(InstructionId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<(u64, u64)> {
-        let mut counts = vec![(0u64, 0u64); rows];
-        let all = |analysis: &Analysis| (0..analysis.code.instructions.len() as u32).map(InstructionId);
-        let add = |sum: &mut u64, executions: u64| *sum = sum.saturating_add(executions);
-        for id in all(self.base) {
-            base_row(id).into_iter().for_each(|row| add(&mut counts[row].0, self.base.code.executions(id)));
-        }
-        for id in all(self.test) {
-            test_row(id).into_iter().for_each(|row| add(&mut counts[row].1, self.test.code.executions(id)));
-        }
-        counts
+    fn instruction_counts(&self, rows: &Rows) -> Vec<(u64, u64)> {
+        let of = |analysis: &Analysis, side: &RowsOf| {
+            let mut counts = vec![0u64; rows.len()];
+            for (id, row) in (0..).map(InstructionId).zip(&side.instructions) {
+                let Some(count) = row.map(|row| &mut counts[row]) else { continue };
+                *count = count.saturating_add(analysis.code.executions(id));
+            }
+            counts
+        };
+        of(self.base, &rows.base).into_iter().zip(of(self.test, &rows.test)).collect()
     }
 }
 
@@ -339,16 +262,6 @@ fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> 
         (Some(_), Some(_)) => Err(CompareError::DifferentClocks),
         _ => Ok(None),
     }
-}
-
-/// What rows are of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Functions: samples on code that was not counted are theirs too.
-    Function,
-    Loop,
-    /// Instructions or lines: time of one may be another's in the next run of the same program.
-    Place,
 }
 
 /// Whether functions are certain to have become slower, and to have become faster.
@@ -378,16 +291,8 @@ impl Around {
     }
 }
 
-/// Rows of the things of BASE and of TEST.
-pub(crate) fn positions(all: &[Both<u32>]) -> (HashMap<u32, usize>, HashMap<u32, usize>) {
-    let rows = |side: fn(&Both<u32>) -> Option<u32>| {
-        all.iter().enumerate().filter_map(|(row, both)| Some((side(both)?, row))).collect()
-    };
-    (rows(|both| both.base), rows(|both| both.test))
-}
-
 /// What comes first has more of this: certain change, any change, changed instructions.
-fn order<T>(row: &Row<T>) -> (bool, f64, f64, u64) {
+fn order(row: &Row) -> (bool, f64, f64, u64) {
     let certain = row.change.certain().abs();
     let time = row.change.time.map_or(0.0, |time| time.estimate().value.abs());
     let instructions = row.change.instructions.map_or(0, |(base, test)| base.abs_diff(test));
@@ -395,13 +300,8 @@ fn order<T>(row: &Row<T>) -> (bool, f64, f64, u64) {
 }
 
 /// Adds samples on code that was not counted to the row of their function.
-fn add_strays(
-    analysis: &Analysis,
-    measure: Measure,
-    row: impl Fn(RoutineId) -> Option<usize>,
-    mut add: impl FnMut(usize, Sum),
-) {
+fn add_strays(analysis: &Analysis, measure: Measure, rows: &RowsOf, mut add: impl FnMut(usize, Sum)) {
     for (_, routine, weight) in analysis.strays() {
-        row(routine).into_iter().for_each(|row| add(row, measure.sum(&weight)));
+        rows.of_stray(routine).into_iter().for_each(|row| add(row, measure.sum(&weight)));
     }
 }

@@ -8,7 +8,8 @@
 
 use crate::limits::Deviation;
 use crate::sums::Measure;
-use timewise_flow::{Analysis, InstructionId};
+use crate::things::RowsOf;
+use timewise_flow::Analysis;
 use timewise_profile::{Profile, RunKind};
 
 /// Executions of each block in each counting run of one side.
@@ -34,14 +35,8 @@ impl CountedRuns {
         CountedRuns(runs)
     }
 
-    /// Of so many rows, the squared deviations of all runs from their average, in the unit's square; the
-    /// function gives an instruction's row.
-    fn squares(
-        &self,
-        (analysis, measure): (&Analysis, Measure),
-        row: impl Fn(InstructionId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<f64> {
+    /// Of so many rows, the squared deviations of all runs from their average, in the unit's square.
+    fn squares(&self, (analysis, measure): (&Analysis, Measure), of_code: &RowsOf, rows: usize) -> Vec<f64> {
         let mut squares = vec![0.0; rows];
         let differs = |block: usize| self.0.iter().any(|run| run[block] != self.0[0][block]);
         let blocks: Vec<usize> = (0..analysis.code.blocks.len()).filter(|block| differs(*block)).collect();
@@ -54,7 +49,9 @@ impl CountedRuns {
                 let more = run[*block] as f64 / mean - 1.0;
                 for id in analysis.code.blocks[*block].instructions() {
                     let amount = measure.amount(&analysis.attributed.at[id.index()]);
-                    row(id).into_iter().for_each(|row| deviations[row] += more * amount);
+                    of_code.instructions[id.index()]
+                        .into_iter()
+                        .for_each(|row| deviations[row] += more * amount);
                 }
             }
             squares.iter_mut().zip(deviations).for_each(|(sum, deviation)| *sum += deviation * deviation);
@@ -67,30 +64,26 @@ impl CountedRuns {
     }
 }
 
-/// One side, and the row of each of its instructions.
-pub struct Counted<'a, R> {
+/// One side, and the rows of its instructions.
+pub(crate) struct Counted<'a> {
     /// Its runs.
     pub runs: &'a CountedRuns,
     /// What its instructions cost.
     pub of: (&'a Analysis<'a>, Measure),
-    /// An instruction's row.
-    pub row: R,
+    /// Its rows.
+    pub rows: &'a RowsOf,
 }
 
 /// How far a change by count may be off in each of so many rows, because other runs would have executed something
 /// else. Both sides are taken to differ alike from run to run.
-pub fn deviations<R: Fn(InstructionId) -> Option<usize>, S: Fn(InstructionId) -> Option<usize>>(
-    base: Counted<R>,
-    test: Counted<S>,
-    rows: usize,
-) -> Vec<Deviation> {
+pub(crate) fn deviations(base: Counted, test: Counted, rows: usize) -> Vec<Deviation> {
     let (ours, theirs) = (base.runs.runs(), test.runs.runs());
     let freedom = (ours - 1.0).max(0.0) + (theirs - 1.0).max(0.0);
     if freedom == 0.0 || ours == 0.0 || theirs == 0.0 {
         return vec![Deviation::NONE; rows];
     }
-    let of_base = base.runs.squares(base.of, base.row, rows);
-    let of_test = test.runs.squares(test.of, test.row, rows);
+    let of_base = base.runs.squares(base.of, base.rows, rows);
+    let of_test = test.runs.squares(test.of, test.rows, rows);
     let of_averages = 1.0 / ours + 1.0 / theirs;
     let deviation = |(a, b): (f64, f64)| Deviation { variance: (a + b) / freedom * of_averages, freedom };
     of_base.into_iter().zip(of_test).map(deviation).collect()

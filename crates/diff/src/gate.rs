@@ -20,6 +20,7 @@ use crate::limits::Interval;
 use crate::modelled::ModelledChange;
 use crate::noise::Noise;
 use crate::pairing::Both;
+use crate::things::{Grain, Thing};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -197,7 +198,10 @@ impl Gate {
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
             (_, Some(name)) => {
                 let named = Named::new(comparison, name);
-                let rows = comparison.functions().into_iter().filter(|row| named.holds(row.what));
+                let rows = comparison
+                    .rows(Grain::Function)
+                    .into_iter()
+                    .filter(|row| named.holds(comparison, row.what));
                 rows.map(|row| self.growth(&row.change, comparison.noise)).collect::<Result<_, _>>()?
             }
         };
@@ -258,8 +262,8 @@ impl Gate {
             None => vec![whole],
             Some(name) => {
                 let named = Named::new(comparison, name);
-                let rows = comparison.modelled_functions().into_iter();
-                rows.filter(|row| named.holds(row.what)).map(|row| row.change).collect()
+                let rows = comparison.modelled_rows(Grain::Function).into_iter();
+                rows.filter(|row| named.holds(comparison, row.what)).map(|row| row.change).collect()
             }
         };
         let verdict = |change: ModelledChange| {
@@ -324,10 +328,12 @@ impl Named {
         ways.find(is_any).unwrap_or_else(|| found(Vec::new(), Vec::new()))
     }
 
-    /// Whether this function is among them.
-    pub fn holds(&self, function: Both<RoutineId>) -> bool {
-        let is_one_of = |found: &[RoutineId], id: Option<RoutineId>| id.is_some_and(|id| found.contains(&id));
-        is_one_of(&self.base, function.base) || is_one_of(&self.test, function.test)
+    /// Whether this is one of them, or in one.
+    pub fn holds(&self, comparison: &Comparison, what: Both<Thing>) -> bool {
+        let holds = |found: &[RoutineId], analysis, thing: Option<Thing>| {
+            thing.and_then(|thing| thing.function(analysis)).is_some_and(|id| found.contains(&id))
+        };
+        holds(&self.base, comparison.base, what.base) || holds(&self.test, comparison.test, what.test)
     }
 }
 

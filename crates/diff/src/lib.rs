@@ -10,6 +10,7 @@
 //!
 //! - [`pairing`], [`modules`], [`functions`], [`similar`], [`align`], [`loops`], [`lines`], [`matching`]: which
 //!   code of BASE is which code of TEST;
+//! - [`things`]: what rows are of;
 //! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
 //!   to changes with their limits;
 //! - [`elapsed`], [`waiting`]: time that no CPU time shows;
@@ -46,14 +47,16 @@ pub mod repeated;
 pub mod side;
 pub mod similar;
 pub mod sums;
+pub mod things;
 pub mod waiting;
 
 pub use change::{Change, Difference};
 pub use comparison::{CompareError, Comparison, Row, Unit};
 pub use elapsed::Passed;
 pub use gate::{Gate, GateError, Verdict};
-pub use modelled::{ModelledChange, ModelledRow, Spot};
+pub use modelled::{ModelledChange, ModelledRow};
 pub use noise::Noise;
 pub use pairing::Both;
 pub use repeated::share_a_run;
+pub use things::{Grain, Thing};
 pub use waiting::WaitingRow;

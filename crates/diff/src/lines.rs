@@ -7,8 +7,8 @@ use crate::pairing::Pairing;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
-use timewise_flow::lines::{SourceLine, line_at};
-use timewise_flow::{Analysis, InstructionId};
+use timewise_flow::Analysis;
+use timewise_flow::lines::SourceLine;
 use timewise_profile::ModuleId;
 
 /// A source line as compiled into a module.
@@ -36,16 +36,7 @@ pub struct Lines {
 impl Lines {
     /// The lines of everything that was executed.
     pub fn new(analysis: &Analysis) -> Lines {
-        let key = |id| {
-            let place = analysis.code.place(InstructionId(id));
-            line_at(analysis.profile, place).map(|line| (place.module, line))
-        };
-        let keys: Vec<Option<ModuleLine>> = (0..analysis.code.instructions.len() as u32).map(key).collect();
-        let mut all: Vec<ModuleLine> = keys.iter().copied().flatten().collect();
-        all.sort_unstable();
-        all.dedup();
-        let at = |key: ModuleLine| all.binary_search(&key).ok().map(|at| at as u32);
-        let of = keys.iter().map(|key| key.and_then(at)).collect();
+        let (all, of) = analysis.lines();
         Lines { all, of }
     }
 

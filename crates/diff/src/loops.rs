@@ -18,11 +18,7 @@ pub fn pair(base: &Analysis, test: &Analysis, instructions: &Pairing) -> Pairing
     let mut pairing = Pairing::new(base.forest.loops.len(), test.forest.loops.len());
     // Loops that share a header differ in their depth: outer ones come first in both lists.
     pairing.by_key(|id| instructions.of_base(header(base, id)), |id| Some(header(test, id)));
-    let mut found = by_code(base, test, instructions, &pairing);
-    found.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    for (_, base, test) in found {
-        pairing.pair(base, test);
-    }
+    pairing.best_first(by_code(base, test, instructions, &pairing));
     pairing
 }
 

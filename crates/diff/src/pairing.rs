@@ -104,6 +104,13 @@ impl Pairing {
         let ours = (0..self.of_base.len() as u32).map(|id| Both { base: Some(id), test: self.of_base(id) });
         ours.chain(self.free_of_test().map(|id| Both { base: None, test: Some(id) })).collect()
     }
+
+    /// Positions in [`Pairing::all`] of those of BASE and of those of TEST.
+    pub fn rows(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut alone = self.of_base.len()..;
+        let row = |partner: &Option<u32>| partner.map(|base| base as usize).or_else(|| alone.next());
+        ((0..self.of_base.len()).collect(), self.of_test.iter().filter_map(row).collect())
+    }
 }
 
 fn free(partners: &[Option<u32>]) -> impl Iterator<Item = u32> {
@@ -138,6 +145,10 @@ mod tests {
         assert_eq!(partners, [Some(1), Some(0), Some(2), None, None, None]);
         let alone = Both { base: None, test: Some(3) };
         assert!(pairing.all().contains(&alone) && pairing.all().len() == 8);
+        let (base, test) = pairing.rows();
+        let all = pairing.all();
+        assert!((0..).zip(base).all(|(id, row)| all[row].base == Some(id)));
+        assert!((0..).zip(test).all(|(id, row)| all[row].test == Some(id)));
         pairing.pair(0, 3);
         assert_eq!(pairing.of_base(0), Some(1), "a pair is not broken");
         pairing.part(0);

@@ -3,6 +3,7 @@
 
 use crate::pairing::Pairing;
 use crate::sums::{Measure, Sum, sums};
+use crate::things::RowsOf;
 use timewise_flow::{Analysis, InstructionId};
 
 /// Code that ran this many times more often than in BASE is as good as new if BASE has no time for it.
@@ -46,21 +47,21 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Sums of so many rows; the functions give an instruction's row. An instruction whose partner is in
-    /// another row is gone from its own, and new in the partner's.
-    pub fn of_rows(
+    /// Sums of so many rows. An instruction whose partner is in another row is gone from its own, and new in the
+    /// partner's.
+    pub(crate) fn of_rows(
         self,
-        base_row: impl Fn(InstructionId) -> Option<usize>,
-        test_row: impl Fn(InstructionId) -> Option<usize>,
+        base_rows: &RowsOf,
+        test_rows: &RowsOf,
         rows: usize,
     ) -> (Vec<BaseSums>, Vec<TestSums>) {
         const BASE: usize = 5;
         const TEST: usize = 3;
         let in_base = sums(self.base.0, self.base.1, BASE * rows, |id, add| {
-            let Some(row) = base_row(id) else { return };
+            let Some(row) = base_rows.instructions[id.index()] else { return };
             add(BASE * row, 1.0);
             let partner = self.pairs.of_base(id.0).map(InstructionId);
-            let partner = partner.filter(|partner| test_row(*partner) == Some(row));
+            let partner = partner.filter(|partner| test_rows.instructions[partner.index()] == Some(row));
             match partner.and_then(|partner| self.growth(id, partner)) {
                 None => add(BASE * row + 4, 1.0),
                 Some(growth) => {
@@ -74,10 +75,10 @@ impl Parts<'_> {
             }
         });
         let in_test = sums(self.test.0, self.test.1, TEST * rows, |id, add| {
-            let Some(row) = test_row(id) else { return };
+            let Some(row) = test_rows.instructions[id.index()] else { return };
             add(TEST * row, 1.0);
             let partner = self.pairs.of_test(id.0).map(InstructionId);
-            let partner = partner.filter(|partner| base_row(*partner) == Some(row));
+            let partner = partner.filter(|partner| base_rows.instructions[partner.index()] == Some(row));
             let is_kept = partner.is_some_and(|partner| self.growth(partner, id).is_some());
             add(TEST * row + if is_kept { 1 } else { 2 }, 1.0);
         });

@@ -3,15 +3,16 @@
 use crate::counts::CountedRuns;
 use crate::noise::InRun;
 use crate::sums::Measure;
+use crate::things::RowsOf;
 use std::collections::HashMap;
 use timewise_flow::attribute::attribute;
 use timewise_flow::samples::{Samples, Weight};
-use timewise_flow::{Analysis, InstructionId, RoutineId};
+use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{Place, RunId, RunKind};
 
 /// All runs of BASE or of TEST.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub(crate) struct Side {
     /// The unit of all amounts.
     pub measure: Measure,
     /// What each counting run executed.
@@ -57,25 +58,19 @@ impl Side {
         self.runs.iter().map(of).collect()
     }
 
-    /// So many rows in each sampling run; the functions give the row of an instruction and of a routine's samples on
-    /// code that was not counted.
-    pub fn rows(
-        &self,
-        row: impl Fn(InstructionId) -> Option<usize>,
-        stray_row: impl Fn(RoutineId) -> Option<usize>,
-        rows: usize,
-    ) -> Vec<Vec<InRun>> {
+    /// So many rows in each sampling run.
+    pub fn rows(&self, of_code: &RowsOf, rows: usize) -> Vec<Vec<InRun>> {
         let of = |run: &OneRun| {
             let mut all = vec![InRun::default(); rows];
             let mut add = |row: usize, weight: &Weight| {
                 all[row].amount += self.measure.amount(weight);
                 all[row].variance += self.measure.squares(weight);
             };
-            for (index, weight) in run.at.iter().enumerate() {
-                row(InstructionId(index as u32)).into_iter().for_each(|row| add(row, weight));
+            for (row, weight) in of_code.instructions.iter().zip(&run.at) {
+                row.iter().for_each(|row| add(*row, weight));
             }
             for (routine, weight) in &run.stray {
-                stray_row(*routine).into_iter().for_each(|row| add(row, weight));
+                of_code.of_stray(*routine).into_iter().for_each(|row| add(row, weight));
             }
             all
         };

@@ -5,7 +5,7 @@ mod generate;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use timewise_diff::{Change, Comparison};
+use timewise_diff::{Change, Comparison, Grain};
 use timewise_flow::Analysis;
 
 /// Whether all limits enclose their values; of times beyond all numbers nothing can be said.
@@ -29,10 +29,9 @@ proptest! {
         let (base, test) = (Analysis::new(&base, None), Analysis::new(&test, None));
         if let Ok(comparison) = Comparison::new(&base, &test) {
             prop_assert!(is_sound(&comparison.whole()), "{:?}", comparison.whole());
-            prop_assert!(comparison.functions().iter().all(|row| is_sound(&row.change)));
-            prop_assert!(comparison.loops().iter().all(|row| is_sound(&row.change)));
-            prop_assert!(comparison.instructions().iter().all(|row| is_sound(&row.change)));
-            prop_assert!(comparison.lines().iter().all(|row| is_sound(&row.change)));
+            for grain in [Grain::Function, Grain::Loop, Grain::Instruction, Grain::Line] {
+                prop_assert!(comparison.rows(grain).iter().all(|row| is_sound(&row.change)));
+            }
         }
     }
 
@@ -40,7 +39,7 @@ proptest! {
     fn nothing_changed_between_a_profile_and_itself(profile in generate::profile()) {
         let (base, test) = (Analysis::new(&profile, None), Analysis::new(&profile, None));
         if let Ok(comparison) = Comparison::new(&base, &test) {
-            for row in comparison.functions() {
+            for row in comparison.rows(Grain::Function) {
                 prop_assert!(!row.is_finding && row.change.certain() == 0.0);
                 prop_assert!(row.change.instructions.is_none_or(|(base, test)| base == test));
             }

@@ -1,8 +1,8 @@
 //! Comparisons of small profiles written by hand.
 
-use timewise_diff::{Both, Comparison, Gate, Noise};
+use timewise_diff::{Both, Comparison, Gate, Grain, Noise, Thing};
+use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{Exit, Line, Offset, Place, Profile};
 
 /// A program with a hot loop in `work` and some time in `main`: so many rounds, samples on the loop's load and
@@ -37,19 +37,18 @@ fn compared<T>(base: &Profile, test: &Profile, with: impl FnOnce(&Comparison) ->
     with(&Comparison::new(&base, &test).unwrap())
 }
 
-fn named(analysis: &Analysis, id: Option<RoutineId>) -> Option<String> {
-    id.map(|id| analysis.name_of(id))
+const GRAINS: [Grain; 4] = [Grain::Function, Grain::Loop, Grain::Instruction, Grain::Line];
+
+fn named(analysis: &Analysis, thing: Option<Thing>) -> Option<String> {
+    thing?.function(analysis).map(|id| analysis.name_of(id))
 }
 
 #[test]
 fn a_profile_compared_with_itself_has_not_changed() {
     let profile = program(1_000_000, 5000, 500, "");
     compared(&profile, &profile, |comparison| {
-        let all = [comparison.whole()].into_iter();
-        let all = all.chain(comparison.functions().into_iter().map(|row| row.change));
-        let all = all.chain(comparison.loops().into_iter().map(|row| row.change));
-        let all = all.chain(comparison.instructions().into_iter().map(|row| row.change));
-        for change in all.chain(comparison.lines().into_iter().map(|row| row.change)) {
+        let rows = GRAINS.into_iter().flat_map(|grain| comparison.rows(grain)).map(|row| row.change);
+        for change in rows.chain([comparison.whole()]) {
             let by_count = change.by_count.unwrap();
             assert_eq!((by_count.estimate().low, by_count.estimate().high), (0.0, 0.0), "{change:?}");
             assert_eq!((change.time.unwrap().estimate().value, change.certain()), (0.0, 0.0), "{change:?}");
@@ -76,8 +75,11 @@ fn lines_of_a_file_that_did_not_change_stay_themselves() {
     let (base, test) = (lines([12, 11, 11]), lines([11, 11, 12]));
     let pairs = |base: &Profile, test: &Profile| {
         compared(base, test, |comparison| {
-            let number = |of: Option<timewise_diff::lines::ModuleLine>| of.map(|(_, line)| line.line);
-            let rows = comparison.lines().into_iter();
+            let number = |of: Option<Thing>| match of? {
+                Thing::Line((_, line)) => Some(line.line),
+                _ => None,
+            };
+            let rows = comparison.rows(Grain::Line).into_iter();
             let mut pairs: Vec<_> = rows.map(|row| (number(row.what.base), number(row.what.test))).collect();
             pairs.sort_unstable();
             pairs
@@ -97,7 +99,7 @@ fn lines_of_a_file_that_did_not_change_stay_themselves() {
 fn more_rounds_at_the_same_cost_are_a_change_by_count() {
     let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_200_000, 6000, 500, ""));
     compared(&base, &test, |comparison| {
-        let row = comparison.functions()[0];
+        let row = comparison.rows(Grain::Function)[0];
         assert_eq!(named(comparison.test, row.what.test).as_deref(), Some("work"));
         assert!(row.is_finding);
         let (by_count, by_cost) = (row.change.by_count.unwrap(), row.change.by_cost.unwrap());
@@ -108,7 +110,7 @@ fn more_rounds_at_the_same_cost_are_a_change_by_count() {
         let time = row.change.time.unwrap();
         let parts = by_count.estimate().value + by_cost.estimate().value;
         assert!((time.estimate().value - parts).abs() < 1e3, "{time:?}");
-        assert!(comparison.loops()[0].is_finding);
+        assert!(comparison.rows(Grain::Loop)[0].is_finding);
     });
 }
 
@@ -118,7 +120,7 @@ fn a_dearer_load_is_a_change_by_cost_if_it_is_more_than_noise() {
     let by_cost = |load| {
         let test = program(1_000_000, load, 500, "");
         compared(&base, &test, |comparison| {
-            let row = comparison.instructions()[0];
+            let row = comparison.rows(Grain::Instruction)[0];
             let change = row.change;
             assert_eq!(change.by_count.unwrap().estimate().value, 0.0);
             (row.is_finding, change.by_cost.unwrap().certain)
@@ -135,7 +137,9 @@ fn a_dearer_load_is_a_change_by_cost_if_it_is_more_than_noise() {
 fn time_that_moved_within_a_function_is_no_finding_of_one_run_each() {
     let at = |load, next| program(1_000_000, load, 500, &format!("sample 0x200b {next}"));
     let is_found = |base: &Profile, test: &Profile| {
-        compared(base, test, |comparison| comparison.instructions().iter().any(|row| row.is_finding))
+        compared(base, test, |comparison| {
+            comparison.rows(Grain::Instruction).iter().any(|row| row.is_finding)
+        })
     };
     assert!(!is_found(&at(4000, 1000), &at(500, 4500)));
     assert!(is_found(&at(4000, 1000), &at(4000, 20_000)), "the function is slower");
@@ -159,14 +163,14 @@ fn several_runs_measure_the_noise() {
     let slower = side([5600, 5590, 5610, 5600]);
     compared(&steady, &slower, |comparison| {
         assert!(matches!(comparison.noise, Noise::Measured(share) if share < 0.01), "{:?}", comparison.noise);
-        assert!(comparison.functions()[0].is_finding, "what one run each could not tell");
+        assert!(comparison.rows(Grain::Function)[0].is_finding, "what one run each could not tell");
         assert!("time>5%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
         assert!(!"time>15%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
     });
     let unsteady = (side([4000, 6000, 5000, 5500]), side([5600, 4600, 6600, 5600]));
     compared(&unsteady.0, &unsteady.1, |comparison| {
         assert!(matches!(comparison.noise, Noise::Measured(share) if share > 0.05), "{:?}", comparison.noise);
-        assert!(!comparison.functions()[0].is_finding);
+        assert!(!comparison.rows(Grain::Function)[0].is_finding);
         assert!(!"time>5%".parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
     });
 }
@@ -178,11 +182,11 @@ fn new_and_vanished_functions_are_shown_with_their_time() {
          edge body -> added call 1000
          sample 0x3001 400";
     let (base, test) = (program(1_000_000, 5000, 500, ""), program(1_000_000, 5000, 500, extra));
-    let is_added = |analysis: &Analysis, what: Both<RoutineId>| {
+    let is_added = |analysis: &Analysis, what: Both<Thing>| {
         named(analysis, what.test).or(named(analysis, what.base)).as_deref() == Some("added")
     };
     compared(&base, &test, |comparison| {
-        let row = comparison.functions()[0];
+        let row = comparison.rows(Grain::Function)[0];
         assert!(row.is_finding && row.what.base.is_none());
         assert_eq!(named(comparison.test, row.what.test).as_deref(), Some("added"));
         assert_eq!(row.change.instructions, Some((0, 2000)));
@@ -190,7 +194,7 @@ fn new_and_vanished_functions_are_shown_with_their_time() {
         assert!((by_count.estimate().value - 100e6).abs() < 1e3 && by_count.certain > 0.0, "{by_count:?}");
     });
     compared(&test, &base, |comparison| {
-        let row = comparison.functions()[0];
+        let row = comparison.rows(Grain::Function)[0];
         assert!(
             row.is_finding
                 && row.what.test.is_none()
@@ -216,7 +220,7 @@ fn code_that_moved_is_the_same_code() {
     let unnamed = |profile: &Profile| Profile { functions: Vec::new(), ..profile.clone() };
     for (base, test) in [(base.clone(), moved.clone()), (unnamed(&base), unnamed(&moved))] {
         compared(&base, &test, |comparison| {
-            let rows = comparison.instructions();
+            let rows = comparison.rows(Grain::Instruction);
             let alone = rows.iter().filter(|row| row.what.base.is_none() || row.what.test.is_none()).count();
             assert_eq!(alone, 0);
         });
@@ -314,7 +318,7 @@ fn clones_are_the_functions_that_they_were_made_of() {
     let test = other(named(plain, "_ZN2ns3mixIlEElRK1Pi"));
     for (base, test) in [(&base, &test), (&test, &base)] {
         compared(base, test, |comparison| {
-            let rows = comparison.functions();
+            let rows = comparison.rows(Grain::Function);
             assert!(rows.iter().all(|row| row.what.base.is_some() && row.what.test.is_some()), "{rows:?}");
         });
     }
@@ -361,10 +365,10 @@ fn copies_of_a_loop_keep_their_counts() {
     };
     let changed = |base, test| {
         compared(&inlined(base), &inlined(test), |comparison| {
-            let loops = comparison.loops().into_iter().map(|row| row.change.instructions.unwrap());
+            let loops = comparison.rows(Grain::Loop).into_iter().map(|row| row.change.instructions.unwrap());
             let mut loops: Vec<(u64, u64)> = loops.filter(|(base, test)| base != test).collect();
             loops.sort_unstable();
-            let rows = comparison.instructions().into_iter();
+            let rows = comparison.rows(Grain::Instruction).into_iter();
             let instructions = rows.filter(|row| {
                 let (base, test) = row.change.instructions.unwrap();
                 base != test

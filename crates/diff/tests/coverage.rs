@@ -1,7 +1,7 @@
 //! Limits hold the true change as often as they say, and unchanged code is named as seldom, on simulated runs whose
 //! true times are known.
 
-use timewise_diff::{Change, Comparison, Difference};
+use timewise_diff::{Change, Comparison, Difference, Grain};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::Profile;
@@ -117,8 +117,8 @@ fn compare_often(test: Version, noise: Noise, runs: usize) -> Seen {
         let (base, new) = (Analysis::new(&base, None), Analysis::new(&new, None));
         let comparison = Comparison::new(&base, &new).unwrap();
         let mut is_alarm = false;
-        for row in comparison.functions() {
-            let name = comparison.base.name_of(row.what.base.unwrap());
+        for row in comparison.rows(Grain::Function) {
+            let name = comparison.base.name_of(row.what.base.unwrap().function(comparison.base).unwrap());
             let index: usize = name.strip_prefix('f').unwrap().parse().unwrap();
             is_alarm |= row.is_finding && test.rounds[index] * test.cost[index] == 1.0;
             for holds in of_row(&row.change, &test, index) {

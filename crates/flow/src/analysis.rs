@@ -144,7 +144,8 @@ impl<'p> Analysis<'p> {
     /// Cost of each source line and module that ran, in order; code without a line is left out.
     pub fn by_line(&self) -> Vec<(ModuleId, SourceLine, Cost)> {
         let (lines, of) = self.lines();
-        let costs = self.group(lines.len(), |id, add| of[id.index()].into_iter().for_each(add));
+        let costs =
+            self.group(lines.len(), |id, add| of[id.index()].into_iter().for_each(|at| add(at as usize)));
         let mut all: BTreeMap<(ModuleId, SourceLine), Cost> = lines.into_iter().zip(costs).collect();
         for (place, weight) in &self.samples.stray {
             if let Some(line) = line_at(self.profile, *place) {
@@ -157,12 +158,12 @@ impl<'p> Analysis<'p> {
     /// Modelled cost of each source line and module that ran, likewise.
     pub fn modelled_by_line(&self) -> Vec<(ModuleId, SourceLine, ModelledCost)> {
         let (lines, of) = self.lines();
-        let costs = self.modelled_by(lines.len(), |id| of[id.index()]);
+        let costs = self.modelled_by(lines.len(), |id| of[id.index()].map(|at| at as usize));
         lines.into_iter().zip(costs).map(|((module, line), cost)| (module, line, cost)).collect()
     }
 
     /// Source lines and modules that ran, in order, and which of them each instruction belongs to.
-    fn lines(&self) -> (Vec<(ModuleId, SourceLine)>, Vec<Option<usize>>) {
+    pub fn lines(&self) -> (Vec<(ModuleId, SourceLine)>, Vec<Option<u32>>) {
         let rows = rows_of_instructions(self.profile, &self.code);
         let line = |row: u32| {
             let Line { place, file, line } = self.profile.lines[row as usize];
@@ -173,13 +174,13 @@ impl<'p> Analysis<'p> {
         used.dedup();
         used.sort_by_key(|&row| line(row));
         let mut distinct: Vec<(ModuleId, SourceLine)> = Vec::new();
-        let mut at = vec![0; self.profile.lines.len()];
+        let mut at = vec![0u32; self.profile.lines.len()];
         for row in used {
             let Some(line) = line(row) else { continue };
             if distinct.last() != Some(&line) {
                 distinct.push(line);
             }
-            at[row as usize] = distinct.len() - 1;
+            at[row as usize] = distinct.len() as u32 - 1;
         }
         let of = rows.into_iter().map(|row| row.map(|row| at[row as usize])).collect();
         (distinct, of)

@@ -211,7 +211,7 @@ fn what_was_only_sampled_has_functions_alone() {
         (&uncounted, &uncounted, "BASE and TEST were not"),
     ] {
         compared(base, test, |comparison| {
-            let functions = comparison.functions();
+            let functions = comparison.rows(Grain::Function);
             assert!(functions.iter().all(|row| !row.is_finding && row.what.base.is_some()), "{functions:?}");
             let show = |by| diff::text(comparison, by, None, Style { width: 300, colour: false });
             assert!(

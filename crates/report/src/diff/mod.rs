@@ -10,6 +10,7 @@ mod verdict;
 mod waiting;
 
 pub use screen::text;
+pub use timewise_diff::Grain;
 pub use verdict::{cautions, narrowed, parts, uncompared, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
@@ -35,19 +36,6 @@ pub enum By {
     Waiting,
 }
 
-/// How large the parts are into which code is divided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Grain {
-    /// A function.
-    Function,
-    /// A loop.
-    Loop,
-    /// An instruction.
-    Instruction,
-    /// A source line.
-    Line,
-}
-
 impl By {
     /// All there are.
     pub const ALL: [By; 5] = [
@@ -71,18 +59,6 @@ impl By {
         match self {
             By::Code(grain) => Some(grain),
             By::Waiting => None,
-        }
-    }
-}
-
-impl Grain {
-    /// What one part is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Grain::Function => "function",
-            Grain::Loop => "loop",
-            Grain::Instruction => "instruction",
-            Grain::Line => "line",
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Grain;
 use super::screen::{name, place, what_and_where};
 use super::shares::signed;
-use super::things::{Sites, Thing};
+use super::things::Sites;
 use crate::code_text::CodeText;
 use crate::labels::file_name;
 use crate::number::{count, duration};
@@ -15,25 +15,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_attribution::{Category, Parts};
 use timewise_diff::gate::Named;
-use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Spot};
+use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Thing};
 use timewise_flow::{Analysis, InstructionId};
 
 /// Changes below this share of BASE's cycles are not worth a row.
 const WORTH_SHOWING: f64 = 0.0005;
 
 /// Rows that changed, most first.
-fn rows(comparison: &Comparison, by: Grain) -> Vec<ModelledRow<Thing>> {
-    let all: Vec<ModelledRow<Thing>> = match by {
-        Grain::Function => {
-            comparison.modelled_functions().into_iter().map(|row| row.of(Thing::Function)).collect()
-        }
-        Grain::Loop => comparison.modelled_loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
-        Grain::Instruction => {
-            comparison.modelled_instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
-        }
-        Grain::Line => comparison.modelled_lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
-    };
-    all.into_iter().filter(|row| row.change.base != row.change.test).collect()
+fn rows(comparison: &Comparison, by: Grain) -> Vec<ModelledRow> {
+    let mut rows = comparison.modelled_rows(by);
+    rows.retain(|row| row.change.base != row.change.test);
+    rows
 }
 
 /// The section of the screen: the whole program, categories that changed, and rows.
@@ -108,29 +100,19 @@ fn beside(comparison: &Comparison) -> String {
 /// What of a growth of modelled cycles is to blame: the loop, or the function, that grew most; the category of its
 /// cycles that grew most; and there the instruction and its reason. Nothing if nothing grew.
 pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
-    let spots = comparison.modelled_spots().into_iter();
     let named = gate.function.as_deref().map(|name| Named::new(comparison, name));
-    let in_function = |analysis: &Analysis, spot: Spot| match spot {
-        Spot::Function(id) => id,
-        Spot::Loop(id) => analysis.forest.loops[id.index()].routine,
-    };
-    let spot = spots
-        .filter(|row| {
-            let function = row
-                .what
-                .map(|spot| in_function(comparison.base, spot), |spot| in_function(comparison.test, spot));
-            named.as_ref().is_none_or(|named| named.holds(function))
-        })
-        .find(|row| row.change.cycles() > 0.0)?;
+    let is_named = |row: &ModelledRow| named.as_ref().is_none_or(|named| named.holds(comparison, row.what));
+    let spot =
+        comparison.modelled_spots().into_iter().find(|row| is_named(row) && row.change.cycles() > 0.0)?;
     let category =
         Category::ALL.into_iter().max_by(|a, b| spot.change.of(*a).total_cmp(&spot.change.of(*b)))?;
     let analysis = comparison.test;
     let title = match spot.what.test? {
-        Spot::Loop(id) => {
+        Thing::Loop(id) => {
             let site = site::a_loop(analysis, id);
             format!("the loop {} in {}", site.lines(), site.function)
         }
-        Spot::Function(id) => site::function(analysis, id).function,
+        thing => site::function(analysis, thing.function(analysis)?).function,
     };
     // Its code may have stood in another loop there.
     let alone = if spot.what.base.is_none() { ", which BASE has not as such," } else { "" };
@@ -150,20 +132,23 @@ pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
 }
 
 /// The instruction of a spot of TEST whose cycles of a category grew most, and the reason that grew most.
-fn instruction(comparison: &Comparison, spot: Spot, category: Category) -> Option<(InstructionId, String)> {
+fn instruction(comparison: &Comparison, spot: Thing, category: Category) -> Option<(InstructionId, String)> {
     let analysis = comparison.test;
     let is_in = |id: InstructionId| {
         let block = analysis.block_of(id);
         match (spot, analysis.forest.innermost[block.index()]) {
-            (Spot::Loop(id), innermost) => innermost == Some(id),
-            (Spot::Function(id), None) => analysis.owner[block.index()] == id,
-            (Spot::Function(_), Some(_)) => false,
+            (Thing::Loop(id), innermost) => innermost == Some(id),
+            (Thing::Function(id), None) => analysis.owner[block.index()] == id,
+            _ => false,
         }
     };
-    let rows = comparison.modelled_instructions().into_iter();
-    let of_spot = rows.filter(|row| row.what.test.is_some_and(is_in));
-    let worst = of_spot.max_by(|a, b| a.change.of(category).total_cmp(&b.change.of(category)))?;
-    let id = worst.what.test?;
+    let id = |thing: Option<Thing>| match thing? {
+        Thing::Instruction(id) => Some(id),
+        _ => None,
+    };
+    let rows = comparison.modelled_rows(Grain::Instruction).into_iter();
+    let of_spot = rows.filter_map(|row| Some((id(row.what.test).filter(|id| is_in(*id))?, row)));
+    let (worst, row) = of_spot.max_by(|a, b| a.1.change.of(category).total_cmp(&b.1.change.of(category)))?;
     let mut grown: BTreeMap<String, f64> = BTreeMap::new();
     let mut add = |analysis: &Analysis, id: Option<InstructionId>, sign: f64| {
         let of = id.zip(analysis.modelled.as_ref());
@@ -172,10 +157,10 @@ fn instruction(comparison: &Comparison, spot: Spot, category: Category) -> Optio
             *grown.entry(words).or_default() += sign * cycles.as_cycles()
         });
     };
-    add(comparison.base, worst.what.base, -1.0);
-    add(analysis, Some(id), 1.0);
+    add(comparison.base, id(row.what.base), -1.0);
+    add(analysis, Some(worst), 1.0);
     let most = grown.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some((id, most.0))
+    Some((worst, most.0))
 }
 
 /// Modelled cycles for programs.

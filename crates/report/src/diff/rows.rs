@@ -2,7 +2,7 @@
 
 use super::Grain;
 use super::fields::ChangeFields;
-use super::things::{Sites, Thing};
+use super::things::Sites;
 use crate::site::Site;
 use serde::ser::{Serialize, Serializer};
 use timewise_diff::comparison::Row;
@@ -12,28 +12,18 @@ use timewise_diff::{Both, Comparison};
 /// shown.
 pub struct Rows<'a> {
     /// Findings first.
-    pub all: Vec<Row<Thing>>,
+    pub all: Vec<Row>,
     sites: Sites<'a>,
 }
 
 impl<'a> Rows<'a> {
     /// The rows of a comparison.
     pub fn new(comparison: &Comparison<'a>, by: Grain) -> Rows<'a> {
-        let all = match by {
-            Grain::Function => {
-                comparison.functions().into_iter().map(|row| row.of(Thing::Function)).collect()
-            }
-            Grain::Loop => comparison.loops().into_iter().map(|row| row.of(Thing::Loop)).collect(),
-            Grain::Instruction => {
-                comparison.instructions().into_iter().map(|row| row.of(Thing::Instruction)).collect()
-            }
-            Grain::Line => comparison.lines().into_iter().map(|row| row.of(Thing::Line)).collect(),
-        };
-        Rows { all, sites: Sites::new(comparison) }
+        Rows { all: comparison.rows(by), sites: Sites::new(comparison) }
     }
 
     /// What a row is on each side.
-    pub fn what(&self, row: &Row<Thing>) -> Both<Site> {
+    pub fn what(&self, row: &Row) -> Both<Site> {
         self.sites.of(row.what)
     }
 

@@ -2,7 +2,6 @@
 
 use super::rows::Rows;
 use super::shares::{counted, interval, judged, signed};
-use super::things::Thing;
 use super::verdict::uncompared;
 use super::waiting::Waits;
 use super::{By, Grain};
@@ -185,7 +184,7 @@ fn noise(comparison: &Comparison, style: Style) -> String {
     }
 }
 
-fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row<Thing>]) -> Table {
+fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Table {
     let whole = comparison.whole_base();
     let mut columns = vec![Column::number("time"), Column::detail("95 %")];
     columns.extend([Column::number("by count"), Column::detail("95 %")]);
@@ -207,7 +206,7 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row<Thing>])
     table
 }
 
-fn table_has_brackets(rows: &[&Row<Thing>]) -> bool {
+fn table_has_brackets(rows: &[&Row]) -> bool {
     let parts = rows.iter().flat_map(|row| [row.change.time, row.change.by_count, row.change.by_cost]);
     parts.flatten().any(|part| part.certain == 0.0 && part.estimate().low != part.estimate().high)
 }
@@ -284,16 +283,16 @@ fn others(rows: &Rows, by: Grain, style: Style) -> String {
     facts.iter().map(|fact| style.wrap(Tone::Faint, fact)).collect()
 }
 
-fn is_changed(row: &Row<Thing>) -> bool {
+fn is_changed(row: &Row) -> bool {
     row.change.instructions.is_some_and(|(base, test)| base != test)
 }
 
-fn executed(row: &Row<Thing>) -> u64 {
+fn executed(row: &Row) -> u64 {
     row.change.instructions.map_or(0, |(base, test)| base.max(test))
 }
 
 /// What rows are called; of instructions and lines, which say little without their surroundings, how many.
-fn names(rows: &Rows, by: Grain, of: &[&Row<Thing>]) -> String {
+fn names(rows: &Rows, by: Grain, of: &[&Row]) -> String {
     if matches!(by, Grain::Instruction | Grain::Line) {
         return quantity(of.len() as u64, by.name());
     }

@@ -1,19 +1,9 @@
-//! What rows of a comparison are of, and where that is.
+//! Where that is what rows of a comparison are of.
 
 use crate::code_text::CodeText;
 use crate::site::{self, Site};
-use timewise_diff::lines::ModuleLine;
-use timewise_diff::{Both, Comparison};
-use timewise_flow::{Analysis, InstructionId, LoopId, RoutineId};
-
-/// What a row is of.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Thing {
-    Function(RoutineId),
-    Loop(LoopId),
-    Instruction(InstructionId),
-    Line(ModuleLine),
-}
+use timewise_diff::{Both, Comparison, Thing};
+use timewise_flow::Analysis;
 
 /// Where the things of both sides are.
 pub struct Sites<'a> {
