@@ -11,7 +11,8 @@
 //!
 //! A gate fails where what it names grew by more than the given share of its value in BASE, and where that is
 //! no noise: the lower limit of the 95 % interval must exceed the share. With one run on each side, where noise is
-//! assumed, it is the limit at the level of findings. Instructions and modelled cycles have no interval.
+//! assumed, it is the limit at the level of findings, of `time` and `elapsed`. Instructions and modelled cycles have no
+//! interval.
 
 use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
