@@ -80,11 +80,7 @@ fn no_elf_files(foreign: &[ImageError]) -> Option<String> {
 fn sampled(profile: &Profile) -> BTreeSet<Place> {
     let samples = profile.samples.iter().filter_map(|sample| sample.place);
     let waits = profile.waits.iter().filter_map(|wait| wait.place);
-    // A return address may lie behind the function's last instruction, a call that does not return.
-    let callers = profile.stacks.iter().map(|node| {
-        let place = node.return_place;
-        Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
-    });
+    let callers = profile.stacks.iter().map(|node| node.return_place.call_before());
     samples.chain(waits).chain(callers).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Whose code a place is, and what that is called.
 
+use timewise_flow::place_name;
 use timewise_flow::routine::{FunctionMap, Routine};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{FunctionId, ModuleId, ModuleKind, Place};
@@ -73,14 +74,12 @@ impl<'a> Owners<'a> {
 
     /// The last part of a module's path.
     pub fn module_name(&self, module: ModuleId) -> String {
-        let path = self.module_path(module);
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty());
-        name.map_or_else(|| path.clone(), str::to_string)
+        place_name::file_name(&self.module_path(module)).to_owned()
     }
 
     /// A module's path.
     pub fn module_path(&self, module: ModuleId) -> String {
-        one_line(&String::from_utf8_lossy(&self.analysis.profile.modules[module.index()].path))
+        one_line(&place_name::module_path(self.analysis.profile, module))
     }
 
     /// True for code of the kernel.

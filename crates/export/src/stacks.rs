@@ -3,7 +3,7 @@
 use crate::owners::{Owner, Owners, one_line};
 use timewise_flow::Analysis;
 use timewise_flow::lines::{SourceLine, line_at};
-use timewise_profile::{Offset, Place, Profile, Sample, StackId, StackNode};
+use timewise_profile::{Place, Profile, Sample, StackId, StackNode};
 
 /// One frame of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,8 +88,7 @@ impl<'a> Stacks<'a> {
     pub fn new(analysis: &'a Analysis<'a>, owners: &Owners) -> Stacks<'a> {
         let call = |node: &StackNode| {
             let place = call_before(analysis, node.return_place);
-            let Place { module, version, offset } = node.return_place;
-            let last_byte = Place { module, version, offset: Offset(offset.0.saturating_sub(1)) };
+            let last_byte = node.return_place.call_before();
             Frame { inlined: inlined_at(analysis.profile, last_byte), ..Frame::at(place, owners.at(place)) }
         };
         let nodes = &analysis.profile.stacks;
@@ -125,6 +124,6 @@ fn inlined_at(profile: &Profile, place: Place) -> (usize, usize) {
 fn call_before(analysis: &Analysis, place: Place) -> Place {
     match analysis.code.call_returning_to(place) {
         Some(block) => analysis.code.place(analysis.code.blocks[block.index()].last()),
-        None => Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place },
+        None => place.call_before(),
     }
 }

@@ -108,7 +108,7 @@ pub struct Code {
 }
 
 /// So many blocks are worth a thread.
-const MANY: usize = 1 << 12;
+pub(crate) const MANY: usize = 1 << 12;
 
 /// The instructions of all blocks, block by block.
 fn instructions(profile: &Profile) -> Vec<Instruction> {

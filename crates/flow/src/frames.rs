@@ -3,14 +3,14 @@
 use crate::code::Code;
 use crate::routine::RoutineId;
 use crate::samples::Samples;
-use timewise_profile::{BlockId, Offset, Place, Profile, StackId};
+use timewise_profile::{BlockId, Place, Profile, StackId};
 
 /// A caller on a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Its own place in the tree of stacks.
     pub id: StackId,
-    /// The last byte of its call: what returns to it may belong to another function, where the call never does.
+    /// The last byte of its call.
     pub place: Place,
     /// The block that ends in the call; `None` if its code was not counted.
     pub call: Option<BlockId>,
@@ -41,8 +41,7 @@ impl Frames {
             let mut open = *stack;
             while let Some(id) = open.filter(|id| !std::mem::replace(&mut is_known[id.index()], true)) {
                 let node = profile.stacks[id.index()];
-                let offset = Offset(node.return_place.offset.0.saturating_sub(1));
-                let place = Place { offset, ..node.return_place };
+                let place = node.return_place.call_before();
                 let call = code.call_returning_to(node.return_place);
                 let is_counted = || code.block_at(place).or(code.block_at(node.return_place)).is_some();
                 // Go's threads return to where they never called.

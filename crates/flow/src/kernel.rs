@@ -2,7 +2,7 @@
 
 use crate::lines::line_at;
 use crate::samples::{Samples, Weight};
-use crate::waiting::{self, Culprit, call_before, returns};
+use crate::waiting::{self, Culprit, returns};
 use timewise_profile::{ModuleKind, Place, Profile, StackId};
 
 /// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
@@ -21,7 +21,7 @@ pub fn stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
         let mut returns = returns(profile, stack).skip_while(is_kernel);
         // That is behind a system call or where it faulted, which no call is before.
         let goes_on = returns.next();
-        KernelStack { frames: goes_on.into_iter().chain(returns.map(call_before)).collect(), weight }
+        KernelStack { frames: goes_on.into_iter().chain(returns.map(Place::call_before)).collect(), weight }
     };
     samples.kernel.iter().map(stack).collect()
 }

@@ -1,6 +1,6 @@
 //! Which source line a place belongs to.
 
-use crate::code::Code;
+use crate::code::{Code, MANY};
 use crate::parallel::in_parts;
 use timewise_profile::{FileId, Line, Place, Profile};
 
@@ -26,9 +26,6 @@ fn tells_of(row: &Line, place: Place) -> bool {
     let same_code = row.place.module == place.module && row.place.version == place.version;
     same_code && row.file.is_some() && row.line > 0
 }
-
-/// So many blocks are worth a thread.
-const MANY: usize = 1 << 12;
 
 /// The row of the profile's lines that tells of each instruction, if one does: of all of them at once this is
 /// much faster than [`line_at`] of each.

@@ -2,7 +2,7 @@
 
 use crate::lines::{SourceLine, line_at};
 use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{Offset, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
+use timewise_profile::{Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
 
 /// What waited with one stack, all threads together, and in an average run where there are several.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,18 +89,13 @@ pub fn frames(profile: &Profile, place: Option<Place>, stack: Option<StackId>) -
 
 /// The calls of a stack, innermost first.
 fn calls(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
-    returns(profile, innermost).map(call_before)
+    returns(profile, innermost).map(Place::call_before)
 }
 
 /// Where the frames of a stack go on, innermost first.
 pub(crate) fn returns(profile: &Profile, innermost: Option<StackId>) -> impl Iterator<Item = Place> {
     let node = |id: StackId| profile.stacks[id.index()];
     std::iter::successors(innermost.map(node), move |of| of.parent.map(node)).map(|of| of.return_place)
-}
-
-/// The last byte of the call that returns to a place, which may be another function's or line's.
-pub(crate) fn call_before(place: Place) -> Place {
-    Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place }
 }
 
 /// What a reader looks for in a stack: what was called in order to wait, and from where.
@@ -130,7 +125,7 @@ pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timewise_profile::{CodeVersion, Exit, ModuleId, Process, ProcessId, Run, StackNode, Thread};
+    use timewise_profile::{CodeVersion, Exit, ModuleId, Offset, Process, ProcessId, Run, StackNode, Thread};
 
     fn at(module: u32, offset: u64) -> Place {
         Place { module: ModuleId(module), version: CodeVersion(0), offset: Offset(offset) }

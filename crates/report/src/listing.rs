@@ -6,7 +6,7 @@ use crate::number::{count, duration, figure, percent, quantity};
 use crate::origin;
 use crate::path_hints;
 use crate::request::{By, Calls, Request};
-use crate::rows::{self, Seen, Share, Totalled};
+use crate::rows::{self, InKernel, Seen, Share, Stacked, Totalled, Waited};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use timewise_flow::{Analysis, Cost, RoutineId};
@@ -31,8 +31,8 @@ pub fn report(
         By::Instruction => instructions(analysis, figures, limit),
         By::Line => lines(analysis, figures, limit),
         By::Path => paths(analysis, limit),
-        By::Waiting => waits(analysis, limit),
-        By::Kernel => kernel(analysis, limit),
+        By::Waiting => waits(analysis, rows::waits(analysis), limit),
+        By::Kernel => kernel(rows::kernel(analysis), limit),
     };
     let explanation = figures.explanation(figures::has_mark(&table), style);
     let mut out = format!("{}\n{}{explanation}", origin::head(analysis, style), table.render(style));
@@ -379,12 +379,12 @@ fn paths(analysis: &Analysis, limit: usize) -> (Table, usize) {
 }
 
 /// Where threads waited, and which share that is of the time of all threads.
-pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
+pub(crate) fn waits(analysis: &Analysis, rows: Vec<Stacked<Waited>>, limit: usize) -> (Table, usize) {
     let mut columns = Vec::from(["time", "share"].map(Column::number));
     columns.extend(["threads", "times", "each"].map(Column::number));
     columns.push(Column::name("waiting in < called by"));
     let mut table = Table::new(columns);
-    let rows = rows::titled(rows::waits(analysis));
+    let rows = rows::titled(rows);
     let whole = rows::threads_time_ns(analysis, &rows);
     for row in rows.iter().take(limit) {
         let times = row.fields.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
@@ -406,10 +406,10 @@ pub(crate) fn waits(analysis: &Analysis, limit: usize) -> (Table, usize) {
 }
 
 /// What the kernel was called for, and which share of the CPU time that took.
-pub(crate) fn kernel(analysis: &Analysis, limit: usize) -> (Table, usize) {
+pub(crate) fn kernel(rows: Vec<Stacked<InKernel>>, limit: usize) -> (Table, usize) {
     let columns = ["share of CPU time", "samples"].map(Column::number).into_iter();
     let mut table = Table::new(columns.chain([Column::name("the kernel for < called by")]).collect());
-    let rows = rows::titled(rows::kernel(analysis));
+    let rows = rows::titled(rows);
     for row in rows.iter().take(limit) {
         let cells = vec![percent(row.fields.share), count(row.fields.samples.round() as u64), row.title()];
         table.row(Tone::Plain, cells);

@@ -193,9 +193,9 @@ fn waiting(analysis: &Analysis, style: Style) -> String {
     if !rows::waiting_stands_out(analysis, &rows) {
         return String::new();
     }
-    let (table, all) = listing::waits(analysis, ROWS);
     let how = origin::waiting_in_words(analysis).unwrap_or_default();
     let title = format!("Waiting: {} of all threads together, {how}", duration(rows::waited_ns(&rows)));
+    let (table, all) = listing::waits(analysis, rows, ROWS);
     titled(&title, table, rest(all, By::Waiting, style), style)
 }
 
@@ -206,7 +206,7 @@ fn kernel(analysis: &Analysis, style: Style) -> String {
         return String::new();
     }
     let share = rows::kernel_share(&rows);
-    let (table, all) = listing::kernel(analysis, ROWS);
+    let (table, all) = listing::kernel(rows, ROWS);
     let title =
         format!("In the kernel: {} of the CPU time, which is in none of the tables below", percent(share));
     titled(&title, table, rest(all, By::Kernel, style), style)

@@ -2,9 +2,10 @@
 
 use super::{Check, Kind, executed, place_of};
 use crate::analysis::Analysis;
+use crate::graph::is_call;
 use crate::routine::RoutineId;
 use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{BlockId, CallCost, EdgeKind, ModuleId, Offset, Profile};
+use timewise_profile::{BlockId, CallCost, ModuleId, Offset, Profile};
 
 /// Each cost belongs to a call that was made, which may have been before the process was forked. Where the total of a
 /// function is told, neither that, what it executed itself and at its call sites, recursion counted once, nor a cost of
@@ -12,7 +13,6 @@ use timewise_profile::{BlockId, CallCost, EdgeKind, ModuleId, Offset, Profile};
 pub fn check(analysis: &Analysis) -> Check {
     let profile = analysis.profile;
     let mut check = Check::new(Kind::Costs);
-    let is_call = |kind| matches!(kind, EdgeKind::Call | EdgeKind::IndirectCall);
     // Code that was overwritten since is another block at the same place.
     let ends = |from, to| Some((spot(profile, from?), spot(profile, to?)));
     let calls = profile.edge_counts.iter().filter(|edge| is_call(edge.kind));

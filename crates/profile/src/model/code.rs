@@ -23,6 +23,14 @@ pub struct Place {
     pub offset: Offset,
 }
 
+impl Place {
+    /// The last byte of the call that returns here: what it returns to may belong to another function or line, or lie
+    /// behind all code, where the call never does.
+    pub fn call_before(self) -> Place {
+        Place { offset: Offset(self.offset.0.saturating_sub(1)), ..self }
+    }
+}
+
 /// What kind of code a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ModuleKind {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use timewise_flow::Analysis;
 use timewise_flow::routine::FunctionMap;
 use timewise_flow::samples::Spot;
-use timewise_profile::{FunctionId, ModuleId, Offset, Place, StackId};
+use timewise_profile::{FunctionId, ModuleId, Place, StackId};
 
 /// Nodes of a smaller share of the time are narrower than a pixel of the widest screen: their time is that of
 /// their callers.
@@ -104,10 +104,7 @@ impl<'a> Tree<'a> {
             next = stacks[id.index()].parent;
         }
         for id in new.into_iter().rev() {
-            let place = stacks[id.index()].return_place;
-            // The call is before the place that it returns to, which may belong to the next function.
-            let call = Place { offset: Offset(place.offset.0.saturating_sub(1)), ..place };
-            at = self.child(at, self.frame(call));
+            at = self.child(at, self.frame(stacks[id.index()].return_place.call_before()));
             self.known.insert(id, at);
         }
         at

@@ -158,8 +158,7 @@ pub fn paths(analysis: &Analysis) -> Vec<PathRow> {
     let executed = |path: &PathCount| path.executions as f64 * instructions(path) as f64;
     let told = Coverage::new(analysis).by_function();
     let all = Told::sum(&told).all();
-    let known = |path: &&PathCount| !path.blocks.is_empty();
-    let mut order: Vec<&PathCount> = analysis.profile.paths.iter().filter(known).collect();
+    let mut order: Vec<&PathCount> = analysis.profile.paths.iter().collect();
     order.sort_by(|a, b| executed(b).total_cmp(&executed(a)));
     let row = |path: &PathCount| {
         let owner = analysis.owner[path.blocks[0].index()];
