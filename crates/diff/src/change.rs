@@ -48,6 +48,11 @@ impl Change {
         Change { time: self.time.map(uncertain), by_cost: self.by_cost.map(uncertain), ..self }
     }
 
+    /// The same where it is not known what of it comes from counts.
+    pub fn undivided(self) -> Change {
+        Change { by_count: None, by_cost: None, ..self }
+    }
+
     /// The largest part that is certain, with its sign.
     pub fn certain(&self) -> f64 {
         let parts = [self.time, self.by_count, self.by_cost].into_iter().flatten();

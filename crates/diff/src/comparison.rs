@@ -10,8 +10,9 @@ use crate::parts::{BaseSums, Parts, TestSums};
 use crate::side::Side;
 use crate::sums::{Measure, Sum};
 use crate::things::{Grain, Rows, RowsOf, Thing};
+use timewise_flow::interval::NORMAL_RANGE;
 use timewise_flow::samples::Weight;
-use timewise_flow::{Analysis, InstructionId};
+use timewise_flow::{Analysis, Estimate, InstructionId, Mismatch};
 
 /// A change that is certain to be less than this share of BASE's time is no finding.
 pub const WORTH_FINDING: f64 = 0.001;
@@ -21,6 +22,9 @@ const FALSE_FINDINGS: f64 = 0.01;
 
 /// Changes that are judged in each row: of time, by count and by cost.
 const TESTS_OF_A_ROW: usize = 3;
+
+/// The share of a row's executed instructions that both sides must have for its time to be divided by them.
+const ENOUGH_PAIRED: f64 = 0.5;
 
 /// What amounts of time are measured in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,9 +125,10 @@ impl<'a> Comparison<'a> {
         let levels = levels(1, &[self.spread], &[counts]);
         let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
         let time = of(&runs.time(old, new), Deviation::NONE);
-        let by_count = of(&runs.by_count(&base[0], &test[0]), counts);
         let is_sampled = self.unit.is_some();
-        let has_parts = is_sampled && self.is_counted;
+        let has_parts = is_sampled && self.knows_growth();
+        let apart = self.with_turns(counts, base[0].kept);
+        let by_count = of(&runs.by_count(&base[0], &test[0]), apart);
         Change {
             instructions: self
                 .is_counted
@@ -161,6 +166,7 @@ impl<'a> Comparison<'a> {
         let around = may_move.then(|| self.around(rows));
         let counts = self.count_deviations(&rows.base, &rows.test, rows.len());
         let instructions = self.instruction_counts(rows);
+        let is_otherwise = compiled_otherwise(self, rows);
         let least = WORTH_FINDING * self.whole_base();
         let is_tested = |(base, test): &(&BaseSums, &TestSums)| base.all.amount.max(test.all.amount) >= least;
         let tested = base.iter().zip(&test).filter(is_tested).count();
@@ -169,6 +175,7 @@ impl<'a> Comparison<'a> {
             let (base, test) = (&base[at], &test[at]);
             let noise = (spreads[at], counts[at]);
             let change = self.change(base, test, instructions[at], noise, &levels);
+            let change = if is_otherwise[at] { change.undivided() } else { change };
             let is_moved = around.as_ref().is_some_and(|around| !around[at].holds(&change));
             let change = if is_moved { change.as_cost_moves() } else { change };
             let is_finding = is_tested(&(base, test)) && change.certain().abs() >= least && least > 0.0;
@@ -200,7 +207,8 @@ impl<'a> Comparison<'a> {
         levels: &Levels,
     ) -> Change {
         let runs = self.runs();
-        let both = self.unit.is_some() && self.is_counted;
+        let both = self.unit.is_some() && self.knows_growth();
+        let counts = self.with_turns(counts, base.kept);
         let time = |_| difference(&runs.time(base.all, test.all), spread, Deviation::NONE, levels);
         Change {
             instructions: self.is_counted.then_some(instructions),
@@ -209,6 +217,23 @@ impl<'a> Comparison<'a> {
             by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, levels)),
             by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, levels)),
         }
+    }
+
+    /// Whether it is known how much more often code ran in TEST natively, which is where its time is from.
+    fn knows_growth(&self) -> bool {
+        let in_turns = |side: &Analysis| matches!(side.quality.mismatch, Some(Mismatch::InTurns { .. }));
+        self.is_counted && !in_turns(self.base) && !in_turns(self.test)
+    }
+
+    /// The same, with how far it is known how much more a program that ran already did natively than it was counted, which
+    /// moves what both sides have from one part of a change to the other.
+    fn with_turns(&self, counts: Deviation, kept: Sum) -> Deviation {
+        let variance = |side: &Analysis| {
+            let Estimate { low, high, .. } = side.ruler.work;
+            if high > low { ((high / low).ln() / 2.0 / NORMAL_RANGE).powi(2) } else { 0.0 }
+        };
+        let more = (variance(self.base) + variance(self.test)) * kept.amount.powi(2);
+        Deviation { variance: counts.variance + more, ..counts }
     }
 
     /// How far changes by count of so many rows may be off because other runs would have executed something
@@ -262,6 +287,34 @@ fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> 
         (Some(_), Some(_)) => Err(CompareError::DifferentClocks),
         _ => Ok(None),
     }
+}
+
+/// For each row whether both sides have it and less than half of what either executes in it is on both: then no growth of
+/// instructions tells how much more often it ran.
+fn compiled_otherwise(comparison: &Comparison, rows: &Rows) -> Vec<bool> {
+    let pairs = &comparison.matching.instructions;
+    let sides: [(&Analysis, &RowsOf, &RowsOf, &dyn Fn(u32) -> Option<u32>); 2] = [
+        (comparison.base, &rows.base, &rows.test, &|id| pairs.of_base(id)),
+        (comparison.test, &rows.test, &rows.base, &|id| pairs.of_test(id)),
+    ];
+    let mut is_otherwise: Vec<bool> =
+        rows.things.iter().map(|what| what.base.is_some() && what.test.is_some()).collect();
+    for (analysis, own, others, partner) in sides {
+        let mut executed = vec![(0.0, 0.0); rows.len()];
+        for (id, row) in (0..).zip(&own.instructions) {
+            let Some(row) = *row else { continue };
+            let executions = analysis.code.executions(InstructionId(id)) as f64;
+            let (all, paired): &mut (f64, f64) = &mut executed[row];
+            *all += executions;
+            if partner(id).is_some_and(|partner| others.instructions[partner as usize] == Some(row)) {
+                *paired += executions;
+            }
+        }
+        for (is_otherwise, (all, paired)) in is_otherwise.iter_mut().zip(executed) {
+            *is_otherwise &= paired < ENOUGH_PAIRED * all;
+        }
+    }
+    is_otherwise
 }
 
 /// Whether functions are certain to have become slower, and to have become faster.

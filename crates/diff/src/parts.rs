@@ -91,7 +91,10 @@ impl Parts<'_> {
     /// be compared: where it ran on one side only, and where it ran so seldom in BASE that no sample was to be
     /// expected, and many times as often in TEST.
     fn growth(self, base: InstructionId, test: InstructionId) -> Option<f64> {
-        let executions = |(analysis, _): (&Analysis, Measure), id| analysis.code.executions(id) as f64;
+        // A program that ran already did more natively, where its time is from, than under count.
+        let executions = |(analysis, _): (&Analysis, Measure), id| {
+            analysis.code.executions(id) as f64 * analysis.ruler.work.value
+        };
         let (old, new) = (executions(self.base, base), executions(self.test, test));
         if old == new {
             return Some(1.0);

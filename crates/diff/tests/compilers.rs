@@ -1,6 +1,7 @@
 //! Builds by two compilers compared: the same source, of which hardly two instructions are equal.
 
-use timewise_diff::{Both, Comparison};
+use timewise_diff::comparison::Row;
+use timewise_diff::{Comparison, Grain, Thing};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::Profile;
@@ -75,11 +76,12 @@ fn compared<T>(with: impl FnOnce(&Comparison) -> T) -> T {
 #[test]
 fn lines_keep_their_numbers_where_functions_do() {
     compared(|comparison| {
-        let mut lines: Vec<_> = comparison
-            .lines()
-            .into_iter()
-            .map(|row| (row.what.base.map(|line| line.1.line), row.what.test.map(|line| line.1.line)))
-            .collect();
+        let number = |thing: Option<Thing>| match thing {
+            Some(Thing::Line((_, line))) => Some(line.line),
+            _ => None,
+        };
+        let rows = comparison.rows(Grain::Line).into_iter();
+        let mut lines: Vec<_> = rows.map(|row| (number(row.what.base), number(row.what.test))).collect();
         lines.sort_unstable();
         let same = [6, 7, 21, 23, 25].map(|line| (Some(line), Some(line)));
         let expected =
@@ -91,17 +93,27 @@ fn lines_keep_their_numbers_where_functions_do() {
 #[test]
 fn loops_of_the_same_lines_are_the_same_though_one_was_inlined() {
     compared(|comparison| {
-        let rounds =
-            |analysis: &Analysis, id: timewise_flow::LoopId| analysis.forest.loops[id.index()].iterations;
-        let mut loops: Vec<_> = comparison
-            .loops()
-            .into_iter()
-            .map(|row| {
-                let Both { base, test } = row.what;
-                (base.map(|id| rounds(comparison.base, id)), test.map(|id| rounds(comparison.test, id)))
-            })
-            .collect();
+        let rounds = |analysis: &Analysis, thing: Option<Thing>| match thing {
+            Some(Thing::Loop(id)) => Some(analysis.forest.loops[id.index()].iterations),
+            _ => None,
+        };
+        let both =
+            |row: Row| (rounds(comparison.base, row.what.base), rounds(comparison.test, row.what.test));
+        let mut loops: Vec<_> = comparison.rows(Grain::Loop).into_iter().map(both).collect();
         loops.sort_unstable();
         assert_eq!(loops, [(Some(10), Some(10)), (Some(1000), Some(1000))]);
+    });
+}
+
+/// What of it is count and what cost is told by instructions that both sides have.
+#[test]
+fn time_of_what_was_compiled_otherwise_is_not_divided() {
+    compared(|comparison| {
+        for row in comparison.rows(Grain::Loop) {
+            let is_inner = row.change.amounts.unwrap().0 > 0.0;
+            let parts = (row.change.by_count, row.change.by_cost);
+            assert!(row.change.time.is_some() && parts == (None, None), "{is_inner} {row:?}");
+        }
+        assert!(comparison.whole().by_count.is_some());
     });
 }

@@ -60,6 +60,10 @@ fn code(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) 
         if table_has_brackets(&findings) {
             out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
         }
+        if table_has_undivided(comparison, &findings) {
+            let line = "–: hardly any of its instructions are on both sides, as after another compiler";
+            out += &style.wrap(Tone::Faint, line);
+        }
         out += &more(findings.len() - shown, "--limit 0 shows all", style);
     }
     // What was counted on one side alone may have been executed on the other, too.
@@ -204,6 +208,12 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
         table.row(Tone::Plain, cells);
     }
     table
+}
+
+/// Whether the time of some rows is not divided, though that of others is.
+fn table_has_undivided(comparison: &Comparison, rows: &[&Row]) -> bool {
+    let is_divided = |change: &Change| change.by_count.is_some();
+    is_divided(&comparison.whole()) && rows.iter().any(|row| !is_divided(&row.change))
 }
 
 fn table_has_brackets(rows: &[&Row]) -> bool {
