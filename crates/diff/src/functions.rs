@@ -2,13 +2,13 @@
 
 use crate::pairing::Pairing;
 use crate::{namesakes, similar};
-use timewise_flow::short_name::without_clones;
+use timewise_flow::short_name::{without_arguments, without_clones};
 use timewise_flow::{Analysis, Routine};
 use timewise_profile::{Function, Module, ModuleId, Place};
 
 /// Pairs the routines of two analyses whose modules are paired: by offset in one build, else by symbol and file, by
-/// symbol, by the name without what compilers add to it, among several of one name by their instructions; without symbols
-/// by offset where the files are the same, else by the sequence of instructions.
+/// symbol, by the name without what compilers add to it, among several of one name by their instructions; instances of a
+/// template whose arguments changed, if they resemble each other; without symbols by offset where the files are the same, else by the sequence of instructions.
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     let mut pairing = Pairing::new(base.routines.len(), test.routines.len());
     let sides = Sides { base, test, modules };
@@ -19,6 +19,8 @@ pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
         let names = (|id| sides.ours(id, name), |id| sides.theirs(id, name));
         namesakes::pair(&old, &new, &mut pairing, names);
     }
+    let names = (|id| sides.ours(id, generic_name), |id| sides.theirs(id, generic_name));
+    namesakes::pair_resembling(&old, &new, &mut pairing, names);
     // A function that moved into another module, such as from a library that is now linked statically.
     let anywhere = |analysis: &Analysis, id: u32| symbol(analysis, &analysis.routines[id as usize]);
     namesakes::pair(&old, &new, &mut pairing, (|id| anywhere(base, id), |id| anywhere(test, id)));
@@ -111,6 +113,11 @@ fn symbol(analysis: &Analysis, routine: &Routine) -> Option<Name> {
 
 fn plain_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
     Some((plain(&named(analysis, routine)?.name), None))
+}
+
+/// Of an instance of a template, and of functions of one: its name without arguments and parameters.
+fn generic_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
+    Some((without_arguments(&plain(&named(analysis, routine)?.name))?, None))
 }
 
 /// A demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones (`.constprop.0`,

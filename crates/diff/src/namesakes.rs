@@ -45,13 +45,34 @@ pub fn pair<K: Hash + Eq>(
             pairing.pair(*ours, *theirs);
             continue;
         }
-        let mut group = Group { ours: base.bodies(ours), theirs: test.bodies(theirs) };
-        group.equal((base, test), pairing);
-        group.drop_paired(pairing);
-        group.similar(pairing);
-        group.drop_paired(pairing);
-        group.in_order(pairing);
+        resembling((base, test), pairing, (ours, theirs)).in_order(pairing);
     }
+}
+
+/// Likewise where a name alone tells too little: those that resemble each other.
+pub fn pair_resembling<K: Hash + Eq>(
+    base: &Side,
+    test: &Side,
+    pairing: &mut Pairing,
+    (ours, theirs): (impl Fn(u32) -> Option<K>, impl Fn(u32) -> Option<K>),
+) {
+    for both in pairing.groups(ours, theirs) {
+        resembling((base, test), pairing, both);
+    }
+}
+
+/// Pairs functions of a name that resemble each other. Gives those that are left.
+fn resembling(
+    (base, test): (&Side, &Side),
+    pairing: &mut Pairing,
+    (ours, theirs): (Vec<u32>, Vec<u32>),
+) -> Group {
+    let mut group = Group { ours: base.bodies(ours), theirs: test.bodies(theirs) };
+    group.equal((base, test), pairing);
+    group.drop_paired(pairing);
+    group.similar(pairing);
+    group.drop_paired(pairing);
+    group
 }
 
 /// All functions of a name that are in no pair.

@@ -117,3 +117,21 @@ fn time_of_what_was_compiled_otherwise_is_not_divided() {
         assert!(comparison.whole().by_count.is_some());
     });
 }
+
+/// An instance of a template whose argument got another name is the same function, if its code is.
+#[test]
+fn templates_are_known_by_their_code_where_arguments_changed() {
+    let named = |name: &str| {
+        let mut profile = one();
+        let sum = profile.functions.iter_mut().find(|function| function.name == "sum").unwrap();
+        (sum.name, sum.symbol) = (name.into(), format!("_Z{name}"));
+        profile
+    };
+    let pairs = |base: &str, test: &str| {
+        let (base, test) = (named(base), named(test));
+        let (base, test) = (Analysis::new(&base, None), Analysis::new(&test, None));
+        let rows = Comparison::new(&base, &test).unwrap().rows(Grain::Function);
+        rows.iter().filter(|row| row.what.base.is_some() && row.what.test.is_some()).count()
+    };
+    assert_eq!(pairs("ns::sum<Old>(Old)", "ns::sum<New, 3>(New)"), 2);
+}

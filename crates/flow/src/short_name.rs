@@ -23,6 +23,29 @@ pub fn without_clones(name: &str) -> &str {
     plain.strip_suffix("[clone ").map_or(plain, str::trim_end)
 }
 
+/// The name of what is an instance of a template, or belongs to one, without the arguments, its parameters and its return
+/// type: `std::vector::push_back` of `void std::vector<int>::push_back(int&&)`. `None` of all else.
+pub fn without_arguments(full: &str) -> Option<String> {
+    let bare = without_parameters(full);
+    let (mut name, mut depth) = (String::new(), 0_usize);
+    let mut before = None;
+    for character in bare.chars() {
+        match character {
+            // What `operator<<` and `operator->` are called by are no brackets.
+            '<' | '>' if name.ends_with("operator") || before == Some('-') => name.push(character),
+            '<' if depth == 0 && name.ends_with("operator<") => name.push(character),
+            '<' => depth += 1,
+            '>' => depth = depth.checked_sub(1)?,
+            _ if depth == 0 => name.push(character),
+            _ => {}
+        }
+        before = Some(character);
+    }
+    let name = name.trim_end();
+    let generic = name.rsplit_once(' ').map_or(name, |(_, name)| name);
+    (depth == 0 && generic.len() < bare.len() && bare.contains('<')).then(|| generic.to_string())
+}
+
 /// `ns::f` for `ns::f(int) const`.
 fn without_parameters(full: &str) -> &str {
     let mut name = full;
@@ -55,6 +78,24 @@ pub fn before_matching(name: &str, open: char, close: char) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_of_templates_may_be_left_out() {
+        for (full, want) in [
+            ("void std::vector<int, std::allocator<int> >::push_back(int&&)", Some("std::vector::push_back")),
+            (
+                "void std::__introsort_loop<int*, long, Less<A> >(int*, int*, long, Less<A>)",
+                Some("std::__introsort_loop"),
+            ),
+            ("std::operator<< <char>(std::ostream&, char)", Some("std::operator<<")),
+            ("Box<int>::operator->()", Some("Box::operator->")),
+            ("f(std::vector<int>)", None),
+            ("a->b", None),
+            ("odd>", None),
+        ] {
+            assert_eq!(without_arguments(full).as_deref(), want, "{full}");
+        }
+    }
 
     #[test]
     fn parameters_template_arguments_and_paths_may_be_left_out() {
