@@ -8,14 +8,14 @@
 //! The crate is one of its own, not a part of `flow`: `flow` says what follows from one profile, and must not
 //! come to know of a second one. Values in, values out, as there.
 //!
-//! - [`pairing`], [`modules`], [`functions`], [`similar`], [`align`], [`loops`], [`lines`], [`matching`]: which
+//! - `pairing`, `modules`, `functions`, `similar`, [`align`], `loops`, `lines`, `matching`: which
 //!   code of BASE is which code of TEST;
-//! - [`things`]: what rows are of;
-//! - [`sums`], [`parts`], [`side`], [`noise`], [`counts`], [`limits`], [`change`]: from samples and counts
+//! - `things`: what rows are of;
+//! - `sums`, `parts`, `side`, [`noise`], `counts`, [`limits`], `change`: from samples and counts
 //!   to changes with their limits;
 //! - [`elapsed`], [`waiting`]: time that no CPU time shows;
-//! - [`modelled`]: changes of a modelled core's cycles, which have no noise;
-//! - [`repeated`]: whether two profiles of one side are of the same run;
+//! - `modelled`: changes of a modelled core's cycles, which have no noise;
+//! - `repeated`: whether two profiles of one side are of the same run;
 //! - [`ends`]: whether the programs ended alike;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
@@ -24,39 +24,41 @@
 pub mod align;
 mod body;
 mod chain;
-pub mod change;
+mod change;
 pub mod comparison;
 mod copies;
-pub mod counts;
+mod counts;
 pub mod elapsed;
 pub mod ends;
-pub mod functions;
+mod functions;
 pub mod gate;
 pub mod limits;
-pub mod lines;
-pub mod loops;
-pub mod matching;
-pub mod modelled;
-pub mod modules;
+mod lines;
+mod loops;
+mod matching;
+mod modelled;
+mod modules;
 mod moves;
 mod namesakes;
 pub mod noise;
-pub mod pairing;
-pub mod parts;
-pub mod repeated;
-pub mod side;
-pub mod similar;
-pub mod sums;
-pub mod things;
+mod pairing;
+mod parts;
+mod repeated;
+mod side;
+mod similar;
+mod sums;
+mod things;
 pub mod waiting;
 
-pub use change::{Change, Difference};
+pub use change::{Change, Difference, RunCounts};
 pub use comparison::{CompareError, Comparison, Row, Unit};
 pub use elapsed::Passed;
 pub use gate::{Gate, GateError, Verdict};
+pub use lines::{Lines, ModuleLine};
+pub use matching::Matching;
 pub use modelled::{ModelledChange, ModelledRow};
 pub use noise::Noise;
-pub use pairing::Both;
+pub use pairing::{Both, Pairing};
 pub use repeated::share_a_run;
 pub use things::{Grain, Thing};
 pub use waiting::WaitingRow;

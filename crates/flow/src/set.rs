@@ -40,11 +40,6 @@ impl BlockSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether no number is in the set.
-    pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
-    }
-
     /// The numbers in the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let bits = |word: u64| (0..64u32).filter(move |bit| word >> bit & 1 == 1);

@@ -2,15 +2,15 @@
 //!
 //! A [`Profile`] holds what was measured and nothing that was computed from it: samples of the
 //! native run, exact counts of the counting run, and the symbols and code needed to read both
-//! anywhere, also after the binaries are gone. Start reading at [`model::Profile`];
+//! anywhere, also after the binaries are gone. Start reading at [`Profile`];
 //! [`Profile::save`] and [`Profile::load`] are in [`store`], and [`Profile::append`] joins two.
 #![forbid(unsafe_code)]
 
 mod accounts;
 mod append;
-pub mod check;
+mod check;
 mod conservation;
-pub mod model;
+mod model;
 pub mod store;
 
 pub use accounts::Disagreement;

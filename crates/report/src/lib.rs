@@ -7,7 +7,7 @@
 //! - [`summary`]: the screen that `timewise run` ends with;
 //! - [`heading`]: the line above a report, what it is of;
 //! - [`listing`]: `timewise report`, one row for each function, loop, call, block, instruction or line;
-//! - [`request`]: which of these, in which order;
+//! - `request`: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`diff`]: `timewise diff`, two profiles compared;
 //! - [`simulated`]: where a modelled core's cycles go;
@@ -15,7 +15,7 @@
 //! - [`html`]: all of it as one page for a browser;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
 //! - [`visible`]: what others wrote, made harmless to terminals;
-//! - [`origin`]: where the figures come from and how far to trust them, which stands in every report.
+//! - `origin`: where the figures come from and how far to trust them, which stands in every report.
 #![forbid(unsafe_code)]
 
 mod abbreviate;
@@ -29,20 +29,20 @@ pub mod diff;
 mod figures;
 mod find;
 pub mod heading;
-pub mod hints;
+mod hints;
 pub mod html;
 pub mod json;
 mod jumps;
 mod labels;
 pub mod listing;
 pub mod number;
-pub mod origin;
+mod origin;
 mod path_hints;
-pub mod request;
+mod request;
 pub mod rows;
 pub mod simulated;
 mod site;
-pub mod style;
+mod style;
 pub mod summary;
 mod table;
 pub mod verify;
