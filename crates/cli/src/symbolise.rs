@@ -202,16 +202,18 @@ impl Names {
             covered = range.end;
             // Code between functions has no name; what connects it is found from how it runs.
             if function.origin != Origin::Gap {
-                let frames = symboliser.frames(function.offset);
-                let declared = frames.last();
-                let file = declared.and_then(|frame| frame.file.as_deref()).map(|file| self.file(file));
+                let in_source = symboliser.in_source(function.offset);
+                let declared = in_source.as_ref();
+                let file = declared.and_then(|declared| declared.file.as_deref()).map(|file| self.file(file));
+                let unlisted = declared.and_then(|declared| declared.name.as_deref());
+                let unlisted = unlisted.filter(|_| function.symbol.is_empty());
                 self.functions.push(Function {
                     place: place(function.offset),
                     size: function.size,
-                    name,
+                    name: unlisted.map_or(name, str::to_string),
                     symbol: function.symbol.clone(),
                     file,
-                    line: declared.map_or(0, |frame| frame.line),
+                    line: declared.map_or(0, |declared| declared.line),
                 });
             }
             self.add_lines(symboliser, range, place);

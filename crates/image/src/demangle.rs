@@ -4,7 +4,7 @@ use cpp_demangle::{DemangleOptions, Symbol};
 use std::fmt::{self, Write};
 
 /// Longest name that is shown. A few bytes of mangled C++ can unfold to gigabytes.
-const LONGEST: usize = 4096;
+pub(crate) const LONGEST: usize = 4096;
 
 /// Longer symbols of constructors stay as the library unfolds them, and so do those in which this many places may be the
 /// end of the name: each is tried.

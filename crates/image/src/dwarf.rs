@@ -1,12 +1,14 @@
 //! Source lines and inlined calls, from DWARF.
 
 use crate::debug_file;
+use crate::declarations::{Declarations, may_have_parts};
 use crate::image::Image;
 use crate::names::Names;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use flate2::{Decompress, FlushDecompress, Status};
-use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId};
+use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId, UnitRef};
 use object::{CompressedData, CompressionFormat, Object, ObjectSection};
+use std::cell::LazyCell;
 use std::ffi::OsStr;
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -14,7 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-type Reader = EndianArcSlice<LittleEndian>;
+/// How bytes of debug information are read.
+pub(crate) type Reader = EndianArcSlice<LittleEndian>;
+
+type FoundFrame<'a> = addr2line::Frame<'a, Reader>;
 
 /// One function in the chain of inlined calls at an offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,17 @@ pub struct Frame {
     pub line: u32,
     /// Column, 0 if unknown.
     pub column: u32,
+}
+
+/// What debug information says of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InSource {
+    /// Its demangled name, if recorded; `None` of a part of it that was put elsewhere.
+    pub name: Option<Arc<str>>,
+    /// The file in which it is declared; that of its first instruction if that is not recorded.
+    pub file: Option<Arc<str>>,
+    /// The line there, 0 if unknown.
+    pub line: u32,
 }
 
 /// Code that belongs to one source line.
@@ -45,6 +61,7 @@ pub struct Lines {
     dwarf: Arc<Dwarf<Reader>>,
     /// What was read of it so far.
     context: Context<Reader>,
+    declarations: Declarations,
     names: Names,
     /// Where the file with the tables is, for files beside it.
     path: PathBuf,
@@ -65,7 +82,8 @@ impl Lines {
 
     fn new(dwarf: Arc<Dwarf<Reader>>, path: PathBuf) -> Option<Lines> {
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        Some(Lines { dwarf, context, names: Names::default(), path })
+        let declarations = Declarations::of(Arc::clone(&dwarf));
+        Some(Lines { dwarf, context, declarations, names: Names::default(), path })
     }
 
     /// A way for another thread to make itself a reader of the same tables.
@@ -76,28 +94,75 @@ impl Lines {
 
     /// The chain of inlined calls at `offset`, innermost first; empty if nothing is known.
     pub fn frames(&self, offset: u64) -> Vec<Frame> {
-        let mut lookup = self.context.find_frames(offset);
-        let found = loop {
-            match lookup {
-                LookupResult::Output(found) => break found,
-                LookupResult::Load { load, continuation } => {
-                    lookup = continuation.resume(self.split_unit(load));
-                }
-            }
-        };
         let mut frames = Vec::new();
-        let Ok(mut found) = found else { return frames };
+        let Ok(mut found) = self.answer(self.context.find_frames(offset)) else { return frames };
+        let unit = LazyCell::new(|| self.unit_at(offset));
         while let Ok(Some(frame)) = found.next() {
-            let name = frame.function.and_then(|name| Some(self.names.demangled(&name.raw_name().ok()?)));
-            let location = frame.location;
-            frames.push(Frame {
-                function: name,
-                file: location.as_ref().and_then(|l| l.file).map(|file| self.names.plain(file)),
-                line: location.as_ref().and_then(|l| l.line).unwrap_or(0),
-                column: location.as_ref().and_then(|l| l.column).unwrap_or(0),
-            });
+            frames.push(self.frame(&frame, || *unit));
         }
         frames
+    }
+
+    fn frame<'u>(&self, frame: &FoundFrame, unit: impl FnOnce() -> Option<UnitRef<'u, Reader>>) -> Frame {
+        let location = frame.location.as_ref();
+        Frame {
+            function: self.name(frame, unit),
+            file: location.and_then(|l| l.file).map(|file| self.names.plain(file)),
+            line: location.and_then(|l| l.line).unwrap_or(0),
+            column: location.and_then(|l| l.column).unwrap_or(0),
+        }
+    }
+
+    fn name<'u>(
+        &self,
+        frame: &FoundFrame,
+        unit: impl FnOnce() -> Option<UnitRef<'u, Reader>>,
+    ) -> Option<Arc<str>> {
+        let function = frame.function.as_ref()?;
+        let raw = function.raw_name().ok()?;
+        let is_symbol = raw.starts_with("_Z") || raw.starts_with("_R");
+        let entry = frame.dw_die_offset.filter(|_| !is_symbol && may_have_parts(function.language));
+        let in_full = entry.and_then(|entry| self.declarations.name(unit()?, entry));
+        Some(in_full.unwrap_or_else(|| self.names.demangled(&raw)))
+    }
+
+    /// What is said of the function whose code is at `offset`: not of those that were inlined there.
+    pub fn in_source(&self, offset: u64) -> Option<InSource> {
+        let mut found = self.answer(self.context.find_frames(offset)).ok()?;
+        let mut outermost = None;
+        while let Ok(Some(frame)) = found.next() {
+            outermost = Some(frame);
+        }
+        let outermost = outermost?;
+        let unit = self.unit_at(offset);
+        let entry = unit.zip(outermost.dw_die_offset);
+        let begins = entry.is_some_and(|(unit, entry)| self.declarations.begins_at(unit, entry, offset));
+        let declared = entry.and_then(|(unit, entry)| self.declarations.declared(unit, entry));
+        let Frame { function, file, line, .. } = self.frame(&outermost, || unit);
+        let (file, line) = match declared {
+            Some(declared) => (Some(self.names.plain(&declared.file)), declared.line),
+            None => (file, line),
+        };
+        Some(InSource { name: function.filter(|_| begins), file, line })
+    }
+
+    /// The unit whose code is at `offset`.
+    fn unit_at(&self, offset: u64) -> Option<UnitRef<'_, Reader>> {
+        self.answer(self.context.find_dwarf_and_unit(offset))
+    }
+
+    /// What the tables answer, when the units are read that they ask for.
+    fn answer<L: LookupContinuation<Buf = Reader>>(&self, mut lookup: LookupResult<L>) -> L::Output {
+        loop {
+            match lookup {
+                LookupResult::Output(found) => return found,
+                LookupResult::Load { load, continuation } => {
+                    let unit = self.split_unit(load);
+                    unit.iter().for_each(|unit| self.declarations.add(Arc::clone(unit)));
+                    lookup = continuation.resume(unit);
+                }
+            }
+        }
     }
 
     /// Source lines of `range`, sorted, without overlap; what is in none of them is of no known line.

@@ -13,6 +13,7 @@
 
 mod contents;
 mod debug_file;
+mod declarations;
 mod demangle;
 mod dwarf;
 mod error;
@@ -36,7 +37,7 @@ mod vdso;
 mod written;
 
 pub use demangle::demangle;
-pub use dwarf::{Frame, LineRow};
+pub use dwarf::{Frame, InSource, LineRow};
 pub use error::ImageError;
 pub use functions::{Function, Functions, Origin};
 pub use headers::Headers;

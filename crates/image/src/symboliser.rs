@@ -2,7 +2,7 @@
 //! first needed.
 
 use crate::debug_file;
-use crate::dwarf::{Frame, LineRow, Lines};
+use crate::dwarf::{Frame, InSource, LineRow, Lines};
 use crate::error::ImageError;
 use crate::functions::{Function, Functions};
 use crate::image::Image;
@@ -67,6 +67,11 @@ impl Symboliser {
     /// nothing is known.
     pub fn frames(&self, offset: u64) -> Vec<Frame> {
         self.lines().map_or_else(Vec::new, |lines| lines.frames(offset))
+    }
+
+    /// What debug information says of the function that begins at `offset`.
+    pub fn in_source(&self, offset: u64) -> Option<InSource> {
+        self.lines()?.in_source(offset)
     }
 
     /// Source lines of the code in `range`, sorted, without overlap; what is in no row has no known line.

@@ -4,7 +4,7 @@
 mod programs;
 
 use object::{Object, ObjectSection};
-use programs::build;
+use programs::{build, build_many};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -64,13 +64,16 @@ fn program() -> &'static [u8] {
     &programs()[0]
 }
 
-/// The same with packed debug sections, and without any.
+/// The same with packed debug sections, and without any; one in C++.
 fn programs() -> &'static [Vec<u8>] {
     static PROGRAMS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
         let directory = tempfile::tempdir().unwrap();
         let flags = [&["-g", "-O2"][..], &["-g", "-O2", "-gz=zlib"], &["-O2", "-s"]];
-        flags.map(|flags| fs::read(build(directory.path(), "program", flags)).unwrap()).into()
+        let built = |flags: &[&str]| fs::read(build(directory.path(), "program", flags)).unwrap();
+        let mut all: Vec<_> = flags.into_iter().map(built).collect();
+        all.push(fs::read(build_many(directory.path(), "many", &["-g"])).unwrap());
+        all
     })
 }
 
@@ -101,8 +104,10 @@ fn exhaust(data: Vec<u8>) {
     for function in functions.all().iter().take(200) {
         let range = function.offset..function.end().min(function.offset.saturating_add(100));
         symboliser.function(function.offset);
-        symboliser.frames(function.offset);
-        symboliser.lines_of(range.clone());
+        symboliser.in_source(function.offset);
+        for row in symboliser.lines_of(range.clone()) {
+            symboliser.frames(row.offsets.start);
+        }
         symboliser.image().code(range);
     }
     assert!(peak_memory() < ENOUGH, "{} kilobytes", peak_memory());
@@ -148,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn corrupt_anywhere(of in 0..3usize, changes in vec((any::<Index>(), byte()), 1..40)) {
+    fn corrupt_anywhere(of in 0..4usize, changes in vec((any::<Index>(), byte()), 1..40)) {
         let mut data = programs()[of].clone();
         for (at, byte) in changes {
             let at = at.index(data.len());
@@ -158,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn corrupt_section(of in 0..3usize, choice: Index, changes in vec((any::<Index>(), byte()), 1..8)) {
+    fn corrupt_section(of in 0..4usize, choice: Index, changes in vec((any::<Index>(), byte()), 1..8)) {
         let mut data = programs()[of].clone();
         let section = a_section(&data, choice);
         for (at, byte) in changes {
@@ -169,7 +174,7 @@ proptest! {
 
     #[test]
     fn corrupt_headers(
-        of in 0..3usize, changes in vec((0..1024usize, byte()), 1..6), from_end in any::<bool>()
+        of in 0..4usize, changes in vec((0..1024usize, byte()), 1..6), from_end in any::<bool>()
     ) {
         let mut data = programs()[of].clone();
         for (at, byte) in changes {

@@ -34,6 +34,19 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// C++, in which many functions have the same last name.
+pub const MANY: &str = include_str!("many.cpp");
+
+/// Builds [`MANY`] with GCC in `directory` and returns its path.
+pub fn build_many(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let source = directory.join("many.cpp");
+    std::fs::write(&source, MANY).unwrap();
+    let program = directory.join(name);
+    let files = ["-O2".as_ref(), source.as_os_str(), "-o".as_ref(), program.as_os_str()];
+    run("g++", flags.iter().map(OsStr::new).chain(files));
+    program
+}
+
 /// Builds the program in `directory` and returns its path.
 pub fn build(directory: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let source = directory.join("program.c");
