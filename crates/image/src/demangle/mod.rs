@@ -1,5 +1,8 @@
 //! Names as they stand in the source, from names as linkers want them.
 
+mod packs;
+mod wording;
+
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::fmt::{self, Write};
 
@@ -41,8 +44,15 @@ fn cpp(symbol: &str) -> Option<String> {
     if !symbol.starts_with("_Z") && !symbol.starts_with("_GLOBAL_") {
         return None;
     }
+    if let Some((thunk, encoding)) = wording::thunk(symbol) {
+        return cpp(&format!("_Z{encoding}")).map(|function| thunk.to_string() + &function);
+    }
     let mended = with_return_type(symbol);
-    unfolded(mended.as_deref().unwrap_or(symbol), &DemangleOptions::new())
+    let symbol = mended.as_deref().unwrap_or(symbol);
+    let unfold = |symbol: &str| unfolded(symbol, &DemangleOptions::new());
+    let plain = unfold(symbol)?;
+    let name = packs::expanded(symbol, &plain, unfold).unwrap_or(plain);
+    Some(wording::with_literals(&wording::with_qualifiers_behind(&name)))
 }
 
 fn unfolded(symbol: &str, options: &DemangleOptions) -> Option<String> {
@@ -104,6 +114,9 @@ impl Write for Bounded {
 #[cfg(test)]
 mod tests {
     use super::demangle;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
 
     #[test]
     fn languages() {
@@ -139,6 +152,66 @@ mod tests {
             ("_ZN1QC2Eid", "Q::Q(int, double)"),
         ] {
             assert_eq!(demangle(symbol), want);
+        }
+    }
+
+    /// As `c++filt` has them.
+    #[test]
+    fn packs_are_expanded() {
+        for (symbol, want) in [
+            ("_Z1fIJilcEElDpRKT_", "long f<int, long, char>(int const&, long const&, char const&)"),
+            ("_Z1gIJliEElDpOT_", "long g<long, int>(long&&, int&&)"),
+            ("_Z1gIJRKiiEElDpOT_", "long g<int const&, int>(int const&, int&&)"),
+            ("_ZN1KIiJEE1hEPS0_", "K<int>::h(K<int>*)"),
+            ("_Z1gIiJEEvT_DpOT0_", "void g<int>(int)"),
+            ("_Z1gIJEEvDpT_", "void g<>()"),
+            ("_Z1fIJiEEvSt5tupleIJDpT_EE", "void f<int>(std::tuple<int>)"),
+            ("_Z1fIJicEEvDpSt4pairIT_T_E", "void f<int, char>(std::pair<int, int>, std::pair<char, char>)"),
+            ("_Z1fIJA3_cPFvRiEEEvDpOT_", "void f<char [3], void (*)(int&)>(char (&&) [3], void (*&&)(int&))"),
+            ("_Z1fIJA3_cEEvDpRKT_", "void f<char [3]>(char const (&) [3])"),
+            ("_Z1fIJRA3_KcEEvDpOT_", "void f<char const (&) [3]>(char const (&) [3])"),
+            (
+                "_Z1fIJN1a1BESt6vectorIiSaIiEEEEvDpRKT_",
+                "void f<a::B, std::vector<int, std::allocator<int> > >(a::B const&, std::vector<int, std::allocator<int> > const&)",
+            ),
+            (
+                "_Z1fIJSt5tupleIJiSt5tupleIJEEEEEEvDpT_",
+                "void f<std::tuple<int, std::tuple<> > >(std::tuple<int, std::tuple<> >)",
+            ),
+        ] {
+            assert_eq!(demangle(symbol), want);
+        }
+    }
+
+    /// As `c++filt` has them.
+    #[test]
+    fn words_are_those_of_other_tools() {
+        for (symbol, want) in [
+            ("_ZThn16_N1R1wEv", "non-virtual thunk to R::w()"),
+            ("_ZTv0_n24_N1A1fEv", "virtual thunk to A::f()"),
+            ("_ZTch0_h16_N1A1fEv", "covariant return thunk to A::f()"),
+            ("_ZTcv0_n24_v0_n32_N1A1fEv", "covariant return thunk to A::f()"),
+            ("_ZThn16_", "_ZThn16_"),
+            ("_Z1fR1AILj16EEm", "f(A<16u>&, unsigned long)"),
+            ("_Z1fR1AILm16ELln1ELy3ELx4ELi5EE", "f(A<16ul, -1l, 3ull, 4ll, 5>&)"),
+            ("_Z1fR1AR1BPKNS1_1DERNS_1CE", "f(A&, B&, B::D const*, A::C&)"),
+        ] {
+            assert_eq!(demangle(symbol), want);
+        }
+    }
+
+    proptest! {
+        /// Whatever a symbol is, it has a name.
+        #[test]
+        fn no_symbol_is_too_odd(
+            parts in vec(select(vec![
+                "J", "E", "Dp", "I", "N", "T_", "S_", "S0_", "R", "K", "O", "1f", "3abc", "L", "Lj3E", "i", "F", "v", "St", "X",
+                "Ul", "E_", "_", "Z", "A3_", "DT", "sr", "5value", "Th8_", "\u{e4}", "9", "cl", "1,", "1(", "1>", "P",
+            ]), 0..24),
+            before in select(vec!["_Z1fI", "_ZN", "_Z", "_ZTh", "_Z1fIJicEEvDp"]),
+        ) {
+            let name = demangle(&format!("{before}{}", parts.concat()));
+            prop_assert!(!name.contains("pack_") && !name.contains(['\u{1}', '\u{2}', '\u{3}']), "{}", name);
         }
     }
 
