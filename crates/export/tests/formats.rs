@@ -338,6 +338,25 @@ fn inlined_functions_are_frames() {
     assert!(stacks.into_iter().any(|lines| lines == helper), "the innermost line stands first");
 }
 
+/// `go tool pprof` shows a name as it is unless it is the system's name, too.
+#[test]
+fn pprof_has_two_names_of_a_function_or_one() {
+    let mut profile = inlined();
+    profile.functions[0].name = "<a::B as c::D>::next".into();
+    profile.functions[0].symbol = "_RNvXs_1aNtB_1BNt1c1D4next".into();
+    profile.functions[1].symbol = profile.functions[1].name.clone();
+    profile.inlined_calls[0].function = "<a::B>::inner".into();
+    let pprof = export::pprof::export(&Analysis::new(&profile, Some(Policy::Sampled)));
+    let texts: Vec<_> = messages(&pprof, 6).map(|text| str::from_utf8(text).unwrap()).collect();
+    let name = |function, field| texts[numbers(function, field).first().map_or(0, |&text| text as usize)];
+    let mut names: Vec<_> =
+        messages(&pprof, 5).map(|function| [name(function, 2), name(function, 3)]).collect();
+    names.sort();
+    let expected =
+        [["<a::B as c::D>::next", "_RNvXs_1aNtB_1BNt1c1D4next"], ["<a::B>::inner", ""], ["work", ""]];
+    assert_eq!(names, expected);
+}
+
 /// What was inlined is known where samples fell; by it some counts of a function would seem to be of another.
 #[test]
 fn pprof_counts_belong_to_the_function_that_holds_the_code() {

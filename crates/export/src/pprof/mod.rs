@@ -134,17 +134,19 @@ impl<'a> Writer<'a> {
         self.functions.insert(step.name, id);
         let name = step.name.text(self.owners);
         let profile = self.analysis.profile;
+        // What has but one name is taken for a symbol, and cut: `<a::B as c::D>::next` would be `::next`.
         let symbol = match step.name {
             Name::Owner(Owner::Function(function)) => one_line(&profile.functions[function.index()].symbol),
             _ => String::new(),
         };
+        let symbol = Some(symbol).filter(|symbol| *symbol != name).unwrap_or_default();
         // Of an inlined function it is only known which lines of it ran.
         let met = step.line.map(|line| (one_line(&profile.files[line.file.index()].path), 0));
         let (file, line) = step.name.declared(self.owners).or(met).unwrap_or_default();
         self.profile.function.push(Function {
             id,
             name: self.texts.of(&name),
-            system_name: self.texts.of(if symbol.is_empty() { &name } else { &symbol }),
+            system_name: self.texts.of(&symbol),
             filename: self.texts.of(&file),
             start_line: line.into(),
         });

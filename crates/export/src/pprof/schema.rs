@@ -155,7 +155,7 @@ pub struct Function {
     /// Its name for people.
     #[prost(int64, tag = "2")]
     pub name: i64,
-    /// Its name for the linker.
+    /// Its name for the linker, if that is another.
     #[prost(int64, tag = "3")]
     pub system_name: i64,
     /// The source file.
