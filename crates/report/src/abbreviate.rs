@@ -39,6 +39,12 @@ pub fn function(name: &str, width: usize) -> String {
     format!("{LEFT_OUT}{}::{own}", kept.trim_start_matches([':', ' ']))
 }
 
+/// A function in a sentence, which is to be read in one go.
+pub fn in_sentence(name: &str) -> String {
+    const WIDTH: usize = 60;
+    function(name, WIDTH)
+}
+
 /// A place, such as `table.c:97`, `table.c:95-103` or `libc.so.6+0x1a2b`: what stands last stays whole.
 pub fn place(name: &str, width: usize) -> String {
     let length = name.chars().count();

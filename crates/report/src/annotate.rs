@@ -94,7 +94,7 @@ struct Listing<'a> {
 fn hints(analysis: &Analysis) -> HashMap<InstructionId, Vec<String>> {
     let mut hints: HashMap<InstructionId, Vec<String>> = HashMap::new();
     for row in hints::rows(analysis) {
-        hints.entry(row.of.instruction(analysis)).or_default().push(row.sentence);
+        hints.entry(row.of.instruction(analysis)).or_default().push(row.short);
     }
     hints
 }

@@ -1,5 +1,6 @@
 //! Instructions as text, with names for what they refer to.
 
+use crate::abbreviate;
 use timewise_flow::routine::FunctionMap;
 use timewise_flow::{Analysis, InstructionId};
 use timewise_profile::{Offset, Place};
@@ -19,6 +20,15 @@ impl<'a> CodeText<'a> {
     /// An instruction in Intel syntax. What lies in another function is called by name, what lies in
     /// the same one by its offset.
     pub fn of(&self, id: InstructionId) -> String {
+        self.with_names(id, str::to_string)
+    }
+
+    /// The same for a sentence: names take no more room than others leave them in tables.
+    pub fn in_sentence(&self, id: InstructionId) -> String {
+        self.with_names(id, abbreviate::in_sentence)
+    }
+
+    fn with_names(&self, id: InstructionId, shown: impl Fn(&str) -> String) -> String {
         let code = &self.analysis.code;
         let instruction = &code.instructions[id.index()];
         let block = &self.analysis.profile.blocks[instruction.block.index()];
@@ -29,7 +39,8 @@ impl<'a> CodeText<'a> {
             let function = self.functions.at(place).filter(|function| Some(*function) != own)?;
             let function = &self.analysis.profile.functions[function.index()];
             let within = offset.checked_sub(function.place.offset.0)?;
-            Some(if within == 0 { function.name.clone() } else { format!("{}+{within:#x}", function.name) })
+            let name = shown(&function.name);
+            Some(if within == 0 { name } else { format!("{name}+{within:#x}") })
         };
         timewise_isa::text(&block.code[start..], instruction.step.offset, &name)
     }

@@ -1,5 +1,6 @@
 //! Hints in words, and as rows of JSON: what `timewise_flow::hints` found, with its figures.
 
+use crate::abbreviate::in_sentence;
 use crate::code_text::CodeText;
 use crate::labels;
 use crate::number::{count, figure, percent};
@@ -40,6 +41,9 @@ pub struct HintRow {
     pub share: Limits,
     /// All of it in words.
     pub sentence: String,
+    /// The same with the names of functions in less room, for people to read.
+    #[serde(skip)]
+    pub short: String,
     /// The hint itself.
     #[serde(skip)]
     pub of: Finding,
@@ -82,6 +86,8 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
         Finding::CostlyBranch(costly, _) => ("costly-branch", costly.executions, costly.cycles_each),
         Finding::ShortTrips(trips) => ("short-trips", trips.iterations, trips.cycles_each),
     };
+    let work = analysis.code.instructions[id.index()].step.work;
+    let short = sentence(&of, &text.in_sentence(id), work);
     let text = text.of(id);
     HintRow {
         kind,
@@ -101,7 +107,8 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
         },
         cycles_each: cycles_each.into(),
         share: of.share().into(),
-        sentence: sentence(&of, &text, analysis.code.instructions[id.index()].step.work),
+        sentence: sentence(&of, &text, work),
+        short,
         text,
         of,
     }
@@ -159,7 +166,7 @@ pub fn text(analysis: &Analysis, limit: usize, style: Style) -> String {
     let profile = analysis.profile;
     let line = |hint: HintRow| {
         let place = labels::place(profile, analysis.code.place(hint.of.instruction(analysis)));
-        style.wrap(Tone::Plain, &format!("{place} in {}: {}", hint.function, hint.sentence))
+        style.wrap(Tone::Plain, &format!("{place} in {}: {}", in_sentence(&hint.function), hint.short))
     };
     let lines: String = rows(analysis).into_iter().take(limit).map(line).collect();
     match lines.is_empty() {

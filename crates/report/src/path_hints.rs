@@ -1,5 +1,6 @@
 //! What paths tell that edges do not, in words and as rows of JSON.
 
+use crate::abbreviate::in_sentence;
 use crate::labels;
 use crate::number::{count, percent, quantity};
 use crate::rows::compact;
@@ -112,7 +113,7 @@ pub fn text(analysis: &Analysis, style: Style) -> String {
     let line = |hint: PathHintRow| {
         style.wrap(
             Tone::Plain,
-            &format!("{} of all in {}: {}", percent(hint.share), hint.function, hint.sentence),
+            &format!("{} of all in {}: {}", percent(hint.share), in_sentence(&hint.function), hint.sentence),
         )
     };
     let lines: String = rows(analysis).into_iter().take(SHOWN).map(line).collect();

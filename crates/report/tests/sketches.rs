@@ -111,6 +111,31 @@ fn summary_of_figure_1() {
     assert_eq!(next(Some("a b.tw")).unwrap(), "Next: timewise annotate 'a b.tw' main");
 }
 
+/// A name of C++ may take many lines.
+#[test]
+fn hints_shorten_names_and_json_has_them_whole() {
+    // The load is of what lies in another function.
+    let source = FIGURE_1.replace("488b3433 0f1f840000000000", "488b35f30f0000 0f1f440000");
+    let source = source.replace("sample 0x100a", "sample 0x100d");
+    let mut profile = sketch(&(source + "\nfunction far at 0x2000 size 0x40")).unwrap();
+    let long = |name: &str| {
+        format!("{name}<{}>::find(int const&)", "std::vector<int, std::allocator<int> >, ".repeat(9))
+    };
+    let names = [long("std::map"), long("std::set")];
+    for (function, name) in profile.functions.iter_mut().zip(&names) {
+        function.name.clone_from(name);
+    }
+    let analysis = Analysis::new(&profile, None);
+    let shown = summary::summary(&analysis, style()).replace("\n  ", " ");
+    let hint = "fig1.c:24 in std::map<…>::find(…): mov rsi,[std::set<…>::find(…)]: a slow load";
+    assert!(shown.contains(hint), "{shown}");
+    let routine = annotate::find(&analysis, &names[0]);
+    let annotated = annotate::text(&analysis, routine.unwrap(), &|_, _| SourceText::Unknown, style());
+    assert!(annotated.contains("◆ mov rsi,[std::set<…>::find(…)]: a slow load"), "{annotated}");
+    let json = timewise_report::json::report(&analysis, By::Function).unwrap();
+    assert!(names.iter().all(|name| json.contains(name)), "{json}");
+}
+
 /// As of a program that ran already.
 #[test]
 fn the_summary_of_turns_tells_of_all_of_them() {

@@ -28,7 +28,7 @@ pub fn hints(analysis: &Analysis, order: &Order, positions: &Positions) -> Vec<H
             place: labels::place(analysis.profile, analysis.code.place(id)),
             function: order.of(analysis.owner[block.index()]),
             at: positions.of(id),
-            sentence: row.sentence,
+            sentence: row.short,
         }
     };
     hints::rows(analysis).into_iter().map(hint).collect()
