@@ -17,19 +17,26 @@ pub struct Tables {
     units: OnceCell<Vec<Unit>>,
     /// Of the file that this one shares with others.
     shared: Option<Box<Tables>>,
+    is_shared: bool,
 }
 
 struct Unit {
     header: UnitHeader<Reader>,
     read: OnceCell<Option<gimli::Unit<Reader>>>,
     scopes: OnceCell<Scopes>,
+    language: OnceCell<Option<DwLang>>,
 }
 
 impl Tables {
     /// Those of `dwarf`; nothing is read yet.
     pub fn of(dwarf: Arc<Dwarf<Reader>>) -> Tables {
-        let shared = dwarf.sup.as_ref().map(|shared| Box::new(Tables::of(Arc::clone(shared))));
-        Tables { dwarf, units: OnceCell::new(), shared }
+        let shared = dwarf.sup.as_ref().map(|shared| Tables {
+            dwarf: Arc::clone(shared),
+            units: OnceCell::new(),
+            shared: None,
+            is_shared: true,
+        });
+        Tables { dwarf, units: OnceCell::new(), shared: shared.map(Box::new), is_shared: false }
     }
 
     /// Whether these are those of `dwarf`.
@@ -37,11 +44,10 @@ impl Tables {
         std::ptr::eq(&raw const *self.dwarf, dwarf)
     }
 
-    /// An entry of a unit of these.
-    pub fn entry(&self, unit: UnitRef<Reader>, offset: UnitOffset) -> Option<Entry<'_>> {
-        let unit =
-            self.units().binary_search_by_key(&start(&unit.header), |unit| start(&unit.header)).ok()?;
-        self.unit(unit)?.entry(offset)
+    /// A unit of these.
+    pub fn own(&self, unit: UnitRef<Reader>) -> Option<UnitOf<'_>> {
+        let at = self.units().binary_search_by_key(&start(&unit.header), |unit| start(&unit.header));
+        self.unit(at.ok()?)
     }
 
     /// The unit that stands for one that was left in a file of its own.
@@ -49,23 +55,28 @@ impl Tables {
         (0..self.units().len()).filter_map(|unit| self.unit(unit)).find(|unit| unit.dwo_id == Some(id))
     }
 
-    fn entry_at(&self, offset: DebugInfoOffset) -> Option<Entry<'_>> {
+    fn place_of(&self, offset: DebugInfoOffset) -> Option<(UnitOf<'_>, UnitOffset)> {
         let after = self.units().partition_point(|unit| start(&unit.header) <= offset.0);
         let unit = self.unit(after.checked_sub(1)?)?;
-        unit.entry(offset.to_unit_offset(&unit.header)?)
+        Some((unit, offset.to_unit_offset(&unit.header)?))
     }
 
     fn unit(&self, at: usize) -> Option<UnitOf<'_>> {
         let unit = self.units().get(at)?;
         let read = unit.read.get_or_init(|| self.dwarf.unit(unit.header.clone()).ok()).as_ref()?;
-        Some(UnitOf { tables: self, scopes: &unit.scopes, unit: UnitRef::new(&self.dwarf, read) })
+        Some(UnitOf { tables: self, at: unit, unit: UnitRef::new(&self.dwarf, read) })
     }
 
     fn units(&self) -> &[Unit] {
         self.units.get_or_init(|| {
             let mut headers = self.dwarf.units();
             let headers = std::iter::from_fn(|| headers.next().ok().flatten());
-            let unread = |header| Unit { header, read: OnceCell::new(), scopes: OnceCell::new() };
+            let unread = |header| Unit {
+                header,
+                read: OnceCell::new(),
+                scopes: OnceCell::new(),
+                language: OnceCell::new(),
+            };
             headers.map(unread).collect()
         })
     }
@@ -79,7 +90,7 @@ fn start(header: &UnitHeader<Reader>) -> usize {
 #[derive(Clone, Copy)]
 pub struct UnitOf<'a> {
     tables: &'a Tables,
-    scopes: &'a OnceCell<Scopes>,
+    at: &'a Unit,
     unit: UnitRef<'a, Reader>,
 }
 
@@ -97,17 +108,45 @@ impl<'a> UnitOf<'a> {
         Some(Entry { of: self, entry: self.unit.entry(offset).ok()? })
     }
 
+    /// What the entry at `offset` was made of, by its unit and its offset there: itself, unless it says otherwise. Faster
+    /// than to read all of it.
+    pub fn origin(self, offset: UnitOffset) -> Option<(UnitOf<'a>, UnitOffset)> {
+        let mut entries = self.unit.entries_raw(Some(offset)).ok()?;
+        let attributes = entries.read_abbreviation().ok()??.attributes();
+        let mut values = attributes.iter().map_while(|&attribute| entries.read_attribute(attribute).ok());
+        match values.find(|value| value.name() == DW_AT_abstract_origin) {
+            Some(value) => self.refers(&value.value()),
+            None => Some((self, offset)),
+        }
+    }
+
+    fn refers(self, value: &AttributeValue<Reader>) -> Option<(UnitOf<'a>, UnitOffset)> {
+        match *value {
+            AttributeValue::UnitRef(offset) => Some((self, offset)),
+            AttributeValue::DebugInfoRef(offset) => self.tables.place_of(offset),
+            AttributeValue::DebugInfoRefSup(offset) => self.tables.shared.as_ref()?.place_of(offset),
+            _ => None,
+        }
+    }
+
+    /// Where it begins, and whether in the file that others share.
+    pub fn start(self) -> (bool, usize) {
+        (self.tables.is_shared, start(&self.unit.header))
+    }
+
     /// What its entries are in.
     pub fn scopes(self) -> &'a Scopes {
-        self.scopes.get_or_init(|| Scopes::of(self.unit))
+        self.at.scopes.get_or_init(|| Scopes::of(self.unit))
     }
 
     /// What it is written in.
     pub fn language(self) -> Option<DwLang> {
-        match self.entry(self.unit.header.root_offset())?.entry.attr_value(DW_AT_language)? {
-            AttributeValue::Language(language) => Some(language),
-            _ => None,
-        }
+        *self.at.language.get_or_init(|| {
+            match self.entry(self.unit.header.root_offset())?.entry.attr_value(DW_AT_language)? {
+                AttributeValue::Language(language) => Some(language),
+                _ => None,
+            }
+        })
     }
 
     /// The compiler that made it.
@@ -192,13 +231,8 @@ impl<'a> Entry<'a> {
 
     /// The entry that an attribute refers to.
     pub fn follow(&self, attribute: DwAt) -> Option<Entry<'a>> {
-        let tables = self.of.tables;
-        match self.entry.attr_value(attribute)? {
-            AttributeValue::UnitRef(offset) => self.of.entry(offset),
-            AttributeValue::DebugInfoRef(offset) => tables.entry_at(offset),
-            AttributeValue::DebugInfoRefSup(offset) => tables.shared.as_ref()?.entry_at(offset),
-            _ => None,
-        }
+        let (unit, offset) = self.of.refers(&self.entry.attr_value(attribute)?)?;
+        unit.entry(offset)
     }
 
     /// The one that tells the rest of what it tells of.

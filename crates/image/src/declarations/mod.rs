@@ -42,7 +42,7 @@ struct File {
 }
 
 /// By unit and entry.
-type Names = HashMap<(usize, usize), Option<Arc<str>>>;
+type Names = HashMap<((bool, usize), usize), Option<Arc<str>>>;
 
 impl Declarations {
     /// Those of `dwarf`; nothing is read yet.
@@ -58,13 +58,14 @@ impl Declarations {
     /// The name of a function that has no name for linkers, with the namespaces, classes and functions that it is in.
     /// `None` if it stands alone, or if that is not known.
     pub fn name(&self, unit: UnitRef<Reader>, function: UnitOffset) -> Option<Arc<str>> {
-        let known = (unit.header.debug_info_offset()?.0, function.0);
         let File { tables, names } = &*self.file_of(unit);
+        // Each place at which it was inlined has an entry of its own.
+        let (unit, function) = tables.own(unit)?.origin(function)?;
+        let known = (unit.start(), function.0);
         if let Some(name) = names.borrow().get(&known) {
             return name.clone();
         }
-        let function = tables.entry(unit, function);
-        let name = function.and_then(|function| Writer::default().function(&function)).map(Arc::from);
+        let name = Writer::default().function(&unit.entry(function)?).map(Arc::from);
         names.borrow_mut().insert(known, name.clone());
         name
     }
@@ -72,7 +73,7 @@ impl Declarations {
     /// Where a function is declared: its definition, if that is told of apart.
     pub fn declared(&self, unit: UnitRef<Reader>, function: UnitOffset) -> Option<Declared> {
         let within = self.file_of(unit);
-        let told = told_of(within.tables.entry(unit, function)?);
+        let told = told_of(within.tables.own(unit)?.entry(function)?);
         let line = told.iter().find_map(|entry| entry.number(DW_AT_decl_line))?;
         let (teller, file) = told.iter().find_map(|entry| Some((entry, entry.number(DW_AT_decl_file)?)))?;
         // The table of files stays where the unit's code is.

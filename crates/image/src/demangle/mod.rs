@@ -52,7 +52,7 @@ fn cpp(symbol: &str) -> Option<String> {
     let unfold = |symbol: &str| unfolded(symbol, &DemangleOptions::new());
     let plain = unfold(symbol)?;
     let name = packs::expanded(symbol, &plain, unfold).unwrap_or(plain);
-    Some(wording::with_literals(&wording::with_qualifiers_behind(&name)))
+    Some(wording::with_literals(wording::with_qualifiers_behind(name)))
 }
 
 fn unfolded(symbol: &str, options: &DemangleOptions) -> Option<String> {

@@ -34,6 +34,10 @@ const REPEAT: char = '\u{3}';
 /// The name of `symbol` with its packs expanded; `plain` is what `unfold` makes of it. `None` if it has none, or if it
 /// cannot be told how.
 pub fn expanded(symbol: &str, plain: &str, unfold: impl Fn(&str) -> Option<String>) -> Option<String> {
+    // What stands in a name one by one, and is there, is right.
+    if !symbol.contains("Dp") && !symbol.contains("JE") {
+        return None;
+    }
     let mut text = unfold(&marked(symbol)?)?;
     text = text.replace(EXPANDED.1, &REPEAT.to_string());
     text = text.replace(&format!(", {}", END.1), &CLOSE.to_string()).replace(END.1, &CLOSE.to_string());

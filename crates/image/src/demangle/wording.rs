@@ -11,9 +11,13 @@ const LITERALS: [(&str, &str); 6] = [
 ];
 
 /// `16u` for each `(unsigned int)16`.
-pub fn with_literals(name: &str) -> String {
+pub fn with_literals(name: String) -> String {
+    let is_literal = |pair: &[u8]| pair[0] == b')' && (pair[1] == b'-' || pair[1].is_ascii_digit());
+    if !name.as_bytes().windows(2).any(is_literal) {
+        return name;
+    }
     let mut out = String::with_capacity(name.len());
-    let mut rest = name;
+    let mut rest = name.as_str();
     while let Some(at) = rest.find('(') {
         out += &rest[..at];
         rest = &rest[at..];
@@ -40,8 +44,12 @@ pub fn with_literals(name: &str) -> String {
 
 /// `A::B const&` for `A const&::B`: of a type within another that was named before the library writes what is said of it
 /// too early. What stands behind parameters is said of a function.
-pub fn with_qualifiers_behind(name: &str) -> String {
+pub fn with_qualifiers_behind(name: String) -> String {
     const QUALIFIERS: [&str; 4] = [" const", " volatile", "*", "&"];
+    let mut ends = name.match_indices("::").map(|(at, _)| &name[..at]);
+    if !ends.any(|end| QUALIFIERS.iter().any(|qualifier| end.ends_with(qualifier))) {
+        return name;
+    }
     let mut out = String::with_capacity(name.len());
     let mut parts = name.split("::");
     out += parts.next().unwrap_or_default();
