@@ -1,6 +1,8 @@
 //! Names as they stand in the source, from names as linkers want them.
 
+mod members;
 mod packs;
+mod tokens;
 mod wording;
 
 use cpp_demangle::{DemangleOptions, Symbol};
@@ -44,15 +46,23 @@ fn cpp(symbol: &str) -> Option<String> {
     if !symbol.starts_with("_Z") && !symbol.starts_with("_GLOBAL_") {
         return None;
     }
-    if let Some((thunk, encoding)) = wording::thunk(symbol) {
+    if let Some((thunk, encoding)) = wording::thunk(symbol).filter(|(_, encoding)| !encoding.starts_with('T'))
+    {
         return cpp(&format!("_Z{encoding}")).map(|function| thunk.to_string() + &function);
     }
     let mended = with_return_type(symbol);
     let symbol = mended.as_deref().unwrap_or(symbol);
+    let name = with_packs(symbol).or_else(|| {
+        let (symbol, member) = members::without_members(symbol)?;
+        members::with_members(&with_packs(&symbol)?, member)
+    })?;
+    Some(wording::with_literals(wording::with_qualifiers_behind(name)))
+}
+
+fn with_packs(symbol: &str) -> Option<String> {
     let unfold = |symbol: &str| unfolded(symbol, &DemangleOptions::new());
     let plain = unfold(symbol)?;
-    let name = packs::expanded(symbol, &plain, unfold).unwrap_or(plain);
-    Some(wording::with_literals(wording::with_qualifiers_behind(name)))
+    Some(packs::expanded(symbol, &plain, unfold).unwrap_or(plain))
 }
 
 fn unfolded(symbol: &str, options: &DemangleOptions) -> Option<String> {
@@ -200,13 +210,33 @@ mod tests {
         }
     }
 
+    /// As `c++filt` has them.
+    #[test]
+    fn members_of_the_standard_librarys_types_are_read() {
+        for (symbol, want) in [
+            (
+                "_ZSt4swapIiENSt9enable_ifIXsrSt6__and_IJSt6__not_ISt15__is_tuple_likeIT_EESt21is_move_constructibleIS4_E\
+                 St18is_move_assignableIS4_EEE5valueEvE4typeERS4_SE_",
+                "std::enable_if<std::__and_<std::__not_<std::__is_tuple_like<int> >, std::is_move_constructible<int>, \
+                 std::is_move_assignable<int> >::value, void>::type std::swap<int>(int&, int&)",
+            ),
+            (
+                "_ZSt9__fill_a1IPiiEN9__gnu_cxx11__enable_ifIXsrSt11__is_scalarIT0_E7__valueEvE6__typeET_S8_RKS4_",
+                "__gnu_cxx::__enable_if<std::__is_scalar<int>::__value, void>::__type std::__fill_a1<int*, int>(int*, \
+                 int*, int const&)",
+            ),
+        ] {
+            assert_eq!(demangle(symbol), want);
+        }
+    }
+
     proptest! {
         /// Whatever a symbol is, it has a name.
         #[test]
         fn no_symbol_is_too_odd(
             parts in vec(select(vec![
                 "J", "E", "Dp", "I", "N", "T_", "S_", "S0_", "R", "K", "O", "1f", "3abc", "L", "Lj3E", "i", "F", "v", "St", "X",
-                "Ul", "E_", "_", "Z", "A3_", "DT", "sr", "5value", "Th8_", "\u{e4}", "9", "cl", "1,", "1(", "1>", "P",
+                "Ul", "E_", "_", "Z", "A3_", "DT", "sr", "srSt3abcI", "E5value", "Th8_", "\u{e4}", "9", "cl", "1,", "1(", "1>", "P",
             ]), 0..24),
             before in select(vec!["_Z1fI", "_ZN", "_Z", "_ZTh", "_Z1fIJicEEvDp"]),
         ) {

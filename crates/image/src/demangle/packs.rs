@@ -6,6 +6,8 @@
 //! otherwise than to what stood there before, so it stays as it is; where what comes out is not what came out without
 //! marks, they are at the wrong places, and the name stays.
 
+use super::LONGEST;
+use super::tokens::{BEFORE, tokens};
 use std::ops::Range;
 
 /// The ends of a pack, in the symbol and when it is unfolded.
@@ -52,7 +54,7 @@ pub fn expanded(symbol: &str, plain: &str, unfold: impl Fn(&str) -> Option<Strin
     };
     (bare(&text) == bare(plain)).then_some(())?;
     while let Some(at) = text.find(REPEAT) {
-        text = repeated(&text, at)?;
+        text = repeated(&text, at).filter(|text| text.len() <= LONGEST)?;
     }
     Some(without_marks(&text))
 }
@@ -81,84 +83,25 @@ fn without_marks(text: &str) -> String {
 
 /// The symbol with marks; `None` if it has no packs.
 fn marked(symbol: &str) -> Option<String> {
-    let mut rest = symbol.strip_prefix("_Z")?;
-    let mut out = String::from("_Z");
-    // What has begun and ends with an `E`.
-    let mut open: Vec<&str> = Vec::new();
-    let mut before = "";
-    let mut has_packs = false;
-    while !rest.is_empty() {
-        let (token, after) = rest.split_at_checked(length_of_token(rest, before, &open))?;
-        let said = SAID.iter().find(|(of, ..)| *of == token);
-        let is_repeated = before == "Dp";
-        before = token;
-        match token {
-            "Dp" => out += EXPANDED.0,
-            _ if is_repeated && let Some((_, mark, ..)) = said => {
-                out += mark;
-                before = "Dp";
-            }
-            "J" => {
-                has_packs = true;
-                open.push(token);
-                out += token;
-                out += BEGIN.0;
-            }
-            "L" if matches!(open.last(), None | Some(&"N" | &"Z")) => out += token,
-            "N" | "I" | "X" | "F" | "Z" | "L" | "L_Z" | "Ul" | "DT" | "Dt" | "DO" | "cl" | "il" | "tl" => {
-                open.push(token);
-                out += token;
-            }
-            _ if token.starts_with('E') => {
-                if open.pop() == Some("J") {
-                    out += END.0;
-                }
-                out += token;
-            }
-            _ => out += token,
+    let tokens = tokens(symbol)?;
+    let mut out = String::from(BEFORE);
+    let mut is_repeated = false;
+    for token in &tokens {
+        let said = SAID.iter().find(|(of, ..)| is_repeated && *of == token.text);
+        is_repeated = token.text == "Dp" || said.is_some();
+        if token.closes.is_some_and(|opened| tokens[opened].text == "J") {
+            out += END.0;
         }
-        rest = after;
+        out += match (token.text, said) {
+            ("Dp", _) => EXPANDED.0,
+            (_, Some((_, mark, ..))) => mark,
+            (text, _) => text,
+        };
+        if token.text == "J" {
+            out += BEGIN.0;
+        }
     }
-    has_packs.then_some(out)
-}
-
-/// Bytes of what `rest` begins with, behind the token `before` in all that is `open`.
-fn length_of_token(rest: &str, before: &str, open: &[&str]) -> usize {
-    let bytes = rest.as_bytes();
-    let second = bytes.get(1).copied().unwrap_or_default();
-    let within = |what: &str| open.last() == Some(&what);
-    // `_`, `0_`, `A_`.
-    let with_number = |from: usize| {
-        let number =
-            bytes[from..].iter().take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase()).count();
-        if bytes.get(from + number) == Some(&b'_') { from + number + 1 } else { from }
-    };
-    match bytes[0] {
-        b'0'..=b'9' => {
-            let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let is_value = within("L") && before != "L";
-            match rest[..digits].parse::<usize>() {
-                Ok(length) if !is_value && length <= rest.len() - digits => digits + length,
-                _ => digits,
-            }
-        }
-        b'L' if rest.starts_with("L_Z") => 3,
-        b'V' if second == b'K' => 2,
-        b'C' if second.is_ascii_digit() => 2,
-        b'D' | b'S' if second.is_ascii_alphabetic() && (bytes[0] == b'D' || second.is_ascii_lowercase()) => 2,
-        b'D' if second.is_ascii_digit() => 2,
-        b'S' | b'T' | b'A' => with_number(1),
-        b'U' if second == b'l' => 2,
-        b'U' if second == b't' => with_number(2),
-        // Which one of several lambdas.
-        b'E' if within("Ul") => with_number(1),
-        b'c' | b'i' | b't'
-            if second == b'l' && open.iter().any(|&opened| ["X", "DT", "Dt"].contains(&opened)) =>
-        {
-            2
-        }
-        _ => 1,
-    }
+    tokens.iter().any(|token| token.text == "J").then_some(out)
 }
 
 /// With what ends at the mark at `end` once for each element of the packs in it.
