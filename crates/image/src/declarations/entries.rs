@@ -108,8 +108,8 @@ impl<'a> UnitOf<'a> {
         Some(Entry { of: self, entry: self.unit.entry(offset).ok()? })
     }
 
-    /// What the entry at `offset` was made of, by its unit and its offset there: itself, unless it says otherwise. Faster
-    /// than to read all of it.
+    /// What the entry at `offset` was made of, by its unit and its offset there: itself, unless it says otherwise.
+    /// Reading all of it takes longer.
     pub fn origin(self, offset: UnitOffset) -> Option<(UnitOf<'a>, UnitOffset)> {
         let mut entries = self.unit.entries_raw(Some(offset)).ok()?;
         let attributes = entries.read_abbreviation().ok()??.attributes();

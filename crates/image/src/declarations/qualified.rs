@@ -8,6 +8,7 @@ use gimli::DwLang;
 use gimli::constants as dw;
 use std::cell::Cell;
 
+/// C++, of which debug information has a language for each version.
 const CPP: [DwLang; 6] = [
     dw::DW_LANG_C_plus_plus,
     dw::DW_LANG_C_plus_plus_03,
@@ -107,7 +108,7 @@ impl Writer {
         self.within(declaration, own)
     }
 
-    /// What the class of a lambda is called within its function: `{lambda(int)#2}` is the second one that takes an `int`.
+    /// What the class of a lambda is called within its function: `{lambda(int)#2}` is the second that takes an `int`.
     fn lambda(&self, class: &Entry) -> Option<String> {
         let takes = self.call_of_lambda(class)?;
         let unit = class.unit();
@@ -331,7 +332,7 @@ fn base_type(name: String) -> String {
     }
 }
 
-/// Whether a compiler numbers the lambdas of a function all together, as GCC did up to version 12, rather than those alike.
+/// Whether a compiler numbers all lambdas of a function together, as GCC did up to version 12, rather than those alike.
 fn counts_all_lambdas(producer: &str) -> bool {
     let version = producer.strip_prefix("GNU ").and_then(|gcc| gcc.split(' ').nth(1)?.split('.').next());
     version.and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major < 13)

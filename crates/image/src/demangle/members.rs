@@ -1,5 +1,5 @@
-//! `std::__and_<…>::value`, as of `std::swap`: GCC writes it in a way that the library does not read. `sizeof` of the same type
-//! it does, and whatever the rest of the symbol refers back to stays where it is.
+//! `std::__and_<…>::value`, as in the symbol of `std::swap`: GCC writes it in a way that the library does not read. It
+//! does read `sizeof` of the same type, by which whatever the rest of the symbol refers back to stays where it is.
 
 use super::tokens::{BEFORE, tokens};
 
@@ -8,7 +8,7 @@ const MEMBER: [&str; 3] = ["s", "r", "St"];
 const INSTEAD: &str = "stSt";
 const UNFOLDED: &str = "sizeof (std::";
 
-/// A symbol that the library reads, and the name of the member that it does without. `None` where there is none, or several.
+/// A symbol that the library reads, and the name of the member that is left out. `None` where there is none, or several.
 pub fn without_members(symbol: &str) -> Option<(String, &str)> {
     let tokens = tokens(symbol)?;
     let texts: Vec<&str> = tokens.iter().map(|token| token.text).collect();

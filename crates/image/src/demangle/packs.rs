@@ -1,5 +1,5 @@
-//! Parameter packs: of `void f(T const&...)` for `int` and `long` the library makes `f<int, long>(int, long const&)`, and
-//! of one that is empty `K<int, >` (gimli-rs/cpp_demangle#132).
+//! Parameter packs: of `void f(T const&...)` for `int` and `long` the library makes `f<int, long>(int, long const&)`,
+//! and of one that is empty `K<int, >` (gimli-rs/cpp_demangle#132).
 //!
 //! A symbol is given marks that survive unfolding: a number at either end of each pack, and qualifiers in place of that
 //! by which one is expanded and of what is said of its elements. The rest of a symbol refers back to none of these

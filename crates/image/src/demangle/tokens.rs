@@ -1,5 +1,5 @@
-//! The symbols of C++ in pieces. Where one is read wrongly it is none that the library makes a name of, or the same one: whoever
-//! changes a symbol by its pieces looks at what comes out.
+//! The symbols of C++ in pieces. The grammar is not followed in all: whoever changes a symbol by its pieces looks at
+//! what it then unfolds to.
 
 use super::LONGEST;
 
