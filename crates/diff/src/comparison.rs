@@ -293,28 +293,33 @@ fn unit(base: &Analysis, test: &Analysis) -> Result<Option<Unit>, CompareError> 
 /// instructions tells how much more often it ran.
 fn compiled_otherwise(comparison: &Comparison, rows: &Rows) -> Vec<bool> {
     let pairs = &comparison.matching.instructions;
-    let sides: [(&Analysis, &RowsOf, &RowsOf, &dyn Fn(u32) -> Option<u32>); 2] = [
-        (comparison.base, &rows.base, &rows.test, &|id| pairs.of_base(id)),
-        (comparison.test, &rows.test, &rows.base, &|id| pairs.of_test(id)),
-    ];
-    let mut is_otherwise: Vec<bool> =
-        rows.things.iter().map(|what| what.base.is_some() && what.test.is_some()).collect();
-    for (analysis, own, others, partner) in sides {
-        let mut executed = vec![(0.0, 0.0); rows.len()];
-        for (id, row) in (0..).zip(&own.instructions) {
-            let Some(row) = *row else { continue };
-            let executions = analysis.code.executions(InstructionId(id)) as f64;
-            let (all, paired): &mut (f64, f64) = &mut executed[row];
-            *all += executions;
-            if partner(id).is_some_and(|partner| others.instructions[partner as usize] == Some(row)) {
-                *paired += executions;
-            }
-        }
-        for (is_otherwise, (all, paired)) in is_otherwise.iter_mut().zip(executed) {
-            *is_otherwise &= paired < ENOUGH_PAIRED * all;
-        }
+    let in_base = |id| pairs.of_base(id).and_then(|partner| rows.test.instructions[partner as usize]);
+    let in_test = |id| pairs.of_test(id).and_then(|partner| rows.base.instructions[partner as usize]);
+    let base = shares_paired(comparison.base, &rows.base.instructions, rows.len(), in_base);
+    let test = shares_paired(comparison.test, &rows.test.instructions, rows.len(), in_test);
+    let is_otherwise = |(what, (base, test)): (&Both<Thing>, (f64, f64))| {
+        what.base.is_some() && what.test.is_some() && base.max(test) < ENOUGH_PAIRED
+    };
+    rows.things.iter().zip(base.into_iter().zip(test)).map(is_otherwise).collect()
+}
+
+/// Of so many rows the share of their executed instructions whose partners are in the same row of the other side; 1 of a
+/// row without any. The function gives the row of an instruction's partner.
+fn shares_paired(
+    analysis: &Analysis,
+    own: &[Option<usize>],
+    rows: usize,
+    row_of_partner: impl Fn(u32) -> Option<usize>,
+) -> Vec<f64> {
+    let mut executed = vec![(0.0, 0.0); rows];
+    for (id, row) in (0..).zip(own) {
+        let Some(row) = *row else { continue };
+        let executions = analysis.code.executions(InstructionId(id)) as f64;
+        let (all, paired): &mut (f64, f64) = &mut executed[row];
+        *all += executions;
+        *paired += if row_of_partner(id) == Some(row) { executions } else { 0.0 };
     }
-    is_otherwise
+    executed.into_iter().map(|(all, paired)| if all > 0.0 { paired / all } else { 1.0 }).collect()
 }
 
 /// Whether functions are certain to have become slower, and to have become faster.
