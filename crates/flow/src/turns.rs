@@ -15,8 +15,9 @@ use timewise_profile::{ModuleId, ModuleKind, Place, Profile, RunKind, Tally};
 
 /// A place stands for the program only if this share of the time passes in its function, calls included.
 const LEAST_SHARE: f64 = 0.1;
-/// And only if that is so much of the largest such share.
-const LEAST_OF_LARGEST: f64 = 0.25;
+/// And one of the places must be in a function in which nearly all of the time passes: what some threads do more of
+/// natively says nothing of others.
+const LEAST_OF_ONE: f64 = 0.8;
 /// So often a place is to be seen, about.
 const ENOUGH_SEEN: f64 = 250.0;
 /// A breakpoint slows down whatever is executed in its line of the cache, by some cycles an instruction: more than so many
@@ -99,7 +100,7 @@ pub struct Limits {
 /// Blocks whose executions natively tell best how much the program does, of the counts and samples so far: of the
 /// functions in which most of the time passes, calls included, those that are executed neither too often nor too seldom,
 /// and beside which nothing is executed too often. Of several functions first, as natively one may do more and another not.
-/// None if no function stands for much of the program, or none of its blocks can be counted.
+/// None if no function stands for nearly all of the program, or none of its blocks can be counted.
 pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
     let Some(busy_ns) = mean_busy_ns(analysis.profile, RunKind::Counting) else { return Vec::new() };
     let a_second = |block: &ExecutedBlock| block.executions as f64 * 1e9 / busy_ns;
@@ -118,8 +119,7 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
         .map(|(owner, block)| (*owner, block))
         .filter(|(owner, block)| shares[owner.index()] >= LEAST_SHARE && is_usable(block) && is_alone(block))
         .collect();
-    let largest = found.iter().map(|(owner, _)| shares[owner.index()]).fold(0.0, f64::max);
-    found.retain(|(owner, _)| shares[owner.index()] >= largest * LEAST_OF_LARGEST);
+    let is_of_nearly_all = |owner: RoutineId| shares[owner.index()] >= LEAST_OF_ONE;
     // The seldomer, the more is chance; the more often, the more depends on what hits are believed to cost. Four places
     // may have a quarter each of what all may have.
     let middle = (least * most / 2.0).sqrt();
@@ -127,8 +127,9 @@ pub fn places_to_tally(analysis: &Analysis, limits: &Limits) -> Vec<Place> {
     found.sort_by(|(_, one), (_, other)| {
         from_middle(one).total_cmp(&from_middle(other)).then(one.place.cmp(&other.place))
     });
-    let mut chosen: Vec<(RoutineId, &ExecutedBlock)> = Vec::new();
-    let mut all_a_second = 0.0;
+    let Some(&first) = found.iter().find(|(owner, _)| is_of_nearly_all(*owner)) else { return Vec::new() };
+    let mut chosen: Vec<(RoutineId, &ExecutedBlock)> = vec![first];
+    let mut all_a_second = a_second(first.1);
     for is_for_others in [true, false] {
         for &(owner, block) in &found {
             let is_same = |&(other_owner, other): &(RoutineId, &ExecutedBlock)| {
