@@ -59,11 +59,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
     let comparison = Comparison::new(&base, &test)?;
     diff::narrowed(&comparison).iter().chain(&diff::parts(&comparison)).for_each(complain);
-    let verdicts: Vec<(&Gate, _)> = arguments
-        .fail_if
-        .iter()
-        .map(|gate| Ok((gate, gate.judge(&comparison)?)))
-        .collect::<anyhow::Result<_>>()?;
+    let verdicts: Vec<_> = arguments.fail_if.iter().map(|gate| (gate, gate.judge(&comparison))).collect();
     let by = arguments.by;
     // The text says so itself.
     if arguments.format != Format::Text {
@@ -77,12 +73,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         Format::Json => diff::json(&comparison, by)?,
         Format::Csv => diff::csv(&comparison, by)?,
     })?;
-    for (gate, verdict) in &verdicts {
-        let culprit = verdict.fails.then(|| diff::culprit(&comparison, gate)).flatten();
-        let culprit = culprit.map_or(String::new(), |culprit| format!("; {culprit}"));
-        complain(format_args!("{}{culprit}", diff::verdict(gate, verdict)));
+    let mut fails = false;
+    let mut unknown = None;
+    for (gate, verdict) in verdicts {
+        match verdict {
+            Ok(verdict) => {
+                let culprit = verdict.fails.then(|| diff::culprit(&comparison, gate)).flatten();
+                let culprit = culprit.map_or(String::new(), |culprit| format!("; {culprit}"));
+                complain(format_args!("{}{culprit}", diff::verdict(gate, &verdict)));
+                fails |= verdict.fails;
+            }
+            // The last one is told as what we end with.
+            Err(why) => unknown.replace(why).iter().for_each(complain),
+        }
     }
-    Ok(!verdicts.iter().any(|(_, verdict)| verdict.fails))
+    match unknown {
+        Some(why) => Err(why.into()),
+        None => Ok(!fails),
+    }
 }
 
 /// A profile, with the runs of further ones, none of them twice.

@@ -25,6 +25,8 @@ const TESTS_OF_A_ROW: usize = 3;
 
 /// The share of a row's executed instructions that both sides must have for its time to be divided by them.
 const ENOUGH_PAIRED: f64 = 0.5;
+/// The same for the whole program, of which each part that was compiled otherwise would count as a change by count.
+const ENOUGH_OF_WHOLE: f64 = 0.8;
 
 /// What amounts of time are measured in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,7 +128,7 @@ impl<'a> Comparison<'a> {
         let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
         let time = of(&runs.time(old, new), Deviation::NONE);
         let is_sampled = self.unit.is_some();
-        let has_parts = is_sampled && self.knows_growth();
+        let has_parts = is_sampled && self.divides_whole();
         let apart = self.with_turns(counts, base[0].kept);
         let by_count = of(&runs.by_count(&base[0], &test[0]), apart);
         Change {
@@ -217,6 +219,15 @@ impl<'a> Comparison<'a> {
             by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, levels)),
             by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, levels)),
         }
+    }
+
+    /// Whether the time of the whole program is divided: nearly all that one side executes is on both.
+    pub fn divides_whole(&self) -> bool {
+        let pairs = &self.matching.instructions;
+        let (ours, theirs) = (RowsOf::one(self.base).instructions, RowsOf::one(self.test).instructions);
+        let base = shares_paired(self.base, &ours, 1, |id| pairs.of_base(id).map(|_| 0))[0];
+        let test = shares_paired(self.test, &theirs, 1, |id| pairs.of_test(id).map(|_| 0))[0];
+        self.knows_growth() && base.max(test) >= ENOUGH_OF_WHOLE
     }
 
     /// Whether it is known how much more often code ran in TEST natively, which is where its time is from.

@@ -8,7 +8,7 @@ use timewise_profile::{Function, Module, ModuleId, Place};
 
 /// Pairs the routines of two analyses whose modules are paired: by offset in one build, else by symbol and file, by
 /// symbol, by the name without what compilers add to it, among several of one name by their instructions; instances of a
-/// template whose arguments changed, if they resemble each other; without symbols by offset where the files are the same, else by the sequence of instructions.
+/// template whose arguments changed, if they are declared on one line or resemble each other; without symbols by offset where the files are the same, else by the sequence of instructions.
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     let mut pairing = Pairing::new(base.routines.len(), test.routines.len());
     let sides = Sides { base, test, modules };
@@ -19,6 +19,8 @@ pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
         let names = (|id| sides.ours(id, name), |id| sides.theirs(id, name));
         namesakes::pair(&old, &new, &mut pairing, names);
     }
+    let names = (|id| sides.ours(id, declared_generic), |id| sides.theirs(id, declared_generic));
+    namesakes::pair(&old, &new, &mut pairing, names);
     let names = (|id| sides.ours(id, generic_name), |id| sides.theirs(id, generic_name));
     namesakes::pair_resembling(&old, &new, &mut pairing, names);
     // A function that moved into another module, such as from a library that is now linked statically.
@@ -118,6 +120,14 @@ fn plain_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
 /// Of an instance of a template, and of functions of one: its name without arguments and parameters.
 fn generic_name(analysis: &Analysis, routine: &Routine) -> Option<Name> {
     Some((without_arguments(&plain(&named(analysis, routine)?.name))?, None))
+}
+
+/// The same with file and line where it is declared, by which lambdas are told apart that compilers name otherwise.
+fn declared_generic(analysis: &Analysis, routine: &Routine) -> Option<Name> {
+    let function = named(analysis, routine)?;
+    let (name, _) = generic_name(analysis, routine)?;
+    let file = analysis.profile.files[function.file?.index()].path.rsplit('/').next()?;
+    Some((name, Some(format!("{file}:{}", function.line))))
 }
 
 /// A demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones (`.constprop.0`,

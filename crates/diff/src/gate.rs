@@ -119,6 +119,12 @@ pub enum GateError {
         "how long the program takes from start to end was not measured in both profiles: profile both with timewise run"
     )]
     NotLaunched,
+    /// Hardly any of the code is on both sides, or it is not known how much a program did natively.
+    #[error(
+        "{0} is not known: hardly any of the instructions are on both sides, as after another compiler, or the program was \
+         attached to and did more natively than is known; judge time, instructions or modelled-cycles"
+    )]
+    NotDivided(Metric),
     /// What is asked for was not measured on both sides.
     #[error("{0} was not measured in both profiles: profile both with timewise run")]
     NotMeasured(Metric),
@@ -211,7 +217,11 @@ impl Gate {
     }
 
     fn growth(&self, change: &Change, noise: Noise) -> Result<Verdict, GateError> {
-        let (old, grown) = self.grown(change, noise).ok_or(GateError::NotMeasured(self.metric))?;
+        let why = match (self.metric, change.amounts, change.instructions) {
+            (Metric::TimeByCount, Some(_), Some(_)) => GateError::NotDivided(self.metric),
+            _ => GateError::NotMeasured(self.metric),
+        };
+        let (old, grown) = self.grown(change, noise).ok_or(why)?;
         Ok(self.verdict(old, grown))
     }
 

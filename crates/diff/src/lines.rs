@@ -75,7 +75,7 @@ impl Lines {
 pub fn pair(base: &Lines, test: &Lines, instructions: &Pairing, moves: &Moves) -> Pairing {
     let common = common(base, test, instructions);
     let mut pairing = Pairing::new(base.all.len(), test.all.len());
-    for (ours, theirs, mut links) in files(base, test, &common) {
+    for (ours, theirs, mut links) in files(base, test, &common, moves) {
         links.iter_mut().filter(|link| is_same((base, test), link)).for_each(|link| link.weight += OF_NUMBER);
         let kept = chain::heaviest(with_places((base, &ours), (test, &theirs), moves, links));
         kept.iter().for_each(|&(base, test)| pairing.pair(base, test));
@@ -106,12 +106,13 @@ fn common(base: &Lines, test: &Lines, instructions: &Pairing) -> HashMap<(u32, u
     common
 }
 
-/// Which file of BASE, as compiled into a module, is which of TEST: those that have most code in common first. As the
-/// lines of each, with those that have code in common.
+/// Which file of BASE, as compiled into a module, is which of TEST: those that have most code in common first, and of the
+/// rest those of one path. As the lines of each, with those that have code in common.
 fn files(
     base: &Lines,
     test: &Lines,
     common: &HashMap<(u32, u32), u32>,
+    moves: &Moves,
 ) -> Vec<(Range<u32>, Range<u32>, Vec<Link>)> {
     let (ours, theirs) = (base.files(), test.files());
     let of = |files: &[Range<u32>], line: u32| files.partition_point(|lines| lines.end <= line);
@@ -131,6 +132,16 @@ fn files(
             paired.push((ours[one].clone(), theirs[other].clone(), links));
         }
     }
+    // Of those without any code in common, those of one path.
+    let by_file: HashMap<ModuleFile, usize> =
+        theirs.iter().enumerate().map(|(at, lines)| (test.file(lines), at)).collect();
+    for one in 0..ours.len() {
+        let other = moves.of_path(base.file(&ours[one])).and_then(|file| by_file.get(&file));
+        if let Some(&other) = other.filter(|other| pairing.is_free(one as u32, **other as u32)) {
+            pairing.pair(one as u32, other as u32);
+            paired.push((ours[one].clone(), theirs[other].clone(), Vec::new()));
+        }
+    }
     paired
 }
 
@@ -146,14 +157,15 @@ fn with_places(
         let number = i64::from(base.number(line)) + moves.of(files, base.number(line))?;
         Some((line, test.numbered(theirs, u32::try_from(number).ok()?)?))
     };
+    let weight = if moves.are_told(files) { OF_PLACE } else { OF_NUMBER };
     let mut in_place: HashMap<u32, u32> = ours.clone().filter_map(in_place).collect();
     for link in &mut links {
         if in_place.get(&link.base) == Some(&link.test) {
-            link.weight += OF_PLACE;
+            link.weight += weight;
             in_place.remove(&link.base);
         }
     }
-    links.extend(in_place.into_iter().map(|(base, test)| Link { base, test, weight: OF_PLACE }));
+    links.extend(in_place.into_iter().map(|(base, test)| Link { base, test, weight }));
     links
 }
 

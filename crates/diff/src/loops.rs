@@ -22,8 +22,8 @@ pub fn pair(base: &Analysis, test: &Analysis, instructions: &Pairing) -> Pairing
     pairing
 }
 
-/// Pairs loops in whose instructions two compilers have little in common by their source: those that have most of their
-/// own lines in common, in functions that are a pair first. Of several that have as many, as where a loop was inlined more
+/// Pairs loops in whose instructions two compilers have little in common by their source: those of paired functions that
+/// have the same first and last line, then those that have most of their own lines in common, in functions that are a pair first. Of several that have as many, as where a loop was inlined more
 /// than once, those that ran most alike.
 pub fn pair_by_lines(
     (base, base_lines): (&Analysis, &Lines),
@@ -32,6 +32,7 @@ pub fn pair_by_lines(
     routines: &Pairing,
     pairing: &mut Pairing,
 ) {
+    by_range((base, base_lines), (test, test_lines), lines, routines, pairing);
     let (ours, theirs) = (own_lines(base, base_lines), own_lines(test, test_lines));
     let mut of_line: HashMap<u32, Vec<u32>> = HashMap::new();
     for partner in pairing.free_of_test() {
@@ -61,6 +62,28 @@ pub fn pair_by_lines(
         by_place.then((a.3, a.4).cmp(&(b.3, b.4)))
     });
     found.into_iter().for_each(|(.., base, test)| pairing.pair(base, test));
+}
+
+/// Loops of paired functions that have the same first and last line, the outer one first of several.
+fn by_range(
+    (base, base_lines): (&Analysis, &Lines),
+    (test, test_lines): (&Analysis, &Lines),
+    lines: &Pairing,
+    routines: &Pairing,
+    pairing: &mut Pairing,
+) {
+    let source = |analysis: &Analysis, of: &Lines, id: u32| {
+        let routine = analysis.forest.loops[id as usize].routine;
+        let module = analysis.routines[routine.index()].place.module;
+        let (first, last) = analysis.lines_of_loop(LoopId(id))?;
+        let at = |line| of.all.binary_search(&(module, line)).ok().map(|at| at as u32);
+        Some((routine.0, at(first)?, at(last)?))
+    };
+    let ours = |id| {
+        let (routine, first, last) = source(base, base_lines, id)?;
+        Some((routines.of_base(routine)?, lines.of_base(first)?, lines.of_base(last)?))
+    };
+    pairing.by_key(ours, |id| source(test, test_lines, id));
 }
 
 /// The lines of each loop that are in no inner loop, in order.

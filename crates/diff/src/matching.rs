@@ -36,7 +36,12 @@ impl Matching {
         let mut loops = loops::pair(base, test, &instructions);
         copies::uncross(base, test, &mut instructions, &mut loops);
         let (base_lines, test_lines) = (Lines::new(base), Lines::new(test));
-        let lines = lines::pair(&base_lines, &test_lines, &instructions, &Moves::new(base, test, &routines));
+        let lines = lines::pair(
+            &base_lines,
+            &test_lines,
+            &instructions,
+            &Moves::new(base, test, &modules, &routines),
+        );
         loops::pair_by_lines((base, &base_lines), (test, &test_lines), &lines, &routines, &mut loops);
         Matching { routines, instructions, narrowed, loops, lines, base_lines, test_lines }
     }

@@ -25,7 +25,11 @@ pub fn drop_inner(
     let mut called = None;
     let mut reach = Reach::default();
     let begins = |symbol: &&Named| symbol.standing > Standing::Label;
-    let begin: Vec<u64> = named.iter().filter(begins).map(|symbol| symbol.offset).collect();
+    // What a frame description begins is no part of what lies before it, marks behind the last function among that.
+    let described = unwind.iter().map(|range| range.start);
+    let mut begin: Vec<u64> =
+        named.iter().filter(begins).map(|symbol| symbol.offset).chain(described).collect();
+    begin.sort_unstable();
     let mut told = HashSet::new();
     named.retain_mut(|symbol| {
         let inner = symbol.standing == Standing::Label

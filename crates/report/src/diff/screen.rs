@@ -60,7 +60,7 @@ fn code(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) 
         if table_has_brackets(&findings) {
             out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
         }
-        if table_has_undivided(comparison, &findings) {
+        if table_has_undivided(&findings[..shown]) {
             let line = "–: hardly any of its instructions are on both sides, as after another compiler";
             out += &style.wrap(Tone::Faint, line);
         }
@@ -210,10 +210,10 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
     table
 }
 
-/// Whether the time of some rows is not divided, though that of others is.
-fn table_has_undivided(comparison: &Comparison, rows: &[&Row]) -> bool {
-    let is_divided = |change: &Change| change.by_count.is_some();
-    is_divided(&comparison.whole()) && rows.iter().any(|row| !is_divided(&row.change))
+/// Whether the time of some rows is divided, and that of others not.
+fn table_has_undivided(rows: &[&Row]) -> bool {
+    let is_divided = |row: &&Row| row.change.by_count.is_some();
+    rows.iter().any(is_divided) && !rows.iter().all(is_divided)
 }
 
 fn table_has_brackets(rows: &[&Row]) -> bool {
