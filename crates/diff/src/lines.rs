@@ -135,11 +135,11 @@ fn files(
     // Of those without any code in common, those of one path.
     let by_file: HashMap<ModuleFile, usize> =
         theirs.iter().enumerate().map(|(at, lines)| (test.file(lines), at)).collect();
-    for one in 0..ours.len() {
-        let other = moves.of_path(base.file(&ours[one])).and_then(|file| by_file.get(&file));
+    for (one, lines) in ours.iter().enumerate() {
+        let other = moves.of_path(base.file(lines)).and_then(|file| by_file.get(&file));
         if let Some(&other) = other.filter(|other| pairing.is_free(one as u32, **other as u32)) {
             pairing.pair(one as u32, other as u32);
-            paired.push((ours[one].clone(), theirs[other].clone(), Vec::new()));
+            paired.push((lines.clone(), theirs[other].clone(), Vec::new()));
         }
     }
     paired

@@ -5,6 +5,7 @@ use super::shares::{counted, interval, judged, signed};
 use super::verdict::uncompared;
 use super::waiting::Waits;
 use super::{By, Grain};
+use crate::abbreviate::in_sentence;
 use crate::labels::file_name;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
@@ -306,7 +307,9 @@ fn names(rows: &Rows, by: Grain, of: &[&Row]) -> String {
     if matches!(by, Grain::Instruction | Grain::Line) {
         return quantity(of.len() as u64, by.name());
     }
-    let shown: Vec<String> = of.iter().take(NAMES).map(|row| name(by, &rows.what(row))).collect();
+    let short = |site: Site| Site { function: in_sentence(&site.function), ..site };
+    let named = |row: &&Row| name(by, &rows.what(row).map(short, short));
+    let shown: Vec<String> = of.iter().take(NAMES).map(named).collect();
     let more = of.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
