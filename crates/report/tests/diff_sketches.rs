@@ -80,7 +80,7 @@ fn functions_of_two_versions() {
             TEST sketch · sampled once, 4,250 samples · counted once
             time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
               by cost +2.7 % (95 %: -58.2 to +66.7)
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -132,7 +132,7 @@ fn a_profile_compared_with_itself() {
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
             time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -156,7 +156,7 @@ fn several_runs_on_each_side() {
             BASE sketch · sampled 3 times, 11,110 samples · counted 3 times
             TEST sketch · sampled 3 times, 12,610 samples · counted 3 times
             time 926 ms → 1.05 s: +13.5 % (95 %: +12.6 to +14.4) · by count 0 % · by cost +13.5 % (95 %: +12.6 to +14.4)
-            elapsed 1.00 s → 1.00 s: 0 % · in the kernel 50.0 ms → 50.0 ms: 0 %
+            elapsed 1.00 s → 1.00 s: 0 % · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -78.5 to +78.5)
             instructions 3.00 M → 3.00 M: same
             runs of the same program differ by 0.4 % of their time (standard deviation)
 
@@ -178,7 +178,7 @@ fn counts_alone() {
         expect![[r#"
             BASE sketch · sampled once, 0 samples · counted once
             TEST sketch · sampled once, 0 samples · counted once
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -57.9 to +57.9)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
 
             Changes of counts
@@ -253,20 +253,20 @@ fn what_waits_longer_is_told_beside_the_code() {
     check(
         &shown,
         expect![[r#"
-        BASE sketch · sampled once, 3,700 samples · counted once
-        TEST sketch · sampled once, 3,700 samples · counted once
-        time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
-        elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -57.9 to +57.9)
-        instructions 3.00 M → 3.00 M: same
-        one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
-          FILE, --test FILE
+            BASE sketch · sampled once, 3,700 samples · counted once
+            TEST sketch · sampled once, 3,700 samples · counted once
+            time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
+            elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -100.0 to +1952.1)
+            instructions 3.00 M → 3.00 M: same
+            one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
+              FILE, --test FILE
 
-        No change of a function is more than noise.
+            No change of a function is more than noise.
 
-        Waiting that changed beyond noise, of all threads together
-          waiting                95 %  in BASE  in TEST  times in BASE  in TEST  waiting in < called by
-          +3.00 s  +1.11 s to +7.99 s  5.00 ms   3.00 s            500      600  lookup table.c:11
-    "#]],
+            Waiting that changed beyond noise, of all threads together
+              waiting                95 %  in BASE  in TEST  times in BASE  in TEST  waiting in < called by
+              +3.00 s  +1.11 s to +7.99 s  5.00 ms   3.00 s            500      600  lookup table.c:11
+        "#]],
     );
     let gate: Gate = "elapsed>10%".parse().unwrap();
     compared(&base, &test, |comparison| {
