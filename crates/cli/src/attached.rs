@@ -34,7 +34,7 @@ impl Profiled {
         self.pid.is_some()
     }
 
-    /// Which of the two it is.
+    /// Which of the two it is. To watch a process, we let ourselves have as many descriptors as we may.
     ///
     /// # Errors
     /// If it is neither.

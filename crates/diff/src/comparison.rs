@@ -128,7 +128,7 @@ impl<'a> Comparison<'a> {
         let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
         let time = of(&runs.time(old, new), Deviation::NONE);
         let is_sampled = self.unit.is_some();
-        let has_parts = is_sampled && self.divides_whole();
+        let has_parts = is_sampled && self.divides_whole(&ours, &theirs);
         let apart = self.with_turns(counts, base[0].kept);
         let by_count = of(&runs.by_count(&base[0], &test[0]), apart);
         Change {
@@ -222,12 +222,15 @@ impl<'a> Comparison<'a> {
     }
 
     /// Whether the time of the whole program is divided: nearly all that one side executes is on both.
-    pub fn divides_whole(&self) -> bool {
+    fn divides_whole(&self, ours: &RowsOf, theirs: &RowsOf) -> bool {
         let pairs = &self.matching.instructions;
-        let (ours, theirs) = (RowsOf::one(self.base).instructions, RowsOf::one(self.test).instructions);
-        let base = shares_paired(self.base, &ours, 1, |id| pairs.of_base(id).map(|_| 0))[0];
-        let test = shares_paired(self.test, &theirs, 1, |id| pairs.of_test(id).map(|_| 0))[0];
-        self.knows_growth() && base.max(test) >= ENOUGH_OF_WHOLE
+        let is_on_both = || {
+            let base = shares_paired(self.base, &ours.instructions, 1, |id| pairs.of_base(id).map(|_| 0))[0];
+            let test =
+                shares_paired(self.test, &theirs.instructions, 1, |id| pairs.of_test(id).map(|_| 0))[0];
+            base.max(test) >= ENOUGH_OF_WHOLE
+        };
+        self.knows_growth() && is_on_both()
     }
 
     /// Whether it is known how much more often code ran in TEST natively, which is where its time is from.

@@ -37,7 +37,7 @@ impl Comparison<'_> {
         self.passed(|run| run.kernel_ns, TICK_NS)
     }
 
-    /// A time that is accounted in ticks of so many nanoseconds, as whatever a tick meets.
+    /// A time that is accounted by ticks of so many nanoseconds, as what each of them meets; 0 where it is measured.
     fn passed(&self, time_ns: fn(&Run) -> u64, tick_ns: f64) -> Option<Passed> {
         let [base, test] = [self.base, self.test].map(|side| in_runs(side.profile, time_ns, tick_ns));
         let (base, test) = (base?, test?);

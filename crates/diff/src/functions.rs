@@ -8,7 +8,8 @@ use timewise_profile::{Function, Module, ModuleId, Place};
 
 /// Pairs the routines of two analyses whose modules are paired: by offset in one build, else by symbol and file, by
 /// symbol, by the name without what compilers add to it, among several of one name by their instructions; instances of a
-/// template whose arguments changed, if they are declared on one line or resemble each other; without symbols by offset where the files are the same, else by the sequence of instructions.
+/// template whose arguments changed, if they are declared on one line or resemble each other; without symbols by offset
+/// where the files are the same, else by the sequence of instructions.
 pub fn pair(base: &Analysis, test: &Analysis, modules: &Pairing) -> Pairing {
     let mut pairing = Pairing::new(base.routines.len(), test.routines.len());
     let sides = Sides { base, test, modules };

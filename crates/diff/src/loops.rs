@@ -23,8 +23,8 @@ pub fn pair(base: &Analysis, test: &Analysis, instructions: &Pairing) -> Pairing
 }
 
 /// Pairs loops in whose instructions two compilers have little in common by their source: those of paired functions that
-/// have the same first and last line, then those that have most of their own lines in common, in functions that are a pair first. Of several that have as many, as where a loop was inlined more
-/// than once, those that ran most alike.
+/// have the same first and last line, then those that have most of their own lines in common, in functions that are a pair
+/// first. Of several that have as many, as where a loop was inlined more than once, those that ran most alike.
 pub fn pair_by_lines(
     (base, base_lines): (&Analysis, &Lines),
     (test, test_lines): (&Analysis, &Lines),

@@ -7,7 +7,7 @@
 use crate::change::{Difference, difference};
 use crate::comparison::{Comparison, levels};
 use crate::limits::{Deviation, Spread};
-use crate::noise::{InRun, spreads};
+use crate::noise::{InRun, Noise, spreads};
 use crate::pairing::Both;
 use crate::sums::Sum;
 use std::collections::{BTreeMap, HashMap};
@@ -69,9 +69,10 @@ impl Comparison<'_> {
         let mut keys: Vec<Key> = base.rows.keys().chain(test.rows.keys()).cloned().collect();
         keys.sort();
         keys.dedup();
-        let measured = spreads(&base.in_runs(&keys), &test.in_runs(&keys), keys.len());
-        let is_measured = self.runs().base + self.runs().test > 2;
-        let spreads = if is_measured { measured } else { vec![UNKNOWN; keys.len()] };
+        let spreads = match self.noise {
+            Noise::Measured(_) => spreads(&base.in_runs(&keys), &test.in_runs(&keys), keys.len()),
+            Noise::Unknown => vec![UNKNOWN; keys.len()],
+        };
         let least = WORTH_FINDING * threads_time_ns(self.base);
         let is_tested = |key: &&Key| base.total(key).max(test.total(key)) >= least;
         let levels = levels(keys.iter().filter(is_tested).count(), &spreads, &[]);

@@ -1,7 +1,7 @@
 //! Changes of a modelled core's cycles: by category, by function, loop, instruction or line, and in one sentence.
 
 use super::Grain;
-use super::screen::{name, place, what_and_where};
+use super::screen::{more, name, place, what_and_where};
 use super::shares::signed;
 use super::things::Sites;
 use crate::code_text::CodeText;
@@ -72,10 +72,7 @@ pub fn text(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Sty
     }
     out +=
         &format!("\n{}\n{}", style.paint(Tone::Heading, "Changes of modelled cycles"), table.render(style));
-    if shown < rows.len() {
-        out += &style.wrap(Tone::Faint, &format!("… and {} more: --limit 0 shows all", rows.len() - shown));
-    }
-    out
+    out + &more(rows.len() - shown, "--limit 0 shows all", style)
 }
 
 /// What a model does not know of.

@@ -87,7 +87,7 @@ fn waiting(comparison: &Comparison, limit: Option<usize>, style: Style) -> Strin
 }
 
 /// How many rows are not shown, if any, and what shows them.
-fn more(rest: usize, how: &str, style: Style) -> String {
+pub fn more(rest: usize, how: &str, style: Style) -> String {
     if rest == 0 { String::new() } else { style.wrap(Tone::Faint, &format!("… and {rest} more: {how}")) }
 }
 
