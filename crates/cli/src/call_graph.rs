@@ -45,7 +45,7 @@ impl CallGraphArgument {
     /// Tells the sampler.
     pub fn put_into(self, options: &mut Options) {
         options.call_graph = self.call_graph;
-        options.stack_bytes = self.stack_bytes.unwrap_or(options.stack_bytes);
+        options.stack_bytes = self.stack_bytes;
     }
 }
 

@@ -18,17 +18,27 @@ use timewise_target::machine;
 use timewise_target::perf::sys::{self, perf_event_attr};
 use timewise_target::perf::{Event, Ring};
 
-/// Ring sizes to try for samples, in bytes. The first holds 900 copied stacks and the second a second of deep
-/// call chains at 4000 Hz: longer than a busy machine keeps us from emptying it. The kernel grants an
-/// unprivileged user 516 KiB a processor (`perf_event_mlock_kb`) for everything, so 256 KiB fit together with
-/// the ring beside it.
-const SAMPLE_RING_BYTES: [usize; 6] = [16 << 20, 4 << 20, 1 << 20, 256 << 10, 64 << 10, 16 << 10];
+/// Sizes to try for the rings of all processors, since a program's threads run on any: for samples, and for records of
+/// processes and mappings, of which the smallest holds 500. The first for samples holds 900 copied stacks of 16 KiB and
+/// the second a second of deep call chains at 4000 Hz: longer than a busy machine keeps us from emptying it. For
+/// everything, the kernel grants an unprivileged user 516 KiB a processor (`perf_event_mlock_kb`) and what a process
+/// may lock (`ulimit -l`, mostly 8 MiB).
+const RING_BYTES: [(usize, usize); 7] = [
+    (16 << 20, 2 << 20),
+    (4 << 20, 512 << 10),
+    (4 << 20, 128 << 10),
+    (1 << 20, 128 << 10),
+    (256 << 10, 128 << 10),
+    (64 << 10, 64 << 10),
+    (16 << 10, 64 << 10),
+];
 /// Without copied stacks, more would never be filled.
 const LARGEST_RING_OF_CHAINS: usize = 4 << 20;
 /// All rings of one kind together: many processors get small ones.
 const ALL_RINGS_BYTES: usize = 128 << 20;
-/// Likewise for records of processes and mappings: 500 of them in the smallest.
-const TRACKING_RING_BYTES: [usize; 4] = [2 << 20, 512 << 10, 128 << 10, 64 << 10];
+
+/// For so long a busy machine may keep us from emptying a ring before stacks are worth cutting short.
+const HELD: Duration = Duration::from_millis(400);
 
 /// All events of a recording.
 #[derive(Debug)]
@@ -49,8 +59,6 @@ pub struct Channel {
     pub event: Event,
     /// Its ring.
     pub ring: Ring,
-    /// Bytes of the ring.
-    size: usize,
 }
 
 impl Channels {
@@ -65,31 +73,46 @@ impl Channels {
         // Counting what a ring lost came with Linux 6.0; before it, the ring's own records must do.
         let mut counting = attributes;
         counting.read_format = sys::PERF_FORMAT_LOST as u64;
+        let watched = source.watched(Some(thread));
+        let open = |cpu| {
+            let open = |attributes| Event::open(attributes, watched, Some(cpu));
+            Ok((open(&counting).or_else(|_| open(&attributes))?, open(&tracking)?))
+        };
         let processors = machine::online_processors();
+        let events: io::Result<Vec<(Event, Event)>> = processors.iter().map(|&cpu| open(cpu)).collect();
+        let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
+        let events = events
+            .map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
+
         let limit = ALL_RINGS_BYTES / processors.len().max(1);
-        let within = |sizes: &[usize], limit: usize| sizes.iter().map(|&size| size.min(limit)).collect();
         let largest = match source.layout().has(sys::PERF_SAMPLE_STACK_USER) {
             true => usize::MAX,
             false => LARGEST_RING_OF_CHAINS,
         };
-        let sample_sizes: Vec<usize> = within(&SAMPLE_RING_BYTES, limit.min(ring_bytes).min(largest));
-        let tracking_sizes: Vec<usize> = within(&TRACKING_RING_BYTES, limit);
-        let mut channels = Channels {
-            samples: Vec::new(),
-            tracking: Vec::new(),
+        let map = |(for_samples, for_tracking): (usize, usize)| -> io::Result<Vec<(Ring, Ring)>> {
+            let for_samples = for_samples.min(limit).min(ring_bytes).min(largest);
+            let for_tracking = for_tracking.min(limit);
+            let both = events.iter().map(|(samples, tracking)| {
+                Ok((Ring::map(samples, for_samples)?, Ring::map(tracking, for_tracking)?))
+            });
+            both.collect()
+        };
+        let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
+        let rings = first_of(&RING_BYTES, map).map_err(failed(what))?;
+
+        let pairs = events.into_iter().zip(rings);
+        let channels = pairs.map(|((samples, tracking), rings)| {
+            (Channel { event: samples, ring: rings.0 }, Channel { event: tracking, ring: rings.1 })
+        });
+        let (samples, tracking) = channels.unzip();
+        Ok(Channels {
+            samples,
+            tracking,
             further: Vec::new(),
             buffer: Vec::new(),
             layout: source.layout(),
             largest_sample_bytes: source.largest_sample_bytes(),
-        };
-        for cpu in processors {
-            let watched = source.watched(Some(thread));
-            let open = |attributes| Event::open(attributes, watched, Some(cpu));
-            channels.tracking.push(with_ring(open(&tracking), &tracking_sizes)?);
-            let event = open(&counting).or_else(|_| open(&attributes));
-            channels.samples.push(with_ring(event, &sample_sizes)?);
-        }
-        Ok(channels)
+        })
     }
 
     /// Watches all other threads of process `pid` as well, which runs already; what they create is watched by
@@ -186,9 +209,18 @@ impl Channels {
 
     /// The longest pause between two visits that leaves half of every ring free.
     pub fn longest_pause(&self, frequency_hz: u32) -> Duration {
-        let smallest = self.samples.iter().map(|channel| channel.size as u64).min().unwrap_or(0);
-        let samples = smallest / 2 / self.largest_sample_bytes;
+        let samples = self.smallest_ring() / 2 / self.largest_sample_bytes;
         Duration::from_secs(samples) / frequency_hz.max(1)
+    }
+
+    /// Bytes that each sample may have so that every ring holds those of [`HELD`].
+    pub fn room_for_each(&self, frequency_hz: u32) -> u64 {
+        let samples = (HELD.as_secs_f64() * f64::from(frequency_hz)).ceil();
+        self.smallest_ring() / samples.max(1.0) as u64
+    }
+
+    fn smallest_ring(&self) -> u64 {
+        self.samples.iter().map(|channel| channel.ring.capacity() as u64).min().unwrap_or(0)
     }
 }
 
@@ -224,20 +256,8 @@ impl Channel {
     /// # Errors
     /// The kernel's.
     pub fn map(event: Event, size: usize) -> io::Result<Channel> {
-        let ring = Ring::map(&event, size)?;
-        Ok(Channel { event, ring, size })
+        Ok(Channel { ring: Ring::map(&event, size)?, event })
     }
-}
-
-/// A channel with the largest ring that is granted.
-fn with_ring(event: io::Result<Event>, sizes: &[usize]) -> Result<Channel, SampleError> {
-    let failed = |what: &'static str| move |cause| SampleError::System { what, cause };
-    let event =
-        event.map_err(failed("open a sampling event on every processor (raise the limit: ulimit -n)"))?;
-    let what = "map the sampling buffers (run: sudo sysctl kernel.perf_event_mlock_kb=2048)";
-    let map = |size| Ok((Ring::map(&event, size)?, size));
-    let (ring, size) = first_of(sizes, map).map_err(failed(what))?;
-    Ok(Channel { event, ring, size })
 }
 
 /// The first that is granted, or why the last is not.

@@ -47,6 +47,8 @@ pub struct Collector {
     pub stacks: Stacks,
     /// How that was found, and how often not; without it, callers are not looked for.
     pub call_stacks: Option<CallStacks>,
+    /// Bytes of the largest copy of a stack.
+    pub largest_copy: usize,
     unwinder: Unwinder,
     /// Where time passed.
     pub samples: Samples,
@@ -122,6 +124,7 @@ impl Collector {
             modules: Modules::default(),
             stacks: Stacks::default(),
             call_stacks: None,
+            largest_copy: 0,
             unwinder: Unwinder::new(true),
             samples: Samples::with_limit(sample_limit),
             waits: Waits::default(),
@@ -261,6 +264,7 @@ impl Collector {
             let space = &process.space;
             let end = match &raw.user_stack {
                 Some(stack) => {
+                    self.largest_copy = self.largest_copy.max(stack.bytes.len());
                     if raw.kernel {
                         callers.extend(space.place(stack.registers.ip));
                     }

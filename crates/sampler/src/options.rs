@@ -16,8 +16,9 @@ pub struct Options {
     pub kernel: bool,
     /// How to find who called.
     pub call_graph: CallGraph,
-    /// Bytes at most of the program's stack that are copied with each sample, where callers are found in it.
-    pub stack_bytes: u32,
+    /// Bytes at most of the program's stack that are copied with each sample, where callers are found in it; `None`
+    /// copies as many as the buffers have room for.
+    pub stack_bytes: Option<u32>,
     /// By which means the program is interrupted.
     pub means: Means,
     /// What the event watches.
@@ -39,8 +40,12 @@ pub struct Options {
 /// not look different for being watched.
 const COST_LIMIT: f64 = 0.005;
 
-/// Holds some hundred frames of most programs. Copying it costs a tenth of what an interrupt costs in a guest.
-const STACK_BYTES: u32 = 16 << 10;
+/// Bytes of stack that fit a record, which ends below 64 KiB, beside everything else in it.
+pub(crate) const LARGEST_STACK: u32 = 63 << 10;
+
+/// Holds some hundred frames of most programs; compilers and interpreters of trees go deeper. Copied however little
+/// room there is.
+const USUAL_STACK: u32 = 16 << 10;
 
 impl Default for Options {
     fn default() -> Options {
@@ -49,7 +54,7 @@ impl Default for Options {
             cost_limit: Some(COST_LIMIT),
             kernel: false,
             call_graph: CallGraph::Automatic,
-            stack_bytes: STACK_BYTES,
+            stack_bytes: None,
             means: Means::Automatic,
             scope: Scope::Automatic,
             sample_limit: 4_000_000,
@@ -61,10 +66,18 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes of a stack in which callers are found; none where they are not found in a copy of it.
+    /// Bytes of a stack in which callers are found where little room is certain; none where they are not found in a
+    /// copy of it.
     pub(crate) fn unwound_bytes(&self) -> u32 {
+        self.unwound_bytes_of(USUAL_STACK)
+    }
+
+    /// Likewise where there is room for `room` bytes.
+    pub(crate) fn unwound_bytes_of(&self, room: u32) -> u32 {
         match self.call_graph {
-            CallGraph::Automatic | CallGraph::UnwindTables => self.stack_bytes,
+            CallGraph::Automatic | CallGraph::UnwindTables => {
+                self.stack_bytes.unwrap_or(room.max(USUAL_STACK)).min(LARGEST_STACK)
+            }
             CallGraph::FramePointers | CallGraph::Off => 0,
         }
     }

@@ -201,6 +201,11 @@ impl Way {
         let slowdown = cost.and_then(|cost| cost::notable(cost, frequency_hz));
         source.set_frequency(frequency_hz);
         let mut channels = Channels::open(&source, pid, options.ring_bytes)?;
+        if source.fill(channels.room_for_each(frequency_hz), options) {
+            // What the kernel grants for rings, it grants once.
+            drop(channels);
+            channels = Channels::open(&source, pid, options.ring_bytes)?;
+        }
         let waiting = match begun {
             Begun::No => Waiting::of(pid, options),
             Begun::Yes => Waiting::of_running(pid, options),

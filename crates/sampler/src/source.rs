@@ -109,15 +109,15 @@ fn candidates(options: &Options) -> Vec<Source> {
     .collect()
 }
 
-/// Bytes of stack that fit a record beside everything else in it.
-pub(crate) const LARGEST_STACK: u32 = 63 << 10;
+/// Bytes of a sample at most beside the copied stack: with the deepest call chain that the kernel takes by default
+/// (127 frames).
+const BESIDE_STACK: u64 = 1400;
 
 fn basic_attributes(options: &Options) -> perf_event_attr {
     let mut attributes = common_attributes();
-    let copied = matches!(options.call_graph, CallGraph::Automatic | CallGraph::UnwindTables);
+    let copied = options.unwound_bytes() > 0;
     if copied {
-        // A record ends below 64 KiB.
-        copy_stacks(&mut attributes, options.stack_bytes.min(LARGEST_STACK));
+        copy_stacks(&mut attributes, options.unwound_bytes());
     }
     if options.call_graph == CallGraph::FramePointers || copied && options.kernel {
         attributes.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
@@ -160,10 +160,20 @@ impl Source {
         Layout::of(&self.attributes)
     }
 
-    /// Bytes of a sample at most: with the deepest call chain that the kernel takes by default (127 frames),
-    /// and the copied stack.
+    /// Bytes of a sample at most.
     pub(crate) fn largest_sample_bytes(&self) -> u64 {
-        1400 + u64::from(self.attributes.sample_stack_user)
+        BESIDE_STACK + u64::from(self.attributes.sample_stack_user)
+    }
+
+    /// Has as much of the stack copied as `options` want where a sample may have so many bytes: whether that is
+    /// another amount than before.
+    pub(crate) fn fill(&mut self, room: u64, options: &Options) -> bool {
+        let room = room.saturating_sub(BESIDE_STACK).try_into().unwrap_or(u32::MAX);
+        let before = self.attributes.sample_stack_user;
+        if before > 0 {
+            copy_stacks(&mut self.attributes, options.unwound_bytes_of(room));
+        }
+        self.attributes.sample_stack_user != before
     }
 
     /// Samples per second of CPU time from now on.
@@ -207,6 +217,20 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_much_of_a_stack_is_copied_as_there_is_room_for() {
+        let copied = |options: &Options, room| {
+            let mut source = candidates(options).pop().unwrap();
+            (source.fill(room, options), source.attributes.sample_stack_user)
+        };
+        let usual = Options::default();
+        assert_eq!(copied(&usual, 10 << 10), (false, 16 << 10));
+        assert_eq!(copied(&usual, 40_000), (true, 38_600));
+        assert_eq!(copied(&usual, u64::MAX), (true, 63 << 10));
+        assert_eq!(copied(&Options { stack_bytes: Some(8192), ..usual.clone() }, u64::MAX), (false, 8192));
+        assert_eq!(copied(&Options { call_graph: CallGraph::FramePointers, ..usual }, u64::MAX), (false, 0));
+    }
 
     #[test]
     fn a_reason_is_given_once() {

@@ -8,10 +8,10 @@
 use crate::channels::{Channel, first_of};
 use crate::kernel_record;
 use crate::layout::Layout;
-use crate::options::{CallGraph, Options};
+use crate::options::{CallGraph, LARGEST_STACK, Options};
 use crate::record::{RawSample, Record, Stamped};
 use crate::refusal::{Needs, Refusal};
-use crate::source::{LARGEST_STACK, common_attributes, copy_stacks};
+use crate::source::{common_attributes, copy_stacks};
 use crate::stops::where_it_waits;
 use std::collections::HashMap;
 use std::io;

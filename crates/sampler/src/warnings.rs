@@ -1,8 +1,8 @@
 //! What a reader of a recording must know to trust its numbers, in words.
 
 use crate::collector::Collector;
+use crate::options::LARGEST_STACK;
 use crate::refusal::Refusal;
-use crate::source::LARGEST_STACK;
 use std::collections::BTreeSet;
 use timewise_profile::{CallStackMethod, ClockScope, Profile, Run, RunId};
 use timewise_target::run::outlived_by;
@@ -109,12 +109,17 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, is_ours: bool
     if let Some(stacks) = &run.call_stacks {
         let share = |part: u64| part as f64 / stacks.taken.max(1) as f64;
         if share(stacks.cut_short) >= NOTABLE_LOSS {
-            warnings.push(format!(
-                "{:.1} % of the call stacks are deeper than what was taken of them: their outermost callers are \
-                 unknown; copy more with {}--call-graph {},{LARGEST_STACK}",
-                100.0 * share(stacks.cut_short),
+            let advice = format!(
+                "; copy more with {}--call-graph {},{LARGEST_STACK}",
                 if is_ours { "" } else { "perf record " },
                 if !is_ours || stacks.method == CallStackMethod::UnwindTables { "dwarf" } else { "auto" },
+            );
+            let all_copied = collector.largest_copy >= LARGEST_STACK as usize;
+            warnings.push(format!(
+                "{:.1} % of the call stacks are deeper than what {} taken of them: their outermost callers are unknown{}",
+                100.0 * share(stacks.cut_short),
+                if all_copied { "can be" } else { "was" },
+                if all_copied { "" } else { &advice },
             ));
         }
         if share(stacks.broken) >= NOTABLE_LOSS {

@@ -19,7 +19,7 @@ pub use waiting::Bystander;
 
 use crate::SampleError;
 use crate::digestion::Digestion;
-use crate::options::{CallGraph, Options};
+use crate::options::{CallGraph, LARGEST_STACK, Options};
 use crate::record::{RawSample, Record};
 use crate::root::Root;
 use crate::user_stack::UserStack;
@@ -161,7 +161,7 @@ impl Sampler {
             records: Records::default(),
             kernel: options.kernel,
             call_graph: options.call_graph,
-            stack_bytes: options.unwound_bytes() as usize,
+            stack_bytes: options.unwound_bytes_of(LARGEST_STACK) as usize,
             untraceable: 0,
         }
     }

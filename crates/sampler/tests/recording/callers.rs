@@ -155,14 +155,15 @@ fn in_static_programs() {
 #[test]
 fn what_was_not_copied_is_said() {
     let program = dynamic();
-    let Some(profile) = program.record("deep", 200, &Options { stack_bytes: 8192, ..options(4000) }) else {
+    let Some(profile) = program.record("deep", 200, &Options { stack_bytes: Some(8192), ..options(4000) })
+    else {
         return;
     };
     let CallStacks { method, taken, cut_short, broken } = profile.runs[0].call_stacks.clone().unwrap();
     assert_eq!(method, CallStackMethod::Both);
     assert!(cut_short * 20 > taken * 19 && broken * 20 < taken, "{cut_short} and {broken} of {taken}");
     assert!(profile.runs[0].warnings.iter().any(|warning| warning.contains("--call-graph auto,")));
-    let enough = Options { stack_bytes: 60_000, ..options(4000) };
+    let enough = Options { stack_bytes: Some(60_000), ..options(4000) };
     let deep = format!("leaf {}main", "deep ".repeat(41));
     check(program, "deep", &enough, &deep);
 }
