@@ -73,7 +73,7 @@ pub struct RunCounts {
 
 impl RunCounts {
     fn plus(self, base: bool, sum: Sum) -> Term {
-        Term { sum, is_negative: false, runs: if base { self.base } else { self.test } }
+        Term { sum, is_negative: false, is_of_base: base, runs: if base { self.base } else { self.test } }
     }
 
     fn minus(self, base: bool, sum: Sum) -> Term {
@@ -99,6 +99,26 @@ impl RunCounts {
     pub fn by_cost(self, base: &BaseSums, test: &TestSums) -> Vec<Term> {
         vec![self.plus(false, test.kept), self.minus(true, base.kept)]
     }
+
+    /// Terms of the change by cost of a program whose whole time in BASE and in TEST is known without sampling: all that
+    /// TEST took but for what is new, and all that BASE took at TEST's counts.
+    pub fn by_cost_of_all(
+        self,
+        (all_base, base): (f64, &BaseSums),
+        (all_test, test): (f64, &TestSums),
+    ) -> Vec<Term> {
+        let at_test = base.grown.amount - base.shrunk.amount - base.gone.amount;
+        let base = known_but_for(all_base + at_test, &[base.grown, base.shrunk, base.gone]);
+        let test = known_but_for(all_test - test.new.amount, &[test.new]);
+        vec![self.plus(false, test), self.minus(true, base)]
+    }
+}
+
+/// An amount of which only what these samples say is uncertain.
+fn known_but_for(amount: f64, parts: &[Sum]) -> Sum {
+    let squares = parts.iter().map(|part| part.squares).sum();
+    let split = parts.iter().map(|part| part.split).sum();
+    Sum { amount, squares, split, unseen: 0.0 }
 }
 
 /// The two levels of a row: of the interval that is shown, and that at which all rows together hold.
@@ -118,15 +138,44 @@ impl Levels {
 }
 
 /// What `terms` make together; what is certain is judged at the level of all rows.
-pub fn difference(terms: &[Term], spread: Spread, apart: Deviation, levels: &Levels) -> Difference {
+pub fn difference(terms: &[Term], spread: Spread, apart: &[Deviation], levels: &Levels) -> Difference {
     judged(limits(terms, spread, apart, &levels.shown), limits(terms, spread, apart, &levels.all))
-}
-
-/// The difference of two changes that are known independently.
-pub fn rest(all: Difference, part: Difference) -> Difference {
-    judged(all.shown.without(part.shown), all.all.without(part.all))
 }
 
 fn judged(shown: Interval, all: Interval) -> Difference {
     Difference { shown, all, certain: all.estimate.low.max(0.0) + all.estimate.high.min(0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that does all of it twice at the old cost: what its runs differ by is that of twice BASE's time.
+    #[test]
+    fn the_old_cost_at_the_new_count_is_as_noisy_as_it_is_long() {
+        let base = BaseSums { grown: Sum::known(100.0), ..BaseSums::default() };
+        let terms =
+            RunCounts { base: 1, test: 1 }.by_cost_of_all((100.0, &base), (200.0, &TestSums::default()));
+        let spread = Spread { variance: 0.01, freedom: f64::INFINITY };
+        let got = difference(&terms, spread, &[], &Levels::new(Level::SHOWN, &[])).estimate();
+        let (less, more) = (1.0 - (-0.196_f64).exp(), 0.196_f64.exp() - 1.0);
+        assert_eq!(got.value, 0.0);
+        assert!((got.high - (200.0 * more).hypot(200.0 * less)).abs() < 0.05, "{got:?}");
+    }
+
+    /// Only what was seen in samples of code that ran more often is uncertain beside that.
+    #[test]
+    fn of_the_whole_only_what_changed_in_count_is_sampled() {
+        let sampled = Sum { amount: 50.0, squares: 25.0, split: 0.0, unseen: 0.5 };
+        let runs = RunCounts { base: 1, test: 1 };
+        let none = Spread { variance: 0.0, freedom: f64::INFINITY };
+        let width = |base: BaseSums| {
+            let terms = runs.by_cost_of_all((1000.0, &base), (1000.0, &TestSums::default()));
+            let got = difference(&terms, none, &[], &Levels::new(Level::SHOWN, &[])).estimate();
+            got.high - got.low
+        };
+        assert_eq!(width(BaseSums { kept: sampled, ..BaseSums::default() }), 0.0);
+        let grown = width(BaseSums { grown: sampled, ..BaseSums::default() });
+        assert!((grown - 2.0 * 1.96 * 5.0).abs() < 0.2, "{grown}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Two analyses compared: the whole program, and its functions, loops, instructions and lines.
 
-use crate::change::{Change, Levels, RunCounts, difference, rest};
+use crate::change::{Change, Levels, RunCounts, difference};
 use crate::counts::{Counted, deviations};
 use crate::limits::{Deviation, Level, Spread, Term};
 use crate::matching::Matching;
@@ -125,20 +125,20 @@ impl<'a> Comparison<'a> {
         let runs = self.runs();
         let counts = self.count_deviations(&ours, &theirs, 1)[0];
         let levels = levels(1, &[self.spread], &[counts]);
-        let of = |terms: &[Term], apart| difference(terms, self.spread, apart, &levels);
-        let time = of(&runs.time(old, new), Deviation::NONE);
+        let of = |terms: &[Term], apart: &[Deviation]| difference(terms, self.spread, apart, &levels);
+        let time = of(&runs.time(old, new), &[]);
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.divides_whole(&ours, &theirs);
-        let apart = self.with_turns(counts, base[0].kept);
-        let by_count = of(&runs.by_count(&base[0], &test[0]), apart);
+        let apart = [counts, self.turns(base[0].kept)];
+        let by_cost = runs.by_cost_of_all((old.amount, &base[0]), (new.amount, &test[0]));
         Change {
             instructions: self
                 .is_counted
                 .then(|| (self.base.whole().instructions, self.test.whole().instructions)),
             amounts: is_sampled.then_some((old.amount, new.amount)),
             time: is_sampled.then_some(time),
-            by_count: has_parts.then_some(by_count),
-            by_cost: has_parts.then(|| rest(time, by_count)),
+            by_count: has_parts.then(|| of(&runs.by_count(&base[0], &test[0]), &apart)),
+            by_cost: has_parts.then(|| of(&by_cost, &apart)),
         }
     }
 
@@ -210,14 +210,14 @@ impl<'a> Comparison<'a> {
     ) -> Change {
         let runs = self.runs();
         let both = self.unit.is_some() && self.knows_growth();
-        let counts = self.with_turns(counts, base.kept);
-        let time = |_| difference(&runs.time(base.all, test.all), spread, Deviation::NONE, levels);
+        let apart = [counts, self.turns(base.kept)];
+        let time = |_| difference(&runs.time(base.all, test.all), spread, &[], levels);
         Change {
             instructions: self.is_counted.then_some(instructions),
             amounts: self.unit.map(|_| (base.all.amount, test.all.amount)),
             time: self.unit.map(time),
-            by_count: both.then(|| difference(&runs.by_count(base, test), spread, counts, levels)),
-            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, counts, levels)),
+            by_count: both.then(|| difference(&runs.by_count(base, test), spread, &apart, levels)),
+            by_cost: both.then(|| difference(&runs.by_cost(base, test), spread, &apart, levels)),
         }
     }
 
@@ -239,15 +239,15 @@ impl<'a> Comparison<'a> {
         self.is_counted && !in_turns(self.base) && !in_turns(self.test)
     }
 
-    /// The same, with how far it is known how much more a program that ran already did natively than it was counted, which
-    /// moves what both sides have from one part of a change to the other.
-    fn with_turns(&self, counts: Deviation, kept: Sum) -> Deviation {
+    /// How far it is known how much more a program that ran already did natively than it was counted, which moves what both
+    /// sides have from one part of a change to the other.
+    fn turns(&self, kept: Sum) -> Deviation {
         let variance = |side: &Analysis| {
             let Estimate { low, high, .. } = side.ruler.work;
             if high > low { ((high / low).ln() / 2.0 / NORMAL_RANGE).powi(2) } else { 0.0 }
         };
-        let more = (variance(self.base) + variance(self.test)) * kept.amount.powi(2);
-        Deviation { variance: counts.variance + more, ..counts }
+        let variance = (variance(self.base) + variance(self.test)) * kept.amount.powi(2);
+        Deviation { variance, freedom: f64::INFINITY }
     }
 
     /// How far changes by count of so many rows may be off because other runs would have executed something

@@ -80,7 +80,7 @@ pub(crate) fn deviations(base: Counted, test: Counted, rows: usize) -> Vec<Devia
     let (ours, theirs) = (base.runs.runs(), test.runs.runs());
     let freedom = (ours - 1.0).max(0.0) + (theirs - 1.0).max(0.0);
     if freedom == 0.0 || ours == 0.0 || theirs == 0.0 {
-        return vec![Deviation::NONE; rows];
+        return vec![Deviation { variance: 0.0, freedom: f64::INFINITY }; rows];
     }
     let of_base = base.runs.squares(base.of, base.rows, rows);
     let of_test = test.runs.squares(test.of, test.rows, rows);

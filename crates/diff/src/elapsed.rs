@@ -3,7 +3,6 @@
 
 use crate::change::{Difference, difference};
 use crate::comparison::{Comparison, levels};
-use crate::limits::Deviation;
 use crate::noise::{InRun, Noise, of_whole};
 use crate::sums::Sum;
 use timewise_profile::{Profile, Run, RunKind};
@@ -49,7 +48,7 @@ impl Comparison<'_> {
             Sum { amount, squares, split: 0.0, unseen: tick_ns / runs as f64 }
         };
         let terms = self.runs().time(sum(base_ns, base.len()), sum(test_ns, test.len()));
-        let change = difference(&terms, spread, Deviation::NONE, &levels(1, &[spread], &[]));
+        let change = difference(&terms, spread, &[], &levels(1, &[spread], &[]));
         Some(Passed { base_ns, test_ns, change, noise })
     }
 }

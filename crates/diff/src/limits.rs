@@ -4,7 +4,7 @@
 //! sum or difference takes from each of its terms the distance to the limit that matters, and adds their
 //! squares (the method of variance estimates recovery; Zou and Donner, Statistics in Medicine 27, 2008).
 //! What runs differ by themselves is a further independent distance; it multiplies an amount, so that no time
-//! becomes negative by it.
+//! becomes negative by it, and all of a side that is added, or subtracted, at once, since it is of the same runs.
 
 use crate::sums::Sum;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -91,16 +91,13 @@ pub struct Deviation {
     pub freedom: f64,
 }
 
-impl Deviation {
-    /// No reason.
-    pub const NONE: Deviation = Deviation { variance: 0.0, freedom: f64::INFINITY };
-}
-
 /// An amount that is added or subtracted.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Term {
     /// The amount.
     pub sum: Sum,
+    /// Whether it is of BASE's runs; else of TEST's.
+    pub is_of_base: bool,
     /// Whether it is subtracted.
     pub is_negative: bool,
     /// Runs that it is the average of.
@@ -125,15 +122,6 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What is left without a part that is known independently.
-    pub fn without(self, part: Interval) -> Interval {
-        let (all, part) = (self.estimate, part.estimate);
-        let value = all.value - part.value;
-        let below = (all.value - all.low).hypot(part.high - part.value);
-        let above = (all.high - all.value).hypot(part.value - part.low);
-        Interval { estimate: Estimate { value, low: value - below, high: value + above }, ..self }
-    }
-
     /// The least value whose lower limit would exceed `limit`. A larger value is one to which more was added, and so
     /// is less certain; all else that widens the interval stays.
     pub fn least_seen(&self, limit: f64) -> f64 {
@@ -154,38 +142,52 @@ impl Interval {
     }
 }
 
-/// Limits of what `terms` make together, in an average run.
-pub fn limits(terms: &[Term], spread: Spread, apart: Deviation, quantiles: &Quantiles) -> Interval {
-    let (normal, deviations) = (quantiles.deviations(f64::INFINITY), quantiles.deviations(spread.freedom));
-    let apart = match apart.variance {
+/// Limits of what `terms` make together, in an average run, which may be off for further reasons, each independent of the
+/// others.
+pub fn limits(terms: &[Term], spread: Spread, apart: &[Deviation], quantiles: &Quantiles) -> Interval {
+    let normal = quantiles.deviations(f64::INFINITY);
+    let of_reason = |reason: &Deviation| match reason.variance {
         0.0 => 0.0,
-        variance => quantiles.deviations(apart.freedom).powi(2) * variance,
+        variance => quantiles.deviations(reason.freedom).powi(2) * variance,
     };
+    let apart: f64 = apart.iter().map(of_reason).sum();
     let (mut value, mut below, mut above) = (0.0, apart, apart);
     let (mut added, mut added_noise, mut added_sampling) = (0.0, 0.0, 0.0);
     let (mut subtracted, mut subtracted_up) = (0.0, 0.0);
-    for Term { sum, is_negative, runs } in terms {
+    for Term { sum, is_negative, .. } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, quantiles.level.tail),
             false => (sum.amount, sum.amount),
         };
         let split = normal * normal * sum.split;
-        let factor = (deviations * (spread.variance / (*runs).max(1) as f64).sqrt()).exp();
-        let (less, more) = (sum.amount * (1.0 - 1.0 / factor), sum.amount * (factor - 1.0));
-        let down = (sum.amount - low).powi(2) + split + less * less;
-        let up = (high - sum.amount).powi(2) + split + more * more;
+        let down = (sum.amount - low).powi(2) + split;
+        let up = (high - sum.amount).powi(2) + split;
         if *is_negative {
             subtracted += sum.amount;
             subtracted_up += up;
         } else {
             added += sum.amount;
-            added_noise += less * less;
-            added_sampling += down - less * less;
+            added_sampling += down;
         }
         let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
         value += sign * sum.amount;
         below += down;
         above += up;
+    }
+    for (is_of_base, is_negative) in [(false, false), (false, true), (true, false), (true, true)] {
+        let is_alike = |term: &&Term| (term.is_of_base, term.is_negative) == (is_of_base, is_negative);
+        let alike = || terms.iter().filter(is_alike);
+        let amount: f64 = alike().map(|term| term.sum.amount).sum();
+        let runs = alike().map(|term| term.runs).next().unwrap_or(1).max(1);
+        let factor = (quantiles.deviations(spread.freedom) * (spread.variance / runs as f64).sqrt()).exp();
+        let (less, more) = ((amount * (1.0 - 1.0 / factor)).powi(2), (amount * (factor - 1.0)).powi(2));
+        if is_negative {
+            subtracted_up += more;
+            (below, above) = (below + more, above + less);
+        } else {
+            added_noise += less;
+            (below, above) = (below + less, above + more);
+        }
     }
     Interval {
         estimate: Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() },
@@ -208,7 +210,12 @@ mod tests {
     }
 
     fn term(samples: f64, is_negative: bool) -> Term {
-        Term { sum: Sum { amount: samples, squares: samples, split: 0.0, unseen: 1.0 }, is_negative, runs: 1 }
+        Term {
+            sum: Sum { amount: samples, squares: samples, split: 0.0, unseen: 1.0 },
+            is_negative,
+            is_of_base: is_negative,
+            runs: 1,
+        }
     }
 
     /// Student's distribution as printed in textbooks.
@@ -232,30 +239,57 @@ mod tests {
 
     #[test]
     fn one_term_has_the_limits_of_its_sum() {
-        let got = limits(&[term(10.0, false)], KNOWN, Deviation::NONE, &shown()).estimate;
+        let got = limits(&[term(10.0, false)], KNOWN, &[], &shown()).estimate;
         assert!((got.low - 4.795).abs() < 0.01 && (got.high - 18.390).abs() < 0.01, "{got:?}");
-        let got = limits(&[term(10.0, true)], KNOWN, Deviation::NONE, &shown()).estimate;
+        let got = limits(&[term(10.0, true)], KNOWN, &[], &shown()).estimate;
         assert!((got.low + 18.390).abs() < 0.01 && (got.high + 4.795).abs() < 0.01, "{got:?}");
     }
 
     #[test]
     fn nothing_has_no_width() {
-        let nothing = Term { sum: Sum::default(), is_negative: true, runs: 1 };
-        assert_eq!(
-            limits(&[nothing, nothing], KNOWN, Deviation::NONE, &shown()).estimate,
-            Estimate::default()
-        );
+        let nothing = Term { sum: Sum::default(), is_negative: true, is_of_base: true, runs: 1 };
+        assert_eq!(limits(&[nothing, nothing], KNOWN, &[], &shown()).estimate, Estimate::default());
     }
 
     #[test]
     fn a_deviation_apart_adds_to_both_sides() {
         let apart = Deviation { variance: 4.0, freedom: 4.0 };
-        let got =
-            limits(&[Term { sum: Sum::known(1.0), is_negative: false, runs: 1 }], KNOWN, apart, &shown())
-                .estimate;
+        let got = limits(
+            &[Term { sum: Sum::known(1.0), is_negative: false, is_of_base: false, runs: 1 }],
+            KNOWN,
+            &[apart],
+            &shown(),
+        )
+        .estimate;
         assert!(
             (got.low - (1.0 - 2.0 * 2.776)).abs() < 0.01 && (got.high - (1.0 + 2.0 * 2.776)).abs() < 0.01
         );
+    }
+
+    /// What is known of few runs needs Student's distribution, what is known well does not because of that.
+    #[test]
+    fn reasons_keep_their_own_degrees_of_freedom() {
+        let few = Deviation { variance: 4.0, freedom: 4.0 };
+        let well = Deviation { variance: 9.0, freedom: f64::INFINITY };
+        let known = Term { sum: Sum::known(1.0), is_negative: false, is_of_base: false, runs: 1 };
+        let got = limits(&[known], KNOWN, &[few, well], &shown()).estimate;
+        let want = (2.0 * 2.7764_f64).hypot(3.0 * 1.9600);
+        assert!((got.high - (1.0 + want)).abs() < 0.001 && (got.low - (1.0 - want)).abs() < 0.001, "{got:?}");
+    }
+
+    /// The runs of a side are slow or fast in all that they do.
+    #[test]
+    fn what_is_subtracted_of_the_same_runs_is_off_at_once() {
+        let spread = Spread { variance: 0.01, freedom: f64::INFINITY };
+        let less =
+            |amount, is_of_base| Term { sum: Sum::known(amount), is_negative: true, is_of_base, runs: 1 };
+        let low = |terms: &[Term]| limits(terms, spread, &[], &shown()).estimate.low;
+        let once = low(&[less(100.0, true)]);
+        assert!((low(&[less(60.0, true), less(40.0, true)]) - once).abs() < 1e-9);
+        let apart = low(&[less(60.0, true), less(40.0, false)]);
+        let factor = (0.1 * 1.959_964_f64).exp() - 1.0;
+        let want = -100.0 - (60.0 * factor).hypot(40.0 * factor);
+        assert!((apart - want).abs() < 0.01 && apart > once + 5.0, "{apart} {want} {once}");
     }
 
     #[test]
@@ -263,7 +297,7 @@ mod tests {
         let limits = |runs, freedom| {
             let term = Term { runs, ..term(1e10, false) };
             let spread = Spread { variance: 0.01, freedom };
-            let got = limits(&[term], spread, Deviation::NONE, &shown()).estimate;
+            let got = limits(&[term], spread, &[], &shown()).estimate;
             [got.low / 1e10, got.high / 1e10]
         };
         let near = |got: [f64; 2], want: f64| {
@@ -281,18 +315,23 @@ mod tests {
     fn quantiles_found_once_are_those_of_each_row() {
         let spread = Spread { variance: 0.01, freedom: 4.0 };
         let apart = Deviation { variance: 4.0, freedom: 6.0 };
-        let known = Term { sum: Sum::known(1.0), is_negative: false, runs: 1 };
+        let known = Term { sum: Sum::known(1.0), is_negative: false, is_of_base: false, runs: 1 };
         let [once, anew] = [&[4.0, 6.0][..], &[]].map(|freedoms| Quantiles::new(Level::SHOWN, freedoms));
         assert!(once.of(6.0).is_some() && anew.of(6.0).is_none());
-        assert_eq!(limits(&[known], spread, apart, &once), limits(&[known], spread, apart, &anew));
+        assert_eq!(limits(&[known], spread, &[apart], &once), limits(&[known], spread, &[apart], &anew));
     }
 
     #[test]
     fn the_least_value_that_is_seen_has_its_lower_limit_there() {
         let spread = Spread { variance: 0.04, freedom: f64::INFINITY };
         let change = |test: f64| {
-            let known = |amount, is_negative| Term { sum: Sum::known(amount), is_negative, runs: 1 };
-            limits(&[known(test, false), known(100.0, true)], spread, Deviation::NONE, &shown())
+            let known = |amount, is_negative| Term {
+                sum: Sum::known(amount),
+                is_negative,
+                is_of_base: is_negative,
+                runs: 1,
+            };
+            limits(&[known(test, false), known(100.0, true)], spread, &[], &shown())
         };
         for test in [100.0, 130.0, 60.0] {
             let seen = change(test).least_seen(2.0);
@@ -306,7 +345,7 @@ mod tests {
     #[test]
     fn what_is_seen_does_not_depend_on_how_little_was_added() {
         let spread = Spread { variance: 0.04, freedom: f64::INFINITY };
-        let change = |added: f64| limits(&[term(added, false)], spread, Deviation::NONE, &shown());
+        let change = |added: f64| limits(&[term(added, false)], spread, &[], &shown());
         for added in [1.0, 10.0] {
             let seen = change(added).least_seen(2.0);
             assert!((4.0..10.0).contains(&seen), "{added}: {seen}");

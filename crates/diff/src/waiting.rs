@@ -6,7 +6,7 @@
 
 use crate::change::{Difference, difference};
 use crate::comparison::{Comparison, levels};
-use crate::limits::{Deviation, Spread};
+use crate::limits::Spread;
 use crate::noise::{InRun, Noise, spreads};
 use crate::pairing::Both;
 use crate::sums::Sum;
@@ -84,7 +84,7 @@ impl Comparison<'_> {
             });
             let terms = self.runs().time(old, new);
             let [(base_place, base), (test_place, test)] = [&mut base, &mut test].map(|side| side.take(&key));
-            let change = difference(&terms, spread, Deviation::NONE, &levels);
+            let change = difference(&terms, spread, &[], &levels);
             let is_finding = change.certain.abs() >= least && least > 0.0;
             WaitingRow { place: Both { base: base_place, test: test_place }, base, test, change, is_finding }
         };
