@@ -114,6 +114,27 @@ fn a_load_behind_a_branch_is_slow_if_it_takes_longer_than_wrong_predictions_expl
     assert_eq!(loads(0, 40), [("slow load", 0x1005)], "nothing is predicted wrongly");
 }
 
+/// A load first at each of two targets of an indirect jump, with samples on it.
+#[test]
+fn behind_an_indirect_jump_a_load_waits_for_wrong_predictions_too() {
+    let goes = |first: u64, cycles: u64| {
+        let other = 1_000_000 - first;
+        found(&format!(
+            "block top at 0x1000 runs 1000000 code 31c0 ffe0
+             block one at 0x1004 runs {first} code 8b06 90 31c9
+             block two at 0x1009 runs {other} code 8b06 90 31c9
+             edge - -> top external 1000000
+             edge top -> one jump {first}
+             edge top -> two jump {other}
+             sample 0x1006 {cycles}"
+        ))
+    };
+    let slow = [("slow load", 0x1004)];
+    assert_eq!(goes(500_000, 10), [], "20 cycles each are a wrong prediction");
+    assert_eq!(goes(500_000, 200), slow, "400 cycles each are none");
+    assert_eq!(goes(1_000_000, 40), slow, "it always leads there");
+}
+
 /// A loop entered so often for so many rounds in all, with samples on its round.
 fn short(invocations: u64, all: u64, samples: u64) -> String {
     format!(

@@ -66,6 +66,19 @@ pub enum Control {
     Unsupported,
 }
 
+impl Control {
+    /// Whether a processor has to guess where it leads, and may guess wrongly. It remembers where returns lead.
+    pub fn is_guessed(self) -> bool {
+        matches!(
+            self,
+            Control::Branch { .. }
+                | Control::CountBranch { .. }
+                | Control::IndirectJump
+                | Control::IndirectCall
+        )
+    }
+}
+
 /// One decoded instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instruction {

@@ -42,8 +42,11 @@ const SERIAL: Expected = Expected { mean: 25.0, most: 2000.0 };
 const SYSTEM_CALL: Expected = Expected { mean: 50.0, most: 2000.0 };
 const RETURN: Expected = Expected { mean: 1.0, most: 25.0 };
 
+/// What a branch that was predicted wrongly takes at most, in cycles, on the processors meant.
+pub const WRONG_PREDICTION: f64 = 40.0;
+
 /// A misprediction costs about 20 cycles, in a few to most of the cases where it can happen.
-const MISPREDICTION: Expected = Expected { mean: 2.0, most: 25.0 };
+const MISPREDICTION: Expected = Expected { mean: 2.0, most: WRONG_PREDICTION };
 
 /// What `step` is expected to cost, leaving mispredictions aside. `before` is the instruction before
 /// it in the same block, which may be one with it in the pipeline.
@@ -67,10 +70,6 @@ pub fn execution(step: &Step, before: Option<&Step>) -> Expected {
 /// from an instruction that went another way `otherwise` times. A predictor is wrong about the rarer
 /// way at most as often as that occurs, and rarely more often about the other.
 pub fn mispredictions(step: &Step, taken: u64, otherwise: u64) -> Expected {
-    let predicted = matches!(
-        step.control,
-        Control::Branch { .. } | Control::CountBranch { .. } | Control::IndirectJump | Control::IndirectCall
-    );
-    let possible = if predicted { taken.min(otherwise) as f64 } else { 0.0 };
+    let possible = if step.control.is_guessed() { taken.min(otherwise) as f64 } else { 0.0 };
     MISPREDICTION.times(possible)
 }

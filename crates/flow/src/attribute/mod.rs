@@ -7,6 +7,8 @@
 mod expect;
 mod predecessor;
 
+pub(crate) use expect::WRONG_PREDICTION;
+
 use crate::code::{Code, InstructionId};
 use crate::frames::Frames;
 use crate::samples::{Samples, Weight};

@@ -3,8 +3,8 @@
 
 use super::Ways;
 use super::costly::SLOW_LOAD;
-use super::surprises::SURPRISE;
 use crate::analysis::Analysis;
+use crate::attribute::WRONG_PREDICTION;
 use crate::code::InstructionId;
 use crate::cost::Estimate;
 use timewise_isa::{Control, Work};
@@ -23,5 +23,5 @@ pub fn fused_load(analysis: &Analysis, branch: InstructionId) -> Option<Instruct
 /// Whether an execution of a branch and of what it is fused with takes so long that it is the load that is slow: more than
 /// wrong predictions explain.
 pub fn waits_for_load(cycles_each: Estimate, ways: Ways) -> bool {
-    cycles_each.low >= SLOW_LOAD + SURPRISE * ways.rarer_share()
+    cycles_each.low >= SLOW_LOAD + WRONG_PREDICTION * ways.rarer_share()
 }

@@ -2,23 +2,18 @@
 //! fetched, be it a load or not.
 
 use crate::analysis::Analysis;
+use crate::attribute::WRONG_PREDICTION;
 use crate::code::{Edge, InstructionId};
 use crate::cost::Estimate;
-use timewise_isa::Control;
 use timewise_profile::BlockId;
 
-/// What a branch that was predicted wrongly takes at most, in cycles, on the processors meant.
-pub const SURPRISE: f64 = 40.0;
-
-/// How often a branch can have been predicted wrongly and then gone along this edge: as often as it went its rarer way at
-/// most, as it is predicted to go the other. Never for other edges.
+/// How often a branch can have been predicted wrongly and then gone along this edge: as often as it went another way at
+/// most, as that is what it was predicted to do. Never for edges of code that always leads there.
 pub fn possible(analysis: &Analysis, edge: &Edge) -> u64 {
     let Some(from) = edge.from.map(|from| &analysis.code.blocks[from.index()]) else { return 0 };
-    let branches = from.length > 0 && {
-        let control = analysis.code.instructions[from.last().index()].step.control;
-        matches!(control, Control::Branch { .. })
-    };
-    if branches { edge.count.min(from.executions.saturating_sub(edge.count)) } else { 0 }
+    let is_guessed =
+        from.length > 0 && analysis.code.instructions[from.last().index()].step.control.is_guessed();
+    if is_guessed { edge.count.min(from.executions.saturating_sub(edge.count)) } else { 0 }
 }
 
 /// How often at most branches before a block were predicted wrongly and went there.
@@ -31,7 +26,7 @@ pub fn explained(analysis: &Analysis, id: InstructionId) -> f64 {
     let at = analysis.code.instructions[id.index()].block;
     let block = &analysis.code.blocks[at.index()];
     match block.first == id && block.executions > 0 {
-        true => SURPRISE * (possible_into(analysis, at) / block.executions as f64).min(1.0),
+        true => WRONG_PREDICTION * (possible_into(analysis, at) / block.executions as f64).min(1.0),
         false => 0.0,
     }
 }
