@@ -102,9 +102,9 @@ pub struct Code {
     /// Whether all counting runs counted what calls cost.
     pub has_call_costs: bool,
     by_place: Vec<BlockId>,
+    /// Of each of `by_place`, where the last ends of it and of all before it in the same code.
+    reaches: Vec<Offset>,
     by_end: NumberMap<Place, BlockId>,
-    /// Bytes of the longest block.
-    longest: u64,
 }
 
 /// So many blocks are worth a thread.
@@ -129,6 +129,20 @@ fn instructions(profile: &Profile) -> Vec<Instruction> {
             all
         })
         .unwrap_or_default()
+}
+
+/// Where the last ends of each block, sorted by place, and of all before it in the same code.
+fn reaches(blocks: &[ExecutedBlock], by_place: &[BlockId]) -> Vec<Offset> {
+    let mut latest: Option<(Place, Offset)> = None;
+    let reach = |id: &BlockId| {
+        let ExecutedBlock { place, end, .. } = blocks[id.index()];
+        let before =
+            latest.filter(|(other, _)| (other.module, other.version) == (place.module, place.version));
+        let reach = before.map_or(end, |(_, reach)| reach.max(end));
+        latest = Some((place, reach));
+        reach
+    };
+    by_place.iter().map(reach).collect()
 }
 
 impl Code {
@@ -159,10 +173,10 @@ impl Code {
                 takes_return_address: timewise_isa::takes_return_address(&block.code),
             });
             code.by_end.insert(Place { offset: end, ..block.place }, id);
-            code.longest = code.longest.max(block.code.len() as u64);
         }
         code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
         code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
+        code.reaches = reaches(&code.blocks, &code.by_place);
         let edge = |row: &EdgeCount| Edge { to: row.to, from: row.from, kind: row.kind, count: row.count };
         code.edges = profile.edge_counts.iter().map(edge).collect();
         code.edges.sort_unstable_by_key(Edge::way);
@@ -199,14 +213,19 @@ impl Code {
     /// The instruction that begins exactly at `place`, of whichever block if several overlap.
     pub fn instruction_at(&self, place: Place) -> Option<InstructionId> {
         let after = self.by_place.partition_point(|id| self.blocks[id.index()].place <= place);
-        let code = (place.module, place.version);
-        let before = self.by_place[..after].iter().rev().map(|id| &self.blocks[id.index()]);
-        let near = before.take_while(|block| {
-            let reach = block.place.offset.0.saturating_add(self.longest);
-            (block.place.module, block.place.version) == code && place.offset.0 < reach
-        });
-        let begins = |id: &InstructionId| self.instructions[id.index()].step.offset == place.offset.0;
-        near.filter(|block| place.offset < block.end).find_map(|block| block.instructions().find(begins))
+        let before = self.by_place[..after].iter().zip(&self.reaches[..after]).rev();
+        let near =
+            before.map(|(id, reach)| (&self.blocks[id.index()], *reach)).take_while(|(block, reach)| {
+                (block.place.module, block.place.version) == (place.module, place.version)
+                    && place.offset < *reach
+            });
+        let within = |block: &ExecutedBlock| {
+            let first = block.first.index();
+            let all = &self.instructions[first..first + block.length as usize];
+            let at = all.binary_search_by_key(&place.offset.0, |instruction| instruction.step.offset).ok()?;
+            Some(InstructionId((first + at) as u32))
+        };
+        near.filter(|(block, _)| place.offset < block.end).find_map(|(block, _)| within(block))
     }
 
     /// The block that ends right before `place`, if its last instruction is a call: `place` is then

@@ -3,7 +3,7 @@
 use timewise_flow::call_sites::Site;
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, RoutineId, Total};
-use timewise_profile::{Exit, Profile};
+use timewise_profile::{Exit, Offset, Place, Profile};
 
 /// `code` of a call of 5 bytes, behind a `nop`: so that a block of it is left by a call. Where it leads to does not
 /// matter, edges say so.
@@ -527,4 +527,22 @@ fn a_function_that_was_bound_late_and_called_once_is_what_was_called() {
     let analysis = Analysis::new(&profile, None);
     let [call] = &analysis.totals().call_sites[..] else { panic!("one call") };
     assert_eq!(call.callee.map(|callee| analysis.name_of(callee)).as_deref(), Some("f"));
+}
+
+/// Control can come into the middle of a block, or of an instruction: blocks overlap.
+#[test]
+fn an_instruction_is_found_in_whichever_block_holds_it() {
+    let text = "block long at 0x1000 runs 1 code 90 90 90 90 90 eb00
+                block within at 0x1002 runs 1 code 90 eb00
+                block split at 0x1006 runs 1 code 00c0
+                block other at 0x2000 runs 1 code 90 eb00";
+    let profile = sketch(text).unwrap();
+    let analysis = Analysis::new(&profile, None);
+    let at = |offset| {
+        let place = Place { offset: Offset(offset), ..profile.blocks[0].place };
+        analysis.code.instruction_at(place).map(|id| analysis.code.instructions[id.index()].block.index())
+    };
+    let found: Vec<_> = [0x1000, 0x1001, 0x1004, 0x1005, 0x1006, 0x1007, 0x1fff, 0x2001].map(at).into();
+    assert_eq!(found, [Some(0), Some(0), Some(0), Some(0), Some(2), None, None, Some(3)]);
+    assert!(matches!(at(0x1002), Some(0 | 1)) && matches!(at(0x1003), Some(0 | 1)));
 }

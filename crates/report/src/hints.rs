@@ -10,7 +10,7 @@ use serde::Serialize;
 use timewise_flow::hints::{Costly, Finding, hints};
 use timewise_flow::lines::line_at;
 use timewise_flow::{Analysis, Estimate};
-use timewise_isa::Work;
+use timewise_isa::{Step, Work};
 
 /// A hint as a row.
 #[derive(Clone, Debug, Serialize)]
@@ -86,8 +86,8 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
         Finding::CostlyBranch(costly, _) => ("costly-branch", costly.executions, costly.cycles_each),
         Finding::ShortTrips(trips) => ("short-trips", trips.iterations, trips.cycles_each),
     };
-    let work = analysis.code.instructions[id.index()].step.work;
-    let short = sentence(&of, &text.in_sentence(id), work);
+    let step = &analysis.code.instructions[id.index()].step;
+    let short = sentence(&of, &text.in_sentence(id), step);
     let text = text.of(id);
     HintRow {
         kind,
@@ -107,15 +107,15 @@ fn row(analysis: &Analysis, text: &CodeText, of: Finding) -> HintRow {
         },
         cycles_each: cycles_each.into(),
         share: of.share().into(),
-        sentence: sentence(&of, &text, work),
+        sentence: sentence(&of, &text, step),
         short,
         text,
         of,
     }
 }
 
-/// A hint in words; `text` is the instruction that it is about, `work` what that does.
-fn sentence(hint: &Finding, text: &str, work: Work) -> String {
+/// A hint in words; `text` is the instruction that it is about, `step` what that does.
+fn sentence(hint: &Finding, text: &str, step: &Step) -> String {
     let Estimate { value, low, high } = hint.share();
     let share = format!("{} ({:.1}–{:.1})", percent(value), 100.0 * low, 100.0 * high);
     let costs = |costly: &Costly| {
@@ -127,15 +127,20 @@ fn sentence(hint: &Finding, text: &str, work: Work) -> String {
     };
     match hint {
         Finding::Division(costly) => {
-            let (what, remedy) = match work {
+            let (what, remedy) = match step.work {
                 Work::Function => {
-                    ("a computation", "of a value that stays the same it need be done only once")
+                    ("a computation that costs", "of a value that stays the same it need be done only once")
                 }
-                _ => {
-                    ("a division", "a divisor that stays the same can become a multiplication by its inverse")
-                }
+                _ if step.loads => (
+                    "a division that with the load of its operand costs",
+                    "which of the two it waits for is not known",
+                ),
+                _ => (
+                    "a division that costs",
+                    "a divisor that stays the same can become a multiplication by its inverse",
+                ),
             };
-            format!("{text}: {what} that costs {}; {remedy}", costs(costly))
+            format!("{text}: {what} {}; {remedy}", costs(costly))
         }
         Finding::SlowLoad(costly) => {
             format!("{text}: a slow load, {}; what needs its value waits", costs(costly))

@@ -79,7 +79,7 @@ fn functions_of_two_versions() {
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
             time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
-              by cost +2.7 % (95 %: -58.2 to +66.7)
+              by cost +2.7 % (95 %: -60.4 to +66.4)
             elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base

@@ -7,7 +7,7 @@
 mod expect;
 mod predecessor;
 
-pub(crate) use expect::WRONG_PREDICTION;
+pub(crate) use expect::{LONGEST_DIVISION, WRONG_PREDICTION};
 
 use crate::code::{Code, InstructionId};
 use crate::frames::Frames;

@@ -6,12 +6,14 @@
 //! cost of a branch is its own together with that of these instructions. Several branches that lead to one
 //! instruction share its cost by how often each can have been predicted wrongly to go there: at most as often as it
 //! went its rarer way. Instructions that may be slow by themselves are left out, but loads that take no longer than wrong
-//! predictions explain: that such a one is slow is not known. Where a comparison with memory is fused
+//! predictions explain: that such a one is slow is not known. A branch that takes longer itself waits for what it goes by,
+//! and is not told. Where a comparison with memory is fused
 //! with the branch and both take longer than wrong predictions explain, it is the load that is told.
 
 use super::costly::SLOW_LOAD;
 use super::{Finding, Ways, costly_enough, fused_load, surprises, waits_for_load};
 use crate::analysis::Analysis;
+use crate::attribute::WRONG_PREDICTION;
 use crate::code::{Edge, InstructionId};
 use crate::cost::Cost;
 use std::collections::HashMap;
@@ -47,7 +49,9 @@ pub fn branches(analysis: &Analysis, costs: &[Cost]) -> Vec<Finding> {
         let cost =
             edges.iter().fold(costs[id.index()], |cost, edge| with_successor(analysis, costs, cost, edge));
         let costly = costly_enough(analysis, id, &cost);
-        let dear = costly.filter(|costly| costly.cycles_each.low >= DEAR_BRANCH);
+        // What takes longer waits for something else, as for the value that it goes by.
+        let most = WRONG_PREDICTION * ways.rarer_share();
+        let dear = costly.filter(|costly| (DEAR_BRANCH..=most).contains(&costly.cycles_each.low));
         found.extend(dear.map(|costly| Finding::CostlyBranch(costly, ways)));
     }
     found

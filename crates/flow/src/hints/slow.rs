@@ -1,5 +1,6 @@
 //! What slow instructions do.
 
+use super::costly::loads_slowly;
 use super::{Ways, fused_load, surprises, waits_for_load};
 use crate::analysis::Analysis;
 use crate::code::InstructionId;
@@ -32,6 +33,8 @@ pub fn slow(analysis: &Analysis, id: InstructionId, cost: &Cost) -> Option<&'sta
         }
         (Control::CountBranch { .. }, _) => "a slow branch",
         (Control::IndirectJump | Control::IndirectCall, _) => "a slow indirect branch",
+        (_, Work::Division | Work::Function) if step.loads && loads_slowly(each) => "a slow load",
+        (_, Work::Division) if step.loads => "a division or its load",
         (_, Work::Division) => "a division",
         (_, Work::Function) => "a slow computation",
         _ if step.repeats => "a string operation",
