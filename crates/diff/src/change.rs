@@ -100,22 +100,22 @@ impl RunCounts {
         vec![self.plus(false, test.kept), self.minus(true, base.kept)]
     }
 
-    /// Terms of the change by cost of a program whose whole time in BASE and in TEST is known without sampling: all that
-    /// TEST took but for what is new, and all that BASE took at TEST's counts.
+    /// Terms of the change by cost of a whole program: all that TEST took but for what is new, and all that BASE took at
+    /// TEST's counts.
     pub fn by_cost_of_all(
         self,
-        (all_base, base): (f64, &BaseSums),
-        (all_test, test): (f64, &TestSums),
+        (all_base, base): (Sum, &BaseSums),
+        (all_test, test): (Sum, &TestSums),
     ) -> Vec<Term> {
         let at_test = base.grown.amount - base.shrunk.amount - base.gone.amount;
-        let base = known_but_for(all_base + at_test, &[base.grown, base.shrunk, base.gone]);
-        let test = known_but_for(all_test - test.new.amount, &[test.new]);
+        let base = of_parts(all_base.amount + at_test, &[all_base, base.grown, base.shrunk, base.gone]);
+        let test = of_parts(all_test.amount - test.new.amount, &[all_test, test.new]);
         vec![self.plus(false, test), self.minus(true, base)]
     }
 }
 
-/// An amount of which only what these samples say is uncertain.
-fn known_but_for(amount: f64, parts: &[Sum]) -> Sum {
+/// An amount that is as uncertain as these parts of it together.
+fn of_parts(amount: f64, parts: &[Sum]) -> Sum {
     let squares = parts.iter().map(|part| part.squares).sum();
     let split = parts.iter().map(|part| part.split).sum();
     Sum { amount, squares, split, unseen: 0.0 }
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn the_old_cost_at_the_new_count_is_as_noisy_as_it_is_long() {
         let base = BaseSums { grown: Sum::known(100.0), ..BaseSums::default() };
-        let terms =
-            RunCounts { base: 1, test: 1 }.by_cost_of_all((100.0, &base), (200.0, &TestSums::default()));
+        let terms = RunCounts { base: 1, test: 1 }
+            .by_cost_of_all((Sum::known(100.0), &base), (Sum::known(200.0), &TestSums::default()));
         let spread = Spread { variance: 0.01, freedom: f64::INFINITY };
         let got = difference(&terms, spread, &[], &Levels::new(Level::SHOWN, &[])).estimate();
         let (less, more) = (1.0 - (-0.196_f64).exp(), 0.196_f64.exp() - 1.0);
@@ -170,7 +170,8 @@ mod tests {
         let runs = RunCounts { base: 1, test: 1 };
         let none = Spread { variance: 0.0, freedom: f64::INFINITY };
         let width = |base: BaseSums| {
-            let terms = runs.by_cost_of_all((1000.0, &base), (1000.0, &TestSums::default()));
+            let terms =
+                runs.by_cost_of_all((Sum::known(1000.0), &base), (Sum::known(1000.0), &TestSums::default()));
             let got = difference(&terms, none, &[], &Levels::new(Level::SHOWN, &[])).estimate();
             got.high - got.low
         };

@@ -112,12 +112,12 @@ impl<'a> Comparison<'a> {
         self.base_side.measure.amount(&self.base.samples.user)
     }
 
-    /// The change of the whole program. Samples weigh the time since the one before, so that their sum needs
-    /// no interval for sampling; what remains is how much runs differ.
+    /// The change of the whole program. What several runs differ by holds what chance made of the number of their samples;
+    /// of one run on each side that comes to what runs are assumed to differ by.
     pub fn whole(&self) -> Change {
         let (ours, theirs) = (RowsOf::one(self.base), RowsOf::one(self.test));
         let (base, test) = self.parts().of_rows(&ours, &theirs, 1);
-        let whole = |side: &Side, user: &Weight| Sum::known(side.measure.amount(user));
+        let whole = |side: &Side, user: &Weight| side.whole_sum(user, self.noise);
         let (old, new) = (
             whole(&self.base_side, &self.base.samples.user),
             whole(&self.test_side, &self.test.samples.user),
@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.divides_whole(&ours, &theirs);
         let apart = [counts, self.turns(base[0].kept)];
-        let by_cost = runs.by_cost_of_all((old.amount, &base[0]), (new.amount, &test[0]));
+        let by_cost = runs.by_cost_of_all((old, &base[0]), (new, &test[0]));
         Change {
             instructions: self
                 .is_counted

@@ -119,14 +119,17 @@ pub enum GateError {
         "how long the program takes from start to end was not measured in both profiles: profile both with timewise run"
     )]
     NotLaunched,
-    /// Hardly any of the code is on both sides, or it is not known how much a program did natively.
+    /// Too little of the code is on both sides, or it is not known how much a program did natively.
     #[error(
-        "{0} is not known: hardly any of the instructions are on both sides, as after another compiler, or the program was \
-         attached to and did more natively than is known; judge time, instructions or modelled-cycles"
+        "{0} is not known: less than four fifths of the instructions are on both sides, as after another compiler or of \
+         code that is compiled while it runs, or the program was attached to and did more natively than is known; judge \
+         time, instructions or modelled-cycles"
     )]
     NotDivided(Metric),
     /// What is asked for was not measured on both sides.
-    #[error("{0} was not measured in both profiles: profile both with timewise run")]
+    #[error(
+        "{0} was not measured in both profiles: profile both with timewise run, and for longer if one has no samples"
+    )]
     NotMeasured(Metric),
 }
 

@@ -1,8 +1,8 @@
 //! What the runs of one side measured, each by itself.
 
 use crate::counts::CountedRuns;
-use crate::noise::InRun;
-use crate::sums::Measure;
+use crate::noise::{InRun, Noise};
+use crate::sums::{Measure, Sum};
 use crate::things::RowsOf;
 use std::collections::HashMap;
 use timewise_flow::attribute::attribute;
@@ -56,6 +56,16 @@ impl Side {
     pub fn whole(&self) -> Vec<Vec<InRun>> {
         let of = |run: &OneRun| vec![InRun { amount: self.measure.amount(&run.user), variance: 0.0 }];
         self.runs.iter().map(of).collect()
+    }
+
+    /// The time of the whole program in an average run, which was sampled. How much runs differ, as it was measured, holds
+    /// what chance makes of the number of samples, but of how a run begins and ends between two of them.
+    pub fn whole_sum(&self, user: &Weight, noise: Noise) -> Sum {
+        let sum = self.measure.sum(user);
+        match noise {
+            Noise::Unknown => sum,
+            Noise::Measured(_) => Sum { squares: sum.unseen.powi(2) / self.runs.len().max(1) as f64, ..sum },
+        }
     }
 
     /// So many rows in each sampling run.

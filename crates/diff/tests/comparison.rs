@@ -151,6 +151,23 @@ fn time_that_moved_within_a_function_is_no_finding_of_one_run_each() {
     assert!(is_found(&twice(4000, 1000), &twice(500, 4500)), "runs do not differ by themselves");
 }
 
+/// Three samples against one are chance, of one run on each side and of several that happen to have as many each.
+#[test]
+fn of_few_samples_the_whole_is_not_certain() {
+    for runs in [1, 2] {
+        let side = |samples: u64| {
+            let run = || program(1_000_000, samples, 0, "");
+            let mut side = run();
+            (1..runs).for_each(|_| side.append(run()));
+            side
+        };
+        compared(&side(1), &side(3), |comparison| {
+            let estimate = comparison.whole().time.unwrap().estimate();
+            assert!(estimate.low < 0.0 && estimate.high > estimate.value, "{runs}: {estimate:?}");
+        });
+    }
+}
+
 #[test]
 fn several_runs_measure_the_noise() {
     let side = |loads: [u64; 4]| {

@@ -78,8 +78,8 @@ fn functions_of_two_versions() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 4,250 samples · counted once
-            time 925 ms → 1.06 s: +14.9 % (95 %: -45.9 to +78.8) · by count +12.2 % (95 %: +9.1 to +16.6)
-              by cost +2.7 % (95 %: -60.4 to +66.4)
+            time 925 ms → 1.06 s: +14.9 % (95 %: -46.1 to +79.0) · by count +12.2 % (95 %: +9.1 to +16.6)
+              by cost +2.7 % (95 %: -60.6 to +66.6)
             elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
@@ -131,7 +131,7 @@ fn a_profile_compared_with_itself() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
-            time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
+            time 925 ms → 925 ms: 0 % (95 %: -58.1 to +58.1) · by count 0 % · by cost 0 % (95 %: -58.1 to +58.1)
             elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
@@ -255,7 +255,7 @@ fn what_waits_longer_is_told_beside_the_code() {
         expect![[r#"
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
-            time 925 ms → 925 ms: 0 % (95 %: -57.9 to +57.9) · by count 0 % · by cost 0 % (95 %: -57.9 to +57.9)
+            time 925 ms → 925 ms: 0 % (95 %: -58.1 to +58.1) · by count 0 % · by cost 0 % (95 %: -58.1 to +58.1)
             elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -100.0 to +1952.1)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base

@@ -62,7 +62,7 @@ fn code(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) 
             out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · shares are of the time in BASE");
         }
         if table_has_undivided(&findings[..shown]) {
-            let line = "–: hardly any of its instructions are on both sides, as after another compiler";
+            let line = "–: less than half of its instructions are on both sides, as after another compiler";
             out += &style.wrap(Tone::Faint, line);
         }
         out += &more(findings.len() - shown, "--limit 0 shows all", style);

@@ -23,12 +23,14 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
         true => format!("{:+.2} %", 100.0 * share),
         false => "from nothing".into(),
     };
-    let interval = match (growth.low == growth.high, growth.high.is_finite()) {
-        (true, _) => "exact".into(),
+    let is_exact = matches!(gate.metric, Metric::Instructions | Metric::ModelledCycles);
+    let interval = match (growth.low.is_finite(), growth.high.is_finite()) {
+        _ if is_exact || growth.low == growth.high && growth.low.is_finite() => "exact".into(),
         (_, true) => {
             format!("{}: {} to {}", sure(verdict.confidence), percent(growth.low), percent(growth.high))
         }
-        (_, false) => format!("{}: {} or more", sure(verdict.confidence), percent(growth.low)),
+        (true, false) => format!("{}: {} or more", sure(verdict.confidence), percent(growth.low)),
+        (false, false) => format!("{}: BASE has no time of it", sure(verdict.confidence)),
     };
     let outcome = if verdict.fails { "gate failed" } else { "gate passed" };
     let mut found = percent(growth.value);
@@ -75,6 +77,14 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
         let text = "warning: test printed other output than base: see that it did the same work";
         told.push(text.into());
     }
+    if let (Some(ours), Some(theirs)) = (processor(base), processor(test))
+        && ours != theirs
+    {
+        told.push(format!(
+            "warning: base ran on {ours}, test on {theirs}: time and cost differ by that as well, and libraries may have \
+             executed other code"
+        ));
+    }
     if share_a_run(base, test) {
         let text = "warning: both sides hold the same run, which does not differ from itself: conditions may hold \
                     whatever changed";
@@ -87,6 +97,14 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
         ));
     }
     told
+}
+
+/// The processor that all runs of a profile were on; `None` if that is not known, or they were on several.
+fn processor(profile: &Profile) -> Option<&str> {
+    let mut all =
+        profile.runs.iter().map(|run| run.machine.processor.as_str()).filter(|name| !name.is_empty());
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 /// Which runs ended how, where they did not all end alike.
@@ -224,6 +242,23 @@ mod tests {
     use timewise_profile::{Function, ModuleKind, Place, Process, RunId, RunKind};
 
     #[test]
+    fn other_processors_are_told() {
+        let on = |names: &[&str]| {
+            let run = |name: &&str| {
+                let mut run = Run::new(RunKind::Sampling);
+                run.machine.processor = name.to_string();
+                run
+            };
+            Profile { runs: names.iter().map(run).collect(), ..Profile::default() }
+        };
+        let told = |base: &[&str], test: &[&str]| cautions(&on(base), &on(test)).join(" ");
+        assert!(told(&["A"], &["B", "B"]).contains("base ran on A, test on B"));
+        for alike in [told(&["A"], &["A"]), told(&[""], &["B"])] {
+            assert!(!alike.contains("ran on"), "{alike}");
+        }
+    }
+
+    #[test]
     fn verdicts_say_what_was_found() {
         let gate: Gate = "time>2%".parse().unwrap();
         let told = |[value, low, high]: [f64; 3], confidence, least_seen, fails| {
@@ -248,6 +283,10 @@ mod tests {
         assert_eq!(
             told([f64::INFINITY, 1.5, f64::INFINITY], 0.95, f64::INFINITY, true),
             "gate failed: time>2%: from nothing (95 %: +150.00 % or more)"
+        );
+        assert_eq!(
+            told([f64::INFINITY; 3], 0.95, f64::INFINITY, true),
+            "gate failed: time>2%: from nothing (95 %: BASE has no time of it)"
         );
     }
 
