@@ -6,7 +6,7 @@ use crate::image::Image;
 use crate::names::Names;
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use flate2::{Decompress, FlushDecompress, Status};
-use gimli::{Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId, UnitRef};
+use gimli::{Dwarf, DwarfPackage, EndianArcSlice, LittleEndian, Reader as _, SectionId, UnitRef};
 use object::{CompressedData, CompressionFormat, Object, ObjectSection};
 use std::cell::LazyCell;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use std::iter::repeat_n;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How bytes of debug information are read.
 pub(crate) type Reader = EndianArcSlice<LittleEndian>;
@@ -58,13 +58,20 @@ pub struct LineRow {
 
 /// The line tables of a module.
 pub struct Lines {
-    dwarf: Arc<Dwarf<Reader>>,
-    /// What was read of it so far.
+    tables: Arc<Tables>,
+    /// What was read of them so far.
     context: Context<Reader>,
     declarations: Declarations,
     names: Names,
-    /// Where the file with the tables is, for files beside it.
+}
+
+/// What all threads read that ask about a module.
+struct Tables {
+    dwarf: Arc<Dwarf<Reader>>,
+    /// Where the file with them is.
     path: PathBuf,
+    /// The package beside it, of units that were left in files of their own: opened when the first of them is asked for.
+    package: OnceLock<Option<DwarfPackage<Reader>>>,
 }
 
 impl Lines {
@@ -77,19 +84,20 @@ impl Lines {
             dwarf.set_sup(load(&shared, |id| Some(id.name()))?);
         }
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        Lines::new(Arc::new(dwarf), image.path().to_owned())
+        let path = image.path().to_owned();
+        Lines::new(Arc::new(Tables { dwarf: Arc::new(dwarf), path, package: OnceLock::new() }))
     }
 
-    fn new(dwarf: Arc<Dwarf<Reader>>, path: PathBuf) -> Option<Lines> {
-        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        let declarations = Declarations::of(Arc::clone(&dwarf));
-        Some(Lines { dwarf, context, declarations, names: Names::default(), path })
+    fn new(tables: Arc<Tables>) -> Option<Lines> {
+        let context = Context::from_arc_dwarf(Arc::clone(&tables.dwarf)).ok()?;
+        let declarations = Declarations::of(Arc::clone(&tables.dwarf));
+        Some(Lines { tables, context, declarations, names: Names::default() })
     }
 
     /// A way for another thread to make itself a reader of the same tables.
     pub fn for_thread(&self) -> impl Fn() -> Option<Lines> + Send + Sync + use<> {
-        let (dwarf, path) = (Arc::clone(&self.dwarf), self.path.clone());
-        move || Lines::new(Arc::clone(&dwarf), path.clone())
+        let tables = Arc::clone(&self.tables);
+        move || Lines::new(Arc::clone(&tables))
     }
 
     /// The chain of inlined calls at `offset`, innermost first; empty if nothing is known.
@@ -157,7 +165,7 @@ impl Lines {
             match lookup {
                 LookupResult::Output(found) => return found,
                 LookupResult::Load { load, continuation } => {
-                    let unit = self.split_unit(load);
+                    let unit = self.tables.split_unit(&load);
                     unit.iter().for_each(|unit| self.declarations.add(Arc::clone(unit)));
                     lookup = continuation.resume(unit);
                 }
@@ -187,20 +195,26 @@ impl Lines {
         }
         rows
     }
+}
 
+impl Tables {
     /// A compilation unit that was left in an object file of its own, or in a package of such files.
-    fn split_unit(&self, wanted: SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
-        self.packaged_unit(&wanted).or_else(|| unit_of_object(&wanted))
+    fn split_unit(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
+        self.packaged_unit(wanted).or_else(|| unit_of_object(wanted))
     }
 
     fn packaged_unit(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {
-        let mut path = self.path.clone().into_os_string();
-        path.push(".dwp");
-        let package = Image::open(Path::new(&path)).ok()?;
-        let section = |id: SectionId| Ok::<_, gimli::Error>(section(&package, id.dwo_name()));
-        let package = gimli::DwarfPackage::load(section, Reader::new(Arc::default(), LittleEndian)).ok()?;
+        let package = self.package.get_or_init(|| package_beside(&self.path)).as_ref()?;
         Some(Arc::new(package.find_cu(wanted.dwo_id, &wanted.parent).ok()??))
     }
+}
+
+fn package_beside(path: &Path) -> Option<DwarfPackage<Reader>> {
+    let mut path = path.as_os_str().to_owned();
+    path.push(".dwp");
+    let package = Image::open(Path::new(&path)).ok()?;
+    let section = |id: SectionId| Ok::<_, gimli::Error>(section(&package, id.dwo_name()));
+    DwarfPackage::load(section, Reader::new(Arc::default(), LittleEndian)).ok()
 }
 
 fn unit_of_object(wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<Dwarf<Reader>>> {

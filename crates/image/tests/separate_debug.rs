@@ -3,8 +3,9 @@
 mod programs;
 
 use programs::{build, debug_file, run};
+use std::fs;
 use std::path::Path;
-use timewise_image::Symboliser;
+use timewise_image::{Frame, Symboliser, frames_of};
 
 /// What the program with everything in it says of `kernel`: its bounds, its lines, its inlined calls.
 fn knowledge(path: &Path) -> Vec<String> {
@@ -30,7 +31,7 @@ fn a_debug_file_beside_the_program() {
     assert_eq!(knowledge(&program), expected);
 
     // One that was built from something else must not be believed.
-    std::fs::OpenOptions::new().append(true).open(&debug).unwrap().set_len(5000).unwrap();
+    fs::OpenOptions::new().append(true).open(&debug).unwrap().set_len(5000).unwrap();
     let symboliser = Symboliser::open(&program, &[]).unwrap();
     assert!(symboliser.lines_of(0..u64::MAX).is_empty());
     assert!(symboliser.functions().all().iter().all(|f| f.symbol != "kernel"));
@@ -42,6 +43,38 @@ fn units_left_in_their_object_files() {
     let whole = knowledge(&build(directory.path(), "program", &["-g", "-O2"]));
     let split = knowledge(&build(directory.path(), "program", &["-g", "-O2", "-gsplit-dwarf"]));
     assert_eq!(split, whole);
+}
+
+#[test]
+fn a_package_of_units_is_opened_once_for_all_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let units = ["main", "second", "third"];
+    for unit in units {
+        fs::write(path(&format!("{unit}.c")), format!("int {unit}(void) {{\n    return 3;\n}}\n")).unwrap();
+        let (source, object) = (path(&format!("{unit}.c")), path(&format!("{unit}.o")));
+        let files = [source.as_os_str(), "-o".as_ref(), object.as_os_str()];
+        // Binutils' packager does not know version 5.
+        run("cc", ["-g", "-gdwarf-4", "-gsplit-dwarf", "-c"].map(AsRef::as_ref).into_iter().chain(files));
+    }
+    let program = path("program");
+    let objects = units.map(|unit| path(&format!("{unit}.o")).into_os_string());
+    run("cc", objects.into_iter().chain(["-o".into(), program.clone().into()]));
+    run("dwp", ["-e".as_ref(), program.as_os_str()]);
+    units.iter().for_each(|unit| fs::remove_file(path(&format!("{unit}.dwo"))).unwrap());
+
+    let symboliser = Symboliser::open(&program, &[]).unwrap();
+    let offset = |unit: &str| {
+        symboliser.functions().all().iter().find(|function| function.symbol == unit).unwrap().offset
+    };
+    let name = |frames: &[Frame]| frames[0].function.as_ref().map(ToString::to_string);
+    assert_eq!(name(&symboliser.frames(offset("main"))).as_deref(), Some("main"));
+    // What is known of the others is known from before.
+    fs::remove_file(path("program.dwp")).unwrap();
+    assert_eq!(name(&symboliser.frames(offset("second"))).as_deref(), Some("second"));
+    // By several threads.
+    let many = frames_of(&symboliser, &vec![offset("third"); 20_000]);
+    assert!(many.iter().all(|frames| name(frames).as_deref() == Some("third")));
 }
 
 #[test]
