@@ -1,9 +1,13 @@
-//! Names that come again and again, made and kept once.
+//! How long names may be, and those that come again and again, made and kept once.
 
 use crate::demangle::demangle;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Longest name that is kept, in bytes. A few bytes of mangled C++ can unfold to gigabytes, and each symbol of a damaged
+/// file can have a name of megabytes that it shares with all others.
+pub const LONGEST: usize = 4096;
 
 /// Names of functions and files.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use crate::demangle::without_version;
 use crate::image::Elf;
+use crate::names::LONGEST;
 use object::elf::{
     SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
     SectionType, Sym64,
@@ -64,11 +65,16 @@ impl<'data> SymbolTable<'data> {
         })
     }
 
-    /// The name of a symbol, with its version if that is part of it.
+    /// The name of a symbol, with its version if that is part of it; no more than [`LONGEST`] bytes of it.
     pub fn name(&self, index: usize) -> Option<&'data str> {
         let start = self.symbols.get(index)?.st_name(self.endian) as usize;
         let rest = self.strings.get(start..)?;
-        str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok()
+        let kept = &rest[..rest.len().min(LONGEST)];
+        match kept.iter().position(|&byte| byte == 0) {
+            Some(end) => str::from_utf8(&kept[..end]).ok(),
+            None if kept.len() < rest.len() => kept.utf8_chunks().next().map(|text| text.valid()),
+            None => None,
+        }
     }
 }
 
@@ -130,6 +136,29 @@ fn familiarity<'a>(symbol: &'a Named<'_>) -> impl Ord + use<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::U32;
+    use object::pod::{bytes_of_slice, from_bytes};
+
+    #[test]
+    fn names_have_a_greatest_length() {
+        let strings = ["\0", &"a".repeat(3 * LONGEST), "\u{e9}\0end"].concat();
+        let last = strings.len() - 4;
+        let long = [2, 1, 0].map(|more| last - LONGEST - more);
+        let starts = [&long[..], &[last - LONGEST + 1, last - 3, last, last + 1, 1]].concat();
+        let blank = [0_u64; size_of::<Sym64<Endianness>>() / 8];
+        let symbol = |start: usize| {
+            let mut symbol: Sym64<Endianness> = *from_bytes(bytes_of_slice(&blank)).unwrap().0;
+            symbol.st_name = U32::new(Endianness::Little, start as u32);
+            symbol
+        };
+        let symbols: Vec<_> = starts.into_iter().map(symbol).collect();
+        let (strings, endian) = (strings.as_bytes(), Endianness::Little);
+        let table = SymbolTable { symbols: &symbols, strings, endian };
+        let lengths: Vec<_> = (0..symbols.len()).map(|at| table.name(at).map(str::len)).collect();
+        // The last letter takes two bytes and is kept or not; the last but one name does not end.
+        let kept = [LONGEST, LONGEST - 1, LONGEST, LONGEST - 1, 3, 0].map(Some);
+        assert_eq!(lengths, [&kept[..], &[None, Some(LONGEST)]].concat());
+    }
 
     #[test]
     fn the_familiar_name_wins_and_the_size_is_kept() {

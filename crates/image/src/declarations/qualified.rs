@@ -3,7 +3,8 @@
 
 use super::entries::Entry;
 use super::told_of;
-use crate::demangle::{LONGEST, demangle};
+use crate::demangle::demangle;
+use crate::names::LONGEST;
 use gimli::DwLang;
 use gimli::constants as dw;
 use std::cell::Cell;

@@ -5,11 +5,9 @@ mod packs;
 mod tokens;
 mod wording;
 
+use crate::names::LONGEST;
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::fmt::{self, Write};
-
-/// Longest name that is shown. A few bytes of mangled C++ can unfold to gigabytes.
-pub(crate) const LONGEST: usize = 4096;
 
 /// Longer symbols of constructors stay as the library unfolds them, and so do those in which this many places may be the
 /// end of the name: each is tried.

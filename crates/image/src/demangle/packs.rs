@@ -6,8 +6,8 @@
 //! otherwise than to what stood there before, so it stays as it is; where what comes out is not what came out without
 //! marks, they are at the wrong places, and the name stays.
 
-use super::LONGEST;
 use super::tokens::{BEFORE, tokens};
+use crate::names::LONGEST;
 use std::ops::Range;
 
 /// The ends of a pack, in the symbol and when it is unfolded.

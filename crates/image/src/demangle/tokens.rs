@@ -1,7 +1,7 @@
 //! The symbols of C++ in pieces. The grammar is not followed in all: whoever changes a symbol by its pieces looks at
 //! what it then unfolds to.
 
-use super::LONGEST;
+use crate::names::LONGEST;
 
 /// What the symbols of C++ begin with.
 pub const BEFORE: &str = "_Z";

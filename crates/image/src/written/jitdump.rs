@@ -1,7 +1,8 @@
 //! Jitdumps: a header, then records of code that was loaded or moved, with source lines before the code that
 //! they are of (Linux, tools/perf/Documentation/jitdump-specification.txt).
 
-use super::{LONGEST_NAME, WrittenFunction, WrittenLine, name_of};
+use super::{WrittenFunction, WrittenLine, name_of};
+use crate::names::LONGEST;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::sync::Arc;
 
@@ -128,10 +129,10 @@ fn lines(body: &mut impl BufRead, count: u64) -> io::Result<Vec<WrittenLine>> {
 /// Text up to a zero byte, of which no more than a name's length is kept.
 fn text(body: &mut impl BufRead) -> io::Result<String> {
     let mut bytes = Vec::new();
-    body.take(LONGEST_NAME as u64).read_until(0, &mut bytes)?;
+    body.take(LONGEST as u64).read_until(0, &mut bytes)?;
     if bytes.last() == Some(&0) {
         bytes.pop();
-    } else if bytes.len() == LONGEST_NAME {
+    } else if bytes.len() == LONGEST {
         body.skip_until(0)?;
     }
     Ok(name_of(&bytes))

@@ -7,15 +7,13 @@
 mod jitdump;
 mod perf_map;
 
+use crate::names::LONGEST;
 use crate::regular_file;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Longest name that is kept.
-const LONGEST_NAME: usize = 4096;
 
 /// A function that was written at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +100,7 @@ impl WrittenCode {
 
 /// A name from bytes that should be UTF-8, of bounded length.
 fn name_of(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_NAME)]).into_owned()
+    String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned()
 }
 
 #[cfg(test)]

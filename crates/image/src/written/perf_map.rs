@@ -1,6 +1,7 @@
 //! Perf maps: a line `START SIZE NAME` for each function, the numbers in hexadecimal.
 
-use super::{LONGEST_NAME, WrittenFunction, name_of};
+use super::{WrittenFunction, name_of};
+use crate::names::LONGEST;
 use std::io::{self, BufRead, Read};
 
 /// What may stand before the name.
@@ -11,7 +12,7 @@ pub fn read(mut file: impl BufRead, mut each: impl FnMut(WrittenFunction)) -> io
     let mut line = Vec::new();
     loop {
         line.clear();
-        let longest = (NUMBERS + LONGEST_NAME) as u64;
+        let longest = (NUMBERS + LONGEST) as u64;
         if file.by_ref().take(longest).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
@@ -45,12 +46,12 @@ mod tests {
 
     #[test]
     fn lines_are_functions_or_nothing() {
-        let long = format!("30 1 {}\n", "n".repeat(3 * LONGEST_NAME));
+        let long = format!("30 1 {}\n", "n".repeat(3 * LONGEST));
         let text = format!("10 8 JS:*f a.js:1:2\nnonsense\n\n10 8\n0x20 0x4 g\n{long}40 zz h\n50 2 last");
         let mut found = Vec::new();
         read(text.as_bytes(), |function| found.push(function)).unwrap();
         let names: Vec<_> =
             found.iter().map(|f| (f.addresses.start, f.addresses.end, f.name.len())).collect();
-        assert_eq!(names, [(0x10, 0x18, 14), (0x20, 0x24, 1), (0x30, 0x31, LONGEST_NAME), (0x50, 0x52, 4)]);
+        assert_eq!(names, [(0x10, 0x18, 14), (0x20, 0x24, 1), (0x30, 0x31, LONGEST), (0x50, 0x52, 4)]);
     }
 }
