@@ -1,12 +1,13 @@
 //! Where functions end of which the symbol table does not say it, as of assembly without `.size`.
 
+use crate::ranges::holding;
 use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use timewise_isa::{Control, boundaries};
 
-/// The size of what begins at an offset, as its code tells that lies before `following`.
+/// The size of what begins at an offset, as its code tells that lies before `following`. `sections` are in order.
 pub fn of(offset: u64, following: u64, sections: &[CodeSection]) -> Option<u64> {
-    let section = sections.iter().find(|section| section.offsets.contains(&offset))?;
+    let section = holding(sections, offset)?;
     let start = (offset - section.offsets.start) as usize;
     let code = section.code().get(start..)?;
     size(&code[..code.len().min(following.saturating_sub(offset) as usize)])

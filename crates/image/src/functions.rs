@@ -3,6 +3,7 @@
 
 use crate::demangle::demangle;
 use crate::image::Elf;
+use crate::ranges::{self, holding};
 use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use crate::unwind::descriptions;
@@ -52,10 +53,18 @@ pub struct Functions {
 impl Functions {
     /// Those of `elf`, which is called `module` where functions have no name. Symbols may stand in a
     /// file of their own, `debug`.
-    pub(crate) fn of(module: &str, elf: &Elf, debug: Option<&Elf>, executable: Vec<Range<u64>>) -> Functions {
-        let sections = sections::of(elf);
+    pub(crate) fn of(
+        module: &str,
+        elf: &Elf,
+        debug: Option<&Elf>,
+        mut executable: Vec<Range<u64>>,
+    ) -> Functions {
+        let mut sections = sections::of(elf);
         let code = match sections.is_empty() {
-            true => executable,
+            true => {
+                ranges::put_in_order(&mut executable);
+                executable
+            }
             false => code_of(&sections),
         };
         let unwind = descriptions::ranges(elf);
@@ -79,9 +88,9 @@ impl Functions {
             origin: Origin::Symbol,
         }));
         // The unwind table describes all stubs of a section as one.
-        let linkage: Vec<_> = sections.iter().filter(|section| linkage::holds_stubs(section)).collect();
-        let outside = |range: &&Range<u64>| !linkage.iter().any(|s| s.offsets.contains(&range.start));
-        let within = |range: &&Range<u64>| code.iter().any(|section| section.contains(&range.start));
+        sections.retain(linkage::holds_stubs);
+        let outside = |range: &&Range<u64>| holding(&sections, range.start).is_none();
+        let within = |range: &&Range<u64>| holding(&code, range.start).is_some();
         known.extend(unwind.iter().filter(outside).filter(within).map(|range| Function {
             offset: range.start,
             size: range.end - range.start,
@@ -111,7 +120,7 @@ impl Functions {
     }
 }
 
-/// The ranges of sections.
+/// The ranges of sections, in their order.
 pub fn code_of(sections: &[CodeSection]) -> Vec<Range<u64>> {
     sections.iter().map(|section| section.offsets.clone()).collect()
 }
@@ -141,17 +150,15 @@ fn complete(symbol: &mut Named, unwind: &[Range<u64>]) {
 
 /// Sorts, ends what has no end, and resolves overlaps: what lies within an equally well known function is
 /// part of it (entry points in the middle, labels); else, where one begins in another, that one ends
-/// there. Code in none becomes a [`Origin::Gap`].
+/// there. Code in none becomes a [`Origin::Gap`]. `code` is in order.
 pub fn arrange(mut known: Vec<Function>, code: &[Range<u64>]) -> Vec<Function> {
     // A larger one first, so that what it holds comes after it; a better known one before that.
     known.sort_by_key(|f| (f.offset, f.origin, std::cmp::Reverse(f.size)));
     known.dedup_by_key(|f| f.offset);
-    let mut code: Vec<Range<u64>> = code.iter().filter(|range| !range.is_empty()).cloned().collect();
-    code.sort_by_key(|range| range.start);
     let mut out: Vec<Function> = Vec::with_capacity(known.len());
     let mut next = 0;
     for section in code {
-        let mut covered = section.start.max(out.last().map_or(0, Function::end));
+        let mut covered = section.start;
         next += known[next..].partition_point(|f| f.offset < section.start);
         let inside = known[next..].partition_point(|f| f.offset < section.end);
         let candidates = &known[next..next + inside];

@@ -6,13 +6,14 @@
 //! before it, unless that ends before it does as its code tells ([`crate::extent`]): an assembler's functions that are called
 //! through tables are labels, too. Where neither a size nor the code tells the end, all is one function up to the next.
 
+use crate::ranges::holding;
 use crate::symbols::{Named, Standing};
 use std::collections::HashSet;
 use std::ops::Range;
 use timewise_isa::Control;
 
 /// Drops the labels of `named`, which is sorted, that are places within functions, and gives what is left and has no size
-/// the one that its code tells. `code` are the ranges of sections, `unwind` the sorted ones of frame descriptions; where
+/// the one that its code tells. `code` are the ranges of sections in order, `unwind` the sorted ones of frame descriptions; where
 /// direct calls go is only asked for if there is a label of which nothing else tells. `size` is that of the function at an
 /// offset, as its code before another one tells.
 pub fn drop_inner(
@@ -74,8 +75,7 @@ impl Reach {
             self.covered = self.covered.max(symbol.offset.saturating_add(symbol.size));
             self.open = 0;
         } else if symbol.offset >= self.covered {
-            let section = code.iter().find(|section| section.contains(&symbol.offset));
-            self.open = section.map_or(0, |section| section.end);
+            self.open = holding(code, symbol.offset).map_or(0, |section| section.end);
         }
     }
 }

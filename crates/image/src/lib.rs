@@ -25,6 +25,7 @@ mod labels;
 mod linkage;
 mod names;
 mod parallel;
+mod ranges;
 mod regular;
 mod sanitiser;
 mod sections;

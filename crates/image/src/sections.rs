@@ -2,6 +2,7 @@
 
 use crate::contents::Contents;
 use crate::image::Elf;
+use crate::ranges::{self, Ranged};
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR};
 use object::read::elf::{ElfSection64, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ReadCache, ReadRef};
@@ -25,8 +26,14 @@ impl<'data> CodeSection<'data, '_> {
     }
 }
 
-/// All of them, in the order of the file. They hold no more bytes together than the file does, so that
-/// looking at each takes bounded time however a damaged file repeats them.
+impl Ranged for CodeSection<'_, '_> {
+    fn range(&self) -> &Range<u64> {
+        &self.offsets
+    }
+}
+
+/// All of them that hold something, in order and without overlap. They hold no more bytes together than the file does,
+/// so that looking at each takes bounded time however a damaged file repeats them.
 pub fn of<'data, 'elf>(elf: &'elf Elf<'data>) -> Vec<CodeSection<'data, 'elf>> {
     let flags = SHF_ALLOC | SHF_EXECINSTR;
     let mut left = elf.data().len().unwrap_or(0);
@@ -45,5 +52,6 @@ pub fn of<'data, 'elf>(elf: &'elf Elf<'data>) -> Vec<CodeSection<'data, 'elf>> {
             section,
         });
     }
+    ranges::put_in_order(&mut all);
     all
 }

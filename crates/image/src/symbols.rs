@@ -3,6 +3,7 @@
 use crate::demangle::without_version;
 use crate::image::Elf;
 use crate::names::LONGEST;
+use crate::ranges::holding;
 use object::elf::{
     SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
     SectionType, Sym64,
@@ -38,7 +39,7 @@ pub enum Standing {
     Function,
 }
 
-/// All symbols of `elf` that name something within `code`, in no order.
+/// All symbols of `elf` that name something within `code`, which is in order. They are in none.
 pub fn of<'data>(elf: &Elf<'data>, code: &[Range<u64>]) -> Vec<Named<'data>> {
     let tables = [SHT_SYMTAB, SHT_DYNSYM].into_iter().filter_map(|kind| SymbolTable::of(elf, kind));
     tables.flat_map(|table| (0..table.symbols.len()).filter_map(move |at| named(&table, at, code))).collect()
@@ -87,7 +88,7 @@ fn named<'data>(table: &SymbolTable<'data>, index: usize, code: &[Range<u64>]) -
     // Compilers that put data right before code call both together an object, as that of Haskell does.
     let is_object = kind == STT_OBJECT && raw.st_size(table.endian) > 0;
     let names_code = typed || kind == STT_NOTYPE || is_object;
-    if !names_code || !defined || !code.iter().any(|range| range.contains(&offset)) {
+    if !names_code || !defined || holding(code, offset).is_none() {
         return None;
     }
     let name = without_version(table.name(index)?);

@@ -3,6 +3,7 @@
 use crate::extent;
 use crate::functions::{self, Function, Origin};
 use crate::image::{Elf, Image};
+use crate::ranges::holding;
 use crate::sections;
 use crate::symbols::{self, Standing};
 use crate::unwind::descriptions;
@@ -52,7 +53,7 @@ fn named(elf: &Elf) -> Vec<Named> {
         return Vec::new();
     }
     let described = descriptions::ranges(elf);
-    symbols.retain(|symbol| !is_within(symbol.offset, &described));
+    symbols.retain(|symbol| holding(&described, symbol.offset).is_none());
     let mut symbols = symbols::without_aliases(symbols);
     extent::find(&mut symbols, &sections);
     let symbols = symbols.into_iter();
@@ -67,22 +68,4 @@ fn named(elf: &Elf) -> Vec<Named> {
         is_part: function.symbol.ends_with(".cold") || function.symbol.contains(".cold."),
     });
     named.collect()
-}
-
-/// Whether one of `ranges`, which are sorted, holds an offset.
-fn is_within(offset: u64, ranges: &[Range<u64>]) -> bool {
-    let before = ranges.partition_point(|range| range.start <= offset);
-    ranges[..before].last().is_some_and(|range| offset < range.end)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_hold_what_they_begin_with_and_not_what_they_end_at() {
-        let ranges = [10..20, 20..30, 40..50];
-        let within: Vec<u64> = (0..60).step_by(5).filter(|&offset| is_within(offset, &ranges)).collect();
-        assert_eq!(within, [10, 15, 20, 25, 40, 45]);
-    }
 }
