@@ -249,19 +249,20 @@ impl Names {
                 continue;
             }
             covered = addresses.end;
+            let size = addresses.end - addresses.start;
             let first = function.lines.first();
             let file = first.map(|line| self.file(&line.file));
             self.functions.push(Function {
                 place: place(addresses.start),
-                size: addresses.end - addresses.start,
+                size,
                 name: function.name.clone(),
                 symbol: function.name.clone(),
                 file,
                 line: first.map_or(0, |line| line.line),
             });
-            for line in function.lines.iter().filter(|line| addresses.contains(&line.address)) {
+            for line in function.lines.iter().filter(|line| line.offset < size) {
                 let file = Some(self.file(&line.file));
-                self.add_line(Line { place: place(line.address), file, line: line.line });
+                self.add_line(Line { place: place(addresses.start + line.offset), file, line: line.line });
             }
             if !function.lines.is_empty() {
                 self.add_line(Line { place: place(addresses.end), file: None, line: 0 });

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use timewise_image::{Image, Symboliser};
+use timewise_image::{Image, Symboliser, WrittenCode};
 
 /// Sections, symbols, lines, moves: few enough for a moment each, too many to look at each of one kind for each of another.
 const MANY: u64 = 60_000;
@@ -68,4 +68,25 @@ fn functions_in_many_sections() {
     let symboliser = Symboliser::new(image);
     let functions = soon(|| symboliser.functions());
     assert_eq!(functions.all().iter().filter(|function| function.symbol == "f").count() as u64, MANY);
+}
+
+/// A function of [`MANY`] lines that is moved as many times.
+fn lines_and_moves() -> Vec<u8> {
+    let record = |kind, body: &[u8]| [&words(&[pair(kind, 16 + body.len() as u32), 0])[..], body].concat();
+    let line = |at| [&words(&[at, pair(at as u32, 0)])[..], b"f.js\0"].concat();
+    let lines = (0..MANY).flat_map(|at| line(MANY + at));
+    let mut file = words(&[pair(0x4a69_5444, 1), 40, 0, 0, 0]);
+    file.extend(record(2, &words(&[MANY, MANY]).into_iter().chain(lines).collect::<Vec<_>>()));
+    file.extend(record(0, &[&words(&[0, 0, MANY, MANY, 0])[..], b"f\0"].concat()));
+    file.extend((1..=MANY).flat_map(|at| record(1, &words(&[0, 0, at * MANY, (at + 1) * MANY]))));
+    file
+}
+
+#[test]
+fn functions_with_many_lines_that_are_moved_often() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), lines_and_moves()).unwrap();
+    let code = soon(|| WrittenCode::of_jitdump(file.path()).unwrap());
+    let function = code.at((MANY + 1) * MANY).unwrap();
+    assert_eq!((function.lines.len() as u64, function.lines[3].line), (MANY, MANY as u32 + 3));
 }

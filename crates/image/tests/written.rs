@@ -50,8 +50,8 @@ fn a_jitdump_names_code_and_lines() {
     let code = WrittenCode::of_jitdump(&file(directory.path(), &jitdump())).unwrap();
     let first = code.at(0x100f).unwrap();
     assert_eq!((&first.name[..], first.addresses.clone()), ("first", 0x1000..0x1010));
-    let lines: Vec<_> = first.lines.iter().map(|line| (line.address, &line.file[..], line.line)).collect();
-    assert_eq!(lines, [(0x1000, "a.js", 3), (0x1008, "a.js", 4)]);
+    let lines: Vec<_> = first.lines.iter().map(|line| (line.offset, &line.file[..], line.line)).collect();
+    assert_eq!(lines, [(0, "a.js", 3), (8, "a.js", 4)]);
     assert_eq!(code.at(0x3001).unwrap().name, "second");
     assert_eq!(code.at(0x2000), None);
 }

@@ -91,7 +91,7 @@ impl<F: Read + Seek> Changes<F> {
             }
             LINES => {
                 let [of, count] = words(&mut body)?;
-                self.lines = (of, lines(&mut body, count)?);
+                self.lines = (of, lines(&mut body, of, count)?);
                 Ok(None)
             }
             _ => Ok(None),
@@ -107,8 +107,8 @@ fn whole<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// As many as the record holds, if that is less than it states.
-fn lines(body: &mut impl BufRead, count: u64) -> io::Result<Vec<WrittenLine>> {
+/// Lines of the function at `start`, as many as the record holds, if that is less than it states.
+fn lines(body: &mut impl BufRead, start: u64, count: u64) -> io::Result<Vec<WrittenLine>> {
     let mut lines: Vec<WrittenLine> = Vec::new();
     for _ in 0..count {
         let Some(address) = whole(u64_of(body))? else { break };
@@ -120,9 +120,10 @@ fn lines(body: &mut impl BufRead, count: u64) -> io::Result<Vec<WrittenLine>> {
             }
             file => file.into(),
         };
-        lines.push(WrittenLine { address, file, line });
+        // One in front of the function comes behind all of it, and is in none.
+        lines.push(WrittenLine { offset: address.wrapping_sub(start), file, line });
     }
-    lines.sort_by_key(|line| line.address);
+    lines.sort_by_key(|line| line.offset);
     Ok(lines)
 }
 

@@ -22,15 +22,15 @@ pub struct WrittenFunction {
     pub addresses: Range<u64>,
     /// As its writer calls it.
     pub name: String,
-    /// Where the code of source lines begins, in order of address.
+    /// Where the code of source lines begins, in order.
     pub lines: Vec<WrittenLine>,
 }
 
 /// Code of one source line, up to the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenLine {
-    /// First instruction.
-    pub address: u64,
+    /// First instruction, from the start of the function, wherever that is moved to.
+    pub offset: u64,
     /// Source file, which many lines share.
     pub file: Arc<str>,
     /// Line, from 1.
@@ -93,7 +93,6 @@ impl WrittenCode {
         let Some(mut function) = self.by_start.remove(&from) else { return };
         let moved = |address: u64| address.wrapping_sub(from).wrapping_add(to);
         function.addresses = moved(function.addresses.start)..moved(function.addresses.end);
-        function.lines.iter_mut().for_each(|line| line.address = moved(line.address));
         self.add(function);
     }
 }
