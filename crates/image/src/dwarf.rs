@@ -30,8 +30,6 @@ pub struct Frame {
     pub file: Option<Arc<str>>,
     /// Line, 0 if unknown.
     pub line: u32,
-    /// Column, 0 if unknown.
-    pub column: u32,
 }
 
 /// What debug information says of a function.
@@ -117,7 +115,6 @@ impl Lines {
             function: self.name(frame, unit),
             file: location.and_then(|l| l.file).map(|file| self.names.plain(file)),
             line: location.and_then(|l| l.line).unwrap_or(0),
-            column: location.and_then(|l| l.column).unwrap_or(0),
         }
     }
 
