@@ -7,7 +7,7 @@ use crate::ranges::{self, holding};
 use crate::sections::CodeSection;
 use crate::symbols::{Named, Standing};
 use crate::unwind::descriptions;
-use crate::{extent, labels, linkage, sections, symbols};
+use crate::{extent, labels, linkage, pclntab, sections, symbols};
 use std::ops::Range;
 
 /// How a function is known.
@@ -70,6 +70,7 @@ impl Functions {
         let unwind = descriptions::ranges(elf);
         let mut named = symbols::of(elf, &code);
         named.extend(debug.into_iter().flat_map(|debug| symbols::of(debug, &code)));
+        named.extend(pclntab::of(elf, &code));
         let mut named = symbols::without_aliases(named);
         end_at_functions(&mut named);
         named.iter_mut().for_each(|symbol| complete(symbol, &unwind));

@@ -25,6 +25,7 @@ mod labels;
 mod linkage;
 mod names;
 mod parallel;
+mod pclntab;
 mod ranges;
 mod regular;
 mod sanitiser;
