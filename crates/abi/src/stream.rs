@@ -21,7 +21,7 @@ pub struct Plan {
     pub skip: u64,
     /// Instructions of a window, or of an interval; not 0.
     pub length: u64,
-    /// Windows of each thread.
+    /// Windows of each thread, less than `u32::MAX`.
     pub windows: u64,
 }
 

@@ -97,7 +97,7 @@ pub struct ThreadArea {
     pub lost_paths: u64,
     /// A [`mode`].
     pub mode: u32,
-    /// Windows that have ended.
+    /// Windows that have ended; `u32::MAX` for a thread that goes on without, as the host is gone.
     pub windows: u32,
     /// What is to be done when the system call returns: one of [`returned`].
     pub returned: u32,

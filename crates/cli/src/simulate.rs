@@ -18,6 +18,7 @@ use std::io::{self, Read, stderr};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use timewise_attribution::Schedule;
 use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
@@ -38,7 +39,7 @@ Examples:
   timewise simulate -- ./app input
   timewise report                           the same again, and lines; --by, --format json or csv
   timewise simulate --core boom-4w-tip --skip 1000000000 -- ./app < data
-  timewise simulate --instructions 1000000 --windows 50 --skip 20000000 -- ./app
+  timewise simulate --instructions 1M --skip 20M --windows all -- ./app
   timewise simulate profile.tw              repeat the recorded command, and add what a core makes of it
   timewise simulate --compare-profilers -- ./app
   timewise simulate --trace trace.csv --from 0x401136 --to cycle:100000 -- ./app
@@ -60,9 +61,9 @@ pub struct Arguments {
     /// caches and predictors
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_number)]
     skip: u64,
-    /// Windows of each thread
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    windows: u32,
+    /// Windows of each thread, or "all": as many as it has
+    #[arg(long, value_name = "K|all", default_value = "1")]
+    windows: Number,
     /// Also tell how far profilers that sample would be from the truth
     #[arg(long)]
     compare_profilers: bool,
@@ -105,6 +106,22 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
+/// How many windows, where it is not as many as there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Number(Option<u32>);
+
+impl FromStr for Number {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Number, &'static str> {
+        let number = match text {
+            "all" => Some(None),
+            number => number.parse().ok().filter(|&number| number > 0).map(Some),
+        };
+        number.map(Number).ok_or("give a number of windows, or all")
+    }
+}
+
 /// Seed of random samples: any would do, but the same program shall give the same figures.
 const SEED: u64 = 1;
 
@@ -114,7 +131,7 @@ const MOST_OF_A_CORE: u64 = 1 << 20;
 impl Arguments {
     fn part(&self) -> SimulatedPart {
         let length = Some(self.instructions).filter(|&length| length > 0);
-        SimulatedPart { skipped: self.skip, length, windows: self.windows }
+        SimulatedPart { skipped: self.skip, length, windows: self.windows.0 }
     }
 
     fn schedule(&self) -> Option<Schedule> {
@@ -137,7 +154,7 @@ impl Arguments {
 /// Runs the command, to the end of the program.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     ensure!(
-        arguments.instructions > 0 || arguments.windows == 1,
+        arguments.instructions > 0 || arguments.windows == Number(Some(1)),
         "--windows needs --instructions of each: with 0 the first window is all the rest"
     );
     let named = arguments.output.as_ref().or(arguments.profile.as_ref());

@@ -23,4 +23,4 @@ mod simulation;
 pub use code::{Code, Origin};
 pub use core::{Core, Totals};
 pub use processor::{Processor, ProcessorError, name_of_design, names};
-pub use simulation::{Ended, Sampling, Simulation, SimulationError, Turn};
+pub use simulation::{Ended, Sampling, Simulation, SimulationError, Turn, Window};

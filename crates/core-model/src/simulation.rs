@@ -40,8 +40,12 @@ pub struct Simulation<O> {
 #[derive(Debug)]
 struct Running<O> {
     tid: u32,
+    /// Instructions that it had executed before its present window.
+    began: u64,
     /// Instructions of its present window until now.
     position: u64,
+    /// What its core executed, in order. Until it has ended, instructions and cycles are those of before.
+    windows: Vec<Window>,
     met: Met,
     /// None until it has executed something.
     core: Option<(Turn, Core<O>)>,
@@ -68,6 +72,17 @@ pub struct Turn {
     pub thread: usize,
 }
 
+/// Instructions in a row that a core executed in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Instructions that the thread had executed before.
+    pub first_instruction: u64,
+    /// How many these are.
+    pub instructions: u64,
+    /// Cycles from the commit of the last instruction that was executed in time before, to that of the last of these.
+    pub cycles: u64,
+}
+
 /// A thread that has ended.
 #[derive(Debug)]
 pub struct Ended<O> {
@@ -86,6 +101,8 @@ pub struct Ended<O> {
     pub observer: O,
     /// What its core did.
     pub totals: Totals,
+    /// The same, window by window: their instructions and cycles add up to all of them.
+    pub windows: Vec<Window>,
 }
 
 /// Which instructions of each window of a stream are executed in time.
@@ -143,7 +160,7 @@ impl<O: Observer> Simulation<O> {
                 before.end(chunk).into_iter().for_each(&mut end);
             }
             // The thread may have ended its window early.
-            Event::Begin { .. } => running.position = 0,
+            Event::Begin { executed } => (running.began, running.position) = (executed, 0),
             Event::Executed(step) => self.step(chunk, &mut running, &step, &mut begin),
             _ => {}
         });
@@ -189,10 +206,16 @@ impl<O: Observer> Simulation<O> {
         let Sampling { warmed, executed } = self.sampling;
         let position = running.position;
         running.position += 1;
-        match position % (warmed + executed) < warmed {
-            true => core.warm(&self.code, number, step.accesses),
-            false => core.step(&self.code, number, step.accesses),
+        let of_turn = position % (warmed + executed);
+        if of_turn < warmed {
+            return core.warm(&self.code, number, step.accesses);
         }
+        if of_turn == warmed {
+            let Totals { instructions, cycles, .. } = core.totals();
+            let first_instruction = running.began + position;
+            running.windows.push(Window { first_instruction, instructions, cycles });
+        }
+        core.step(&self.code, number, step.accesses);
     }
 
     /// The number of the first instruction of a block that a thread comes to for the first time. None if the chunk makes
@@ -229,7 +252,7 @@ impl<O: Observer> Simulation<O> {
 
 impl<O: Observer> Running<O> {
     fn new(tid: u32) -> Running<O> {
-        Running { tid, position: 0, met: Met::default(), core: None }
+        Running { tid, began: 0, position: 0, windows: Vec::new(), met: Met::default(), core: None }
     }
 
     /// The thread has ended, at the latest with this chunk of its stream.
@@ -238,6 +261,37 @@ impl<O: Observer> Running<O> {
         let (turn, core) = self.core?;
         let (observer, totals) = core.finish();
         let Chunk { image, area, pid, .. } = *chunk;
-        Some(Ended { turn, image, area, pid, tid: self.tid, observer, totals })
+        let windows = divided(self.windows, &totals);
+        Some(Ended { turn, image, area, pid, tid: self.tid, observer, totals, windows })
+    }
+}
+
+/// Windows by themselves, from what a core had done before each and in all.
+fn divided(mut windows: Vec<Window>, totals: &Totals) -> Vec<Window> {
+    let mut behind = (totals.instructions, totals.cycles);
+    for window in windows.iter_mut().rev() {
+        let before = (window.instructions, window.cycles);
+        (window.instructions, window.cycles) = (behind.0 - before.0, behind.1 - before.1);
+        behind = before;
+    }
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_add_up_to_what_the_core_did() {
+        let before = [(100, 0, 0), (900, 50, 70), (1700, 100, 80)];
+        let windows = before.map(|(first_instruction, instructions, cycles)| Window {
+            first_instruction,
+            instructions,
+            cycles,
+        });
+        let totals = Totals { instructions: 120, cycles: 100, ..Totals::default() };
+        let told = divided(windows.to_vec(), &totals);
+        let told = told.iter().map(|window| (window.first_instruction, window.instructions, window.cycles));
+        assert_eq!(told.collect::<Vec<_>>(), [(100, 50, 70), (900, 50, 10), (1700, 20, 20)]);
     }
 }

@@ -11,14 +11,14 @@
 //!
 //! A gate fails where what it names grew by more than the given share of its value in BASE, and where that is
 //! no noise: the lower limit of the 95 % interval must exceed the share. With one run on each side, where noise is
-//! assumed, it is the limit at the level of findings, of `time` and `elapsed`. Instructions and modelled cycles have no
-//! interval.
+//! assumed, it is the limit at the level of findings, of `time` and `elapsed`. Instructions have no interval, and modelled
+//! cycles only where they are estimated from windows of other work on each side.
 
 use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
 use crate::ends::ended_otherwise;
 use crate::limits::Interval;
-use crate::modelled::ModelledChange;
+use crate::modelled::{ModelledChange, Work};
 use crate::noise::Noise;
 use crate::pairing::Both;
 use crate::things::{Grain, Thing};
@@ -27,6 +27,7 @@ use std::fmt;
 use std::str::FromStr;
 use timewise_flow::naming::{WAYS, similar};
 use timewise_flow::quality::end_in_words;
+use timewise_flow::windows::FEWEST;
 use timewise_flow::{Estimate, RoutineId};
 use timewise_profile::Exit;
 
@@ -102,6 +103,18 @@ pub enum GateError {
         "no instruction was simulated in {0}: the program ended before the part that --skip leaves, simulate with less"
     )]
     NothingModelled(&'static str),
+    /// Parts of both sides were simulated that are not the same work.
+    #[error(
+        "the simulated parts are not the same work, as base and test executed different numbers of instructions: simulate \
+         all, --instructions 0, or at least {FEWEST} windows of all, --windows all"
+    )]
+    UnequalParts,
+    /// Likewise, and what windows tell of the rest they do not tell of one function.
+    #[error(
+        "the simulated windows are not the same work, as base and test executed different numbers of instructions, and tell of \
+         the whole program alone: simulate all, --instructions 0"
+    )]
+    UnequalWindows,
     /// TEST did not end as BASE did.
     #[error(
         "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
@@ -270,6 +283,14 @@ impl Gate {
         for (side, simulation) in [("BASE", base), ("TEST", test)] {
             if simulation.instructions == 0 {
                 return Err(GateError::NothingModelled(side));
+            }
+        }
+        match (comparison.modelled_work().ok_or(GateError::NotModelled)?, &self.function) {
+            (Work::Same, _) => {}
+            (Work::Unequal, _) => return Err(GateError::UnequalParts),
+            (Work::Estimated { .. }, Some(_)) => return Err(GateError::UnequalWindows),
+            (Work::Estimated { base, test }, None) => {
+                return Ok(vec![self.verdict(base.value, Grown::Within(Interval::between(base, test)))]);
             }
         }
         let changes = match &self.function {

@@ -14,7 +14,7 @@
 //! - `sums`, `parts`, `side`, [`noise`], `counts`, [`limits`], `change`: from samples and counts
 //!   to changes with their limits;
 //! - [`elapsed`], [`waiting`]: time that no CPU time shows;
-//! - `modelled`: changes of a modelled core's cycles, which have no noise;
+//! - `modelled`: changes of a modelled core's cycles, which have no noise where both sides are the same work;
 //! - `repeated`: whether two profiles of one side are of the same run;
 //! - [`ends`]: whether the programs ended alike;
 //! - [`comparison`]: all of it together, where reading starts;
@@ -56,7 +56,7 @@ pub use elapsed::Passed;
 pub use gate::{Gate, GateError, Verdict};
 pub use lines::{Lines, ModuleLine};
 pub use matching::Matching;
-pub use modelled::{ModelledChange, ModelledRow};
+pub use modelled::{ModelledChange, ModelledRow, Work};
 pub use noise::Noise;
 pub use pairing::{Both, Pairing};
 pub use repeated::share_a_run;

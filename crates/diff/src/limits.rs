@@ -122,6 +122,21 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// By how much one estimate is above another that is independent of it, both with limits of [`Level::SHOWN`]. What
+    /// is less sure of the upper one is as sure whatever its size.
+    pub fn between(lower: Estimate, upper: Estimate) -> Interval {
+        let value = upper.value - lower.value;
+        let below = (upper.value - upper.low).hypot(lower.high - lower.value);
+        let above = (upper.high - upper.value).hypot(lower.value - lower.low);
+        Interval {
+            estimate: Estimate { value, low: value - below, high: value + above },
+            confidence: Level::SHOWN.confidence(),
+            added: upper.value,
+            most_subtracted: lower.high,
+            ..Interval::default()
+        }
+    }
+
     /// The least value whose lower limit would exceed `limit`. A larger value is one to which more was added, and so
     /// is less certain; all else that widens the interval stays.
     pub fn least_seen(&self, limit: f64) -> f64 {

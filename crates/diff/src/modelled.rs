@@ -1,4 +1,6 @@
-//! What changed in the cycles of a modelled core. The model adds no noise: what differs differs.
+//! What changed in the cycles of a modelled core. The model adds no noise: what differs differs. But parts of two
+//! executions hold equal work only where both executed as many instructions, or nearly; else windows of both tell of the
+//! whole, within limits, or nothing does.
 
 use crate::comparison::Comparison;
 use crate::loops::innermost;
@@ -6,7 +8,7 @@ use crate::pairing::Both;
 use crate::things::{Grain, Rows, Thing};
 use std::cmp::Reverse;
 use timewise_attribution::{Category, Parts};
-use timewise_flow::{InstructionId, ModelledCost};
+use timewise_flow::{Analysis, Estimate, InstructionId, ModelledCost};
 use timewise_profile::Simulation;
 
 /// Modelled cycles of the same code on both sides.
@@ -44,7 +46,50 @@ pub struct ModelledRow {
     pub change: ModelledChange,
 }
 
+/// What the simulated parts of two sides are to each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work {
+    /// The same work: all of it, or equal parts of as many instructions.
+    Same,
+    /// Other parts of each, from which the cycles of all that each executed are estimated.
+    Estimated {
+        /// In BASE.
+        base: Estimate,
+        /// In TEST.
+        test: Estimate,
+    },
+    /// Other parts of each, which tell nothing of the rest.
+    Unequal,
+}
+
+/// By so much of a window's length its place may differ for its work to be the same, and by so much of all the number of
+/// instructions that were simulated.
+const UNEQUAL: f64 = 0.001;
+
 impl Comparison<'_> {
+    /// What the simulated parts of both sides are to each other; `None` unless both were simulated alike.
+    pub fn modelled_work(&self) -> Option<Work> {
+        let (base, test) = self.simulations()?;
+        let executed = |analysis: &Analysis, simulation: &Simulation| {
+            simulation.executed.unwrap_or_else(|| analysis.whole().instructions)
+        };
+        let (old, new) = (executed(self.base, base), executed(self.test, test));
+        let is_whole = base.instructions >= old && test.instructions >= new;
+        let length = base.part.length.unwrap_or(u64::MAX).min(base.instructions);
+        let is_near = |one: u64, other: u64, of: u64| one.abs_diff(other) as f64 <= UNEQUAL * of as f64;
+        let is_same =
+            is_near(old, new, length) && is_near(base.instructions, test.instructions, base.instructions);
+        if is_whole || is_same {
+            return Some(Work::Same);
+        }
+        let cycles = |analysis: &Analysis| {
+            let sampled = analysis.modelled.as_ref()?.sampled.filter(|sampled| sampled.is_whole)?;
+            Some(sampled.cycles())
+        };
+        let estimates = cycles(self.base).zip(cycles(self.test));
+        Some(estimates.map_or(Work::Unequal, |(base, test)| Work::Estimated { base, test }))
+    }
+
     /// The simulations of both sides, if they can be compared: of equal cores and equal parts.
     pub fn simulations(&self) -> Option<(&Simulation, &Simulation)> {
         let (base, test) =

@@ -20,6 +20,7 @@
 //!   same work, and turns of one program equal work;
 //! - [`hints`]: what a reader should look at first;
 //! - [`told`], [`correlation`]: how much is on paths that are known, and what these tell that edges do not;
+//! - [`windows`]: what windows of a modelled execution tell of all of it;
 //! - [`verify`]: whether a profile's counts are true to themselves and to the code.
 #![forbid(unsafe_code)]
 
@@ -64,6 +65,7 @@ pub mod turns;
 pub mod verify;
 pub mod waiting;
 mod walk;
+pub mod windows;
 mod work;
 
 #[cfg(feature = "sketch")]

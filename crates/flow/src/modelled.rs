@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::code::{Code, InstructionId};
+use crate::windows::{Coverage, Sampled, sampled};
 use std::ops::AddAssign;
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Component, Kind, Parts, Stacks, State};
@@ -10,10 +11,14 @@ use timewise_profile::{CommitState, EdgeKind, Profile, Simulation, SimulationId}
 use timewise_trace::Psv;
 
 /// A simulation of a profile, by the ids of its analysis.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Modelled {
     /// On which core, and how much of the program.
     pub simulation: Simulation,
+    /// How much of its run that is; `None` where it is not known, as of older profiles.
+    pub coverage: Option<Coverage>,
+    /// What is estimated of the rest, where windows were taken of it.
+    pub sampled: Option<Sampled>,
     /// Cycle stacks by instruction.
     pub stacks: Stacks,
     /// How often each instruction was executed in what was simulated.
@@ -38,7 +43,8 @@ impl Modelled {
                 stacks.add(id.0, component, Parts::raw(row.parts));
             }
         }
-        Some(Modelled { simulation, stacks, executions })
+        let (coverage, sampled) = sampled(profile, latest).unzip();
+        Some(Modelled { simulation, coverage, sampled: sampled.flatten(), stacks, executions })
     }
 
     /// Cycles in code that has no place in the profile.

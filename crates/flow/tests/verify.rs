@@ -6,7 +6,8 @@ use timewise_flow::verify::{FileCode, Kind, Verdict, verify};
 use timewise_flow::{Analysis, Policy};
 use timewise_profile::{
     CommitState, CoreEvents, ModuleId, Offset, Place, ProcessId, Profile, RunId, SimulatedInstruction,
-    SimulatedPart, SimulatedThread, Simulation, SimulationId, StackComponent, TakenBranch, ThreadId,
+    SimulatedPart, SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId,
+    StackComponent, TakenBranch, ThreadId,
 };
 
 /// `main` calls `leaf` ten times in a loop; code as an assembler would have it.
@@ -101,7 +102,15 @@ fn simulated(profile: &mut Profile) {
     let (run, core, part) = (RunId(1), "toy-core".to_string(), SimulatedPart::ALL);
     let (simulation, thread, place) = (SimulationId(0), ThreadId(1), profile.blocks[0].place);
     let (instructions, cycles, executable) = (10, 40, Vec::new());
-    profile.simulations.push(Simulation { run, core, core_hash: 1, part, instructions, cycles });
+    profile.simulations.push(Simulation {
+        run,
+        core,
+        core_hash: 1,
+        part,
+        executed: Some(12),
+        instructions,
+        cycles,
+    });
     profile.simulated_threads.push(SimulatedThread {
         simulation,
         thread,
@@ -165,6 +174,26 @@ fn cycles_that_do_not_add_up_are_found() {
             "Totals: toy-core: 10 instructions, all threads together 11",
             "Totals: toy-core: 40 cycles, all threads together 20",
         ]
+    );
+}
+
+#[test]
+fn windows_that_do_not_add_up_are_found() {
+    let windows = |cycles: [u64; 2]| {
+        move |profile: &mut Profile| {
+            simulated(profile);
+            profile.simulated_windows.extend(cycles.map(|cycles| SimulatedWindow {
+                thread: SimulatedThreadId(0),
+                first_instruction: 0,
+                instructions: 5,
+                cycles,
+            }));
+        }
+    };
+    assert_eq!(found(windows([10, 30])), [""; 0]);
+    assert_eq!(
+        found(windows([10, 31])),
+        ["Totals: simulated thread 0: 10 instructions in 40 cycles, all windows together 10 in 41"]
     );
 }
 

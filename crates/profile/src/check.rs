@@ -206,6 +206,10 @@ impl Profile {
             simulations.has("simulated_threads", row, simulated.simulation.0)?;
             threads.has("simulated_threads", row, simulated.thread.0)?;
         }
+        let simulated = Target::new("simulated_threads", self.simulated_threads.len());
+        for (row, window) in self.simulated_windows.iter().enumerate() {
+            simulated.has("simulated_windows", row, window.thread.0)?;
+        }
         let modules = Target::new("modules", self.modules.len());
         let check = |table, row, simulation: SimulationId, place: Place| {
             simulations.has(table, row, simulation.0)?;
@@ -265,6 +269,11 @@ impl Profile {
         let of_threads = self.simulated_threads.iter();
         let of_threads = of_threads.map(|thread| u128::from(thread.cycles) + u128::from(thread.instructions));
         at_most("cycles and instructions of simulated threads", of_threads, 2 * MOST)?;
+        let executed = self.simulations.iter().filter_map(|simulation| simulation.executed);
+        at_most("instructions of simulated runs", executed.map(u128::from), MOST)?;
+        let of_windows = self.simulated_windows.iter();
+        let of_windows = of_windows.map(|window| u128::from(window.cycles) + u128::from(window.instructions));
+        at_most("cycles and instructions of windows", of_windows, 2 * MOST)?;
         let executed = self.simulated_instructions.iter().map(|row| row.executions.into());
         at_most("simulated executions", executed, MOST)?;
         let parts = self.cycle_stacks.iter().map(|component| component.parts.into());

@@ -8,7 +8,8 @@ use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::{
     CodeVersion, CommitState, CoreEvents, ModuleId, Offset, Place, Profile, RunId, SimulatedInstruction,
-    SimulatedPart, Simulation, SimulationId, StackComponent,
+    SimulatedPart, SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId,
+    StackComponent, ThreadId,
 };
 use timewise_report::Style;
 use timewise_report::simulated::{Simulated, csv, impact, json, listing, text};
@@ -57,6 +58,7 @@ fn spent() -> Profile {
         core: "toy-core".into(),
         core_hash: 0,
         part: SimulatedPart::ALL,
+        executed: Some(3_000),
         instructions: 3_000,
         cycles: 24_000,
     });
@@ -169,6 +171,78 @@ fn events_stand_beside_what_they_cost() {
     let misses = &got["events"]["by_event"][1];
     assert_eq!((&misses["event"], &misses["executions"]), (&"ST-L1".into(), &4.into()));
     assert_eq!((&misses["cycles"], &misses["correlation"]), (&18_500.0.into(), &1.0.into()));
+}
+
+/// Ten windows of 300 instructions, half of them of 2 cycles an instruction and half of 14, each behind 9,700.
+fn in_windows(executed: u64) -> Profile {
+    let mut profile = spent();
+    let simulation = &mut profile.simulations[0];
+    simulation.part = SimulatedPart { skipped: 9_700, length: Some(300), windows: None };
+    simulation.executed = Some(executed);
+    profile.simulated_threads.push(SimulatedThread {
+        simulation: SimulationId(0),
+        thread: ThreadId(0),
+        image: 0,
+        executable: b"/bin/sketch".into(),
+        instructions: 3_000,
+        cycles: 24_000,
+    });
+    profile.simulated_windows.extend((0..10).map(|at| SimulatedWindow {
+        thread: SimulatedThreadId(0),
+        first_instruction: 9_700 + 10_000 * at,
+        instructions: 300,
+        cycles: if at < 5 { 600 } else { 4_200 },
+    }));
+    profile
+}
+
+#[test]
+fn windows_tell_of_the_whole_within_limits() {
+    let head = |profile: &Profile| {
+        let got = with(profile, None, |simulated| text(simulated, STYLE));
+        got.split_once("\n\n").unwrap().0.to_owned() + "\n"
+    };
+    expect![[r#"
+        sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
+          CPI (cycles per instruction) 8.00 · flushes matter
+          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
+          2.88 % of the 104.0 k instructions that it executed, 4,000 lie behind the last window
+        estimated from 10 windows, of all 104.0 k instructions: CPI 8.000 (3.541 to 12.459)
+          cycles 832.0 k (368.3 k to 1.30 M); limits of 95 %, for the choice of windows and not for caches that begin
+          colder than they would be
+    "#]].assert_eq(&head(&in_windows(104_000)));
+    // There was room for another two.
+    expect![[r#"
+        sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
+          CPI (cycles per instruction) 8.00 · flushes matter
+          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
+          2.49 % of the 120.5 k instructions that it executed, 20,500 lie behind the last window
+        estimated from 10 windows, of the first 100.0 k instructions alone: CPI 8.000 (3.544 to 12.456)
+          cycles 800.0 k (354.4 k to 1.25 M); limits of 95 %, for the choice of windows and not for caches that begin
+          colder than they would be
+    "#]].assert_eq(&head(&in_windows(120_500)));
+    let mut few = in_windows(104_000);
+    few.simulated_windows.truncate(9);
+    expect![[r#"
+        sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
+          CPI (cycles per instruction) 8.00 · flushes matter
+          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
+          2.60 % of the 104.0 k instructions that it executed, 14,000 lie behind the last window
+        9 windows are too few to tell of what lies between them: at least 10
+    "#]].assert_eq(&head(&few));
+    let got = with(&in_windows(104_000), None, |simulated| json(simulated).unwrap());
+    let got: serde_json::Value = serde_json::from_str(&got).unwrap();
+    assert_eq!(
+        [&got["executed_instructions"], &got["reached_instructions"], &got["windows"]],
+        [104_000, 100_000, 10]
+    );
+    let estimated = &got["estimated"];
+    assert_eq!((&estimated["whole"], &estimated["instructions"]), (&true.into(), &104_000.into()));
+    assert_eq!((&estimated["cpi"], &estimated["cycles"]), (&8.0.into(), &832_000.0.into()));
+    // Residuals of 1,800 cycles: deviations of 632 between ten windows, less the 2.88 % that was seen.
+    let range = 2.262_157 * (1_800.0f64.powi(2) / 9.0 * (1.0 - 3.0 / 104.0)).sqrt() / 300.0;
+    assert!((estimated["cpi_high"].as_f64().unwrap() - 8.0 - range).abs() < 1e-4, "{estimated}");
+    assert!((estimated["cpi_low"].as_f64().unwrap() - 8.0 + range).abs() < 1e-4, "{estimated}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use timewise_attribution::Schedule;
-use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals};
+use timewise_core_model::{Code, Processor, Sampling, Simulation, Totals, Window};
 use timewise_engine::Options;
 use timewise_engine::streams::{Places, Windows};
 use timewise_profile::{Offset, Place, Profile, SimulatedPart, SimulatedThread, SimulationId};
@@ -23,6 +23,8 @@ pub struct Done {
     threads: Vec<Thread>,
     /// What was seen of their cores.
     pub found: Found,
+    /// Instructions that all threads executed, if that is known exactly.
+    pub executed: Option<u64>,
     code: Code,
     places: Places,
     elapsed: Duration,
@@ -36,26 +38,27 @@ impl Done {
         Some(Place { offset: Offset(block.offset.0 + u64::from(origin.offset)), ..block })
     }
 
-    /// The rows of threads that executed something of what was simulated: by the program that they executed, in the
-    /// order in which these began.
-    pub fn rows(&self, simulation: SimulationId) -> Vec<SimulatedThread> {
+    /// The rows of threads that executed something of what was simulated, with their windows: by the program that they
+    /// executed, in the order in which these began.
+    pub fn rows(&self, simulation: SimulationId) -> Vec<(SimulatedThread, &[Window])> {
         let simulated = self.threads.iter().filter(|thread| thread.totals.instructions > 0);
         let mut simulated: Vec<&Thread> = simulated.collect();
         // Ids grow until they come to their limit.
         simulated.sort_by_key(|thread| (thread.image, !thread.is_first, thread.tid));
         let images: BTreeSet<u64> = simulated.iter().map(|thread| thread.image).collect();
         let numbers: BTreeMap<u64, u32> = images.into_iter().zip(0..).collect();
-        let row = |thread: &Thread| {
-            Some(SimulatedThread {
+        let rows = simulated.into_iter().filter_map(|thread| {
+            let row = SimulatedThread {
                 simulation,
                 thread: self.places.thread(thread.area)?,
                 image: *numbers.get(&thread.image)?,
                 executable: self.places.executable(thread.image).to_vec(),
                 instructions: thread.totals.instructions,
                 cycles: thread.totals.cycles,
-            })
-        };
-        simulated.into_iter().filter_map(row).collect()
+            };
+            Some((row, thread.windows.as_slice()))
+        });
+        rows.collect()
     }
 
     /// Where that instruction stood in its process.
@@ -98,7 +101,7 @@ pub fn simulate(
     let mut watching = Watching::new(schedule, tracing);
     let (mut replay, mut failed) = (Replay::new(true), None);
     let options = Options { calls: false, ..Options::default() };
-    let (skip, windows) = (part.skipped - warmed, part.windows);
+    let (skip, windows) = (part.skipped - warmed, part.windows.unwrap_or(Windows::MOST));
     let windows = Windows { skip, length: length.saturating_add(warmed), windows, memory: true };
     let (counted, is_whole) = timewise_engine::stream(stopped, &options, windows, |chunk| {
         if failed.is_none() {
@@ -115,5 +118,8 @@ pub fn simulate(
     if !is_whole {
         profile.runs[0].warnings.push("some of what was executed was not simulated".to_string());
     }
-    Ok((profile, Done { threads, found, code, places: counted.places, elapsed: began.elapsed() }))
+    let is_exact = is_whole && profile.runs.iter().all(|run| run.counts_complete);
+    let executed = profile.threads.iter().map(|thread| thread.instructions).sum::<Option<u64>>();
+    let executed = executed.filter(|_| is_exact);
+    Ok((profile, Done { threads, found, executed, code, places: counted.places, elapsed: began.elapsed() }))
 }

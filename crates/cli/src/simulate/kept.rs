@@ -7,7 +7,7 @@ use timewise_attribution::{Parts, State};
 use timewise_core_model::Processor;
 use timewise_profile::{
     CommitState, CoreEvents, ModuleKind, Place, Profile, RunId, RunKind, SimulatedInstruction, SimulatedPart,
-    Simulation, SimulationId, StackComponent,
+    SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent,
 };
 
 /// Adds to the profile of the run what cores spent on it.
@@ -19,10 +19,20 @@ pub fn add(profile: &mut Profile, done: &Done, processor: &Processor, part: Simu
         core: processor.name.clone(),
         core_hash: hash(processor),
         part,
+        executed: done.executed,
         instructions,
         cycles,
     });
-    profile.simulated_threads.extend(done.rows(simulation));
+    for (row, windows) in done.rows(simulation) {
+        let thread = SimulatedThreadId(profile.simulated_threads.len() as u32);
+        profile.simulated_threads.push(row);
+        profile.simulated_windows.extend(windows.iter().map(|window| SimulatedWindow {
+            thread,
+            first_instruction: window.first_instruction,
+            instructions: window.instructions,
+            cycles: window.cycles,
+        }));
+    }
     let mut executions: BTreeMap<Place, u64> = BTreeMap::new();
     let mut components: BTreeMap<(Place, CommitState, CoreEvents), Parts> = BTreeMap::new();
     for number in 0..done.numbered() {

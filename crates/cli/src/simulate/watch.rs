@@ -6,7 +6,7 @@ use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::policy::TimeProportional;
 use timewise_attribution::{Comparison, Profiler, Schedule, Stacks};
-use timewise_core_model::{Ended, Totals, Turn};
+use timewise_core_model::{Ended, Totals, Turn, Window};
 use timewise_trace::{Doctor, Record, Recorder, Room, Seat, Worker};
 
 /// What looks at the commit stage of a thread's core.
@@ -81,6 +81,8 @@ pub struct Thread {
     pub tid: u32,
     /// What its core did.
     pub totals: Totals,
+    /// The same, window by window.
+    pub windows: Vec<Window>,
 }
 
 /// Who watches the cores of a run, and what was seen of those that have ended.
@@ -111,7 +113,7 @@ impl<'a> Watching<'a> {
 
     /// A thread has ended.
     pub fn end(&mut self, thread: Ended<Recorder>) {
-        let Ended { turn, image, area, pid, tid, observer, totals } = thread;
+        let Ended { turn, image, area, pid, tid, observer, totals, windows } = thread;
         observer.finish();
         if let Some(seat) = self.seats.remove(&turn) {
             self.found.add(&seat.join());
@@ -119,7 +121,7 @@ impl<'a> Watching<'a> {
         if let Some(tracing) = &mut self.tracing {
             tracing.detach(turn);
         }
-        self.threads.push(Thread { image, area, is_first: tid == pid, tid, totals });
+        self.threads.push(Thread { image, area, is_first: tid == pid, tid, totals, windows });
     }
 
     /// What there was, once all threads have ended.

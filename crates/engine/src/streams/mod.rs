@@ -36,7 +36,7 @@ pub struct Windows {
     pub skip: u64,
     /// Instructions of each window, exactly, unless the thread ends in it.
     pub length: u64,
-    /// Windows of each thread.
+    /// Windows of each thread, at most [`Windows::MOST`].
     pub windows: u32,
     /// Whether addresses of memory accesses are streamed.
     pub memory: bool,
@@ -45,6 +45,10 @@ pub struct Windows {
 impl Windows {
     /// Everything that is executed.
     pub const ALL: Windows = Windows { skip: 0, length: u64::MAX, windows: 1, memory: true };
+
+    /// More windows than a thread comes to: as many as there are. One more is what the runtime notes of a thread that has
+    /// been left alone.
+    pub const MOST: u32 = u32::MAX - 1;
 }
 
 impl Recording {
@@ -59,7 +63,7 @@ impl Recording {
                 memory: memory.into(),
                 skip,
                 length: length.max(1),
-                windows: windows.into(),
+                windows: windows.min(Windows::MOST).into(),
             },
         }
     }

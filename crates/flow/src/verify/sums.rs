@@ -2,7 +2,9 @@
 
 use super::{Check, Kind, executed};
 use crate::analysis::Analysis;
-use timewise_profile::{ProcessId, Profile, Simulation, SimulationId, StackComponent};
+use timewise_profile::{
+    ProcessId, Profile, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent,
+};
 
 /// Instructions by block, by function, by thread and in all are the same number.
 pub fn check(analysis: &Analysis) -> Check {
@@ -35,6 +37,7 @@ pub fn check(analysis: &Analysis) -> Check {
         }
     }
     simulated(profile, &mut check);
+    windows(profile, &mut check);
     check
 }
 
@@ -71,6 +74,28 @@ fn simulated(profile: &Profile, check: &mut Check) {
             [("instructions", *instructions, of_threads[0]), ("cycles", *cycles, of_threads[1])]
         {
             compare(whole, sum, false, format!("{core}: {whole} {name}, all threads together {sum}"));
+        }
+    }
+}
+
+/// Windows of a thread add up to what was simulated of it. Older profiles have none.
+fn windows(profile: &Profile, check: &mut Check) {
+    let mut sums = vec![None; profile.simulated_threads.len()];
+    for window in &profile.simulated_windows {
+        let SimulatedWindow { instructions, cycles, .. } = *window;
+        let (sum, all): &mut (u64, u64) = sums[window.thread.index()].get_or_insert_default();
+        (*sum, *all) = (sum.saturating_add(instructions), all.saturating_add(cycles));
+    }
+    for (id, sum) in (0..).map(SimulatedThreadId).zip(sums) {
+        let Some((instructions, cycles)) = sum else { continue };
+        let thread = &profile.simulated_threads[id.index()];
+        check.checked += 1;
+        if (instructions, cycles) != (thread.instructions, thread.cycles) {
+            let what = format!(
+                "simulated thread {}: {} instructions in {} cycles, all windows together {instructions} in {cycles}",
+                id.0, thread.instructions, thread.cycles
+            );
+            check.find(None, None, what);
         }
     }
 }

@@ -11,7 +11,8 @@ mod names;
 use self::blocks::Counts;
 use crate::model::{
     FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedThread,
-    Simulation, SimulationId, StackComponent, StackId, StackNode, TakenBranch, Tally, ThreadId,
+    SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent, StackId, StackNode,
+    TakenBranch, Tally, ThreadId,
 };
 use std::collections::HashMap;
 
@@ -94,6 +95,13 @@ impl Profile {
                 .simulations
                 .into_iter()
                 .map(|simulation| Simulation { run: RunId(simulation.run.0 + ids.runs), ..simulation }),
+        );
+        let threads = self.simulated_threads.len() as u32;
+        self.simulated_windows.extend(
+            other
+                .simulated_windows
+                .into_iter()
+                .map(|row| SimulatedWindow { thread: SimulatedThreadId(row.thread.0 + threads), ..row }),
         );
         self.simulated_threads.extend(other.simulated_threads.into_iter().map(|row| SimulatedThread {
             simulation: simulation(row.simulation),

@@ -38,4 +38,6 @@ ids! {
     IntervalId,
     /// Index into [`crate::Profile::simulations`].
     SimulationId,
+    /// Index into [`crate::Profile::simulated_threads`].
+    SimulatedThreadId,
 }

@@ -73,6 +73,8 @@ pub struct Profile {
     pub simulations: Vec<Simulation>,
     /// The threads of these.
     pub simulated_threads: Vec<SimulatedThread>,
+    /// What of each thread was simulated, in order for each; nothing of simulations that version 7 of the format kept.
+    pub simulated_windows: Vec<SimulatedWindow>,
     /// How often instructions were executed in them.
     pub simulated_instructions: Vec<SimulatedInstruction>,
     /// Where their cycles went.

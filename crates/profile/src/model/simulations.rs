@@ -1,6 +1,6 @@
 //! What a simulated core keeps of an execution.
 
-use super::{Place, RunId, SimulationId, ThreadId};
+use super::{Place, RunId, SimulatedThreadId, SimulationId, ThreadId};
 
 /// An execution on modelled cores, one for each [`SimulatedThread`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,10 @@ pub struct Simulation {
     pub core_hash: u64,
     /// Which part of each thread's execution was simulated.
     pub part: SimulatedPart,
-    /// Instructions of all threads together.
+    /// Instructions that all threads of the run executed, simulated or not; `None` if it is not known exactly, as of
+    /// simulations that version 7 of the format kept.
+    pub executed: Option<u64>,
+    /// Instructions that were simulated of all threads together.
     pub instructions: u64,
     /// Cycles of all threads' cores together.
     pub cycles: u64,
@@ -36,6 +39,26 @@ pub struct SimulatedThread {
     pub cycles: u64,
 }
 
+/// A window of a thread: instructions in a row that were simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulatedWindow {
+    /// The thread.
+    pub thread: SimulatedThreadId,
+    /// Instructions that the thread had executed before.
+    pub first_instruction: u64,
+    /// Instructions of the window.
+    pub instructions: u64,
+    /// Cycles from the commit of the last instruction of the window before to that of this one's last.
+    pub cycles: u64,
+}
+
+impl SimulatedWindow {
+    /// Instructions that the thread had executed at its end.
+    pub fn end(&self) -> u64 {
+        self.first_instruction.saturating_add(self.instructions)
+    }
+}
+
 /// A part of each thread's execution: windows of equal length, each behind instructions that pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedPart {
@@ -43,13 +66,13 @@ pub struct SimulatedPart {
     pub skipped: u64,
     /// Instructions of a window; `None` for all the rest.
     pub length: Option<u64>,
-    /// How many windows.
-    pub windows: u32,
+    /// How many windows; `None` for as many as there are.
+    pub windows: Option<u32>,
 }
 
 impl SimulatedPart {
     /// Everything.
-    pub const ALL: Self = Self { skipped: 0, length: None, windows: 1 };
+    pub const ALL: Self = Self { skipped: 0, length: None, windows: Some(1) };
 }
 
 /// How often an instruction was executed in the part that was simulated.

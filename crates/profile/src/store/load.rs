@@ -48,13 +48,13 @@ pub enum LoadCause {
     },
     /// It was written by an older program.
     #[error(
-        "its format is version {found}, this timewise reads version {known}; record anew, or use the timewise that wrote it"
+        "its format is version {found}, this timewise reads versions from {oldest} on; record anew, or use the timewise that wrote it"
     )]
     Older {
         /// The file's version.
         found: u32,
-        /// The version that this program reads.
-        known: u32,
+        /// The oldest version that this program reads.
+        oldest: u32,
     },
     /// Its end is missing.
     #[error(
@@ -115,9 +115,9 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
         return Err(LoadCause::NotAFile);
     }
     let file = File::open(path).map_err(from_system)?;
-    check_header(&file).map_err(from_system)??;
+    let version = check_header(&file).map_err(from_system)??;
     let metadata = file.metadata().map_err(from_system)?;
-    let mut reader = Reader::open(path, metadata.len())?;
+    let mut reader = Reader::open(path, metadata.len(), version)?;
     if is_replaced(path, &metadata) {
         // Some of what was opened may be the former file. The new one was whole when it took its place.
         return try_load(path);
@@ -150,8 +150,8 @@ fn is_replaced(path: &Path, former: &Metadata) -> bool {
     path.metadata().is_ok_and(|file| identity(&file) != identity(former))
 }
 
-/// Tells from the first bytes and the length whether the file can be a whole profile.
-fn check_header(file: &File) -> io::Result<Result<(), LoadCause>> {
+/// Tells from the first bytes and the length whether the file can be a whole profile, and its version.
+fn check_header(file: &File) -> io::Result<Result<u32, LoadCause>> {
     let found_bytes = file.metadata()?.len();
     Ok(match header::read(file)? {
         None => Err(LoadCause::NotADatabase),
@@ -164,12 +164,12 @@ fn check_header(file: &File) -> io::Result<Result<(), LoadCause>> {
         Some(Header { user_version, .. }) if user_version > schema::VERSION => {
             Err(LoadCause::Newer { found: user_version, known: schema::VERSION })
         }
-        Some(Header { user_version, .. }) if user_version < schema::VERSION => {
-            Err(LoadCause::Older { found: user_version, known: schema::VERSION })
+        Some(Header { user_version, .. }) if user_version < schema::OLDEST => {
+            Err(LoadCause::Older { found: user_version, oldest: schema::OLDEST })
         }
         Some(Header { expected_bytes, .. }) if found_bytes < expected_bytes => {
             Err(LoadCause::Truncated { expected_bytes, found_bytes })
         }
-        Some(_) => Ok(()),
+        Some(Header { user_version, .. }) => Ok(user_version),
     })
 }

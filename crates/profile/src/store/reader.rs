@@ -29,17 +29,23 @@ pub struct Reader {
     /// At least one, each for one thread.
     connections: Vec<Connection>,
     bytes: u64,
+    version: u32,
 }
 
 impl Reader {
-    /// Opens the file of this length.
-    pub fn open(path: &Path, bytes: u64) -> Result<Reader> {
+    /// Opens the file of this length and version of the format.
+    pub fn open(path: &Path, bytes: u64, version: u32) -> Result<Reader> {
         let threads = match bytes {
             ..LARGE_FILE_BYTES => 1,
             _ => thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS),
         };
         let connections = (0..threads).map(|_| connect(path)).collect::<Result<_>>()?;
-        Ok(Reader { connections, bytes })
+        Ok(Reader { connections, bytes, version })
+    }
+
+    /// The file's version of the format.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// All rows in the order in which they were written, each made by `row`.

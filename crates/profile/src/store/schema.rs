@@ -8,13 +8,16 @@ use rusqlite::{Connection, Result, params};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
+
+/// The oldest version that this program reads. It had no windows of simulations.
+pub const OLDEST: u32 = 7;
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 31] = [
+const TABLES: [&Table; 32] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -44,6 +47,7 @@ const TABLES: [&Table; 31] = [
     &branches::TAKEN_BRANCHES,
     &simulations::SIMULATIONS,
     &simulations::SIMULATED_THREADS,
+    &simulations::SIMULATED_WINDOWS,
     &simulations::SIMULATED_INSTRUCTIONS,
     &simulations::CYCLE_STACKS,
 ];

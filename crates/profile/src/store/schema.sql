@@ -251,18 +251,27 @@ CREATE TABLE simulations (                      -- executions on modelled cores
     core_hash INTEGER NOT NULL,                 -- of all numbers that describe the core
     skipped_instructions INTEGER NOT NULL,      -- of each thread, before each window
     window_instructions INTEGER,                -- of each thread; NULL: all the rest
-    windows INTEGER NOT NULL,
+    windows INTEGER,                            -- of each thread; NULL: as many as there were
     instructions INTEGER NOT NULL,              -- simulated, all threads together
-    cycles INTEGER NOT NULL                     -- of all threads' cores together
+    cycles INTEGER NOT NULL,                    -- of all threads' cores together
+    executed_instructions INTEGER               -- all threads together, simulated or not; NULL if not known exactly
 ) STRICT;
 
 CREATE TABLE simulated_threads (                -- each on a core of its own
+    simulated_thread_id INTEGER PRIMARY KEY,
     simulation_id INTEGER NOT NULL REFERENCES simulations,
     thread_id INTEGER NOT NULL REFERENCES threads,
     image INTEGER NOT NULL,                     -- numbers the programs that processes executed
     executable_path ANY NOT NULL,               -- of that program
     instructions INTEGER NOT NULL,              -- simulated
     cycles INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE simulated_windows (                -- of each thread in order
+    simulated_thread_id INTEGER NOT NULL REFERENCES simulated_threads,
+    first_instruction INTEGER NOT NULL,         -- executed by the thread before
+    instructions INTEGER NOT NULL,              -- of the window
+    cycles INTEGER NOT NULL                     -- from commit to commit of last instructions
 ) STRICT;
 
 CREATE TABLE simulated_instructions (

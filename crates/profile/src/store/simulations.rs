@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::table::{Bytes, Table, name_of, place_columns};
 use crate::model::{
     CommitState, CoreEvents, Profile, RunId, SimulatedInstruction, SimulatedPart, SimulatedThread,
-    Simulation, SimulationId, StackComponent, ThreadId,
+    SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent, ThreadId,
 };
 use rusqlite::{Connection, Result, params};
 
@@ -21,12 +21,57 @@ pub const SIMULATIONS: Table = Table {
         "windows",
         "instructions",
         "cycles",
+        "executed_instructions",
+    ],
+};
+
+/// As version 7 had it.
+const FORMER_SIMULATIONS: Table = Table {
+    name: SIMULATIONS.name,
+    columns: &[
+        "simulation_id",
+        "run_id",
+        "core",
+        "core_hash",
+        "skipped_instructions",
+        "window_instructions",
+        "windows",
+        "instructions",
+        "cycles",
+        "NULL",
     ],
 };
 
 pub const SIMULATED_THREADS: Table = Table {
     name: "simulated_threads",
-    columns: &["simulation_id", "thread_id", "image", "executable_path", "instructions", "cycles"],
+    columns: &[
+        "simulated_thread_id",
+        "simulation_id",
+        "thread_id",
+        "image",
+        "executable_path",
+        "instructions",
+        "cycles",
+    ],
+};
+
+/// As version 7 had it, whose rows had no ids.
+const FORMER_SIMULATED_THREADS: Table = Table {
+    name: SIMULATED_THREADS.name,
+    columns: &[
+        "rowid - 1",
+        "simulation_id",
+        "thread_id",
+        "image",
+        "executable_path",
+        "instructions",
+        "cycles",
+    ],
+};
+
+pub const SIMULATED_WINDOWS: Table = Table {
+    name: "simulated_windows",
+    columns: &["simulated_thread_id", "first_instruction", "instructions", "cycles"],
 };
 
 pub const SIMULATED_INSTRUCTIONS: Table = Table {
@@ -38,6 +83,9 @@ pub const CYCLE_STACKS: Table = Table {
     name: "cycle_stacks",
     columns: &["simulation_id", "module_id", "code_version", "offset", "state", "events", "cycle_parts"],
 };
+
+/// The first version that keeps windows and what was executed of a run in all.
+const FIRST_WITH_WINDOWS: u32 = 8;
 
 const STATES: [(CommitState, &str); 5] = [
     (CommitState::Computing, "computing"),
@@ -62,11 +110,13 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             windows,
             simulation.instructions as i64,
             simulation.cycles as i64,
+            simulation.executed.map(|executed| executed as i64),
         ])?;
     }
     let mut insert = SIMULATED_THREADS.insert(database)?;
-    for row in &profile.simulated_threads {
+    for (id, row) in profile.simulated_threads.iter().enumerate() {
         insert.execute(params![
+            id as u32,
             row.simulation.0,
             row.thread.0,
             row.image,
@@ -74,6 +124,11 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             row.instructions as i64,
             row.cycles as i64,
         ])?;
+    }
+    let mut insert = SIMULATED_WINDOWS.insert(database)?;
+    for row in &profile.simulated_windows {
+        let SimulatedWindow { thread, first_instruction, instructions, cycles } = *row;
+        insert.execute(params![thread.0, first_instruction as i64, instructions as i64, cycles as i64])?;
     }
     let mut insert = SIMULATED_INSTRUCTIONS.insert(database)?;
     for row in &profile.simulated_instructions {
@@ -99,7 +154,9 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 
 /// Reads all rows of this file's tables.
 pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
-    profile.simulations = reader.read_numbered(&SIMULATIONS, |columns| {
+    let is_former = reader.version() < FIRST_WITH_WINDOWS;
+    let of_version = |now, former| if is_former { former } else { now };
+    profile.simulations = reader.read_numbered(of_version(&SIMULATIONS, &FORMER_SIMULATIONS), |columns| {
         Ok(Simulation {
             run: RunId(columns.take()?),
             core: columns.take()?,
@@ -111,9 +168,11 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
             },
             instructions: columns.take_u64()?,
             cycles: columns.take_u64()?,
+            executed: columns.take_optional_u64()?,
         })
     })?;
-    profile.simulated_threads = reader.read(&SIMULATED_THREADS, |columns| {
+    let threads = of_version(&SIMULATED_THREADS, &FORMER_SIMULATED_THREADS);
+    profile.simulated_threads = reader.read_numbered(threads, |columns| {
         Ok(SimulatedThread {
             simulation: SimulationId(columns.take()?),
             thread: ThreadId(columns.take()?),
@@ -123,6 +182,16 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
             cycles: columns.take_u64()?,
         })
     })?;
+    if !is_former {
+        profile.simulated_windows = reader.read(&SIMULATED_WINDOWS, |columns| {
+            Ok(SimulatedWindow {
+                thread: SimulatedThreadId(columns.take()?),
+                first_instruction: columns.take_u64()?,
+                instructions: columns.take_u64()?,
+                cycles: columns.take_u64()?,
+            })
+        })?;
+    }
     profile.simulated_instructions = reader.read(&SIMULATED_INSTRUCTIONS, |columns| {
         Ok(SimulatedInstruction {
             simulation: SimulationId(columns.take()?),

@@ -219,10 +219,12 @@ fn add_simulation(profile: &mut Profile) {
             run,
             core: "toy".into(),
             core_hash: u64::MAX - skipped,
-            part: SimulatedPart { skipped, length, windows: 3 },
+            part: SimulatedPart { skipped, length, windows: (run.0 < 4).then_some(3) },
+            executed: (run.0 != 2).then_some(5000),
             instructions: 1000,
             cycles: 1234,
         });
+        let before = profile.simulated_threads.len() as u32;
         let threads = (0..profile.threads.len() as u32).step_by(2).map(ThreadId);
         profile.simulated_threads.extend(threads.map(|thread| SimulatedThread {
             simulation,
@@ -231,6 +233,13 @@ fn add_simulation(profile: &mut Profile) {
             executable: format!("/bin/{}", thread.0).into_bytes(),
             instructions: u64::from(thread.0),
             cycles: 1234,
+        }));
+        let windows = (before..profile.simulated_threads.len() as u32).flat_map(|thread| [thread, thread]);
+        profile.simulated_windows.extend((0..).zip(windows).map(|(row, thread)| SimulatedWindow {
+            thread: SimulatedThreadId(thread),
+            first_instruction: u64::MAX - row,
+            instructions: row,
+            cycles: 3 * row,
         }));
         for (row, &place) in places.iter().enumerate() {
             let executions = row as u64;

@@ -15,8 +15,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_attribution::{Category, Parts};
 use timewise_diff::gate::Named;
-use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Thing};
-use timewise_flow::{Analysis, InstructionId};
+use timewise_diff::limits::Interval;
+use timewise_diff::{Both, Comparison, Gate, ModelledChange, ModelledRow, Thing, Work};
+use timewise_flow::{Analysis, Estimate, InstructionId};
 
 /// Changes below this share of BASE's cycles are not worth a row.
 const WORTH_SHOWING: f64 = 0.0005;
@@ -47,6 +48,9 @@ pub fn text(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Sty
         }
     }
     let mut out = style.wrap(Tone::Plain, &line);
+    if let Some(Work::Estimated { base, test }) = comparison.modelled_work() {
+        out += &style.wrap(Tone::Plain, &estimated(base, test));
+    }
     out += &style.wrap(Tone::Faint, &beside(comparison));
     let mut rows = rows(comparison, by);
     rows.retain(|row| row.change.cycles().abs() >= WORTH_SHOWING * old);
@@ -75,6 +79,21 @@ pub fn text(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Sty
     out + &more(rows.len() - shown, "--limit 0 shows all", style)
 }
 
+/// What windows of both sides tell of the whole program.
+fn estimated(base: Estimate, test: Estimate) -> String {
+    let grown = Interval::between(base, test).estimate;
+    let share = |grown: f64| signed(grown, base.value);
+    let cycles = |cycles: f64| count(cycles.round() as u64);
+    format!(
+        "of all that was executed, estimated from windows: {} → {} cycles: {} ({} to {})",
+        cycles(base.value),
+        cycles(test.value),
+        share(grown.value),
+        share(grown.low),
+        share(grown.high)
+    )
+}
+
 /// What a model does not know of.
 fn beside(comparison: &Comparison) -> String {
     let (base, test) = comparison.system_calls();
@@ -95,8 +114,10 @@ fn beside(comparison: &Comparison) -> String {
 }
 
 /// What of a growth of modelled cycles is to blame: the loop, or the function, that grew most; the category of its
-/// cycles that grew most; and there the instruction and its reason. Nothing if nothing grew.
+/// cycles that grew most; and there the instruction and its reason. Nothing if nothing grew, or if what was simulated is
+/// other work on each side.
 pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
+    comparison.modelled_work().filter(|work| *work == Work::Same)?;
     let named = gate.function.as_deref().map(|name| Named::new(comparison, name));
     let is_named = |row: &ModelledRow| named.as_ref().is_none_or(|named| named.holds(comparison, row.what));
     let spot =
@@ -164,13 +185,48 @@ fn instruction(comparison: &Comparison, spot: Thing, category: Category) -> Opti
 #[derive(Serialize)]
 pub struct Document {
     core: String,
+    /// Whether what was simulated is the same work on both sides.
+    same_work: bool,
     base_cycles: f64,
     test_cycles: f64,
+    /// Of the whole program, where it is not.
+    estimated: Option<Estimated>,
     /// By how many cycles each category grew.
     categories: Sums,
     base_system_calls: u64,
     test_system_calls: u64,
     rows: Vec<Fields>,
+}
+
+/// Cycles of the whole program, and by how many they grew, with limits.
+#[derive(Serialize)]
+struct Estimated {
+    base_cycles: f64,
+    base_cycles_low: f64,
+    base_cycles_high: f64,
+    test_cycles: f64,
+    test_cycles_low: f64,
+    test_cycles_high: f64,
+    cycles: f64,
+    cycles_low: f64,
+    cycles_high: f64,
+}
+
+impl Estimated {
+    fn of(base: Estimate, test: Estimate) -> Estimated {
+        let grown = Interval::between(base, test).estimate;
+        Estimated {
+            base_cycles: base.value,
+            base_cycles_low: base.low,
+            base_cycles_high: base.high,
+            test_cycles: test.value,
+            test_cycles_low: test.low,
+            test_cycles_high: test.high,
+            cycles: grown.value,
+            cycles_low: grown.low,
+            cycles_high: grown.high,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -191,10 +247,16 @@ pub fn document(comparison: &Comparison, by: Grain) -> Option<Document> {
     let whole = comparison.modelled_whole()?;
     let (base_system_calls, test_system_calls) = comparison.system_calls();
     let sites = Sites::new(comparison);
+    let work = comparison.modelled_work()?;
     Some(Document {
         core: comparison.simulations()?.0.core.clone(),
+        same_work: work == Work::Same,
         base_cycles: whole.base.cycles().as_cycles(),
         test_cycles: whole.test.cycles().as_cycles(),
+        estimated: match work {
+            Work::Estimated { base, test } => Some(Estimated::of(base, test)),
+            Work::Same | Work::Unequal => None,
+        },
         categories: grown(&whole),
         base_system_calls,
         test_system_calls,

@@ -7,14 +7,11 @@ use std::collections::HashSet;
 use timewise_diff::ends::{ended_otherwise, printed_otherwise};
 use timewise_diff::gate::Metric;
 use timewise_diff::waiting::knows_waiting;
-use timewise_diff::{Comparison, Gate, Verdict, share_a_run};
+use timewise_diff::{Comparison, Gate, Verdict, Work, share_a_run};
 use timewise_flow::naming::to_type;
 use timewise_flow::quality::{end_in_words, kind_in_words};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::{Exit, Module, Profile, Run};
-
-/// Programs whose instructions differ by a larger share do not do the same in as many of them.
-const UNEQUAL: f64 = 0.001;
 
 /// One line: what was asked, whether it holds, and what was found.
 pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
@@ -23,9 +20,8 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
         true => format!("{:+.2} %", 100.0 * share),
         false => "from nothing".into(),
     };
-    let is_exact = matches!(gate.metric, Metric::Instructions | Metric::ModelledCycles);
     let interval = match (growth.low.is_finite(), growth.high.is_finite()) {
-        _ if is_exact || growth.low == growth.high && growth.low.is_finite() => "exact".into(),
+        _ if verdict.confidence == 1.0 => "exact".into(),
         (_, true) => {
             format!("{}: {} to {}", sure(verdict.confidence), percent(growth.low), percent(growth.high))
         }
@@ -54,7 +50,11 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
         true => format!("growth of less than {:.1} %", 100.0 * verdict.least_seen),
         false => "growth, however large,".into(),
     };
-    format!("{text}; {unseen} would not be seen in these runs: add more of them")
+    let more = match gate.metric {
+        Metric::ModelledCycles => "in these windows: take more of them",
+        _ => "in these runs: add more of them",
+    };
+    format!("{text}; {unseen} would not be seen {more}")
 }
 
 /// Whether a figure is nothing once it is rounded.
@@ -202,19 +202,20 @@ pub fn is_compared(comparison: &Comparison, by: By) -> bool {
 /// What to mind of modelled cycles of parts of programs, one line if anything.
 pub fn parts(comparison: &Comparison) -> Option<String> {
     let (base, test) = comparison.simulations()?;
-    let [old, new] = [comparison.base, comparison.test].map(|analysis| analysis.whole().instructions);
-    let is_part = base.instructions < old || test.instructions < new;
-    let differ = old.abs_diff(new) as f64 > UNEQUAL * old as f64;
-    (is_part && differ).then(|| {
-        format!(
-            "warning: {} of {} instructions were simulated of base, {} of {} of test: equal parts are not equal work, and \
-             modelled cycles tell of these parts alone; simulate all: --instructions 0",
-            count(base.instructions),
-            count(old),
-            count(test.instructions),
-            count(new)
-        )
-    })
+    let follows = match comparison.modelled_work()? {
+        Work::Same => return None,
+        Work::Estimated { .. } => "rows of modelled cycles tell of these parts alone",
+        Work::Unequal => "modelled cycles tell of these parts alone; simulate all: --instructions 0",
+    };
+    let [old, new] = [(comparison.base, base), (comparison.test, test)]
+        .map(|(analysis, simulation)| simulation.executed.unwrap_or_else(|| analysis.whole().instructions));
+    Some(format!(
+        "warning: {} of {} instructions were simulated of base, {} of {} of test: equal parts are not equal work, and {follows}",
+        count(base.instructions),
+        count(old),
+        count(test.instructions),
+        count(new)
+    ))
 }
 
 /// What to mind of functions that were too long to align as a whole, one line each.

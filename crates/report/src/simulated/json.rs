@@ -1,5 +1,6 @@
 //! The same for programs: JSON in the schema `timewise-simulate/1`.
 
+use super::covered::Fields;
 use super::impact::impacts;
 use super::rows::rows;
 use super::words::{meaning, reason, state_name};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use timewise_attribution::category::Class;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_attribution::{Category, Technique, Units};
-use timewise_flow::{InstructionId, ModelledCost};
+use timewise_flow::{InstructionId, Modelled, ModelledCost};
 
 /// Name and version of the schema. The number changes when a field changes its meaning or goes; new
 /// fields do not change it.
@@ -27,7 +28,11 @@ struct Document<'a> {
     processes: usize,
     by_thread: Vec<Thread>,
     instructions: u64,
+    executed_instructions: Option<u64>,
+    reached_instructions: Option<u64>,
+    windows: Option<usize>,
     cycles: u64,
+    estimated: Option<Fields>,
     unattributed_cycles: f64,
     system_calls: u64,
     class: Option<&'static str>,
@@ -170,7 +175,8 @@ struct Event {
 pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
     let whole = simulated.analysis.modelled_whole();
     let [threads, programs, processes] = threads::counts(simulated);
-    let simulation = &simulated.modelled.simulation;
+    let Modelled { simulation, coverage, sampled, .. } = simulated.modelled;
+    let (coverage, sampled) = (coverage.as_ref(), sampled.as_ref());
     let rows = |by| rows(simulated, by).into_iter().flatten();
     let instruction = |row: Row| Some(instruction(simulated, row.instruction?, row));
     let document = Document {
@@ -183,7 +189,11 @@ pub fn json(simulated: &Simulated) -> Result<String, serde_json::Error> {
         processes,
         by_thread: threads::threads(simulated).iter().map(thread).collect(),
         instructions: simulation.instructions,
+        executed_instructions: simulation.executed,
+        reached_instructions: coverage.map(|coverage| coverage.reached),
+        windows: coverage.map(|coverage| coverage.windows),
         cycles: simulation.cycles,
+        estimated: coverage.zip(sampled).map(|(coverage, sampled)| Fields::of(coverage, sampled)),
         unattributed_cycles: simulated.modelled.unattributed().as_cycles(),
         system_calls: simulated.analysis.system_calls(),
         class: simulated.class().map(|class| match class {

@@ -4,6 +4,7 @@
 
 mod accuracy;
 mod bars;
+mod covered;
 mod csv;
 mod impact;
 mod json;
@@ -78,11 +79,11 @@ pub fn part(part: SimulatedPart) -> Option<String> {
     };
     match (part.length, part.skipped, part.windows) {
         (None, 0, _) => None,
-        (_, 0, 1) => Some(format!("of each thread {length} from its start")),
-        (_, skipped, 1) => Some(format!("of each thread {length} after the first {}", count(skipped))),
+        (_, 0, Some(1)) => Some(format!("of each thread {length} from its start")),
+        (_, skipped, Some(1)) => Some(format!("of each thread {length} after the first {}", count(skipped))),
         (_, skipped, windows) => Some(format!(
             "of each thread {} windows of {length}, each after {} that pass",
-            count(windows.into()),
+            windows.map_or("all".into(), |windows| count(windows.into())),
             instructions(skipped)
         )),
     }
@@ -94,13 +95,18 @@ mod tests {
 
     #[test]
     fn parts_are_said_in_words() {
-        let said = |skipped, length, windows| part(SimulatedPart { skipped, length, windows });
+        let said = |skipped, length, windows| part(SimulatedPart { skipped, length, windows: Some(windows) });
         assert_eq!(said(0, None, 1), None);
         assert_eq!(said(0, Some(1), 1).unwrap(), "of each thread at most 1 instruction from its start");
         assert_eq!(said(1000, None, 1).unwrap(), "of each thread the rest after the first 1,000");
         assert_eq!(
             said(18_447, Some(20), 12_345).unwrap(),
             "of each thread 12,345 windows of at most 20 instructions, each after 18,447 instructions that pass"
+        );
+        let all = SimulatedPart { skipped: 7, length: Some(20), windows: None };
+        assert_eq!(
+            part(all).unwrap(),
+            "of each thread all windows of at most 20 instructions, each after 7 instructions that pass"
         );
     }
 }

@@ -1,5 +1,6 @@
 //! The screen: the program's cycle stack, its functions, loops and costliest instructions.
 
+use super::covered::{covered, estimated};
 use super::rows::{Row, rows};
 use super::why::why;
 use super::{Simulated, accuracy, impact, part, threads};
@@ -75,7 +76,9 @@ fn head(simulated: &Simulated, style: Style) -> String {
     let warnings = simulated.run().warnings.iter();
     let warnings =
         warnings.map(|warning| style.wrap(Tone::Warning, &format!("warning: {}", visible(warning))));
-    let facts = style.wrap(Tone::Plain, &facts(simulated, style)) + &warnings.collect::<String>();
+    let estimated = estimated(simulated.modelled).map(|text| style.wrap(Tone::Plain, &text));
+    let facts = style.wrap(Tone::Plain, &facts(simulated, style)) + &estimated.unwrap_or_default();
+    let facts = facts + &warnings.collect::<String>();
     if simulated.modelled.simulation.instructions == 0 {
         return facts;
     }
@@ -109,6 +112,7 @@ fn facts(simulated: &Simulated, style: Style) -> String {
         }
     }
     facts.extend(part(simulation.part));
+    facts.extend(simulated.modelled.coverage.as_ref().and_then(covered));
     facts.extend(threads::counted(simulated));
     let unknown = simulated.modelled.unattributed().of(Parts::cycles(simulation.cycles));
     if unknown >= WORTH_SHOWING {

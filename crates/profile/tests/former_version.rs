@@ -1,0 +1,48 @@
+//! A file of the version before is read as what it was written from, without what it could not hold.
+
+mod generate;
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use timewise_profile::Profile;
+
+/// From this version's tables to those of version 7.
+const BACK: &str = "
+    DROP TABLE simulated_windows;
+    DELETE FROM row_counts WHERE table_name = 'simulated_windows';
+    ALTER TABLE simulations DROP COLUMN executed_instructions;
+    ALTER TABLE simulated_threads RENAME TO numbered;
+    CREATE TABLE simulated_threads (
+        simulation_id INTEGER NOT NULL REFERENCES simulations,
+        thread_id INTEGER NOT NULL REFERENCES threads,
+        image INTEGER NOT NULL,
+        executable_path ANY NOT NULL,
+        instructions INTEGER NOT NULL,
+        cycles INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO simulated_threads
+        SELECT simulation_id, thread_id, image, executable_path, instructions, cycles FROM numbered
+        ORDER BY simulated_thread_id;
+    DROP TABLE numbered;
+    UPDATE format SET version = 7;
+    PRAGMA user_version = 7;
+";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn version_7_is_read(mut profile in generate::profile()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profile.tw");
+        profile.save(&path).unwrap();
+        Connection::open(&path).unwrap().execute_batch(BACK).unwrap();
+        profile.simulated_windows.clear();
+        profile.simulations.iter_mut().for_each(|simulation| simulation.executed = None);
+        let loaded = Profile::load(&path).unwrap();
+        prop_assert_eq!(&loaded, &profile);
+        // What it is saved as is of this version.
+        loaded.save(&path).unwrap();
+        prop_assert_eq!(Profile::load(&path).unwrap(), profile);
+    }
+}
