@@ -229,7 +229,8 @@ fn windows_tell_of_the_whole_within_limits() {
           of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
           2.60 % of the 104.0 k instructions that it executed, 14,000 lie behind the last window
         9 windows are too few to tell of what lies between them: at least 10
-    "#]].assert_eq(&head(&few));
+    "#]]
+    .assert_eq(&head(&few));
     let got = with(&in_windows(104_000), None, |simulated| json(simulated).unwrap());
     let got: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(
