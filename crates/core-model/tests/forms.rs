@@ -121,3 +121,29 @@ fn string_instructions_take_what_they_were_seen_to() {
         );
     }
 }
+
+/// They compute with what they write, also where nothing of it is left.
+#[test]
+fn compressing_and_expanding_wait_for_what_they_write() {
+    // vcompressps zmm2{k1}{z},zmm1, and into zmm3, zmm4, zmm5; from zmm2
+    let compress = |registers: u8| [0x62, 0xf2, 0x7d, 0xc9, 0x8a, registers];
+    let apart = [compress(0xca), compress(0xcb), compress(0xcc), compress(0xcd)];
+    // vpexpandd xmm2{k1}{z},[rdi], and into xmm3, xmm4, xmm5
+    let expand = |registers: u8| [0x62, 0xf2, 0x7d, 0x89, 0x89, registers];
+    let expanded = [expand(0x17), expand(0x1f), expand(0x27), expand(0x2f)];
+    take(&[
+        (&[&compress(0xca)], 5.0),
+        (&[&compress(0xd2)], 5.0),
+        (&[&expand(0x17)], 2.0),
+        (&apart.each_ref().map(|bytes| &bytes[..]), 4.0 * 4.0 / 3.0),
+        (&expanded.each_ref().map(|bytes| &bytes[..]), 4.0 * 2.0 / 3.0),
+    ]);
+}
+
+#[test]
+fn compressing_to_memory_is_microcode() {
+    take(&[
+        (&[&[0x62, 0xf2, 0x7d, 0x49, 0x8a, 0x0f]], 70.0), // vcompressps [rdi]{k1},zmm1
+        (&[&[0x62, 0xf2, 0xfd, 0x09, 0x8b, 0x0f]], 42.0), // vpcompressq [rdi]{k1},xmm1
+    ]);
+}

@@ -177,6 +177,10 @@ impl Code {
         };
         let first_uop = self.uops.len() as u32;
         self.uops.extend_from_slice(&recipe.uops);
+        let reads = match recipe.waits_for_destination {
+            true => form.reads.union(form.writes),
+            false => form.reads,
+        };
         let writes =
             |range: std::ops::Range<u8>| form.writes.iter().any(|register| range.contains(&register));
         Static {
@@ -191,7 +195,7 @@ impl Code {
             uops: recipe.uops.len() as u8,
             latency: recipe.latency,
             address_registers: numbers(form.address),
-            reads: numbers(form.reads),
+            reads: numbers(reads),
             writes: numbers(form.writes),
             repeats: repeats(form, [loads, stores]),
             is_vector: form.vector_bytes > 0,

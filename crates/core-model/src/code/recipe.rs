@@ -160,6 +160,8 @@ pub struct Recipe {
     pub uops: Vec<Uop>,
     /// Entries of the reorder buffer for these; 0 if there are none.
     pub entries: u8,
+    /// Whether what it writes is an operand, too.
+    pub waits_for_destination: bool,
 }
 
 /// Recipes of all instructions of a processor.
@@ -395,7 +397,8 @@ fn recipe(ports: &mut Ports, timing: &Timing) -> Result<Recipe, String> {
         first.busy = timing.busy.max(1);
     }
     let entries = timing.entries.unwrap_or(uops.len() as u8);
-    Ok(Recipe { latency: timing.latency, uops, entries })
+    let waits_for_destination = timing.waits_for_destination;
+    Ok(Recipe { latency: timing.latency, uops, entries, waits_for_destination })
 }
 
 /// An instruction that stands for those of a kind of which the model says nothing.

@@ -99,6 +99,9 @@ pub struct Timing {
     /// Entries of the reorder buffer, if not one for each µop.
     #[serde(default)]
     pub entries: Option<u8>,
+    /// Whether it waits for what the registers that it writes held before, also where it does not need that.
+    #[serde(default)]
+    pub waits_for_destination: bool,
 }
 
 fn one() -> u16 {

@@ -45,6 +45,11 @@ impl Registers {
         self.0 >> number & 1 == 1
     }
 
+    /// Those of both.
+    pub const fn union(self, other: Registers) -> Registers {
+        Registers(self.0 | other.0)
+    }
+
     fn add(&mut self, number: Option<u8>) {
         self.0 |= number.map_or(0, |number| 1 << number);
     }
