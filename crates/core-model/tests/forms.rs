@@ -147,3 +147,32 @@ fn compressing_to_memory_is_microcode() {
         (&[&[0x62, 0xf2, 0xfd, 0x09, 0x8b, 0x0f]], 42.0), // vpcompressq [rdi]{k1},xmm1
     ]);
 }
+
+/// A load behind a large store of a string does not wait for all of it: the string instruction does.
+#[test]
+fn string_instructions_commit_when_their_lines_are_there() {
+    use timewise_core_model::{Code, Core, Processor};
+    use timewise_replay::Access;
+    for name in ["zen-4", "raptor-cove"] {
+        let processor = Processor::named(name).unwrap();
+        let mut code = Code::new(&processor).unwrap();
+        // rep stosb; mov rax,[rsi]; jmp
+        let number = code.add(0, 0, &[0xf3, 0xaa, 0x48, 0x8b, 0x06, 0xeb, 0xf9], loops::START);
+        let mut cycles = [0, 0];
+        let observer = |record: &timewise_trace::Record| {
+            if let Some(head) = record.heads().first() {
+                cycles[usize::from(head.instruction != number)] += u64::from(record.repeat);
+            }
+        };
+        let mut core = Core::new(&processor, &code, observer);
+        let to = Access { address: 1 << 24, size: 2 << 20, unit: 1, reads: false, writes: true };
+        let from = Access { address: 1 << 23, size: 8, unit: 8, reads: true, writes: false };
+        for _ in 0..4 {
+            core.step(&code, number, &[to]);
+            core.step(&code, number + 1, &[from]);
+            core.step(&code, number + 2, &[]);
+        }
+        core.finish();
+        assert!(cycles[1] * 20 < cycles[0], "{name}: {cycles:?} cycles of the stores and of others");
+    }
+}

@@ -55,6 +55,7 @@ impl<O: Observer> Core<O> {
         let now = if stop.is_some_and(|(stop, _)| stop == from) { &[] } else { accesses };
         (self.strings.issued, self.strings.moved) = (ready, begin);
         let mut late = 0;
+        let queued = u64::from(self.processor.stores.queue) * self.processor.backend.strings.bytes;
         for access in now {
             let first = access.address.saturating_add(from);
             let bytes = stop.map_or(access.size, |(stop, _)| stop.min(access.size)).saturating_sub(from);
@@ -80,13 +81,14 @@ impl<O: Observer> Core<O> {
                     done.events |= Psv::ST_LLC;
                 }
                 let left = bytes.saturating_sub(address - first);
-                // Stores need not wait for their lines.
-                let ready = match access.reads {
-                    true => found.ready.max(self.stored(address, left, cycle)),
-                    false => cycle,
-                };
-                late = late.max(ready.saturating_sub(cycle + self.caches.first_latency()));
-                done.complete = done.complete.max(ready);
+                if access.reads {
+                    let ready = found.ready.max(self.stored(address, left, cycle));
+                    late = late.max(ready.saturating_sub(cycle + self.caches.first_latency()));
+                    done.complete = done.complete.max(ready);
+                } else if found.missed_first && left > queued {
+                    // Stores go on without their lines, but only the last of them have room in the store queue.
+                    done.complete = done.complete.max(found.ready);
+                }
             }
             done.complete = done.complete.max(begin + bytes * cycles / rate);
             self.strings.issued = self.strings.issued.max(ready + bytes * cycles / issued);
