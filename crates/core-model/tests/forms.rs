@@ -141,11 +141,31 @@ fn compressing_and_expanding_wait_for_what_they_write() {
 }
 
 #[test]
-fn compressing_to_memory_is_microcode() {
+fn stores_by_masks_are_microcode() {
     take(&[
         (&[&[0x62, 0xf2, 0x7d, 0x49, 0x8a, 0x0f]], 70.0), // vcompressps [rdi]{k1},zmm1
         (&[&[0x62, 0xf2, 0xfd, 0x09, 0x8b, 0x0f]], 42.0), // vpcompressq [rdi]{k1},xmm1
+        (&[&[0xc4, 0xe2, 0x65, 0x2e, 0x0f]], 12.0),       // vmaskmovps [rdi],ymm3,ymm1
+        (&[&[0xc4, 0xe2, 0x61, 0x2e, 0x0f]], 6.0),        // vmaskmovps [rdi],xmm3,xmm1
+        (&[&[0xc4, 0xe2, 0xe5, 0x8e, 0x0f]], 6.0),        // vpmaskmovq [rdi],ymm3,ymm1
+        (&[&[0xc4, 0xe2, 0xe1, 0x8e, 0x0f]], 4.0),        // vpmaskmovq [rdi],xmm3,xmm1
     ]);
+}
+
+#[test]
+fn what_computes_and_stores_takes_what_it_was_seen_to() {
+    let (one, pop): (&[u8], &[u8]) = (&[0xd9, 0xe8], &[0xdd, 0xd8]);
+    take(&[
+        (&[&[0xc4, 0xe3, 0x79, 0x1d, 0x0f, 0x00]], 1.0), // vcvtps2ph [rdi],xmm1,0
+        (&[&[0xc4, 0xe3, 0x7d, 0x1d, 0x0f, 0x00]], 2.0), // vcvtps2ph [rdi],ymm1,0
+        (&[&[0x0f, 0x92, 0x07]], 1.0),                   // setb [rdi]
+        (&[&[0x48, 0x0f, 0xa3, 0x0f]], 3.0),             // bt [rdi],rcx
+        (&[one, pop], 1.0),                              // fld1; fstp st(0)
+        (&[one, &[0xdf, 0x3f]], 2.0),                    // fld1; fistp qword [rdi]
+    ]);
+    // fld tbyte [rdi]; fstp tbyte [rdi+16]
+    let body: [&[u8]; 2] = [&[0xdb, 0x2f], &[0xdb, 0x7f, 0x10]];
+    near(cycles("zen-4", &body, &mut |access| 0x1000 + access % 2 * 16), 9.0);
 }
 
 /// A load behind a large store of a string does not wait for all of it: the string instruction does.
