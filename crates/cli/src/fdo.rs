@@ -125,6 +125,9 @@ fn make(arguments: &Arguments) -> anyhow::Result<bool> {
                     quantity(said.stale, "function")
                 ));
             }
+            if said.stripped {
+                say("warning: the result has no debug information: BOLT would give lines to wrong files");
+            }
         }
         Some(command) => {
             let samples = folder.path().join("samples.prof");
