@@ -15,7 +15,10 @@ use timewise_target::status::{ProgramImage, Status};
 
 /// Where the system does not tell of new threads, or tells wrongly, they are looked for every so many looks.
 const ALL_THE_SAME: u32 = 64;
-/// Mappings that changed are read again this often at most.
+/// Mappings that changed are read again after this part of a program's age, and after [`MAPPINGS_PAUSE`] at the latest:
+/// what the loader maps, all callers are in from then on, while old programs mostly map memory.
+const MAPPINGS_SHARE: u32 = 8;
+/// As often at most in a program that is old.
 const MAPPINGS_PAUSE: Duration = Duration::from_millis(100);
 /// What a clock tick of the system is; the same on every Linux for x86-64.
 const TICK_NS: u64 = 10_000_000;
@@ -56,6 +59,8 @@ pub struct Family {
 struct Process {
     used: Duration,
     image: ProgramImage,
+    /// When the program was seen first.
+    image_seen: Instant,
     mapped_bytes: u64,
     mappings: Vec<RawMapping>,
     mappings_read: Instant,
@@ -194,6 +199,7 @@ impl Process {
         Process {
             used: Duration::ZERO,
             image: status.image,
+            image_seen: Instant::now(),
             mapped_bytes: status.mapped_bytes,
             mappings,
             mappings_read: Instant::now(),
@@ -238,7 +244,7 @@ impl Process {
                 self.rename(pid, tid, &status.name, now_ns, records);
             }
             let changed = status.mapped_bytes != self.mapped_bytes;
-            if changed && self.mappings_read.elapsed() > MAPPINGS_PAUSE {
+            if changed && self.mappings_read.elapsed() >= self.mappings_pause() {
                 self.mapped_bytes = status.mapped_bytes;
                 self.read_mappings(pid, now_ns, records);
             }
@@ -269,6 +275,7 @@ impl Process {
     /// It became another program, whose only thread has the id of the process.
     fn executed(&mut self, pid: i32, status: &Status, now_ns: u64, records: &mut Records) {
         self.image = status.image;
+        self.image_seen = Instant::now();
         self.mapped_bytes = status.mapped_bytes;
         self.mappings.clear();
         if let Some(thread) = self.threads.get_mut(&pid) {
@@ -276,6 +283,11 @@ impl Process {
         }
         records.add(now_ns, name(pid, pid, &status.name, true));
         self.read_mappings(pid, now_ns, records);
+    }
+
+    /// From one reading of its mappings to the next.
+    fn mappings_pause(&self) -> Duration {
+        (self.image_seen.elapsed() / MAPPINGS_SHARE).min(MAPPINGS_PAUSE)
     }
 
     /// Tells of what is mapped now and was not before.

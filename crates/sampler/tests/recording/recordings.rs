@@ -260,3 +260,14 @@ fn kernel_samples_are_told_apart() {
     }
     assert_eq!(profile.threads.len(), 4, "the kernel's work for ended threads makes no new rows");
 }
+
+/// The loader maps the C library, which calls `main`, after the recording has begun. A program that ends soon has
+/// callers as well.
+#[test]
+fn stops_of_a_short_run_find_who_called() {
+    let profile = recorded("split", 80, &by_stops()).unwrap();
+    let stacks = profile.runs[0].call_stacks.as_ref().unwrap();
+    assert!(stacks.taken > 4, "{stacks:?}");
+    // The loader itself calls in ways of its own.
+    assert!(stacks.broken * 4 < stacks.taken, "{stacks:?}");
+}
