@@ -70,6 +70,8 @@ pub struct Collector {
     pub untracked: u64,
     /// Records of switches that went missing.
     pub unseen: u64,
+    /// What of the waiting follows from when threads ended.
+    pub unseen_wait_ns: u64,
     /// By system id, until another process gets it: the kernel still works for one that has ended.
     tracked: HashMap<u32, Tracked>,
     /// Likewise for threads.
@@ -136,6 +138,7 @@ impl Collector {
             throttled: 0,
             untracked: 0,
             unseen: 0,
+            unseen_wait_ns: 0,
             tracked: HashMap::new(),
             tracked_threads: HashMap::new(),
         }
@@ -202,7 +205,10 @@ impl Collector {
             }
             Record::SwitchesEnd => self.finish_waits(time_ns),
             Record::Waiting(raw) => self.waiting(&raw),
-            Record::Waited { pid, tid, duration_ns } => self.waited(pid, tid, duration_ns),
+            Record::Waited { pid, tid, duration_ns, unseen_ns } => {
+                self.waited(pid, tid, duration_ns);
+                self.unseen_wait_ns += unseen_ns;
+            }
         }
     }
 

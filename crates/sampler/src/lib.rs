@@ -26,6 +26,7 @@ mod record;
 mod recording;
 mod refusal;
 mod root;
+mod roster;
 mod source;
 mod spells;
 mod stacks;

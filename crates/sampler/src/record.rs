@@ -102,6 +102,8 @@ pub enum Record {
         tid: u32,
         /// How long.
         duration_ns: u64,
+        /// How much of that follows from when it ended, and not from its own account.
+        unseen_ns: u64,
     },
 }
 

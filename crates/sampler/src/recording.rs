@@ -181,13 +181,13 @@ fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, Sample
         Begun::Yes => attachable::subject(pid)?,
     };
     let root = Root::of(pid as u32).map_err(failed(unknown))?;
-    let way = match (options.means, choose(options, Some(pid))) {
+    let mut way = match (options.means, choose(options, Some(pid))) {
         (Means::Stops, _) => Way::stops(&root, None, begun)?,
         (Means::Automatic, Err(why)) => Way::stops(&root, Some(why), begun)?,
         (_, chosen) => Way::events(chosen?.0, &root, options, begun)?,
     };
     let probe = Probe::start(Arc::clone(&options.progress)).map_err(failed("start a thread"))?;
-    if let Way::Events { channels, waiting, .. } = &way {
+    if let Way::Events { channels, waiting, .. } = &mut way {
         channels.enable().and_then(|()| waiting.enable()).map_err(failed("start sampling"))?;
     }
     Ok(Prepared { way, subject, root, probe })
@@ -207,8 +207,8 @@ impl Way {
             channels = Channels::open(&source, pid, options.ring_bytes)?;
         }
         let waiting = match begun {
-            Begun::No => Waiting::of(pid, options),
-            Begun::Yes => Waiting::of_running(pid, options),
+            Begun::No => Waiting::of(root, options),
+            Begun::Yes => Waiting::of_running(root, options),
         };
         if begun == Begun::Yes {
             channels.add_threads(&source, pid)?;
@@ -306,13 +306,23 @@ fn follow_events(
             break;
         }
         let now_ns = monotonic_ns();
-        channels.drain(|stamped| queue.push(stamped));
+        take_all(channels, &mut waiting, &mut queue);
         waiting.drain(now_ns, |stamped| queue.push(stamped));
         digestion.take(queue.release(now_ns));
     }
+    // Who has ended by now is known before the rest is told of what they waited.
+    take_all(channels, &mut waiting, &mut queue);
     let looks = waiting.finish(monotonic_ns(), |stamped| queue.push(stamped));
     channels.disable().map_err(failed("stop sampling"))?;
     channels.drain(|stamped| queue.push(stamped));
     digestion.take(queue.release_all());
     Ok(looks)
+}
+
+/// Takes what there is, and lets it be known who begins and ends.
+fn take_all(channels: &mut Channels, waiting: &mut Waiting, queue: &mut Queue) {
+    let mut fresh = Vec::new();
+    channels.drain(|stamped| fresh.push(stamped));
+    waiting.hear(&fresh);
+    fresh.into_iter().for_each(|stamped| queue.push(stamped));
 }

@@ -1,9 +1,11 @@
 //! The process that a recording begins with, as it stands then.
 
 use crate::modules::present_mappings;
+use crate::roster::Roster;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::family;
 use timewise_target::perf::RawMapping;
 
@@ -41,6 +43,12 @@ impl Root {
             name,
             mappings: present_mappings(pid)?,
         })
+    }
+
+    /// Its threads, of which all that was before now is of no concern.
+    pub fn roster(&self) -> Roster {
+        let threads = std::iter::once(self.pid).chain(self.others.iter().map(|&(tid, _)| tid));
+        Roster::of(self.pid as i32, threads.map(|tid| tid as i32), monotonic_ns())
     }
 }
 

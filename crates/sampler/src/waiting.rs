@@ -4,13 +4,17 @@
 use crate::options::Options;
 use crate::record::{Record, Stamped};
 use crate::refusal::Refusal;
+use crate::root::Root;
+use crate::roster::Roster;
 use crate::stops::Bystander;
 use crate::switches::Switches;
 use std::io;
+use timewise_target::cpu_time::monotonic_ns;
+use timewise_target::family;
 
 /// The watch over one program.
 pub struct Waiting {
-    pid: i32,
+    roster: Roster,
     options: Options,
     means: Means,
 }
@@ -19,72 +23,92 @@ pub struct Waiting {
 enum Means {
     /// Every switch is told of.
     Switches(Switches),
-    /// Looks; none where the system tells nothing of threads.
+    /// Looks, which begin when sampling does.
     Looks { bystander: Option<Box<Bystander>>, why: Refusal },
 }
 
 impl Waiting {
     /// By the best means that are granted for a process that stands before its first instruction.
-    pub fn of(pid: i32, options: &Options) -> Waiting {
-        let means = match Switches::open(pid, options) {
+    pub fn of(root: &Root, options: &Options) -> Waiting {
+        let means = match Switches::open(root.pid as i32, options) {
             Ok(switches) => Means::Switches(switches),
-            Err(why) => looks(pid, options, why),
+            Err(why) => Means::Looks { bystander: None, why },
         };
-        Waiting { pid, options: options.clone(), means }
+        Waiting { roster: root.roster(), options: options.clone(), means }
     }
 
     /// For a process that runs already: its threads are looked at, whichever there are.
-    pub fn of_running(pid: i32, options: &Options) -> Waiting {
+    pub fn of_running(root: &Root, options: &Options) -> Waiting {
         let why = Refusal {
             event: "context-switches".into(),
             why: "they are not watched in a program that runs already".into(),
             enable: None,
         };
-        Waiting { pid, options: options.clone(), means: looks(pid, options, why) }
+        Waiting {
+            roster: root.roster(),
+            options: options.clone(),
+            means: Means::Looks { bystander: None, why },
+        }
     }
 
     /// Starts to watch.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn enable(&self) -> io::Result<()> {
-        match &self.means {
+    pub fn enable(&mut self) -> io::Result<()> {
+        match &mut self.means {
             Means::Switches(switches) => switches.enable(),
-            Means::Looks { .. } => Ok(()),
+            Means::Looks { bystander, .. } => {
+                // Of those that began since the first look at the process, nobody told.
+                for pid in self.roster.processes() {
+                    self.roster.add(pid, family::threads(pid), monotonic_ns());
+                }
+                *bystander = Some(Bystander::of(&self.roster, &self.options).into());
+                Ok(())
+            }
         }
     }
 
-    /// Hands out what happened since the last time.
+    /// Takes note of processes and threads that begin and end.
+    pub fn hear(&mut self, records: &[Stamped]) {
+        self.roster.hear(records);
+    }
+
+    /// Hands out what happened since the last time, after all that is known was heard.
     pub fn drain(&mut self, now_ns: u64, mut each: impl FnMut(Stamped)) {
         match &mut self.means {
             Means::Switches(switches) => {
                 switches.drain(now_ns, &mut each);
+                // Who ended is of interest to looks alone.
+                self.roster.take_ended();
                 if let Some(why) = switches.too_many() {
-                    each(Stamped { time_ns: now_ns, record: Record::SwitchesEnd });
-                    self.means = looks(self.pid, &self.options, why);
+                    // What is waited from this moment on is looked at; the records are all of earlier ones.
+                    let bystander = Some(Bystander::of(&self.roster, &self.options).into());
+                    self.means = Means::Looks { bystander, why };
+                    each(Stamped { time_ns: monotonic_ns(), record: Record::SwitchesEnd });
                 }
             }
             Means::Looks { bystander, .. } => {
-                bystander.iter_mut().flat_map(|bystander| bystander.look()).for_each(each);
+                if let Some(bystander) = bystander {
+                    bystander.look(&mut self.roster).into_iter().for_each(each);
+                }
             }
         }
     }
 
     /// The rest, when the program has ended and before it is waited for; and why not all switches are in it, if so.
-    pub fn finish(self, now_ns: u64, each: impl FnMut(Stamped)) -> Option<Refusal> {
+    pub fn finish(mut self, now_ns: u64, each: impl FnMut(Stamped)) -> Option<Refusal> {
         match self.means {
             Means::Switches(mut switches) => {
                 switches.drain(now_ns, each);
                 None
             }
             Means::Looks { bystander, why } => {
-                bystander.into_iter().flat_map(|bystander| bystander.finish()).for_each(each);
+                if let Some(bystander) = bystander {
+                    bystander.finish(&mut self.roster).into_iter().for_each(each);
+                }
                 Some(why)
             }
         }
     }
-}
-
-fn looks(pid: i32, options: &Options, why: Refusal) -> Means {
-    Means::Looks { bystander: Bystander::of(pid, options).map(Box::new), why }
 }

@@ -1,9 +1,11 @@
 //! The program's processes and threads, as `/proc` shows them from one look to the next, and records of what
 //! changed.
 
+use super::sleepers::Follower;
 use crate::modules::present_mappings;
 use crate::record::{Record, Stamped};
 use crate::root::Root;
+use crate::roster::Roster;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::os::unix::ffi::OsStrExt;
@@ -53,6 +55,8 @@ pub struct Family {
     others: Vec<i32>,
     latest_id: Option<i32>,
     looks: u32,
+    /// When it was looked at last.
+    looked_ns: u64,
 }
 
 #[derive(Debug)]
@@ -98,37 +102,42 @@ impl Family {
         let mut process = Process::new(&status, root.mappings.clone(), thread(pid)?);
         process.threads.extend(root.others.iter().filter_map(|&(tid, _)| thread(tid as i32)));
         let processes = BTreeMap::from([(pid, process)]);
-        Some(Family { processes, others: family::children(pid), latest_id: None, looks: 0 })
+        Some(Family {
+            processes,
+            others: family::children(pid),
+            latest_id: None,
+            looks: 0,
+            looked_ns: monotonic_ns(),
+        })
     }
 
     /// Records what is new, and tells of each thread that runs as soon as it is seen: it may not do so for long.
     pub fn look(&mut self, records: &mut Records, mut runs: impl FnMut(Runs)) {
         let now_ns = monotonic_ns();
+        // Whoever began or ended since the last look did so halfway, as likely before as after.
+        let between_ns = now_ns.midpoint(std::mem::replace(&mut self.looked_ns, now_ns));
         let latest_id = family::latest_id();
         self.looks = self.looks.wrapping_add(1);
         if latest_id.is_none() || latest_id != self.latest_id || self.looks.is_multiple_of(ALL_THE_SAME) {
             self.latest_id = latest_id;
-            self.find_new(now_ns, records);
+            self.find_new(between_ns, records);
         }
         self.processes.retain(|&pid, process| {
             let Some(used) = cpu_time::of_process(pid) else {
-                process.ended(pid, now_ns, records);
+                process.ended(pid, between_ns, records);
                 return false;
             };
             if std::mem::replace(&mut process.used, used) != used {
-                process.look(pid, now_ns, records, &mut runs);
+                process.look(pid, (between_ns, now_ns), records, &mut runs);
             }
             true
         });
     }
 
-    /// What the scheduler did with each thread so far.
-    pub fn accounts(&self) -> impl Iterator<Item = (i32, i32, Turns)> {
-        let of_process = |(&pid, process): (&i32, &'_ Process)| {
-            let read = |(&tid, thread): (&i32, &Thread)| Some((pid, tid, thread.account.as_ref()?.read()?));
-            process.threads.iter().filter_map(read).collect::<Vec<_>>()
-        };
-        self.processes.iter().flat_map(of_process)
+    /// Those that there are now.
+    pub fn roster(&self, now_ns: u64) -> Roster {
+        let threads = self.processes.values().flat_map(|process| process.threads.keys().copied());
+        Roster::of(self.processes.keys().copied().next().unwrap_or_default(), threads, now_ns)
     }
 
     /// Threads and children that began since the last time.
@@ -170,16 +179,6 @@ impl Family {
         thread.and_then(|thread| thread.time_since_sample(pid, tid, in_system_call)).unwrap_or(0)
     }
 
-    /// Sees to it that the code at this address is known to whatever is recorded after this at the same moment,
-    /// while a thread of the process stands there.
-    pub fn place(&mut self, pid: i32, address: u64, now_ns: u64, records: &mut Records) {
-        if let Some(process) = self.processes.get_mut(&pid)
-            && !process.mappings.iter().any(|m| (m.address..m.address + m.length).contains(&address))
-        {
-            process.read_mappings(pid, now_ns, records);
-        }
-    }
-
     /// Records what no sample tells, and who has ended by now.
     pub fn finish(&mut self, records: &mut Records) {
         let now_ns = monotonic_ns();
@@ -190,6 +189,20 @@ impl Family {
                     thread.tell_rest(pid, tid, now_ns, records);
                 }),
             }
+        }
+    }
+}
+
+impl Follower for Family {
+    fn account(&self, pid: i32, tid: i32) -> Option<Turns> {
+        self.processes.get(&pid)?.threads.get(&tid)?.account.as_ref()?.read()
+    }
+
+    fn place(&mut self, pid: i32, address: u64, now_ns: u64, records: &mut Records) {
+        if let Some(process) = self.processes.get_mut(&pid)
+            && !process.mappings.iter().any(|m| (m.address..m.address + m.length).contains(&address))
+        {
+            process.read_mappings(pid, now_ns, records);
         }
     }
 }
@@ -215,8 +228,14 @@ impl Process {
         }
     }
 
-    /// Finds out which of its threads run.
-    fn look(&mut self, pid: i32, now_ns: u64, records: &mut Records, runs: &mut impl FnMut(Runs)) {
+    /// Finds out which of its threads run; who ended since the last look did so at the first of the moments.
+    fn look(
+        &mut self,
+        pid: i32,
+        (between_ns, now_ns): (u64, u64),
+        records: &mut Records,
+        runs: &mut impl FnMut(Runs),
+    ) {
         let tids: Vec<i32> = self.threads.keys().copied().collect();
         for tid in tids {
             let Some(thread) = self.threads.get_mut(&tid) else { continue };
@@ -227,10 +246,10 @@ impl Process {
             if idle {
                 continue;
             }
-            let Some(status) = Status::of_thread(pid, tid) else {
+            let Some(status) = Status::of_thread(pid, tid).filter(|status| !status.ended) else {
                 thread.tell_rest(pid, tid, now_ns, records);
                 self.threads.remove(&tid);
-                records.add(now_ns, exit(pid, tid));
+                records.add(between_ns, exit(pid, tid));
                 continue;
             };
             thread.kernel_share = status.kernel_share();
@@ -254,7 +273,8 @@ impl Process {
     fn find_threads(&mut self, pid: i32, now_ns: u64, records: &mut Records) {
         for tid in family::threads(pid) {
             if let Entry::Vacant(place) = self.threads.entry(tid)
-                && let Some(status) = Status::of_thread(pid, tid).filter(|status| !status.of_the_kernel)
+                && let Some(status) =
+                    Status::of_thread(pid, tid).filter(|status| !status.of_the_kernel && !status.ended)
             {
                 place.insert(Thread::of(pid, tid, &status));
                 records.add(now_ns, fork(pid, tid, pid));

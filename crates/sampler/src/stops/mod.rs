@@ -8,6 +8,7 @@
 mod callers;
 mod family;
 mod pace;
+mod rests;
 mod sleepers;
 mod trial;
 mod waiting;
@@ -22,10 +23,11 @@ use crate::digestion::Digestion;
 use crate::options::{CallGraph, LARGEST_STACK, Options};
 use crate::record::{RawSample, Record};
 use crate::root::Root;
+use crate::roster::Roster;
 use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
-use sleepers::Sleepers;
+use sleepers::{Follower, Sleepers};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,6 +87,7 @@ pub fn follow(
         }
         sampler.pace.ticked(due.elapsed());
         sampler.ask();
+        sampler.roster.hear(&sampler.records.0);
         sampler.ask_sleepers();
         due = (due + sampler.pace.period()).max(Instant::now());
         sampler.serve(due);
@@ -92,8 +95,9 @@ pub fn follow(
     }
     sampler.let_all_go();
     let elapsed = begun.elapsed();
-    sampler.sleepers.finish(&sampler.family, monotonic_ns(), &mut sampler.records);
-    sampler.family.finish(&mut sampler.records);
+    let Sampler { family, sleepers, roster, records, .. } = &mut sampler;
+    sleepers.finish(roster, monotonic_ns(), records, family);
+    family.finish(records);
     digestion.take(std::mem::take(&mut sampler.records.0));
     Ok(sampler.pace.summary(elapsed, sampler.untraceable))
 }
@@ -102,6 +106,7 @@ struct Sampler {
     family: Family,
     pace: Pace,
     sleepers: Sleepers,
+    roster: Roster,
     asked: Asked,
     records: Records,
     kernel: bool,
@@ -153,10 +158,15 @@ impl Asked {
 
 impl Sampler {
     fn new(own_child: i32, prepared: Prepared, options: &Options) -> Sampler {
+        let (family, now_ns) = (prepared.family, monotonic_ns());
+        let roster = family.roster(now_ns);
+        let mut sleepers = Sleepers::default();
+        sleepers.begin(&roster, now_ns, &family);
         Sampler {
-            family: prepared.family,
+            family,
             pace: Pace::new(options, prepared.cost),
-            sleepers: Sleepers::default(),
+            sleepers,
+            roster,
             asked: Asked { own_child, pending: Vec::new() },
             records: Records::default(),
             kernel: options.kernel,

@@ -1,11 +1,13 @@
 //! Where threads wait, found by looking at them from time to time.
 //!
-//! How long a thread waited in all follows from the scheduler's account of it: the time that passed, less its CPU
+//! How long a thread waited in all follows from the scheduler's account of it: the time that it lived, less its CPU
 //! time and the time that it was queued for a processor. Where it waited is what is found when it is looked at:
 //! each wait that lasts until a look is charged with what the thread waited since the look before.
 
-use super::family::{Family, Records};
+use super::family::Records;
+use super::rests::{Rest, Rests};
 use crate::record::{RawSample, Record};
+use crate::roster::{Ended, Roster};
 use crate::user_stack::UserStack;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,54 +25,90 @@ const COST_LIMIT: f64 = 0.01;
 /// As much of a stack tells one wait from another.
 const TELLING_BYTES: usize = 1024;
 
+/// A thread that has no account has ended, though its record may still be on its way; after so long, that was lost.
+const LOST_NS: u64 = 1_000_000_000;
+
+/// Who knows the threads that are looked at.
+pub trait Follower {
+    /// What the scheduler did with a thread so far; `None` if it has ended.
+    fn account(&self, pid: i32, tid: i32) -> Option<Turns>;
+
+    /// Sees to it that the code at this address is known to whatever is recorded after this at the same moment.
+    fn place(&mut self, pid: i32, address: u64, now_ns: u64, records: &mut Records);
+}
+
 /// Threads by process and id.
 #[derive(Debug, Default)]
 pub struct Sleepers {
     threads: HashMap<(i32, i32), Sleeper>,
-    /// When to look next; at once at first.
-    due_ns: u64,
+    rests: Rests,
+    /// What all threads did since they were first seen.
+    ran_ns: u64,
+    queued_ns: u64,
+    /// When to look next; at once at first. `None` where the system keeps no accounts of threads.
+    due_ns: Option<u64>,
 }
 
+/// What is known of a thread.
 #[derive(Debug)]
-struct Sleeper {
-    /// What it had not waited when it was first seen: the moment, less its CPU time and its time in the queue.
+pub struct Sleeper {
+    /// What it had not waited before it was of concern: the moment, less its CPU time and its time in the queue.
     base_ns: u64,
+    /// The last look at it.
+    looked_ns: u64,
+    turns: Turns,
     /// What of its waiting was accounted for.
     told_ns: u64,
     /// What it waited in places that are not known yet.
     untold_ns: u64,
     /// Where it was found last.
     place: Option<u64>,
-    seen: bool,
+    /// When it was found to have ended, of which nobody told.
+    gone_ns: Option<u64>,
 }
 
 impl Sleepers {
     /// Whether it is time to look.
     pub fn are_due(&self, now_ns: u64) -> bool {
-        now_ns >= self.due_ns
+        self.due_ns.is_some_and(|due_ns| now_ns >= due_ns)
+    }
+
+    /// Begins with the threads that there are: what they did so far is of no concern.
+    pub fn begin(&mut self, roster: &Roster, now_ns: u64, follower: &impl Follower) {
+        let mut present = HashMap::new();
+        for (pid, tid, _) in roster.threads() {
+            if let Some(turns) = follower.account(pid, tid) {
+                *present.entry(pid).or_default() += turns.ran_ns;
+                self.threads.insert((pid, tid), Sleeper::of(not_waited_ns(turns, now_ns), now_ns, turns));
+            }
+        }
+        self.due_ns = (!present.is_empty()).then_some(0);
+        self.rests.begin(&present);
     }
 
     /// Looks at all threads: records what they waited, and gives those that may be stopped to learn with which
     /// callers they wait, with what is known without: what can be followed in so many bytes of the stack.
     pub fn look(
         &mut self,
-        family: &mut Family,
+        roster: &mut Roster,
         now_ns: u64,
         stack_bytes: usize,
         records: &mut Records,
+        follower: &mut impl Follower,
     ) -> Vec<RawSample> {
         let begun = cpu_time::of_this_thread();
         let mut unknown = Vec::new();
-        for (pid, tid, turns) in family.accounts().collect::<Vec<_>>() {
-            let base_ns = not_waited_ns(turns, now_ns);
-            let new = Sleeper { base_ns, told_ns: 0, untold_ns: 0, place: None, seen: true };
-            let sleeper = self.threads.entry((pid, tid)).or_insert(new);
-            sleeper.seen = true;
+        let mut present = HashMap::new();
+        for (pid, tid, begun_ns) in roster.threads() {
+            let Some((sleeper, turns)) = self.seen(pid, tid, begun_ns, now_ns, follower) else {
+                continue;
+            };
+            *present.entry(pid).or_default() += turns.ran_ns;
             let line = line(pid, tid);
             if line.as_deref().is_some_and(runs) {
                 continue;
             }
-            sleeper.account(base_ns);
+            sleeper.account(not_waited_ns(turns, now_ns));
             let sleep = line.and_then(|line| Sleep::of(pid, line));
             let before = std::mem::replace(&mut sleeper.place, sleep.as_ref().map(|sleep| sleep.telling));
             let known = before == sleeper.place;
@@ -78,12 +116,12 @@ impl Sleepers {
                 // The wait of the look before went on until it ended; then, if there is another, that began.
                 let kept_ns = if sleep.is_some() { sleeper.untold_ns / 2 } else { 0 };
                 sleeper.untold_ns -= kept_ns;
-                sleeper.tell(pid, tid, now_ns, records);
+                sleeper.tell(pid, tid, 0, now_ns, records);
                 sleeper.untold_ns = kept_ns;
             }
             let Some(sleep) = sleep else { continue };
             if !known {
-                family.place(pid, sleep.instruction, now_ns, records);
+                follower.place(pid, sleep.instruction, now_ns, records);
             }
             if !known && sleep.may_be_disturbed() {
                 unknown.push(sleep.sample(pid, tid, stack_bytes));
@@ -92,19 +130,62 @@ impl Sleepers {
             if !known {
                 records.add(now_ns, Record::Waiting(sleep.sample(pid, tid, stack_bytes)));
             }
-            sleeper.tell(pid, tid, now_ns, records);
+            sleeper.tell(pid, tid, 0, now_ns, records);
         }
-        self.threads.retain(|&(pid, tid), sleeper| {
-            let seen = std::mem::take(&mut sleeper.seen);
-            if !seen {
-                sleeper.tell(pid, tid, now_ns, records);
+        for (&(pid, tid), gone_ns) in self.threads.iter().filter_map(|(id, of)| Some((id, of.gone_ns?))) {
+            if gone_ns + LOST_NS < now_ns {
+                roster.end(pid, tid, gone_ns);
             }
-            seen
-        });
+        }
+        self.settle(roster, now_ns, &present, records);
         let took = cpu_time::of_this_thread().saturating_sub(begun);
         let pause = took.div_f64(COST_LIMIT).max(PAUSE);
-        self.due_ns = now_ns + pause.as_nanos() as u64;
+        self.due_ns = Some(now_ns + pause.as_nanos() as u64);
         unknown
+    }
+
+    /// Reads the account of a thread, which begins with it unless it was there before; `None` if it has ended.
+    fn seen(
+        &mut self,
+        pid: i32,
+        tid: i32,
+        begun_ns: u64,
+        now_ns: u64,
+        follower: &impl Follower,
+    ) -> Option<(&mut Sleeper, Turns)> {
+        let new = || Sleeper::of(begun_ns, begun_ns, Turns::default());
+        let sleeper = self.threads.entry((pid, tid)).or_insert_with(new);
+        let Some(turns) = follower.account(pid, tid) else {
+            sleeper.gone_ns.get_or_insert(now_ns);
+            return None;
+        };
+        self.ran_ns += turns.ran_ns.saturating_sub(sleeper.turns.ran_ns);
+        self.queued_ns += turns.queued_ns.saturating_sub(sleeper.turns.queued_ns);
+        (sleeper.looked_ns, sleeper.turns, sleeper.gone_ns) = (now_ns, turns, None);
+        Some((sleeper, turns))
+    }
+
+    /// Records what those waited that have ended, as far as it is known by now.
+    fn settle(
+        &mut self,
+        roster: &mut Roster,
+        now_ns: u64,
+        present: &HashMap<i32, u64>,
+        records: &mut Records,
+    ) {
+        let rest = |Ended { pid, tid, begun_ns, ended_ns }: Ended| {
+            let new = || Sleeper::of(begun_ns, begun_ns, Turns::default());
+            let mut sleeper = self.threads.remove(&(pid, tid)).unwrap_or_else(new);
+            let span_ns = ended_ns.saturating_sub(sleeper.looked_ns);
+            sleeper.account(not_waited_ns(sleeper.turns, ended_ns));
+            let known_ns = sleeper.turns.ran_ns;
+            (Rest { pid, tid, span_ns, sleeper }, known_ns)
+        };
+        let ended = roster.take_ended().into_iter().map(rest).collect();
+        let queued = self.queued_ns as f64 / self.ran_ns.max(1) as f64;
+        for mut rest in self.rests.settle(ended, present, queued, roster) {
+            rest.sleeper.tell(rest.pid, rest.tid, rest.span_ns, now_ns, records);
+        }
     }
 
     /// Where a thread was found last is not known after all.
@@ -116,16 +197,34 @@ impl Sleepers {
 
     /// Records the rest, when there are no more looks: what was waited since the last one, too, by those who are
     /// still there or have only just ended.
-    pub fn finish(&mut self, family: &Family, now_ns: u64, records: &mut Records) {
-        for (pid, tid, turns) in family.accounts() {
-            if let Some(sleeper) = self.threads.get_mut(&(pid, tid))
-                && !line(pid, tid).as_deref().is_some_and(runs)
-            {
-                sleeper.account(not_waited_ns(turns, now_ns));
+    pub fn finish(
+        &mut self,
+        roster: &mut Roster,
+        now_ns: u64,
+        records: &mut Records,
+        follower: &impl Follower,
+    ) {
+        if self.due_ns.is_none() {
+            return;
+        }
+        let mut present = HashMap::new();
+        for (pid, tid, begun_ns) in roster.threads().collect::<Vec<_>>() {
+            match self.seen(pid, tid, begun_ns, now_ns, follower) {
+                Some((sleeper, turns)) => {
+                    *present.entry(pid).or_default() += turns.ran_ns;
+                    if !line(pid, tid).as_deref().is_some_and(runs) {
+                        sleeper.account(not_waited_ns(turns, now_ns));
+                    }
+                }
+                None => {
+                    let gone_ns = self.threads.get(&(pid, tid)).and_then(|sleeper| sleeper.gone_ns);
+                    roster.end(pid, tid, gone_ns.unwrap_or(now_ns));
+                }
             }
         }
+        self.settle(roster, now_ns, &present, records);
         for ((pid, tid), mut sleeper) in self.threads.drain() {
-            sleeper.tell(pid, tid, now_ns, records);
+            sleeper.tell(pid, tid, 0, now_ns, records);
         }
     }
 }
@@ -136,6 +235,11 @@ fn not_waited_ns(turns: Turns, now_ns: u64) -> u64 {
 }
 
 impl Sleeper {
+    /// One that was looked at last at a moment, with its account of then.
+    fn of(base_ns: u64, looked_ns: u64, turns: Turns) -> Sleeper {
+        Sleeper { base_ns, looked_ns, turns, told_ns: 0, untold_ns: 0, place: None, gone_ns: None }
+    }
+
     /// Takes note of what it waited up to a moment.
     fn account(&mut self, not_waited_ns: u64) {
         // While it runs, the account of its CPU time lags; that is made good at the next look.
@@ -144,11 +248,17 @@ impl Sleeper {
         self.untold_ns += waited_ns;
     }
 
-    fn tell(&mut self, pid: i32, tid: i32, now_ns: u64, records: &mut Records) {
+    /// So much of that was no waiting.
+    pub fn take_back(&mut self, not_waited_ns: u64) {
+        self.untold_ns = self.untold_ns.saturating_sub(not_waited_ns);
+    }
+
+    /// Records it; so much of it at most follows from when it ended.
+    fn tell(&mut self, pid: i32, tid: i32, unseen_ns: u64, now_ns: u64, records: &mut Records) {
         let duration_ns = std::mem::take(&mut self.untold_ns);
         if duration_ns > 0 {
-            let (pid, tid) = (pid as u32, tid as u32);
-            records.add(now_ns, Record::Waited { pid, tid, duration_ns });
+            let (pid, tid, unseen_ns) = (pid as u32, tid as u32, unseen_ns.min(duration_ns));
+            records.add(now_ns, Record::Waited { pid, tid, duration_ns, unseen_ns });
         }
     }
 }

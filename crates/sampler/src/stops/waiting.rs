@@ -1,18 +1,17 @@
 //! Where threads wait: with their callers where the program is sampled by stops, and without a stop beside a
 //! sampler that follows the program by other means.
 
-use super::family::{Family, Records};
-use super::sleepers::Sleepers;
+use super::family::Records;
+use super::sleepers::{Follower, Sleepers};
 use super::{Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawSample, Record, Stamped};
-use crate::root::Root;
-use timewise_target::cpu_time::monotonic_ns;
+use crate::roster::Roster;
+use timewise_target::cpu_time::{ThreadAccount, Turns, monotonic_ns};
 use timewise_target::halt::Held;
 
 /// Looks at where threads wait while another samples where they compute.
 pub struct Bystander {
-    family: Family,
     sleepers: Sleepers,
     records: Records,
     /// As many of a stack are copied.
@@ -20,39 +19,42 @@ pub struct Bystander {
 }
 
 impl Bystander {
-    /// Begins now, with a process and its descendants. `None` if the system does not tell of it.
-    pub fn of(pid: i32, options: &Options) -> Option<Bystander> {
-        let root = Root::of(pid as u32).ok()?;
-        Some(Bystander {
-            family: Family::of(&root)?,
-            sleepers: Sleepers::default(),
-            records: Records::default(),
-            stack_bytes: options.unwound_bytes() as usize,
-        })
+    /// Begins now, with the threads of a recording.
+    pub fn of(roster: &Roster, options: &Options) -> Bystander {
+        let mut sleepers = Sleepers::default();
+        sleepers.begin(roster, monotonic_ns(), &Stranger);
+        Bystander { sleepers, records: Records::default(), stack_bytes: options.unwound_bytes() as usize }
     }
 
     /// Looks if it is time to. Gives records of waiting alone: of all else the other sampler tells.
-    pub fn look(&mut self) -> impl Iterator<Item = Stamped> {
-        let Bystander { family, sleepers, records, stack_bytes } = self;
-        if sleepers.are_due(monotonic_ns()) {
-            family.look(records, |_| {});
-            let now_ns = monotonic_ns();
-            for sleep in sleepers.look(family, now_ns, *stack_bytes, records) {
+    pub fn look(&mut self, roster: &mut Roster) -> Vec<Stamped> {
+        let Bystander { sleepers, records, stack_bytes } = self;
+        let now_ns = monotonic_ns();
+        if sleepers.are_due(now_ns) {
+            for sleep in sleepers.look(roster, now_ns, *stack_bytes, records, &mut Stranger) {
                 records.add(now_ns, Record::Waiting(sleep));
             }
         }
-        of_waiting(std::mem::take(&mut records.0))
+        std::mem::take(&mut records.0)
     }
 
     /// The rest, when the program has ended.
-    pub fn finish(mut self) -> impl Iterator<Item = Stamped> {
-        self.sleepers.finish(&self.family, monotonic_ns(), &mut self.records);
-        of_waiting(self.records.0)
+    pub fn finish(mut self, roster: &mut Roster) -> Vec<Stamped> {
+        self.sleepers.finish(roster, monotonic_ns(), &mut self.records, &Stranger);
+        self.records.0
     }
 }
 
-fn of_waiting(records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
-    records.into_iter().filter(|of| matches!(of.record, Record::Waiting(_) | Record::Waited { .. }))
+/// One to whom others tell what is mapped.
+struct Stranger;
+
+impl Follower for Stranger {
+    /// Not kept open: there may be more threads than files that we may have.
+    fn account(&self, pid: i32, tid: i32) -> Option<Turns> {
+        ThreadAccount::open(pid, tid).ok()?.read()
+    }
+
+    fn place(&mut self, _: i32, _: u64, _: u64, _: &mut Records) {}
 }
 
 impl Sampler {
@@ -62,7 +64,9 @@ impl Sampler {
         if !self.sleepers.are_due(now_ns) {
             return;
         }
-        for sleep in self.sleepers.look(&mut self.family, now_ns, self.stack_bytes, &mut self.records) {
+        let Sampler { family, sleepers, roster, records, stack_bytes, .. } = self;
+        let unknown = sleepers.look(roster, now_ns, *stack_bytes, records, family);
+        for sleep in unknown {
             if self.asked.ask(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
                 self.records.add(now_ns, Record::Waiting(sleep));
             }

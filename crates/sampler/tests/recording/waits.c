@@ -1,9 +1,12 @@
 /* Waits as its argument says: for a lock, for a pipe, or for time, 600 ms in all, in pieces of 200 ms; 500 ms for
    time and 300 ms for a lock; or, thousands of times, by turns short for a pipe and ten times as long for time.
-   Of the last two it tells how long each took, in nanoseconds. */
+   Of the last two it tells how long each took, in nanoseconds. Or has a child that naps for three seconds, beside
+   two others that hand each other bytes as fast as they can for half of that; or, for two seconds, one thread or
+   process after the other that waits for 15 ms and ends. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,6 +131,51 @@ static void wait_by_turns(void) {
     printf("%ld %ld\n", in_answer, in_moment);
 }
 
+__attribute__((noinline)) static void wait_in_child(void) {
+    for (long end = now() + 3000000000L; now() < end;)
+        usleep(20000);
+}
+
+static int wait_beside_switches(void) {
+    if (!fork()) {
+        wait_in_child();
+        _exit(0);
+    }
+    if (pipe(ends) || pipe(back))
+        return 1;
+    if (!fork()) {
+        close(ends[1]);
+        answerer(0);
+        _exit(0);
+    }
+    for (long end = now() + 1600000000L; now() < end;)
+        wait_for_answer();
+    close(ends[1]);
+    while (wait(0) > 0)
+        ;
+    return 0;
+}
+
+__attribute__((noinline)) static void *wait_in_request(void *nothing) {
+    usleep(15000);
+    return nothing;
+}
+
+static void wait_in_requests(int threads) {
+    for (long end = now() + 2000000000L; now() < end;) {
+        pthread_t request;
+        if (threads) {
+            pthread_create(&request, 0, wait_in_request, 0);
+            pthread_join(request, 0);
+        } else if (!fork()) {
+            wait_in_request(0);
+            _exit(0);
+        } else {
+            wait(0);
+        }
+    }
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "time";
     pthread_t other;
@@ -150,6 +198,10 @@ int main(int count, char **arguments) {
         wait_by_turns();
         close(ends[1]);
         pthread_join(other, 0);
+    } else if (!strcmp(what, "crowd")) {
+        return wait_beside_switches();
+    } else if (!strcmp(what, "threads") || !strcmp(what, "processes")) {
+        wait_in_requests(!strcmp(what, "threads"));
     } else {
         wait_for_time();
     }

@@ -119,3 +119,17 @@ fn where_waits_are_too_many_they_are_divided_as_they_are_in_truth() {
     assert!(found[0] + found[1] < truth[0] + truth[1], "{truth:?} {found:?}");
     assert!(found[0] + found[1] > 0.5 * (truth[0] + truth[1]), "{truth:?} {found:?}");
 }
+
+/// When switches give way to looks, whoever was there before waits on.
+#[test]
+fn children_wait_on_when_switches_are_too_many() {
+    let program = program();
+    let Some(profile) = recorded_of(&program, "crowd", 0, &options(1000)) else { return };
+    if !profile.runs[0].warnings.iter().any(|warning| warning.contains("a second on a processor")) {
+        eprintln!("skipped: {:?}", profile.runs[0].warnings);
+        return;
+    }
+    let (waited, elapsed) =
+        (waited_in(&profile, &program, "wait_in_child"), profile.runs[0].elapsed_ns as f64 / 1e9);
+    assert!(waited > 0.7 * elapsed && waited < elapsed, "{waited} s of {elapsed} s, {:?}", profile.runs[0]);
+}
