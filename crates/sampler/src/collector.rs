@@ -206,8 +206,7 @@ impl Collector {
             Record::SwitchesEnd => self.finish_waits(time_ns),
             Record::Waiting(raw) => self.waiting(&raw),
             Record::Waited { pid, tid, duration_ns, unseen_ns } => {
-                self.waited(pid, tid, duration_ns);
-                self.unseen_wait_ns += unseen_ns;
+                self.waited((pid, tid), duration_ns, unseen_ns);
             }
         }
     }

@@ -104,6 +104,7 @@ fn conclude(
 ) -> Profile {
     let mut collector = digestion.finish();
     collector.finish_waits(followed.ended_ns);
+    collector.place_waits();
     let core = probe.finish();
     run.clock = Some(Clock {
         core_hz: core.mean_hz,

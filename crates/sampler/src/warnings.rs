@@ -31,6 +31,13 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
              ({why})"
         ));
     }
+    if notable(collector.unseen_wait_ns, waited_ns) {
+        warnings.push(format!(
+            "threads ended before they were looked at again: {:.0} % of the waiting is the time up to their ends, less \
+             CPU time by the accounts of their processes; where they waited is that of others like them",
+            100.0 * collector.unseen_wait_ns as f64 / waited_ns as f64
+        ));
+    }
     if notable(divided_ns, waited_ns) {
         warnings.push(format!(
             "threads waited too often for every stack to be taken: {:.0} % of the waiting is divided among the \

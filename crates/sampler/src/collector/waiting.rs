@@ -38,8 +38,9 @@ impl Collector {
         }
     }
 
-    /// A thread waited there so long.
-    pub(super) fn waited(&mut self, pid: u32, tid: u32, duration_ns: u64) {
+    /// A thread waited there so long; so much of it follows from when it ended.
+    pub(super) fn waited(&mut self, (pid, tid): (u32, u32), duration_ns: u64, unseen_ns: u64) {
+        self.unseen_wait_ns += unseen_ns;
         if let Some(thread) = self.thread(pid, tid) {
             let at = self.found_at.get(&thread).copied().unwrap_or_default();
             self.waits.add(thread, at, None, duration_ns);
@@ -49,6 +50,18 @@ impl Collector {
     /// The program has ended, or switches are no longer told of.
     pub fn finish_waits(&mut self, now_ns: u64) {
         self.spells.finish(now_ns, &mut self.waits);
+    }
+
+    /// There are no more looks: threads that none found waiting take their places from their like, other threads of the
+    /// same process, or processes of the same parent.
+    pub fn place_waits(&mut self) {
+        let Collector { waits, threads, processes, .. } = self;
+        waits.place_those_never_found(|id| {
+            let thread = &threads[id.index()];
+            let process = &processes[thread.process.index()];
+            let parent = process.parent.filter(|_| process.pid == thread.tid);
+            (parent.unwrap_or(thread.process), parent.is_some())
+        });
     }
 
     /// Where in the program a thread is that the kernel holds.

@@ -121,14 +121,17 @@ impl Sleepers {
             }
             let Some(sleep) = sleep else { continue };
             if !known {
+                let Some(sample) = sleep.sample(pid, tid, stack_bytes) else {
+                    // It went on meanwhile: found elsewhere, it is charged with all of it.
+                    sleeper.place = None;
+                    continue;
+                };
                 follower.place(pid, sleep.instruction, now_ns, records);
-            }
-            if !known && sleep.may_be_disturbed() {
-                unknown.push(sleep.sample(pid, tid, stack_bytes));
-                continue;
-            }
-            if !known {
-                records.add(now_ns, Record::Waiting(sleep.sample(pid, tid, stack_bytes)));
+                if sleep.may_be_disturbed() {
+                    unknown.push(sample);
+                    continue;
+                }
+                records.add(now_ns, Record::Waiting(sample));
             }
             sleeper.tell(pid, tid, 0, now_ns, records);
         }
@@ -265,8 +268,7 @@ impl Sleeper {
 
 /// Where a thread waits at this moment, found without stopping it; `None` if it does not wait, or is gone.
 pub fn where_it_waits(pid: i32, tid: i32, stack_bytes: usize) -> Option<RawSample> {
-    let sleep = line(pid, tid).and_then(|line| Sleep::of(pid, line));
-    sleep.map(|sleep| sleep.sample(pid, tid, stack_bytes))
+    line(pid, tid).and_then(|line| Sleep::of(pid, line))?.sample(pid, tid, stack_bytes)
 }
 
 /// A thread that waits, as the kernel shows it.
@@ -313,19 +315,21 @@ impl Sleep {
     }
 
     /// What is known without stopping it. Of its registers that is only where it goes on and where its stack is,
-    /// so that callers are found up to the first that needs its frame pointer.
-    fn sample(&self, pid: i32, tid: i32, stack_bytes: usize) -> RawSample {
+    /// so that callers are found up to the first that needs its frame pointer. `None` if it went on meanwhile: its stack
+    /// is of two moments then.
+    fn sample(&self, pid: i32, tid: i32, stack_bytes: usize) -> Option<RawSample> {
         let mut stack = vec![0; stack_bytes];
         let read = memory::read(pid, self.stack_pointer, &mut stack);
         stack.truncate(read);
-        // If it went on meanwhile, the stack is of two moments.
-        let waits_still = read > 0 && line(pid, tid).is_some_and(|line| line == self.line);
-        let registers = Registers::of_stack(self.instruction, self.stack_pointer);
-        RawSample {
-            user_callers: vec![self.instruction],
-            user_stack: waits_still.then(|| Box::new(UserStack { registers, bytes: stack.into() })),
-            ..RawSample::in_kernel(pid as u32, tid as u32)
+        if line(pid, tid).is_none_or(|line| line != self.line) {
+            return None;
         }
+        let registers = Registers::of_stack(self.instruction, self.stack_pointer);
+        Some(RawSample {
+            user_callers: vec![self.instruction],
+            user_stack: (read > 0).then(|| Box::new(UserStack { registers, bytes: stack.into() })),
+            ..RawSample::in_kernel(pid as u32, tid as u32)
+        })
     }
 }
 

@@ -4,9 +4,10 @@ use crate::program::{alone, built, options, recorded_of};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use timewise_profile::{Place, Profile, Wait};
-use timewise_sampler::{Means, Options, record};
+use timewise_sampler::{Means, Options, attach, record};
 use timewise_target::launch::Launch;
 
 /// Seconds that threads waited in a function of the program, or in what it called.
@@ -132,4 +133,41 @@ fn children_wait_on_when_switches_are_too_many() {
     let (waited, elapsed) =
         (waited_in(&profile, &program, "wait_in_child"), profile.runs[0].elapsed_ns as f64 / 1e9);
     assert!(waited > 0.7 * elapsed && waited < elapsed, "{waited} s of {elapsed} s, {:?}", profile.runs[0]);
+}
+
+/// One thread or process after the other waits for less time than lies between two looks.
+#[test]
+fn threads_that_end_between_looks_are_not_lost() {
+    let program = program();
+    for mode in ["threads", "processes"] {
+        let Some(profile) = attached(mode, &program) else { return };
+        let stops = Options { means: Means::Stops, ..options(1000) };
+        for profile in [Some(profile), recorded_of(&program, mode, 0, &stops)].into_iter().flatten() {
+            let (waited, elapsed) =
+                (waited_in(&profile, &program, "wait_in_request"), profile.runs[0].elapsed_ns as f64 / 1e9);
+            // There is always one; on a crowded machine, it may have ended long before it is taken note of.
+            assert!(
+                waited > 0.6 * elapsed && waited < 1.1 * elapsed,
+                "{mode}: {waited} s of {elapsed} s, {:?}",
+                profile.runs[0]
+            );
+            let told = |warning: &String| warning.contains("ended before they were looked at again");
+            assert!(profile.runs[0].warnings.iter().any(told), "{:?}", profile.runs[0].warnings);
+        }
+    }
+}
+
+/// A recording of a second of the program, which ran already; `None`, with a remark, where sampling is refused.
+fn attached(mode: &str, program: &Path) -> Option<Profile> {
+    if let Err(why) = timewise_sampler::choose(&options(1000), None) {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    let _alone = alone();
+    let mut running = Command::new(program).arg(mode).stdout(Stdio::null()).spawn().unwrap();
+    // Until it has mapped all of its code.
+    std::thread::sleep(Duration::from_millis(300));
+    let profile = attach(running.id() as i32, Duration::from_secs(1), &options(1000), || false).unwrap();
+    running.wait().unwrap();
+    Some(profile)
 }
