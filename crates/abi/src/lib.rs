@@ -174,6 +174,8 @@ pub enum Failure {
     Internal = 5,
     /// The process may not have memory that is both writable and executable.
     WritableCodeDenied = 6,
+    /// The kernel gave the process no more memory.
+    MemoryRefused = 7,
 }
 
 impl SharedHeader {
@@ -186,6 +188,7 @@ impl SharedHeader {
             3 => Some(Failure::CacheFull),
             4 => Some(Failure::Unsupported),
             6 => Some(Failure::WritableCodeDenied),
+            7 => Some(Failure::MemoryRefused),
             _ => Some(Failure::Internal),
         }
     }

@@ -234,6 +234,45 @@ fn programs_begin_as_without_us() {
     assert_eq!(seen, ["4 0 0\n", "2 1 0\n", "7 0 0\n", "0 0 1\n"]);
 }
 
+/// Natively it does well without further ones. Neither counting nor what attaches needs any that it may not have.
+#[test]
+fn a_program_with_as_many_mappings_as_it_may_have_is_counted_and_cannot_be_attached_to() {
+    let place = Place::new();
+    place.write("mappings.c", include_str!("programs/mappings.c"));
+    assert_eq!(place.shell("cc -O1 mappings.c -o mappings").status, Some(0));
+    let natively = place.shell("./mappings");
+    if natively.status == Some(77) {
+        return eprintln!("not checked: it may have very many");
+    }
+    assert_eq!(natively.stdout, "done 3 5 1.500\n");
+    for calls in ["", "--no-calls"] {
+        let counted =
+            place.shell(&format!("timewise count {calls} -- ./mappings && timewise verify > verified"));
+        assert_eq!((counted.status, &counted.stdout), (Some(0), &natively.stdout), "{}", counted.stderr);
+        assert!(!counted.stderr.contains("warning"), "{}", counted.stderr);
+    }
+    let attached = place.shell(
+        "mkfifo go; ./mappings wait < go > out & pid=$!; exec 3> go
+         until grep -qs ready out || ! kill -0 $pid; do sleep 0.01; done
+         timewise count --pid $pid --for 1s; echo $?; echo >&3; wait $pid && tail -n1 out",
+    );
+    assert_eq!(attached.stdout, format!("126\n{}", natively.stdout), "{}", attached.stderr);
+    assert!(attached.stderr.contains("sysctl vm.max_map_count="), "{}", attached.stderr);
+}
+
+/// Until then it is counted, and that it is not any more is told.
+#[test]
+fn a_program_that_has_all_the_memory_that_it_may_have_runs_on() {
+    let place = Place::new();
+    place.write("data.c", include_str!("programs/data.c"));
+    assert_eq!(place.shell("cc -O1 data.c -o data").status, Some(0));
+    let script = |before: &str| place.shell(&format!("(ulimit -d 400000; {before} ./data)"));
+    let (natively, counted) = (script(""), script("timewise count -- "));
+    assert_eq!(natively.stdout, "done 1.500\n");
+    assert_eq!((counted.status, &counted.stdout), (Some(0), &natively.stdout), "{}", counted.stderr);
+    assert!(counted.stderr.contains("was given no more memory"), "{}", counted.stderr);
+}
+
 #[test]
 fn too_little_address_space_for_tracing() {
     let outcome = place().shell("ulimit -v 1000000; timewise branches -- ./busy");

@@ -11,7 +11,7 @@ use timewise_target::limits;
 
 /// Addresses that the runtime takes at once beside the shared file: its image, its tables, its heap and its
 /// first regions of translated code. The runtime then makes the limit exact.
-const TAKEN_AT_ONCE: u64 = 1 << 30;
+const TAKEN_AT_ONCE: u64 = 2 << 30;
 
 /// How the system lists the limit.
 const LISTED: &str = "Max address space";

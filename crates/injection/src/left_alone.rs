@@ -11,7 +11,8 @@ use timewise_target::group::Group;
 /// # Errors
 /// Why not.
 pub fn await_left_alone(pid: i32) -> Result<(), AttachError> {
-    once_given_back(|| attachable::check(pid).and_then(|()| is_left_alone(pid)))
+    once_given_back(|| attachable::check(pid).and_then(|()| is_left_alone(pid)))?;
+    attachable::check_room(pid)
 }
 
 /// Waits while process `pid` is being given back, whatever else is done with it, if it is not counted: it would not

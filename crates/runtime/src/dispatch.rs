@@ -5,6 +5,7 @@ use crate::calls;
 use crate::emit::Toll;
 use crate::entry::{HIGH, reason};
 use crate::forest::Vertex;
+use crate::heap::HEAP;
 use crate::indirect;
 use crate::kinds::{self, Mode, interval, window};
 use crate::link::{self, Led, Way};
@@ -260,7 +261,7 @@ pub fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     memory::leave_out_of_dumps(HIGH);
     PROCESS.with(|process| {
         let process = process.insert(Process::new(shared, shared.process(area.process)));
-        system_call::limit::set_up(process);
+        HEAP.reserve(system_call::limit::set_up(process));
     });
     signal::set_up(area);
     Ok(())

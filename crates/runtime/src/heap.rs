@@ -19,17 +19,31 @@ const CHUNK: usize = 1 << 20;
 /// Allocations of this and more get mappings of their own.
 const LARGE: usize = 256 << 10;
 
-/// Bytes kept in store for a process that may ask the kernel for no more; less if that is refused.
-const STORE: usize = 1 << 30;
-const LEAST_STORE: usize = 16 << 20;
+/// Bytes of addresses kept in reserve for when the kernel gives nothing more: it is not to be asked any more, or refuses,
+/// as where the program has as many mappings as it may have (`vm.max_map_count`).
+pub const RESERVE: usize = 1 << 30;
+
+/// Likewise, where they are taken from those of the program.
+const SMALL_RESERVE: usize = RESERVE / 16;
+
+/// The part of them that may be used from the beginning, so that it can be when the kernel grants no more of it. The
+/// others take none of what the program may have of data.
+const GRANTED: usize = RESERVE / 256;
 
 /// Where it begins: away from where the kernel puts the program's mappings, so that those lie as they would
 /// natively.
 const PLACE: u64 = timewise_abi::IMAGE + (1 << 40);
 
+const NO_ACCESS: u64 = 0;
+const READ_WRITE: u64 = 3;
+
 struct State {
     /// Nothing more is asked of the kernel, and nothing given back.
     closed: bool,
+    /// Addresses in reserve, none once they are in use.
+    reserve: Range<u64>,
+    /// Bytes of the largest block there was.
+    largest: usize,
     free: [*mut u8; CLASSES],
     next: *mut u8,
     end: *mut u8,
@@ -52,6 +66,8 @@ impl Heap {
         let none = core::ptr::null_mut();
         Heap(UnsafeCell::new(State {
             closed: false,
+            reserve: 0..0,
+            largest: 0,
             free: [none; CLASSES],
             next: none,
             end: none,
@@ -59,24 +75,32 @@ impl Heap {
         }))
     }
 
-    /// Takes what will ever be needed from the kernel, which is then asked no more. Under the process lock.
-    pub fn keep_in_store(&self) {
-        let mut size = STORE;
-        while size >= LEAST_STORE && !self.take(size) {
-            size /= 4;
+    /// Reserves addresses, fewer where they are taken `from_program`. Under the process lock.
+    pub fn reserve(&self, from_program: bool) {
+        let size = if from_program { SMALL_RESERVE } else { RESERVE };
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &mut *self.0.get() };
+        let start = state.map(size, NO_ACCESS) as u64;
+        if start != 0 {
+            // Where this is refused nothing is lost: it is asked for again.
+            let _ = protect(start, GRANTED);
+            state.reserve = start..start + size as u64;
         }
     }
 
-    /// Takes this much from the kernel: false if that is refused, or was done before.
-    fn take(&self, size: usize) -> bool {
+    /// From now on the kernel is asked for nothing: there is what is in reserve. Under the process lock.
+    pub fn keep_in_store(&self) {
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
-        let state = unsafe { &mut *self.0.get() };
-        let store = if state.closed { core::ptr::null_mut() } else { state.map(size) };
-        if store.is_null() {
-            return false;
-        }
-        state.make_do_with(store, size);
-        true
+        unsafe { &mut *self.0.get() }.open_reserve();
+    }
+
+    /// Whether there is room for what some more translated code takes. Under the process lock.
+    pub fn has_room(&self) -> bool {
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        let state = unsafe { &*self.0.get() };
+        let left = (state.end as usize).saturating_sub(state.next as usize);
+        // Tables grow to twice their size.
+        !state.closed || left >= 2 * state.largest + CHUNK
     }
 
     /// Makes do with memory that is there already: the kernel is asked for nothing. Under the process lock.
@@ -101,6 +125,12 @@ fn block_for(layout: Layout) -> (usize, usize) {
     (size, FINE / STEP + size.trailing_zeros() as usize)
 }
 
+/// Asks the kernel to let memory be used that is the heap's own: whether it does.
+fn protect(start: u64, size: usize) -> bool {
+    // SAFETY: nobody refers to it yet.
+    unsafe { call(number::MPROTECT, [start, size as u64, READ_WRITE, 0, 0, 0]) }.is_ok()
+}
+
 impl State {
     /// From now on nothing but this is handed out.
     fn make_do_with(&mut self, store: *mut u8, size: usize) {
@@ -109,11 +139,53 @@ impl State {
         self.closed = true;
     }
 
+    /// Hands out what is in reserve from now on, as much of it as the kernel grants: false if that is nothing.
+    fn open_reserve(&mut self) -> bool {
+        let Range { start, end } = core::mem::take(&mut self.reserve);
+        let mut size = (end - start) as usize;
+        // All of it, or what lies beside memory of the same kind, adds nothing to the number of mappings.
+        while size >= GRANTED && !protect(start, size) {
+            size /= 4;
+        }
+        let granted = size >= GRANTED;
+        if granted {
+            self.make_do_with(start as *mut u8, size);
+        }
+        granted
+    }
+
+    /// A block of a size, of a class; null if there is no memory.
+    fn hand_out(&mut self, size: usize, class: usize) -> *mut u8 {
+        if size >= LARGE {
+            self.largest = self.largest.max(size);
+            if !self.closed {
+                return self.map(size, READ_WRITE);
+            }
+        }
+        let head = self.free[class];
+        if !head.is_null() {
+            // SAFETY: a free block starts with the address of the next.
+            self.free[class] = unsafe { *head.cast::<*mut u8>() };
+            return head;
+        }
+        let aligned = (self.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
+        if aligned.is_null() || (self.end as usize).saturating_sub(aligned as usize) < size {
+            let chunk = if self.closed { core::ptr::null_mut() } else { self.map(CHUNK, READ_WRITE) };
+            if chunk.is_null() {
+                return chunk;
+            }
+            self.next = chunk.wrapping_add(size);
+            self.end = chunk.wrapping_add(CHUNK);
+            return chunk;
+        }
+        self.next = aligned.wrapping_add(size);
+        aligned
+    }
+
     /// Fresh memory, or null.
-    fn map(&mut self, size: usize) -> *mut u8 {
-        const READ_WRITE: u64 = 3;
+    fn map(&mut self, size: usize, protection: u64) -> *mut u8 {
         const PRIVATE_ANONYMOUS_NORESERVE: u64 = 0x4022;
-        let arguments = [self.place, size as u64, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, u64::MAX, 0];
+        let arguments = [self.place, size as u64, protection, PRIVATE_ANONYMOUS_NORESERVE, u64::MAX, 0];
         // Each further up: the kernel goes elsewhere if something is there.
         self.place += (size as u64).next_multiple_of(CHUNK as u64);
         // SAFETY: maps fresh memory where nothing is.
@@ -139,36 +211,19 @@ unsafe impl GlobalAlloc for Heap {
         let (size, class) = block_for(layout);
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
-        if size >= LARGE && !state.closed {
-            return state.map(size);
+        let block = state.hand_out(size, class);
+        if block.is_null() && state.open_reserve() {
+            return state.hand_out(size, class);
         }
-        let head = state.free[class];
-        if !head.is_null() {
-            // SAFETY: a free block starts with the address of the next.
-            state.free[class] = unsafe { *head.cast::<*mut u8>() };
-            return head;
-        }
-        let aligned = (state.next as usize).next_multiple_of(size.min(4096)) as *mut u8;
-        if aligned.is_null() || (state.end as usize).saturating_sub(aligned as usize) < size {
-            let chunk = if state.closed { core::ptr::null_mut() } else { state.map(CHUNK) };
-            if chunk.is_null() {
-                return chunk;
-            }
-            state.next = chunk.wrapping_add(size);
-            state.end = chunk.wrapping_add(CHUNK);
-            return chunk;
-        }
-        state.next = aligned.wrapping_add(size);
-        aligned
+        block
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let (size, _) = block_for(layout);
-        // SAFETY: as in `alloc`.
-        let is_fresh = size >= LARGE && unsafe { !(*self.0.get()).closed };
-        // SAFETY: as promised by the caller, who owns the block.
+        // SAFETY: as promised by the caller, who owns the block; as in `alloc`.
         unsafe {
             let block = self.alloc(layout);
+            let is_fresh = size >= LARGE && !(*self.0.get()).closed;
             if !is_fresh && !block.is_null() {
                 block.write_bytes(0, layout.size());
             }
@@ -209,8 +264,11 @@ unsafe impl GlobalAlloc for Heap {
         let closed = unsafe { (*self.0.get()).closed };
         if size >= LARGE && !closed {
             // SAFETY: unmaps the block's own mapping.
-            let _ = unsafe { call(number::MUNMAP, [block as u64, size as u64, 0, 0, 0, 0]) };
-            return;
+            let unmapped = unsafe { call(number::MUNMAP, [block as u64, size as u64, 0, 0, 0, 0]) };
+            // Two mappings in the place of one may be too many.
+            if unmapped.is_ok() {
+                return;
+            }
         }
         // SAFETY: as in `alloc`; the block is the caller's to give back.
         unsafe {

@@ -13,6 +13,7 @@ use crate::cache::{self, Kind};
 use crate::check;
 use crate::emit::{self, Code, Toll, gs};
 use crate::entry;
+use crate::heap::HEAP;
 use crate::indirect;
 use crate::kinds::{Adding, Mode, pace};
 use crate::link::{self, Led, Way};
@@ -88,6 +89,9 @@ pub fn translate_loop(
 
 /// Puts a unit into the cache, if something leads there with that right before it: its first block.
 fn put(process: &mut Process, mut unit: Unit, way: Option<Way>) -> Result<(u32, Option<Led>), Failure> {
+    if !HEAP.has_room() {
+        return Err(Failure::MemoryRefused);
+    }
     let address = unit.instructions[0].address;
     let first = process.blocks.len() as u32;
     let count_blocks = process.kinds.counts_blocks(process.mode);

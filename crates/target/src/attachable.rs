@@ -4,6 +4,7 @@ use crate::control_groups;
 use crate::family;
 use crate::keeper;
 use crate::machine;
+use crate::maps;
 use crate::restricted;
 use crate::status::{Status, field};
 use crate::subject::Subject;
@@ -133,12 +134,35 @@ pub fn once_given_back<T>(mut attach: impl FnMut() -> Result<T, AttachError>) ->
     }
 }
 
+/// Mappings that what is put into a program may need, of code in many modules.
+const MAPPINGS: usize = 64;
+
 /// Looks, without touching it, whether process `pid` can be taken over and counted.
 ///
 /// # Errors
 /// Why not.
 pub fn check(pid: i32) -> Result<(), AttachError> {
     unfit(pid).map_or(Ok(()), Err)
+}
+
+/// Looks, without touching it, whether process `pid` may have as many mappings more as what is put into programs takes.
+///
+/// # Errors
+/// [`AttachError::Unfit`] if not.
+pub fn check_room(pid: i32) -> Result<(), AttachError> {
+    let most =
+        fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
+    // What the system refuses to tell it refuses to whoever attaches, too.
+    let (Ok(mapped), Some(most)) = (maps::ranges(pid), most) else { return Ok(()) };
+    let has_room = mapped.len() + MAPPINGS <= most;
+    let why = || {
+        let twice = 2 * most;
+        format!(
+            "it has {} mappings, and may have {most}: sysctl vm.max_map_count={twice} allows more",
+            mapped.len()
+        )
+    };
+    if has_room { Ok(()) } else { Err(AttachError::Unfit { pid, why: why() }) }
 }
 
 /// Looks, without touching it, whether threads of process `pid` can be stopped for a moment.

@@ -34,13 +34,11 @@ pub fn limit(area: &mut ThreadArea) {
     answer(area, result.map(|()| 0));
 }
 
-/// Makes the kernel's limits those of a new program image, with the room that the runtime takes.
-pub fn set_up(process: &mut Process) {
+/// Makes the kernel's limits those of a new program image, with the room that the runtime takes. Whether the two share
+/// them, because they may not be raised.
+pub fn set_up(process: &mut Process) -> bool {
     let limits = current(process);
-    if limits[0] != UNLIMITED {
-        // The host raised them already, by more: this cannot fail.
-        let _ = set(process, limits);
-    }
+    limits[0] != UNLIMITED && set(process, limits).is_err()
 }
 
 /// The limits as the program knows them.
