@@ -206,6 +206,8 @@ impl Code {
             evicts: form.class == Class::Evict,
             has_complex_address: form.has_three_parts || form.is_scaled,
             computes_stack: form.computes_stack,
+            replaces_stack: form.replaces_stack,
+            leaves_frame: form.leaves_frame,
         }
     }
 }

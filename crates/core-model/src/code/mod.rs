@@ -75,6 +75,10 @@ pub struct Static {
     pub has_complex_address: bool,
     /// Whether it computes the stack pointer otherwise.
     pub computes_stack: bool,
+    /// Whether it does so by other means than adding a constant to it.
+    pub replaces_stack: bool,
+    /// Whether it is `leave`, which computes the stack pointer and loads the frame pointer.
+    pub leaves_frame: bool,
 }
 
 /// A string instruction that repeats.

@@ -3,7 +3,7 @@
 use super::{Core, Done, listed};
 use crate::code::{Code, Static, Uop};
 use timewise_isa::Order;
-use timewise_isa::form::STACK;
+use timewise_isa::form::{FRAME, STACK};
 use timewise_replay::Access;
 use timewise_trace::{Observer, Psv};
 
@@ -95,6 +95,7 @@ impl<O: Observer> Core<O> {
             // A µop of its own adds up what pushes and pops did until now.
             operands = operands.max(begin) + 1;
         }
+        let mut loaded = 0;
         if !accesses.is_empty() {
             let address = self.registers.ready(&it.address_registers).max(begin);
             for access in accesses.iter().filter(|access| access.reads || it.evicts) {
@@ -107,8 +108,10 @@ impl<O: Observer> Core<O> {
                 if load.raises {
                     return Done { complete: load.ready, raises: true, ..done };
                 }
-                operands = operands.max(load.ready);
+                loaded = loaded.max(load.ready);
             }
+            // What `leave` computes is made of the address alone.
+            operands = operands.max(if it.leaves_frame { address } else { loaded });
             for access in accesses.iter().filter(|access| !access.reads && !access.writes) {
                 operands = operands.max(self.prefetch(access, address.max(operands)));
             }
@@ -141,7 +144,14 @@ impl<O: Observer> Core<O> {
         let (pushed, popped) = (it.stack_top.min(0), it.stack_top.max(0));
         self.registers.turn(pushed);
         self.registers.write(&it.writes, result, self.sequence);
+        if it.leaves_frame {
+            self.registers.write(&[FRAME], loaded, self.sequence);
+            done.complete = done.complete.max(loaded);
+        }
         self.registers.turn(popped);
+        if it.replaces_stack && !self.processor.loads.renames_moves {
+            self.stack_base = self.sequence;
+        }
         match it.moves_stack {
             true if self.processor.rename.stack_engine => self.is_stack_moved = true,
             true => self.registers.move_stack(first),

@@ -118,14 +118,11 @@ impl<O: Observer> Core<O> {
             Source::Store { data, expression, is_aligned, .. } => {
                 let loads = &self.processor.loads;
                 let forward = loads.forward + if it.is_vector { loads.vector_forward_extra } else { 0 };
-                match loads.renamed {
-                    Some(renamed)
-                        if expression != 0 && is_aligned && expression == self.expression(it, access) =>
-                    {
-                        // The register that was stored, not the queue, is where they come from.
-                        (data - 1 + renamed).max(self.rename(dispatched))
-                    }
-                    _ => (begin + first_latency).max(data + forward),
+                let renamed = loads.renamed;
+                match renamed.filter(|_| self.is_known(it, access, expression, is_aligned)) {
+                    // The register that was stored, not the queue, is where they come from.
+                    Some(renamed) => (data - 1 + renamed).max(self.rename(dispatched)),
+                    None => (begin + first_latency).max(data + forward),
                 }
             }
             Source::Blocked { drained, .. } => {
@@ -229,19 +226,34 @@ impl<O: Observer> Core<O> {
         sure > 0
     }
 
-    /// A hash of the address of an instruction's operand as its code has it, to tell whether a load and a store
-    /// have the same; 0 if that is not told. Where the stack pointer stands is always known.
-    fn expression(&self, it: &Static, access: &Access) -> u64 {
-        let is_known = match self.processor.loads.renames_moves {
+    /// Whether a load that finds its data in a store is known at rename to do so: by the address as both have it, or
+    /// because it did so before, which no address by the stack pointer is foreseen by.
+    fn is_known(&mut self, it: &Static, access: &Access, stored: u64, is_aligned: bool) -> bool {
+        if stored != 0 && is_aligned && stored == self.expression(it, access) {
+            return true;
+        }
+        let is_foreseen = !it.address_registers.contains(&STACK) && self.foreseen.note(it.address);
+        is_foreseen && stored != 0 && is_aligned && self.may_pass(it, access)
+    }
+
+    /// Whether rename may pass what an instruction stores to a load, or to it what was stored.
+    fn may_pass(&self, it: &Static, access: &Access) -> bool {
+        let passes = match self.processor.loads.renames_moves {
             true => it.passes_registers,
             // What computes with what it loads is known only if it is one µop, and the result is stored again.
-            false => access.size >= 4 && (it.uops == 0 || access.writes && it.uops == 1),
+            false => access.size >= 4 && (it.uops == 0 || access.writes && it.uops == 1 || it.leaves_frame),
         };
-        if it.is_vector || !is_known {
+        passes && !it.is_vector
+    }
+
+    /// A hash of the address of an instruction's operand as its code has it, to tell whether a load and a store
+    /// have the same; 0 if that is not told. Where the stack pointer stands is known while constants are added to it.
+    fn expression(&self, it: &Static, access: &Access) -> u64 {
+        if !self.may_pass(it, access) {
             return 0;
         }
         super::listed(&it.address_registers).fold(1, |hash, register| {
-            let writer = if register == STACK { 0 } else { self.registers.writer(register) };
+            let writer = if register == STACK { self.stack_base } else { self.registers.writer(register) };
             (hash ^ (writer << 8 | u64::from(register))).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         })
     }

@@ -16,7 +16,7 @@ mod warm;
 mod wrong_path;
 
 use crate::code::{Code, MemoryUops, NO_REGISTER, Static, Uop};
-use crate::memory::{Forwarding, Hierarchy, LINE, Line, Translations};
+use crate::memory::{Foreseen, Forwarding, Hierarchy, LINE, Line, Translations};
 use crate::predict::{Branch, Executed, Outcome, Predictor};
 use crate::processor::{INTEGERS, Processor, VECTORS};
 use crate::resources::{Distribution, InOrder, OutOfOrder, Ports};
@@ -136,6 +136,7 @@ pub struct Core<O> {
     caches: Hierarchy,
     pages: Translations,
     forwarding: Forwarding,
+    foreseen: Foreseen,
     /// Loads begin no earlier.
     load_floor: u64,
     /// When the latest instruction of each order is done.
@@ -145,6 +146,8 @@ pub struct Core<O> {
     renamed: u64,
     /// The stack pointer was moved without execution since it was computed.
     is_stack_moved: bool,
+    /// Who computed the stack pointer otherwise than by adding constants, by number in program order.
+    stack_base: u64,
     drained: Drained,
     rewritten: Rewritten,
     /// Of each store of the instruction at hand, when its address and its data are known.
@@ -195,11 +198,13 @@ impl<O: Observer> Core<O> {
             caches: Hierarchy::new(&processor.memory),
             pages: Translations::new(&processor.translation, processor.commit.page_fault.is_some()),
             forwarding: Forwarding::default(),
+            foreseen: Foreseen::new(processor.loads.foreseen as usize),
             load_floor: 0,
             occupied: [0; timewise_isa::Order::COUNT],
             strings: Strings::default(),
             renamed: 0,
             is_stack_moved: false,
+            stack_base: 0,
             drained: Drained::default(),
             rewritten: Rewritten::default(),
             pending_stores: Vec::new(),

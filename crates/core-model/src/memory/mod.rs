@@ -2,12 +2,14 @@
 //! are not in the cache yet.
 
 mod cache;
+mod foreseen;
 mod forwarding;
 mod hierarchy;
 mod prefetch;
 mod translation;
 
 pub use cache::{Cache, Found};
+pub use foreseen::Foreseen;
 pub use forwarding::{Forwarding, Source, Store, Stretch};
 pub use hierarchy::{Hierarchy, Line, Why};
 pub use translation::{Side, Translations};

@@ -47,6 +47,11 @@ pub struct Loads {
     /// bytes, or add constants there, by a base register alone.
     #[serde(default)]
     pub renames_moves: bool,
+    /// Loads that are known to be of what was just stored because they were so before, whatever their address registers,
+    /// if that is not the stack pointer: so many instructions that found their data in stores most lately. Otherwise they are
+    /// as those.
+    #[serde(default)]
+    pub foreseen: u32,
     /// Cycles beyond that for a load that takes data of several stores, or of parts of memory: it waits until the
     /// store is in the cache.
     pub blocked: u64,
@@ -247,6 +252,10 @@ impl Loads {
         if self.page_split > 1 && self.split_ports.is_empty() {
             return Err("page_split needs split_ports".into());
         }
+        if self.foreseen > 0 && self.renamed.is_none() {
+            return Err("foreseen needs renamed".into());
+        }
+        within("foreseen", self.foreseen, 0..=1024)?;
         within("renamed", self.renamed.unwrap_or(0), CYCLES)
     }
 }

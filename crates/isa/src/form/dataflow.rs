@@ -11,6 +11,9 @@ pub struct Registers(u128);
 const GENERAL: u8 = 0;
 /// Where the stack pointer stands.
 pub const STACK: u8 = 4;
+
+/// The number of the frame pointer.
+pub const FRAME: u8 = 5;
 /// Where the vector registers stand.
 const VECTORS: u8 = 16;
 /// Where the mask registers stand.

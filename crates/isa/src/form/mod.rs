@@ -5,11 +5,12 @@ mod class;
 mod dataflow;
 
 pub use class::{Class, Order};
-pub use dataflow::{FLAGS, FPU_STACK, Registers, STACK};
+pub use dataflow::{FLAGS, FPU_STACK, FRAME, Registers, STACK};
 
 use crate::operands::in_memory;
 use iced_x86::{
     Code, Decoder, DecoderOptions, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpKind,
+    Register,
 };
 
 /// An instruction as a processor sees it.
@@ -52,6 +53,10 @@ pub struct Form {
     pub is_lea: bool,
     /// It computes the stack pointer.
     pub computes_stack: bool,
+    /// It does so by other means than adding a constant to it.
+    pub replaces_stack: bool,
+    /// It is `leave`: the stack pointer gets what is behind the address, and what is loaded is the frame pointer.
+    pub leaves_frame: bool,
     /// Bytes of the widest vector register among its operands; 0 if there is none.
     pub vector_bytes: u8,
     /// It is of an encoding that leaves the upper parts of the vector registers that it writes as they are.
@@ -67,8 +72,9 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
     let mut factory = InstructionInfoFactory::new();
     let flow = dataflow::dataflow(&instruction, &mut factory);
     let is_idiom = is_idiom(&instruction);
-    let parts = (instruction.memory_base() != iced_x86::Register::None) as u8
-        + (instruction.memory_index() != iced_x86::Register::None) as u8
+    let computes_stack = !flow.moves_stack && flow.writes.contains(STACK);
+    let parts = (instruction.memory_base() != Register::None) as u8
+        + (instruction.memory_index() != Register::None) as u8
         + (instruction.memory_displacement64() != 0) as u8;
     Some(Form {
         encoding: instruction.code() as u16,
@@ -88,7 +94,9 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
         has_three_parts: parts == 3,
         is_scaled: instruction.memory_index_scale() > 1,
         is_lea: instruction.mnemonic() == Mnemonic::Lea,
-        computes_stack: !flow.moves_stack && flow.writes.contains(STACK),
+        computes_stack,
+        replaces_stack: computes_stack && !steps_stack(&instruction),
+        leaves_frame: instruction.mnemonic() == Mnemonic::Leave,
         vector_bytes: vector_bytes(&instruction),
         keeps_upper: instruction.code().encoding() == EncodingKind::Legacy,
     })
@@ -103,6 +111,19 @@ pub fn encoding_name(encoding: u16) -> Option<impl core::fmt::Display> {
         }
     }
     Code::try_from(usize::from(encoding)).ok().map(Name)
+}
+
+/// Whether a constant is added to the stack pointer, by itself or as an address.
+fn steps_stack(instruction: &Instruction) -> bool {
+    match instruction.mnemonic() {
+        Mnemonic::Add | Mnemonic::Sub => {
+            instruction.op1_kind() != OpKind::Register && !in_memory(instruction.op1_kind())
+        }
+        Mnemonic::Lea => {
+            instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None
+        }
+        _ => false,
+    }
 }
 
 /// Whether both of the two (or the last two of three) registers are the same, and the operation then has a
