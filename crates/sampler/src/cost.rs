@@ -5,7 +5,6 @@
 use crate::core_clock::run_chain;
 use crate::options::Options;
 use crate::source::Source;
-
 use std::hint::black_box;
 use std::io;
 use std::time::Duration;
@@ -26,7 +25,7 @@ const PAIRS: u32 = 20;
 /// Trials at most until one gives a cost that can be.
 const TRIALS: u32 = 3;
 /// No interrupt that records a sample takes less: what seems to is of work that was disturbed when it should not be.
-const LEAST_COST: Duration = Duration::from_micros(1);
+const LEAST_COST: Duration = Duration::from_nanos(300);
 /// Assumed where nothing was found out: more than most machines pay, and enough samples are left.
 const CAUTIOUS_COST: Duration = Duration::from_micros(10);
 /// Sizes to try for the ring of the trial. The first holds all samples of a piece; into a full one nothing is
@@ -156,9 +155,9 @@ mod tests {
             let mut costs = costs_ns.into_iter();
             first_credible(|| costs.next().map(Duration::from_nanos))
         };
-        assert_eq!(found([0, 300, 15_000, 2000]), Some(Duration::from_micros(15)));
+        assert_eq!(found([0, 200, 15_000, 2000]), Some(Duration::from_micros(15)));
         assert_eq!(found([2000, 15_000, 0, 0]), Some(Duration::from_micros(2)));
-        assert_eq!(found([0, 0, 300, 15_000]), None);
+        assert_eq!(found([0, 0, 200, 15_000]), None);
         assert_eq!(first_credible(|| None), None);
     }
 
