@@ -102,6 +102,13 @@ fn windows_of_other_work_tell_of_the_whole() {
     // As many instructions: the same windows.
     let verdict = judged(&windows(&[200; 10]), &windows(&[204; 10]), GATE).unwrap();
     assert_eq!((verdict.growth.value, verdict.confidence), (0.02, 1.0));
+    // One side's last window lies behind the end of the other by a few instructions.
+    let mut fewer = windows(&[200; 10]);
+    fewer.simulations[0].executed = Some(10_999);
+    let mut more = windows(&[200; 11]);
+    more.simulations[0].executed = Some(10_999);
+    let verdict = judged(&fewer, &more, GATE).unwrap();
+    assert!(verdict.growth.value.abs() < 1e-9 && verdict.confidence == 0.95, "{verdict:?}");
 }
 
 /// Of windows that differ, the limits of both sides count: by hand, as the distances are at right angles.
