@@ -35,6 +35,21 @@ fn what_computes_with_what_was_stored_is_not_known_at_rename() {
     ]);
 }
 
+/// The upper half of a product, and the lower one.
+#[test]
+fn halves_of_products_take_their_own_time() {
+    let copy: &[u8] = &[0x48, 0x89, 0xd0]; // mov rax,rdx
+    take(&[
+        (&[&[0x49, 0xf7, 0xe1]], 3.0),             // mul r9
+        (&[&[0x49, 0xf7, 0xe1], copy], 4.0),       // mul r9; mov rax,rdx
+        (&[&[0x49, 0xf7, 0xe9], copy], 4.0),       // imul r9; mov rax,rdx
+        (&[&[0x41, 0xf7, 0xe1], copy], 4.0),       // mul r9d; mov rax,rdx
+        (&[&[0xc4, 0xc2, 0xeb, 0xf6, 0xd1]], 4.0), // mulx rdx,rdx,r9
+        // mov edx,r8d; mulx r10,r8,r9
+        (&[&[0x44, 0x89, 0xc2], &[0xc4, 0x42, 0xbb, 0xf6, 0xd1]], 3.0),
+    ]);
+}
+
 /// What lies within what was stored, but does not begin there.
 #[test]
 fn parts_of_what_was_stored_are_not_known_at_rename() {

@@ -194,6 +194,10 @@ impl Code {
             first_uop,
             uops: recipe.uops.len() as u8,
             latency: recipe.latency,
+            upper: match recipe.upper_extra {
+                0 => (NO_REGISTER, 0),
+                extra => (form.upper.unwrap_or(NO_REGISTER), extra),
+            },
             address_registers: numbers(form.address),
             reads: numbers(reads),
             writes: numbers(form.writes),

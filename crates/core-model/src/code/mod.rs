@@ -51,6 +51,9 @@ pub struct Static {
     pub uops: u8,
     /// Cycles from its operands to its result.
     pub latency: u16,
+    /// The register that gets the upper half of a product, and how many cycles that takes more; [`NO_REGISTER`] if all
+    /// results take as long.
+    pub upper: (u8, u16),
     /// Registers of addresses.
     pub address_registers: [u8; 3],
     /// Registers that are read otherwise.

@@ -162,6 +162,8 @@ pub struct Recipe {
     pub entries: u8,
     /// Whether what it writes is an operand, too.
     pub waits_for_destination: bool,
+    /// Cycles that the upper half of a product takes more.
+    pub upper_extra: u16,
 }
 
 /// Recipes of all instructions of a processor.
@@ -398,7 +400,8 @@ fn recipe(ports: &mut Ports, timing: &Timing) -> Result<Recipe, String> {
     }
     let entries = timing.entries.unwrap_or(uops.len() as u8);
     let waits_for_destination = timing.waits_for_destination;
-    Ok(Recipe { latency: timing.latency, uops, entries, waits_for_destination })
+    let upper_extra = timing.upper_extra;
+    Ok(Recipe { latency: timing.latency, uops, entries, waits_for_destination, upper_extra })
 }
 
 /// An instruction that stands for those of a kind of which the model says nothing.

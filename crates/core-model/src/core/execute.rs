@@ -1,7 +1,7 @@
 //! Execution: from operands to results.
 
 use super::{Core, Done, listed};
-use crate::code::{Code, Static, Uop};
+use crate::code::{Code, NO_REGISTER, Static, Uop};
 use timewise_isa::Order;
 use timewise_isa::form::{FRAME, STACK};
 use timewise_replay::Access;
@@ -144,6 +144,12 @@ impl<O: Observer> Core<O> {
         let (pushed, popped) = (it.stack_top.min(0), it.stack_top.max(0));
         self.registers.turn(pushed);
         self.registers.write(&it.writes, result, self.sequence);
+        let (register, extra) = it.upper;
+        if register != NO_REGISTER {
+            let upper = result + u64::from(extra);
+            self.registers.write(&[register], upper, self.sequence);
+            done.complete = done.complete.max(upper);
+        }
         if it.leaves_frame {
             self.registers.write(&[FRAME], loaded, self.sequence);
             done.complete = done.complete.max(loaded);

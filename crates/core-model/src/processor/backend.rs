@@ -102,6 +102,9 @@ pub struct Timing {
     /// Whether it waits for what the registers that it writes held before, also where it does not need that.
     #[serde(default)]
     pub waits_for_destination: bool,
+    /// Cycles that the upper half of a product takes more, if it goes to a register of its own.
+    #[serde(default)]
+    pub upper_extra: u16,
 }
 
 fn one() -> u16 {
@@ -287,7 +290,7 @@ impl Backend {
 
 impl Timing {
     fn check(&self) -> Result<(), String> {
-        fields!(self, latency in 0..=10_000, busy in 1..=10_000);
+        fields!(self, latency in 0..=10_000, busy in 1..=10_000, upper_extra in 0..=10_000);
         within("entries", self.entries.unwrap_or(1), 1..=64)?;
         within("ports, of as many µops,", self.ports.len(), 0..=64)
     }

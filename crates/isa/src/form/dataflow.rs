@@ -1,7 +1,9 @@
 //! Which registers an instruction reads for addresses, reads for its work, and writes.
 
 use crate::flags::FlagSet;
-use iced_x86::{EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    Code, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 
 /// A set of registers as a renamer tells them apart: by number in [`Registers::COUNT`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -14,6 +16,9 @@ pub const STACK: u8 = 4;
 
 /// The number of the frame pointer.
 pub const FRAME: u8 = 5;
+
+/// The number of the register that gets the upper half of a product of `mul` and one-operand `imul`.
+const UPPER: u8 = 2;
 /// Where the vector registers stand.
 const VECTORS: u8 = 16;
 /// Where the mask registers stand.
@@ -171,6 +176,17 @@ fn flags(instruction: &Instruction, flow: &mut Dataflow) {
         if !written.intersection(part).without(FlagSet::AUXILIARY).is_empty() {
             flow.writes.add(Some(at));
         }
+    }
+}
+
+/// The register that gets the upper half of a product, if the lower half goes to another.
+pub fn upper(instruction: &Instruction) -> Option<u8> {
+    match instruction.mnemonic() {
+        Mnemonic::Mul | Mnemonic::Imul if instruction.op_count() == 1 => {
+            (!matches!(instruction.code(), Code::Mul_rm8 | Code::Imul_rm8)).then_some(UPPER)
+        }
+        Mnemonic::Mulx => number(instruction.op0_register()),
+        _ => None,
     }
 }
 

@@ -51,6 +51,8 @@ pub struct Form {
     pub is_scaled: bool,
     /// It computes an address and accesses no memory.
     pub is_lea: bool,
+    /// The register that gets the upper half of a product, where the lower one goes to another.
+    pub upper: Option<u8>,
     /// It computes the stack pointer.
     pub computes_stack: bool,
     /// It does so by other means than adding a constant to it.
@@ -94,6 +96,7 @@ pub fn form(bytes: &[u8], address: u64) -> Option<Form> {
         has_three_parts: parts == 3,
         is_scaled: instruction.memory_index_scale() > 1,
         is_lea: instruction.mnemonic() == Mnemonic::Lea,
+        upper: dataflow::upper(&instruction),
         computes_stack,
         replaces_stack: computes_stack && !steps_stack(&instruction),
         leaves_frame: instruction.mnemonic() == Mnemonic::Leave,
