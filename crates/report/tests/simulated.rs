@@ -106,6 +106,37 @@ fn the_screen_says_where_cycles_go_and_why() {
     "#]].assert_eq(&got);
 }
 
+/// What no event tells is told by the instruction.
+#[test]
+fn what_an_instruction_waits_for_is_of_its_kind() {
+    let mut profile = sketch(
+        "function main at 0x1000 size 0x40
+         block round at 0x1000 runs 1000 code 488b06 f0480101 488706 488906 4801f0 c3
+         edge - -> round external 1000
+         edge round -> - return 1000",
+    )
+    .unwrap();
+    let simulation = SimulationId(0);
+    for offset in [0x1000, 0x1003, 0x1007, 0x100a, 0x100d, 0x1010] {
+        let place = Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(offset) };
+        let (state, events) = (CommitState::Stalled, CoreEvents::named("").unwrap());
+        let parts = StackComponent::PARTS_OF_A_CYCLE * 1_000;
+        profile.cycle_stacks.push(StackComponent { simulation, place, state, events, parts });
+        profile.simulated_instructions.push(SimulatedInstruction { simulation, place, executions: 1_000 });
+    }
+    profile.simulations.extend(spent().simulations);
+    let got = with(&profile, None, |simulated| json(simulated).unwrap());
+    let got: serde_json::Value = serde_json::from_str(&got).unwrap();
+    let rows = got["by_instruction"].as_array().unwrap();
+    let why = |text: &str| rows.iter().find(|row| row["text"] == text).unwrap()["stack"][0]["why"].clone();
+    assert_eq!(why("mov rax,[rsi]"), "waits for operands, an older store, or an L1 hit");
+    assert_eq!(why("lock add [rcx],rax"), "locked: waits for older stores");
+    assert_eq!(why("xchg [rsi],rax"), "locked: waits for older stores");
+    assert_eq!(why("mov [rsi],rax"), "waits for what it stores");
+    assert_eq!(why("add rax,rsi"), "waits for operands or its result");
+    assert_eq!(why("ret"), "waits for its return address");
+}
+
 /// A load waits for 8 cycles and a branch is mispredicted: of 18 cycles the reference gives both 8 and two
 /// thirds, and the addition two thirds. Within their one block all but what LCI loses before anything has
 /// committed is right.

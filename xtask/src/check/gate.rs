@@ -34,7 +34,7 @@ const PLANTED: [Planted; 3] = [
         core: "raptor-cove",
         function: "chase",
         category: "load stall",
-        reason: "waits for operands or an L1 hit",
+        reason: "waits for operands, an older store, or an L1 hit",
     },
     Planted {
         source: "lookup",

@@ -3,7 +3,7 @@
 use super::covered::Fields;
 use super::impact::impacts;
 use super::rows::rows;
-use super::words::{meaning, reason, state_name};
+use super::words::{Waiting, meaning, reason, state_name};
 use super::{Row, Simulated, part, threads};
 use crate::request::By;
 use serde::Serialize;
@@ -249,11 +249,11 @@ fn lines(row: Row) -> Lines {
 }
 
 fn instruction(simulated: &Simulated, id: InstructionId, row: Row) -> Instruction {
-    let kind = simulated.analysis.kind_of(id);
+    let waiting = Waiting::of(simulated.analysis, id);
     let stack = simulated.modelled.stacks.stack(id.0).into_iter().map(|(component, parts)| Component {
         state: state_name(component.state()),
         events: component.events().events().map(|event| event.to_string()).collect(),
-        why: reason(component, kind),
+        why: reason(component, waiting),
         cycles: parts.as_cycles(),
     });
     Instruction {

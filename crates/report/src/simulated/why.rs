@@ -1,6 +1,6 @@
 //! Why an instruction has its cycles, in words.
 
-use super::words::reason;
+use super::words::{Waiting, reason};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use timewise_attribution::Parts;
@@ -23,8 +23,9 @@ const WORTH_TELLING: f64 = 0.1;
 /// are one.
 pub fn reasons(analysis: &Analysis, modelled: &Modelled, id: InstructionId) -> Vec<Reason> {
     let mut sums: BTreeMap<String, Parts> = BTreeMap::new();
+    let waiting = Waiting::of(analysis, id);
     for (component, parts) in modelled.stacks.stack(id.0) {
-        *sums.entry(reason(component, analysis.kind_of(id))).or_default() += parts;
+        *sums.entry(reason(component, waiting)).or_default() += parts;
     }
     let mut reasons: Vec<Reason> = sums.into_iter().map(|(words, cycles)| Reason { words, cycles }).collect();
     reasons.sort_by(|a, b| (Reverse(a.cycles), &a.words).cmp(&(Reverse(b.cycles), &b.words)));

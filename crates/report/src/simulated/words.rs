@@ -1,7 +1,45 @@
 //! Components of cycle stacks in words.
 
 use timewise_attribution::{Component, Kind, State};
+use timewise_flow::{Analysis, InstructionId};
+use timewise_isa::{Control, Order, Work};
 use timewise_trace::Psv;
+
+/// What an instruction may wait for that was subject to no event: as much as the instruction itself tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waiting {
+    /// It is one step of memory for all others (`lock`, `xchg`).
+    Locked,
+    /// It pops where it goes.
+    Return,
+    /// What others of its kind wait for.
+    Kind(Kind),
+}
+
+impl Waiting {
+    /// That of an instruction.
+    pub fn of(analysis: &Analysis, id: InstructionId) -> Waiting {
+        let instruction = &analysis.code.instructions[id.index()];
+        let block = &analysis.profile.blocks[instruction.block.index()];
+        let bytes = || &block.code[(instruction.step.offset - block.place.offset.0) as usize..];
+        let has_order = |order| timewise_isa::form(bytes(), 0).is_some_and(|form| form.order == order);
+        match instruction.step.control {
+            Control::Return { .. } => Waiting::Return,
+            _ if instruction.step.work == Work::Serial && has_order(Order::Locked) => Waiting::Locked,
+            _ => Waiting::Kind(analysis.kind_of(id)),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Waiting::Locked => "locked: waits for older stores",
+            Waiting::Return => "waits for its return address",
+            Waiting::Kind(Kind::Load) => "waits for operands, an older store, or an L1 hit",
+            Waiting::Kind(Kind::Store) => "waits for what it stores",
+            Waiting::Kind(Kind::Other) => "waits for operands or its result",
+        }
+    }
+}
 
 /// What events mean to a reader who does not know their short names.
 const MEANINGS: [(Psv, &str); 9] = [
@@ -34,8 +72,8 @@ fn explaining(state: Option<State>) -> Psv {
     }
 }
 
-/// Why an instruction of such a kind had the cycles of a component.
-pub fn reason(component: Component, kind: Kind) -> String {
+/// Why an instruction that may wait for this had the cycles of a component.
+pub fn reason(component: Component, waiting: Waiting) -> String {
     let events = component.events() & explaining(component.state());
     // Who misses the last level has missed the first.
     let is_told = |event: &Psv| !(*event == Psv::ST_L1 && events.contains(Psv::ST_LLC));
@@ -45,15 +83,13 @@ pub fn reason(component: Component, kind: Kind) -> String {
         .map(|(_, meaning)| *meaning)
         .collect();
     if words.is_empty() {
-        words.push(match (component.state(), kind) {
-            (Some(State::Stalled), Kind::Load) => "waits for operands or an L1 hit",
-            (Some(State::Stalled), Kind::Store) => "waits for what it stores",
-            (Some(State::Stalled), Kind::Other) => "waits for operands or its result",
-            (Some(State::Drained), _) => "the front end is late",
-            (Some(State::Mispredicted), _) => "misprediction",
-            (Some(State::Flushed), _) => "flushes the pipeline",
-            (Some(State::Computing), _) => "commits",
-            (None, _) => "executes",
+        words.push(match component.state() {
+            Some(State::Stalled) => waiting.words(),
+            Some(State::Drained) => "the front end is late",
+            Some(State::Mispredicted) => "misprediction",
+            Some(State::Flushed) => "flushes the pipeline",
+            Some(State::Computing) => "commits",
+            None => "executes",
         });
     }
     words.join(" + ")
@@ -73,26 +109,31 @@ pub fn state_name(state: Option<State>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::reason;
+    use super::{Waiting, reason};
     use timewise_attribution::{Component, Kind, State};
     use timewise_trace::Psv;
 
     #[test]
     fn combined_events_are_told_together() {
-        let stalled = |events| reason(Component::new(State::Stalled, events), Kind::Load);
+        let stalled = |events| reason(Component::new(State::Stalled, events), Waiting::Kind(Kind::Load));
         assert_eq!(stalled(Psv::ST_L1 | Psv::ST_TLB), "L1 miss + TLB miss");
         assert_eq!(stalled(Psv::ST_L1 | Psv::ST_LLC), "last-level cache miss");
-        assert_eq!(stalled(Psv::BASE), "waits for operands or an L1 hit");
-        assert_eq!(reason(Component::new(State::Computing, Psv::ST_L1), Kind::Load), "commits");
+        assert_eq!(stalled(Psv::BASE), "waits for operands, an older store, or an L1 hit");
+        assert_eq!(
+            reason(Component::new(State::Computing, Psv::ST_L1), Waiting::Kind(Kind::Load)),
+            "commits"
+        );
     }
 
     #[test]
     fn events_are_told_where_they_explain_the_state() {
-        let all = |state| reason(Component::new(state, Psv::DR_L1 | Psv::FL_MB | Psv::ST_L1), Kind::Load);
+        let all = |state| {
+            reason(Component::new(state, Psv::DR_L1 | Psv::FL_MB | Psv::ST_L1), Waiting::Kind(Kind::Load))
+        };
         assert_eq!(all(State::Stalled), "L1 miss");
         assert_eq!(all(State::Drained), "instruction cache miss");
         assert_eq!(all(State::Mispredicted), "misprediction");
         let late = Component::new(State::Stalled, Psv::DR_L1);
-        assert_eq!(reason(late, Kind::Other), "waits for operands or its result");
+        assert_eq!(reason(late, Waiting::Kind(Kind::Other)), "waits for operands or its result");
     }
 }
