@@ -7,9 +7,9 @@ use timewise_attribution::event_counts::EventCounts;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
 use timewise_profile::{
-    CodeVersion, CommitState, CoreEvents, ModuleId, Offset, Place, Profile, RunId, SimulatedInstruction,
-    SimulatedPart, SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId,
-    StackComponent, ThreadId,
+    CodeVersion, CommitState, CoreEvents, Exit, ModuleId, Offset, Place, Profile, RunId,
+    SimulatedInstruction, SimulatedPart, SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation,
+    SimulationId, StackComponent, ThreadId,
 };
 use timewise_report::Style;
 use timewise_report::simulated::{Simulated, csv, impact, json, listing, text};
@@ -104,6 +104,20 @@ fn the_screen_says_where_cycles_go_and_why() {
           walk.c:6  jne 0x1000         12.5 %  3.00       1,000  misprediction 90 %
           walk.c:6  add rax,rsi         4.2 %  1.00       1,000  waits for operands or its result 75 %, commits 25 %
     "#]].assert_eq(&got);
+}
+
+#[test]
+fn a_signal_that_ended_the_program_is_told() {
+    let told = |exit| {
+        let mut profile = spent();
+        profile.runs.iter_mut().for_each(|run| run.exit = exit);
+        with(&profile, None, |simulated| {
+            let got: serde_json::Value = serde_json::from_str(&json(simulated).unwrap()).unwrap();
+            (text(simulated, STYLE).contains(" · ended by signal 15\n"), got["ended_by_signal"].clone())
+        })
+    };
+    assert_eq!(told(Exit::Signal(15)), (true, 15.into()));
+    assert_eq!(told(Exit::Code(15)), (false, serde_json::Value::Null));
 }
 
 /// What no event tells is told by the instruction.

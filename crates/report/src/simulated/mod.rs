@@ -31,7 +31,7 @@ use timewise_attribution::category::Class;
 use timewise_attribution::comparison::Findings;
 use timewise_attribution::event_counts::EventCounts;
 use timewise_flow::{Analysis, Modelled};
-use timewise_profile::{Run, SimulatedPart};
+use timewise_profile::{Exit, Run, SimulatedPart};
 
 /// What a program did on a core model.
 pub struct Simulated<'a> {
@@ -58,6 +58,14 @@ impl<'a> Simulated<'a> {
 
     fn run(&self) -> &'a Run {
         &self.analysis.profile.runs[self.modelled.simulation.run.index()]
+    }
+
+    /// The signal that ended the run: what was simulated is less than the whole program then.
+    fn signal(&self) -> Option<i32> {
+        match self.run().exit {
+            Exit::Signal(signal) => Some(signal),
+            Exit::Code(_) | Exit::Unknown => None,
+        }
     }
 
     fn blocks(&self) -> Units {

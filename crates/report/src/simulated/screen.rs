@@ -114,6 +114,7 @@ fn facts(simulated: &Simulated, style: Style) -> String {
     facts.extend(part(simulation.part));
     facts.extend(simulated.modelled.coverage.as_ref().and_then(covered));
     facts.extend(threads::counted(simulated));
+    facts.extend(simulated.signal().map(|signal| format!("ended by signal {signal}")));
     let unknown = simulated.modelled.unattributed().of(Parts::cycles(simulation.cycles));
     if unknown >= WORTH_SHOWING {
         facts.push(format!("{} of the cycles in code without a place", percent(unknown)));
