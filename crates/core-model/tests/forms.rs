@@ -50,6 +50,20 @@ fn halves_of_products_take_their_own_time() {
     ]);
 }
 
+#[test]
+fn what_shifts_two_registers_and_what_compresses() {
+    take(&[
+        (&[&[0x48, 0x0f, 0xa4, 0xd0, 3]], 2.0), // shld rax,rdx,3
+        // shld rax,rdx,3; shld r8,rdx,3
+        (&[&[0x48, 0x0f, 0xa4, 0xd0, 3], &[0x49, 0x0f, 0xa4, 0xd0, 3]], 4.0),
+        (&[&[0x62, 0xf2, 0x7d, 0xc9, 0x8b, 0xc0]], 5.0), // vpcompressd zmm0{k1}{z},zmm0
+        (&[&[0x62, 0xf2, 0x7d, 0xc9, 0x89, 0xc0]], 5.0), // vpexpandd zmm0{k1}{z},zmm0
+        (&[&[0x62, 0xf2, 0x7d, 0xc9, 0x88, 0xc0]], 5.0), // vexpandps zmm0{k1}{z},zmm0
+        (&[&[0x62, 0xf2, 0x7d, 0xa9, 0x88, 0xc0]], 4.0), // vexpandps ymm0{k1}{z},ymm0
+        (&[&[0x62, 0xf2, 0x7d, 0xc9, 0x8b, 0xc1], &[0x62, 0xf2, 0x7d, 0xc9, 0x8b, 0xc2]], 3.0), // of zmm0, to zmm1 and zmm2
+    ]);
+}
+
 /// What lies within what was stored, but does not begin there.
 #[test]
 fn parts_of_what_was_stored_are_not_known_at_rename() {
