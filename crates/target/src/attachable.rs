@@ -220,13 +220,17 @@ fn tells_of_ours(pid: i32) -> Result<(), AttachError> {
 /// Whether there is a process `pid` that has memory, and so code.
 ///
 /// # Errors
-/// [`AttachError::NotFound`], or that it is the kernel's, or at its end.
+/// [`AttachError::NotFound`], or that it is the kernel's, at its end, or a thread of another.
 pub fn exists(pid: i32) -> Result<(), AttachError> {
     tells_of_ours(pid)?;
     match Status::of_process(pid) {
         Some(status) if status.ended => Err(AttachError::NotFound(pid)),
         Some(status) if status.is_at_its_end() => check(pid),
-        Some(_) => Ok(()),
+        Some(_) => {
+            let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+            let why = thread_of_another(pid, &String::from_utf8_lossy(&status));
+            why.map_or(Ok(()), |why| Err(AttachError::Unfit { pid, why }))
+        }
         None => Err(AttachError::not_seen(pid)),
     }
 }
@@ -275,11 +279,16 @@ pub fn tracer(tid: i32) -> Option<i32> {
     field(&String::from_utf8_lossy(&status), "TracerPid").parse().ok().filter(|&tracer| tracer != 0)
 }
 
+/// That `pid` is no process, but a thread of one.
+fn thread_of_another(pid: i32, status: &str) -> Option<String> {
+    let group = field(status, "Tgid").parse().ok().filter(|&group: &i32| group != pid)?;
+    Some(format!("it is a thread of process {group}; name that"))
+}
+
 fn why_unfit(pid: i32, is_ours: bool, status: &str) -> Option<String> {
     let field = |name: &str| field(status, name);
-    let group: i32 = field("Tgid").parse().unwrap_or(pid);
-    if group != pid {
-        return Some(format!("it is a thread of process {group}; name that"));
+    if let Some(why) = thread_of_another(pid, status) {
+        return Some(why);
     }
     if is_ours {
         return Some("it is timewise itself".into());
@@ -350,5 +359,21 @@ mod tests {
         }
         assert!(why_unfit(7, true, fit).unwrap().contains("itself"));
         assert!(matches!(check(i32::MAX), Err(AttachError::NotFound(_))));
+    }
+
+    #[test]
+    fn a_thread_is_no_process() {
+        let own = std::process::id();
+        let threads_own = std::thread::spawn(|| {
+            // SAFETY: takes no memory.
+            let tid = unsafe { libc::gettid() };
+            (exists(tid), check(tid))
+        });
+        let (exists_so, can_be_counted) = threads_own.join().unwrap();
+        for refused in [exists_so, can_be_counted] {
+            let why = refused.unwrap_err().to_string();
+            assert!(why.ends_with(&format!("it is a thread of process {own}; name that")), "{why}");
+        }
+        assert!(exists(own as i32).is_ok());
     }
 }
