@@ -1,8 +1,7 @@
 //! What the kernel was called for, call stack by call stack, where its time was sampled.
 
-use crate::lines::line_at;
 use crate::samples::{Samples, Weight};
-use crate::waiting::{self, Culprit, returns};
+use crate::waiting::{self, Culprit, is_of_the_program, itself, returns};
 use timewise_profile::{ModuleKind, Place, Profile, StackId};
 
 /// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
@@ -27,13 +26,11 @@ pub fn stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
 }
 
 /// What a reader looks for in such a stack: as in one that waits but that a program which calls the kernel itself, or has a
-/// page brought in, does so in its innermost function.
+/// page brought in, does so in its innermost function whatever is known of its lines.
 pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
-    let (innermost, callers) = frames.split_first()?;
-    let path = &profile.modules[innermost.module.index()].path;
-    if !profile.processes.iter().any(|process| process.executable == *path) {
-        return waiting::culprit(profile, frames);
+    let innermost = *frames.first()?;
+    match is_of_the_program(profile, innermost) {
+        true => Some(itself(profile, frames, innermost)),
+        false => waiting::culprit(profile, frames),
     }
-    let caller = callers.first().copied();
-    Some(Culprit { place: *innermost, caller, line: line_at(profile, *innermost) })
 }

@@ -101,31 +101,54 @@ pub(crate) fn returns(profile: &Profile, innermost: Option<StackId>) -> impl Ite
 /// What a reader looks for in a stack: what was called in order to wait, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Culprit {
-    /// In the function of a library that was called, or else in the program's own that made the system call.
+    /// In the function of a library that was called, or else in the program's own that made the system call or met a
+    /// page fault.
     pub place: Place,
-    /// The call to it, in other code than the library's.
+    /// The call to it: in other code than the library's, if it is of one.
     pub caller: Option<Place>,
     /// The line of that call, or of what waits itself.
     pub line: Option<SourceLine>,
 }
 
-/// Looks for it: the outermost function of the innermost module, and the call that led into that module. In a
-/// program that is one with its libraries, the call is the first whose source line is known.
+/// Looks for it: the outermost function of the innermost module, and the call that led into that module. Where that is the
+/// program itself, what waits is its innermost function, as one that had a page brought in; if that is of a library which
+/// the program is one with, the call is the first whose source line is known.
 pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
-    let innermost = frames.first()?;
+    let innermost = *frames.first()?;
     let led_in = frames.iter().position(|frame| frame.module != innermost.module);
-    let first_known = || frames.iter().position(|&frame| line_at(profile, frame).is_some());
-    let caller = led_in.or_else(first_known).filter(|&at| at > 0);
-    let place = caller.map_or(*innermost, |at| frames[at - 1]);
-    let caller = caller.map(|at| frames[at]);
-    let line = line_at(profile, caller.unwrap_or(place));
-    Some(Culprit { place, caller, line })
+    if led_in.is_some() && !is_of_the_program(profile, innermost) {
+        return led_in.map(|at| called(profile, frames, at));
+    }
+    let own = &frames[..led_in.unwrap_or(frames.len())];
+    match own.iter().position(|&frame| line_at(profile, frame).is_some()).filter(|&at| at > 0) {
+        Some(at) => Some(called(profile, frames, at)),
+        None => Some(itself(profile, frames, innermost)),
+    }
+}
+
+/// The innermost function, and the line in it at which it goes on.
+pub(crate) fn itself(profile: &Profile, frames: &[Place], innermost: Place) -> Culprit {
+    Culprit { place: innermost, caller: frames.get(1).copied(), line: line_at(profile, innermost) }
+}
+
+/// Whether code is of an executable that a process was begun with.
+pub(crate) fn is_of_the_program(profile: &Profile, place: Place) -> bool {
+    let path = profile.modules.get(place.module.index()).map(|module| &module.path);
+    path.is_some_and(|path| profile.processes.iter().any(|process| process.executable == *path))
+}
+
+/// What the frame at this place called, which is not the innermost.
+fn called(profile: &Profile, frames: &[Place], at: usize) -> Culprit {
+    let caller = frames[at];
+    Culprit { place: frames[at - 1], caller: Some(caller), line: line_at(profile, caller) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timewise_profile::{CodeVersion, Exit, ModuleId, Offset, Process, ProcessId, Run, StackNode, Thread};
+    use timewise_profile::{
+        CodeVersion, Exit, Module, ModuleId, ModuleKind, Offset, Process, ProcessId, Run, StackNode, Thread,
+    };
 
     fn at(module: u32, offset: u64) -> Place {
         Place { module: ModuleId(module), version: CodeVersion(0), offset: Offset(offset) }
@@ -170,6 +193,14 @@ mod tests {
         let culprit = culprit(&profile, &found[1].frames).unwrap();
         assert_eq!((culprit.place, culprit.caller), (at(0, 49), Some(at(1, 99))));
         assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().place, at(0, 9));
+        // The program itself.
+        let module = |path: &str| Module { kind: ModuleKind::File, path: path.into(), build_id: Vec::new() };
+        profile.modules = vec![module("/program"), module("/library")];
+        profile.processes.iter_mut().for_each(|process| process.executable = b"/program".into());
+        let own = super::culprit(&profile, &found[1].frames).unwrap();
+        assert_eq!((own.place, own.caller), (at(0, 9), Some(at(0, 49))));
+        let in_library = super::culprit(&profile, &[at(1, 7), at(1, 8), at(0, 49)]).unwrap();
+        assert_eq!((in_library.place, in_library.caller), (at(1, 8), Some(at(0, 49))));
         // The same program again: no more threads than in either run.
         profile.runs.push(Run::new(RunKind::Sampling));
         profile.waits.push(wait(2, Some(StackId(1)), Some(1), 200));

@@ -265,7 +265,7 @@ fn what_waits_longer_is_told_beside_the_code() {
 
             Waiting that changed beyond noise, of all threads together
               waiting                95 %  in BASE  in TEST  times in BASE  in TEST  waiting in < called by
-              +3.00 s  +1.11 s to +7.99 s  5.00 ms   3.00 s            500      600  lookup table.c:11
+              +3.00 s  +1.11 s to +7.99 s  5.00 ms   3.00 s            500      600  lookup < main table.c:11
         "#]],
     );
     let gate: Gate = "elapsed>10%".parse().unwrap();
@@ -273,14 +273,14 @@ fn what_waits_longer_is_told_beside_the_code() {
         assert!(gate.judge(comparison).unwrap().fails);
         check(
             &diff::culprit(comparison, &gate).unwrap(),
-            expect!["lookup table.c:11 waits 3.00 s, before 5.00 ms"],
+            expect!["lookup < main table.c:11 waits 3.00 s, before 5.00 ms"],
         );
         check(
             &diff::csv(comparison, By::Waiting).unwrap(),
             expect![[r#"
-            finding,status,function,caller,base_file,base_line,test_file,test_line,base_times,test_times,base_waiting,test_waiting,waiting,waiting_low,waiting_high,waiting_certain
-            true,both,lookup,,/src/table.c,11,/src/table.c,11,500,600,5000000,3000000000,2995000000,1106213330,7994013560,660319622
-        "#]],
+                finding,status,function,caller,base_file,base_line,test_file,test_line,base_times,test_times,base_waiting,test_waiting,waiting,waiting_low,waiting_high,waiting_certain
+                true,both,lookup,main,/src/table.c,11,/src/table.c,11,500,600,5000000,3000000000,2995000000,1106213330,7994013560,660319622
+            "#]],
         );
     });
 }
