@@ -235,6 +235,45 @@ fn what_was_only_sampled_has_functions_alone() {
     }
 }
 
+/// Where it was not counted, what got no sample may have been executed.
+#[test]
+fn of_what_was_only_sampled_it_is_said_where_it_was_sampled() {
+    let program = |more: &str| {
+        sketch(&format!(
+            "clock cpu-clock:u 3e9 3e9 3e9 1000000
+             function f at 0x1000 size 0x100
+             block a at 0x1000 runs 1000 code 90
+             sample 0x1000 1000
+             user sampling 1e9
+             user counting 1e9
+             {more}"
+        ))
+        .unwrap()
+    };
+    let few = program("");
+    let more = program(
+        "function g at 0x2000 size 0x100
+         block b at 0x2000 runs 10 code 4889c8
+         sample 0x2000 1",
+    );
+    let sampled = |profile: &Profile| {
+        let mut profile = profile.clone();
+        profile.runs.retain(|run| run.kind == RunKind::Sampling);
+        profile.processes.truncate(1);
+        profile.threads.truncate(1);
+        Profile { blocks: Vec::new(), block_counts: Vec::new(), edge_counts: Vec::new(), ..profile }
+    };
+    let shown = |base: &Profile, test: &Profile| text(base, test, By::Code(Grain::Function));
+    for (of, said) in [
+        (shown(&few, &more), "\nonly in TEST: g"),
+        (shown(&more, &few), "\nonly in BASE: g"),
+        (shown(&sampled(&few), &sampled(&more)), "\nsampled only in TEST: g"),
+        (shown(&sampled(&more), &sampled(&few)), "\nsampled only in BASE: g"),
+    ] {
+        assert!(of.contains(said), "{of}");
+    }
+}
+
 #[test]
 fn what_waits_longer_is_told_beside_the_code() {
     let launched = |elapsed_ns: u64, waited: &str| {

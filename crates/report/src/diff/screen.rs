@@ -69,7 +69,7 @@ fn code(comparison: &Comparison, by: Grain, limit: Option<usize>, style: Style) 
     }
     // What was counted on one side alone may have been executed on the other, too.
     let is_alike = is_counted(comparison.base) == is_counted(comparison.test);
-    if is_alike { out + &others(&rows, by, style) } else { out }
+    if is_alike { out + &others(comparison, &rows, by, style) } else { out }
 }
 
 /// All waiting, that which changed beyond noise first.
@@ -205,7 +205,8 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
         }
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
         let what = rows.what(row);
-        cells.extend([name(by, &what), place(by, &what)]);
+        let only = if what.base.is_none() || what.test.is_none() { sampled(comparison) } else { "" };
+        cells.extend([name(by, &what), format!("{only}{}", place(by, &what))]);
         table.row(Tone::Plain, cells);
     }
     table
@@ -268,8 +269,14 @@ fn is_counted(analysis: &Analysis) -> bool {
     analysis.quality.counting_runs > 0
 }
 
+/// What one side alone has, may have been executed on the other as well, unless both were counted: then it is where it was
+/// sampled that is known.
+fn sampled(comparison: &Comparison) -> &'static str {
+    if is_counted(comparison.base) && is_counted(comparison.test) { "" } else { "sampled " }
+}
+
 /// What else differs: code of one side only, and counts that changed without a change of time.
-fn others(rows: &Rows, by: Grain, style: Style) -> String {
+fn others(comparison: &Comparison, rows: &Rows, by: Grain, style: Style) -> String {
     let mut facts = Vec::new();
     let rest = rows.all.iter().filter(|row| !row.is_finding);
     let (mut new, mut gone, mut changed) = (Vec::new(), Vec::new(), Vec::new());
@@ -284,7 +291,7 @@ fn others(rows: &Rows, by: Grain, style: Style) -> String {
     for (of, title) in [(&mut new, "only in TEST"), (&mut gone, "only in BASE")] {
         of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
         if !of.is_empty() {
-            facts.push(format!("{title}: {}", names(rows, by, of)));
+            facts.push(format!("{}{title}: {}", sampled(comparison), names(rows, by, of)));
         }
     }
     changed.sort_by_key(|row| std::cmp::Reverse(row.change.instructions.map_or(0, |(a, b)| a.abs_diff(b))));
