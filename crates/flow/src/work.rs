@@ -91,16 +91,22 @@ impl Mismatch {
                  much of it, and costs per execution are too high by {:.1}x or more",
                 1.0 / share
             ),
-            Mismatch::InTurns { native, counted } => {
-                let used = native.zip(counted).map(|(native, counted)| {
-                    format!(", in which it used {native:.2} processors natively and {counted:.2} under count")
-                });
-                format!(
+            Mismatch::InTurns { native, counted } => match native.zip(counted) {
+                // Where it had time to spare it made use of that.
+                Some((native, counted)) if counted > native => format!(
+                    "sampled and counted in turns, in which it used {native:.2} processors natively and {counted:.2} under \
+                     count: as far as counting slows it by more than these {:.2}x it did less there, and by as much costs \
+                     per execution are too high",
+                    counted / native
+                ),
+                used => format!(
                     "sampled and counted in turns{}: what it did less of under count, because counting slows it, makes \
                      costs per execution too high, for a program that is always busy by all of what counting slows it by",
-                    used.unwrap_or_default()
-                )
-            }
+                    used.map_or(String::new(), |(native, counted)| format!(
+                        ", in which it used {native:.2} processors natively and {counted:.2} under count"
+                    ))
+                ),
+            },
             Mismatch::CountedMore(per_cycle) => format!(
                 "the counting run executed {per_cycle:.1} instructions or more for each cycle of the sampled one, \
                  which no program does, so it did more work, and costs per execution are too low"

@@ -154,6 +154,15 @@ fn turns_of_a_program_that_ran_already_are_no_equal_work() {
     assert_eq!(quality.mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: Some(0.9) }));
     let [warning] = &quality.warnings[..] else { panic!("{:?}", quality.warnings) };
     assert!(warning.contains("0.80 processors natively and 0.90 under count"), "{warning}");
+    // It used time that it had left.
+    assert!(warning.contains("by more than these 1.12x") && !warning.contains("always busy"), "{warning}");
+    let counting = profile.runs.iter_mut().find(|run| run.kind == RunKind::Counting).unwrap();
+    counting.user_ns = 790_000_000;
+    let warnings = Analysis::new(&profile, None).quality.warnings;
+    assert!(
+        warnings[0].contains("0.79 under count: what it did less of") && warnings.len() == 1,
+        "{warnings:?}"
+    );
     // Of a turn in which it ended, nobody knows what it used.
     profile.runs.iter_mut().filter(|run| run.kind == RunKind::Counting).for_each(|run| run.user_ns = 0);
     let mismatch = Analysis::new(&profile, None).quality.mismatch;
