@@ -1,6 +1,7 @@
 //! What the kernel was asked for: an event and what its records hold (`perf_event_attr`).
 
 use crate::layout::Layout;
+use std::collections::HashMap;
 use timewise_profile::CallStackMethod;
 use timewise_target::perf::Fields;
 use timewise_target::perf::sys;
@@ -17,10 +18,42 @@ pub struct Attribute {
     /// What its records hold.
     pub layout: Layout,
     flags: u64,
-    /// By which records name it.
-    pub ids: Vec<u64>,
     /// As `perf` was given it, if the file tells.
     pub name: Option<String>,
+}
+
+/// All events of a file, and by which ids its records name them.
+#[derive(Debug, Default)]
+pub struct Attributes {
+    all: Vec<Attribute>,
+    by_id: HashMap<u64, usize>,
+}
+
+impl Attributes {
+    /// Adds one, which gets those of `ids` that no other has.
+    pub fn add(&mut self, attribute: Attribute, ids: impl IntoIterator<Item = u64>) {
+        for id in ids {
+            self.by_id.entry(id).or_insert(self.all.len());
+        }
+        self.all.push(attribute);
+    }
+
+    /// All, in the order of the file.
+    pub fn all(&self) -> &[Attribute] {
+        &self.all
+    }
+
+    /// Which of them has an id.
+    pub fn position_of(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// Names the first that has one of `ids`.
+    pub fn set_name(&mut self, name: String, ids: &[u64]) {
+        if let Some(first) = ids.iter().filter_map(|&id| self.position_of(id)).min() {
+            self.all[first].name = Some(name);
+        }
+    }
 }
 
 /// Bits of the flags of `perf_event_attr`, in the order of its declaration.
@@ -47,7 +80,7 @@ impl Attribute {
     }
 
     /// Reads a `perf_event_attr`; `None` if it is too short.
-    pub fn read(bytes: &[u8], ids: Vec<u64>) -> Option<Attribute> {
+    pub fn read(bytes: &[u8]) -> Option<Attribute> {
         let mut fields = Fields(bytes);
         let (kind, _size) = (fields.u32()?, fields.u32()?);
         let (config, period, sample_type) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -57,7 +90,7 @@ impl Attribute {
             bytes.get(USER_REGISTERS_AT..).and_then(|bytes| Fields(bytes).u64()).unwrap_or(0);
         let has_trailers = flags >> flag::SAMPLE_ID_ALL & 1 != 0;
         let layout = Layout { sample_type, read_format, user_registers, has_trailers };
-        Some(Attribute { kind, config, period, layout, flags, ids, name: None })
+        Some(Attribute { kind, config, period, layout, flags, name: None })
     }
 
     /// Whether the kernel was asked for build ids of what is mapped.

@@ -1,7 +1,7 @@
 //! What a record of the kernel means, whatever its event asked the kernel to put into it.
 
 use super::ImportError;
-use super::attribute::Attribute;
+use super::attribute::{Attribute, Attributes};
 use super::file::BuildIds;
 use crate::kernel_record;
 use crate::layout::{FIXED_FIELDS, TRAILER_FIELDS};
@@ -84,7 +84,7 @@ impl Clock {
 
 /// The events of a file, and how to read their records.
 pub struct Events {
-    attributes: Vec<Attribute>,
+    attributes: Attributes,
     clock: Clock,
     /// The time of the last record that had one.
     last_ns: u64,
@@ -95,9 +95,9 @@ impl Events {
     ///
     /// # Errors
     /// [`ImportError::NotTime`] if none measures time.
-    pub fn new(attributes: &[Attribute]) -> Result<Events, ImportError> {
-        let clock = Clock::of(attributes)?;
-        Ok(Events { attributes: attributes.to_vec(), clock, last_ns: 0 })
+    pub fn new(attributes: Attributes) -> Result<Events, ImportError> {
+        let clock = Clock::of(attributes.all())?;
+        Ok(Events { attributes, clock, last_ns: 0 })
     }
 
     /// The event whose samples count.
@@ -109,7 +109,7 @@ impl Events {
     pub fn read(&mut self, number: u32, misc: u16, body: &[u8], build_ids: &BuildIds) -> Option<Stamped> {
         let sample = number == sys::PERF_RECORD_SAMPLE;
         let at = self.attribute_of(body, sample)?;
-        let attribute = &self.attributes[at];
+        let attribute = &self.attributes.all()[at];
         if sample {
             if at != self.clock.attribute {
                 return None;
@@ -133,8 +133,9 @@ impl Events {
 
     /// The event that a record belongs to.
     fn attribute_of(&self, body: &[u8], sample: bool) -> Option<usize> {
-        let layout = self.attributes.first()?.layout;
-        if self.attributes.len() == 1 {
+        let attributes = self.attributes.all();
+        let layout = attributes.first()?.layout;
+        if attributes.len() == 1 {
             return Some(0);
         }
         let words = body.len() / 8;
@@ -151,7 +152,7 @@ impl Events {
             };
         let id = Fields(body.get(8 * position..)?).u64()?;
         // What `perf` makes up itself has id 0.
-        Some(self.attributes.iter().position(|attribute| attribute.ids.contains(&id)).unwrap_or(0))
+        Some(self.attributes.position_of(id).unwrap_or(0))
     }
 }
 
@@ -192,7 +193,7 @@ mod tests {
         let clock = |kind: u32, config: u64| {
             let words = [u64::from(kind), config, 4000, 0, 0, MOST_PRECISE];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            Clock::of(&[Attribute::read(&bytes, Vec::new()).unwrap()]).unwrap().precise_level
+            Clock::of(&[Attribute::read(&bytes).unwrap()]).unwrap().precise_level
         };
         assert_eq!(clock(sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK.into()), 0);
         assert_eq!(clock(sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES.into()), 3);

@@ -5,12 +5,13 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt`.
 
 use super::ImportError;
-use super::attribute::Attribute;
+use super::attribute::{Attribute, Attributes};
 use super::event::Events;
 use super::stream::Records;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::mem;
 use std::path::Path;
 use timewise_profile::Machine;
 use timewise_target::perf::Fields;
@@ -21,7 +22,7 @@ pub type BuildIds = HashMap<Vec<u8>, Vec<u8>>;
 /// What a file says of itself, beside its records.
 #[derive(Default)]
 pub struct Description {
-    attributes: Vec<Attribute>,
+    attributes: Attributes,
     /// Build ids that `perf` read when the recording ended.
     pub build_ids: BuildIds,
     features: HashMap<u64, Vec<u8>>,
@@ -103,11 +104,11 @@ impl Description {
     /// [`ImportError::Damaged`].
     pub fn add_event(&mut self, body: &[u8]) -> Result<(), ImportError> {
         let size = body.get(4..8).and_then(|size| Fields(size).u32()).ok_or(EVENT)?;
-        if !ATTRIBUTE_BYTES.contains(&size.into()) || self.attributes.len() as u64 >= MOST_EVENTS {
+        if !ATTRIBUTE_BYTES.contains(&size.into()) || self.attributes.all().len() as u64 >= MOST_EVENTS {
             return Err(EVENT);
         }
         let (attribute, ids) = body.split_at_checked(size as usize).ok_or(EVENT)?;
-        self.attributes.push(Attribute::read(attribute, words(ids)).ok_or(EVENT)?);
+        self.attributes.add(Attribute::read(attribute).ok_or(EVENT)?, words(ids));
         Ok(())
     }
 
@@ -120,19 +121,16 @@ impl Description {
         }
     }
 
-    /// Its events, once all of them are described.
+    /// Its events, once all of them are described: what is described later belongs to none.
     ///
     /// # Errors
     /// [`ImportError::NotTime`] if none measures time.
     pub fn events(&mut self) -> Result<Events, ImportError> {
         let named = self.features.get(&feature::EVENT_NAMES).and_then(|data| event_names(data));
         for (name, ids) in named.unwrap_or_default() {
-            let same = |attribute: &&mut Attribute| attribute.ids.iter().any(|id| ids.contains(id));
-            if let Some(attribute) = self.attributes.iter_mut().find(same) {
-                attribute.name = Some(name);
-            }
+            self.attributes.set_name(name, &ids);
         }
-        Events::new(&self.attributes)
+        Events::new(mem::take(&mut self.attributes))
     }
 
     /// The machine of the recording, as far as the file tells.
@@ -229,14 +227,14 @@ impl Sections {
     }
 
     /// Events, each with where its ids stand.
-    fn attributes(&mut self, section: Section, each: u64) -> Result<Vec<Attribute>, ImportError> {
+    fn attributes(&mut self, section: Section, each: u64) -> Result<Attributes, ImportError> {
         const IDS: u64 = 16;
         let size = each.checked_sub(IDS).filter(|size| ATTRIBUTE_BYTES.contains(size)).ok_or(EVENT)?;
         if section.size / each > MOST_EVENTS {
             return Err(EVENT);
         }
         let table = self.read(section)?;
-        let mut attributes = Vec::new();
+        let mut attributes = Attributes::default();
         // Each event has ids of its own.
         let mut ids_left = self.length;
         for row in table.chunks_exact(each as usize) {
@@ -244,8 +242,7 @@ impl Sections {
             let mut ids = Fields(ids);
             let ids = Section { offset: ids.u64().ok_or(EVENT)?, size: ids.u64().ok_or(EVENT)? };
             ids_left = ids_left.checked_sub(ids.size).ok_or(EVENT)?;
-            let ids = words(&self.read(ids)?);
-            attributes.push(Attribute::read(attribute, ids).ok_or(EVENT)?);
+            attributes.add(Attribute::read(attribute).ok_or(EVENT)?, words(&self.read(ids)?));
         }
         Ok(attributes)
     }
