@@ -18,5 +18,5 @@ pub struct NoFirstInstruction(pub u64);
 pub fn check(tracee: Tracee, address: u64, mappings: &[Mapped]) -> Result<(), NoFirstInstruction> {
     let is_mapped = mappings.iter().any(|mapped| (mapped.start..mapped.end).contains(&address));
     // A file may be cut short within what is mapped of it: then there is nothing to read.
-    if is_mapped && tracee.peek(address).is_ok() { Ok(()) } else { Err(NoFirstInstruction(address)) }
+    if is_mapped && tracee.read::<1>(address).is_ok() { Ok(()) } else { Err(NoFirstInstruction(address)) }
 }

@@ -4,7 +4,7 @@
 //! the kernel, which hides that from the program. Some give `EINTR` instead, which a program that handles no
 //! signal need not expect: those we have the kernel make again.
 
-use crate::trace::{Registers, Tracee};
+use crate::trace::{Registers, SYSCALL, Tracee};
 
 /// The kernel's own results for "make the call again": if a handler of a signal ran, then only if it asks for that;
 /// in any case; unless a handler ran, then it is `EINTR`; and by a call that knows how much of it is done.
@@ -14,9 +14,8 @@ const RESTART_IF_NO_HANDLER: i64 = -514;
 const CONTINUE: i64 = -516;
 const INTERRUPTED: i64 = -(libc::EINTR as i64);
 
-/// The code segment of 64-bit programs, and the instruction by which they call the kernel.
+/// The code segment of 64-bit programs.
 const LONG_MODE: u64 = 0x33;
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// Calls that wait without any effect and can give `EINTR` for a mere stop. `close` is not among them, and others
 /// that did something before they were interrupted.
@@ -99,8 +98,7 @@ pub fn was_interrupted(registers: &Registers) -> bool {
 
 /// A 32-bit call counts its numbers otherwise.
 fn is_system_call(tracee: Tracee, registers: &Registers) -> bool {
-    let code = tracee.peek(registers.rip.wrapping_sub(2));
-    code.is_ok_and(|word| word.to_le_bytes()[..2] == SYSCALL)
+    tracee.read(registers.rip.wrapping_sub(2)).is_ok_and(|code| code == SYSCALL)
 }
 
 #[cfg(test)]

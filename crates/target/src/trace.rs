@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// The program's registers as `ptrace` gives them.
 pub type Registers = libc::user_regs_struct;
@@ -35,7 +36,13 @@ const ALL_BUT_TRAP: u64 = !(1 << (libc::SIGTRAP - 1));
 const NO_FLAGS: u64 = 2;
 
 /// A trap instruction.
-const BREAKPOINT: u64 = 0xcc;
+const BREAKPOINT: [u8; 1] = [0xcc];
+
+/// The instruction by which the system is called.
+pub(crate) const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// Bytes that `ptrace` reads or writes at once.
+const WORD: usize = 8;
 
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
@@ -120,12 +127,50 @@ impl Tracee {
         check(unsafe { libc::ptrace(libc::PTRACE_SETFPREGS, self.tid, 0, std::ptr::from_ref(vectors)) })
     }
 
-    /// Reads 8 bytes of its memory, whatever their protection.
+    /// Reads bytes of its memory, whatever their protection.
     ///
     /// # Errors
     /// The system's: `EIO` where nothing is mapped.
+    pub fn read<const N: usize>(self, address: u64) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        for Piece { word, of_word, of_bytes } in pieces(address, N) {
+            bytes[of_bytes].copy_from_slice(&self.peek_word(word)?[of_word]);
+        }
+        Ok(bytes)
+    }
+
+    /// Writes bytes to its memory, whatever their protection; up to 7 bytes on either side are written back unchanged.
+    ///
+    /// # Errors
+    /// The system's: `EIO` where nothing is mapped.
+    pub fn write(self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        for Piece { word, of_word, of_bytes } in pieces(address, bytes.len()) {
+            let whole = of_word.len() == WORD;
+            let mut value = if whole { [0; WORD] } else { self.peek_word(word)? };
+            value[of_word].copy_from_slice(&bytes[of_bytes]);
+            self.poke_word(word, value)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a number of 8 bytes.
+    ///
+    /// # Errors
+    /// As of [`Tracee::read`].
     pub fn peek(self, address: u64) -> io::Result<u64> {
-        let mut word = 0u64;
+        self.read(address).map(u64::from_le_bytes)
+    }
+
+    /// Writes a number of 8 bytes.
+    ///
+    /// # Errors
+    /// As of [`Tracee::write`].
+    pub fn poke(self, address: u64, number: u64) -> io::Result<()> {
+        self.write(address, &number.to_le_bytes())
+    }
+
+    fn peek_word(self, address: u64) -> io::Result<[u8; WORD]> {
+        let mut word = [0; WORD];
         // SAFETY: the raw system call (unlike the library's wrapper) stores to the place given.
         let result = unsafe {
             libc::syscall(
@@ -133,34 +178,16 @@ impl Tracee {
                 libc::c_long::from(libc::PTRACE_PEEKDATA),
                 libc::c_long::from(self.tid),
                 address,
-                &mut word,
+                word.as_mut_ptr(),
             )
         };
         check(result)?;
         Ok(word)
     }
 
-    /// Writes 8 bytes of its memory, whatever their protection.
-    ///
-    /// # Errors
-    /// The system's: `EIO` where nothing is mapped.
-    pub fn poke(self, address: u64, word: u64) -> io::Result<()> {
+    fn poke_word(self, address: u64, word: [u8; WORD]) -> io::Result<()> {
         // SAFETY: writes to the tracee's memory only.
-        check(unsafe { libc::ptrace(libc::PTRACE_POKEDATA, self.tid, address, word) })
-    }
-
-    /// Writes bytes to its memory; up to 7 bytes after them are written back unchanged.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn write(self, address: u64, bytes: &[u8]) -> io::Result<()> {
-        for (at, chunk) in bytes.chunks(8).enumerate() {
-            let place = address + 8 * at as u64;
-            let mut word = if chunk.len() < 8 { self.peek(place)?.to_le_bytes() } else { [0; 8] };
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.poke(place, u64::from_le_bytes(word))?;
-        }
-        Ok(())
+        check(unsafe { libc::ptrace(libc::PTRACE_POKEDATA, self.tid, address, u64::from_le_bytes(word)) })
     }
 
     /// Makes a system call in its name, at its present program counter if no instruction for that is known, and
@@ -171,7 +198,7 @@ impl Tracee {
     pub fn system_call(self, number: libc::c_long, arguments: [u64; 6]) -> io::Result<u64> {
         let before = self.registers()?;
         let (gate, code) = match self.gate {
-            Gate::Written => (before.rip, Some(self.peek(before.rip)?)),
+            Gate::Written => (before.rip, Some(self.read::<2>(before.rip)?)),
             Gate::At(gate) => (gate, None),
             Gate::WayBack(gate) => {
                 self.set_registers(&calling(&before, gate, number, arguments))?;
@@ -180,8 +207,8 @@ impl Tracee {
                 return value_of(self.registers()?.rax);
             }
         };
-        if let Some(code) = code {
-            self.poke(before.rip, code & !0xffff | 0x050f)?;
+        if code.is_some() {
+            self.write(gate, &SYSCALL)?;
         }
         self.set_registers(&calling(&before, gate, number, arguments))?;
         let mask = self.signal_mask()?;
@@ -190,7 +217,7 @@ impl Tracee {
         self.set_signal_mask(mask)?;
         let result = self.registers().map(|r| r.rax);
         if let Some(code) = code {
-            self.poke(before.rip, code)?;
+            self.write(gate, &code)?;
         }
         self.set_registers(&Registers { orig_rax: u64::MAX, ..before })?;
         stepped?;
@@ -230,8 +257,8 @@ impl Tracee {
     /// # Errors
     /// Those of `ptrace`, and if it became another program before.
     pub fn run_to(self, address: u64, mut delivered: impl FnMut(i32) -> i32) -> io::Result<bool> {
-        let code = self.peek(address)?;
-        self.poke(address, code & !0xff | BREAKPOINT)?;
+        let code = self.read::<1>(address)?;
+        self.write(address, &BREAKPOINT)?;
         let mut signal = 0;
         loop {
             // SAFETY: passes no memory.
@@ -239,11 +266,11 @@ impl Tracee {
             let Some(stopped_by) = self.next_stop()? else { return Ok(false) };
             let registers = self.registers()?;
             if stopped_by == libc::SIGTRAP && registers.rip == address + 1 {
-                self.poke(address, code)?;
+                self.write(address, &code)?;
                 self.set_registers(&Registers { rip: address, orig_rax: u64::MAX, ..registers })?;
                 return Ok(true);
             }
-            if stopped_by == libc::SIGTRAP && self.peek(address).ok() != Some(code & !0xff | BREAKPOINT) {
+            if stopped_by == libc::SIGTRAP && self.read(address).ok() != Some(BREAKPOINT) {
                 return Err(io::Error::other("it became another program before its first instruction"));
             }
             signal = delivered(stopped_by);
@@ -390,7 +417,7 @@ impl Tracee {
     /// Whether it stands behind a trap instruction.
     fn is_behind_trap(self) -> io::Result<bool> {
         let last = self.registers()?.rip - 1;
-        Ok(self.peek(last)? & 0xff == BREAKPOINT)
+        Ok(self.read(last)? == BREAKPOINT)
     }
 
     /// Waits for the trap that says it is done, after `request`. One that was asked to stop meanwhile stops for that
@@ -444,6 +471,25 @@ impl Tracee {
     }
 }
 
+/// What of some bytes lies in one aligned word: such a word is mapped if any byte of it is.
+#[derive(Debug, PartialEq, Eq)]
+struct Piece {
+    /// Where the word is.
+    word: u64,
+    of_word: Range<usize>,
+    of_bytes: Range<usize>,
+}
+
+/// The pieces of `length` bytes at `address`.
+fn pieces(address: u64, length: usize) -> impl Iterator<Item = Piece> {
+    let before = address as usize % WORD;
+    (0..length + before).step_by(WORD).map(move |at| {
+        let of_word = before.saturating_sub(at)..WORD.min(before + length - at);
+        let of_bytes = at + of_word.start - before..at + of_word.end - before;
+        Piece { word: address.wrapping_sub(before as u64).wrapping_add(at as u64), of_word, of_bytes }
+    })
+}
+
 /// Registers for a system call.
 fn calling(before: &Registers, gate: u64, number: libc::c_long, arguments: [u64; 6]) -> Registers {
     let [rdi, rsi, rdx, r10, r8, r9] = arguments;
@@ -462,6 +508,40 @@ fn value_of(rax: u64) -> io::Result<u64> {
 mod tests {
     use super::*;
     use crate::launch::Launch;
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn bytes_lie_in_aligned_words() {
+        let found = |address, length| -> Vec<_> {
+            pieces(address, length).map(|piece| (piece.word, piece.of_word, piece.of_bytes)).collect()
+        };
+        assert_eq!(found(16, 8), [(16, 0..8, 0..8)]);
+        assert_eq!(found(23, 1), [(16, 7..8, 0..1)]);
+        assert_eq!(found(21, 12), [(16, 5..8, 0..3), (24, 0..8, 3..11), (32, 0..1, 11..12)]);
+        assert_eq!(found(u64::MAX, 2), [(u64::MAX - 7, 7..8, 0..1), (0, 0..1, 1..2)]);
+    }
+
+    /// A program of six bytes that ends with the last page of what is mapped.
+    #[test]
+    fn code_at_the_end_of_what_is_mapped_is_read_and_changed() {
+        const ENTRY: u64 = 0x40_0ffa;
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program] = ["end.s", "end"].map(|name| folder.path().join(name));
+        fs::write(&source, ".globl _start\n_start: xor %edi, %edi\n mov $60, %al\n syscall\n").unwrap();
+        let place = format!("-Wl,-Ttext={ENTRY:#x},--build-id=none");
+        let mut build = Command::new("cc");
+        build.args(["-nostdlib", "-static", &place, "-o"]).arg(&program).arg(&source);
+        assert!(build.status().unwrap().success());
+        let stopped = Launch::new(&program).stopped().unwrap();
+        let tracee = Tracee::new(stopped.pid());
+        assert_eq!(tracee.registers().unwrap().rip, ENTRY);
+        assert_eq!(tracee.system_call(libc::SYS_getpid, [0; 6]).unwrap(), stopped.pid() as u64);
+        assert!(tracee.run_to(ENTRY + 4, |signal| signal).unwrap());
+        assert_eq!(tracee.read(ENTRY).unwrap(), [0x31, 0xff, 0xb0, 60, 0x0f, 0x05]);
+        assert_eq!(tracee.peek(ENTRY).unwrap_err().raw_os_error(), Some(libc::EIO));
+        assert_eq!(stopped.release().unwrap().wait().unwrap().wait_status, 0);
+    }
 
     #[test]
     fn a_system_call_in_the_childs_name_leaves_no_trace() {
