@@ -13,8 +13,7 @@
 //! - [`parts`], [`component`], [`stacks`], [`units`]: cycles in exact fractions, what a cycle stack is made
 //!   of, and sums by block or function;
 //! - [`category`]: cycle stacks in the categories of paper A, figure A.7;
-//! - [`event_counts`], [`stalls`]: how often events occurred, whether that tells their cost, and what no
-//!   event explains;
+//! - [`event_counts`]: how often events occurred, and whether that tells their cost;
 //! - [`calls`]: cycles by call stack, for flame graphs.
 //!
 //! Values in, values out: all of these are [`timewise_trace::Worker`]s or plain functions. Instructions
@@ -33,7 +32,6 @@ pub mod policy;
 pub mod profiler;
 pub mod schedule;
 pub mod stacks;
-pub mod stalls;
 pub mod technique;
 pub mod units;
 

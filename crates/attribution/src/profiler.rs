@@ -3,7 +3,7 @@
 use timewise_trace::{Record, Worker};
 
 use crate::policy::{Policy, Sharing, TimeProportional};
-use crate::{Schedule, Stacks, Weighted};
+use crate::{Schedule, Stacks};
 
 /// A worker that attributes sampled cycles to instructions.
 #[derive(Debug, Clone)]
@@ -30,11 +30,6 @@ impl<P: Policy> Profiler<P> {
     /// What was found, in samples.
     pub fn stacks(&self) -> &Stacks {
         &self.stacks
-    }
-
-    /// What was found, in cycles: each sample stands for as many as lie between two.
-    pub fn weighted(&self) -> Weighted<'_> {
-        Weighted { stacks: &self.stacks, cycles_each: self.schedule.period() }
     }
 }
 

@@ -11,8 +11,7 @@
 //! - [`doctor`]: the queue of buffers between one source and many [`Worker`]s, each on a thread of its own;
 //!   it knows nothing of records, so that any stream may take this way;
 //! - [`committed`]: from entries to instructions;
-//! - [`counters`], [`vectors`], [`csv`], [`binary`]: workers that count, make basic block vectors, write
-//!   tables and write bytes.
+//! - [`csv`], [`binary`]: workers that write tables and bytes.
 //!
 //! Results do not depend on how many workers there are nor on how threads take turns: each worker sees
 //! the whole trace in order and shares nothing.
@@ -20,13 +19,11 @@
 
 pub mod binary;
 pub mod committed;
-pub mod counters;
 pub mod csv;
 pub mod doctor;
 pub mod psv;
 pub mod record;
 pub mod trigger;
-pub mod vectors;
 pub mod worker;
 
 #[cfg(feature = "sketch")]
