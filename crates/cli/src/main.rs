@@ -31,6 +31,7 @@ mod sample;
 mod screen;
 mod settings;
 mod signals;
+mod simpoint;
 mod simulate;
 mod sources;
 mod standstill;
@@ -65,6 +66,7 @@ enum Command {
     Branches(branches::Arguments),
     Paths(paths::Arguments),
     Simulate(simulate::Arguments),
+    Simpoint(simpoint::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
     Export(export::Arguments),
@@ -156,6 +158,7 @@ impl Command {
             Command::Branches(arguments) => exit_status::of_running(branches::run(&arguments)),
             Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
             Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
+            Command::Simpoint(arguments) => exit_status::of_reading(simpoint::run(&arguments)),
             Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
             Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
             Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),

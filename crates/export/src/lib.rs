@@ -5,6 +5,7 @@
 //! [`firefox`]) hold the samples, each with the CPU time that it stands for. Those made of code ([`callgrind`], [`csv`],
 //! `parquet`) hold exact counts of executed instructions as well, and charge samples to instructions as
 //! reports do; [`pprof`] has both. [`bolt`], [`llvm_profgen`] and [`autofdo`] hold branches, of traces or counted.
+//! [`simpoint`] has basic block vectors, and the intervals that were chosen by them, rather than an analysis.
 //! `docs/exchange.md` says what each carries.
 //!
 //! What this crate does not do: write files, or judge what the numbers say.
@@ -25,6 +26,7 @@ pub mod parquet;
 mod places;
 pub mod pprof;
 mod rounding;
+pub mod simpoint;
 pub mod speedscope;
 mod stacks;
 pub mod traced;

@@ -10,6 +10,7 @@
 //! - `request`: which of these, in which order;
 //! - [`annotate`]: one function, instruction by instruction, between its source lines;
 //! - [`diff`]: `timewise diff`, two profiles compared;
+//! - [`simpoint`]: which intervals stand for a whole execution;
 //! - [`simulated`]: where a modelled core's cycles go;
 //! - [`verify`]: `timewise verify`, whether a profile is consistent;
 //! - [`html`]: all of it as one page for a browser;
@@ -40,6 +41,7 @@ mod origin;
 mod path_hints;
 mod request;
 pub mod rows;
+pub mod simpoint;
 pub mod simulated;
 mod site;
 mod style;
