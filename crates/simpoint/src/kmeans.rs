@@ -8,7 +8,7 @@ use crate::random::Random;
 /// them. SimPoint's limit is the same.
 const MOST_ITERATIONS: usize = 100;
 
-/// Points in clusters, none of them empty, numbered in the order of their first points.
+/// Points in clusters, none of them empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clustering {
     /// The cluster of each point.
@@ -117,7 +117,7 @@ fn means(points: &Projected, labels: &[usize], former: Vec<Vec<f64>>) -> Vec<Vec
     sums.into_iter().zip(former).map(mean).collect()
 }
 
-/// Numbers clusters anew, and leaves out the empty ones.
+/// Leaves out empty clusters, and numbers the others anew.
 fn finished(points: &Projected, centroids: &[Vec<f64>], mut labels: Vec<usize>) -> Clustering {
     let distance =
         |(number, &label): (usize, &usize)| square_distance(points.point(number), &centroids[label]).sqrt();

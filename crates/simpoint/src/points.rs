@@ -46,7 +46,7 @@ pub struct Point {
 /// The intervals that stand for an execution, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SimPoints {
-    /// One for each cluster. Clusters are numbered in the order of their first intervals.
+    /// One for each cluster, which is numbered by it.
     pub points: Vec<Point>,
     /// The cluster of each interval.
     pub labels: Vec<usize>,
@@ -86,25 +86,30 @@ pub fn choose(vectors: &Vectors, options: &Options) -> SimPoints {
 
 /// The interval nearest to the centroid of each cluster, the first of several.
 fn represent(vectors: &Vectors, clustering: Clustering) -> SimPoints {
-    let Clustering { labels, distances, shares } = clustering;
+    let Clustering { mut labels, distances, shares } = clustering;
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); shares.len()];
     labels.iter().enumerate().for_each(|(interval, &label)| members[label].push(interval));
+    let nearer = |one: &usize, other: &usize| distances[*one].total_cmp(&distances[*other]);
+    let nearest = |members: Vec<usize>| Some((members.iter().copied().min_by(nearer)?, members));
+    // No cluster is empty.
+    let mut clusters: Vec<(usize, Vec<usize>)> = members.into_iter().filter_map(nearest).collect();
+    clusters.sort_unstable_by_key(|&(interval, _)| interval);
     let mut scratch = Scratch::of(vectors);
-    let mut points = Vec::with_capacity(shares.len());
-    for (members, &weight) in members.iter().zip(&shares) {
-        let nearest =
-            members.iter().copied().min_by(|&one, &other| distances[one].total_cmp(&distances[other]));
-        // No cluster is empty.
-        let Some(interval) = nearest else { continue };
-        let mean = |of: &mut dyn FnMut(usize) -> f64| mean(vectors, members, of);
-        let spread = mean(&mut |member| distances[member]);
+    let mut points = Vec::with_capacity(clusters.len());
+    for (interval, members) in &clusters {
+        let (interval, weight) = (*interval, shares[labels[*interval]]);
+        let spread = mean(vectors, members, |member| distances[member]);
         scratch.add(vectors, interval, 1.0);
-        let differing = mean(&mut |member| scratch.differing(vectors, member));
+        let differing = mean(vectors, members, |member| scratch.differing(vectors, member));
         scratch.clear();
         points.push(Point { interval, weight, intervals: members.len(), spread, differing });
     }
+    for (number, (_, members)) in clusters.iter().enumerate() {
+        members.iter().for_each(|&member| labels[member] = number);
+    }
+    let whole = vectors.instructions() as f64;
     for (interval, of) in vectors.intervals().iter().enumerate() {
-        scratch.add(vectors, interval, of.instructions as f64 / vectors.instructions() as f64);
+        scratch.add(vectors, interval, of.instructions as f64 / whole);
     }
     points.iter().for_each(|point| scratch.add(vectors, point.interval, -point.weight));
     let error = scratch.half_of_all();
@@ -112,7 +117,7 @@ fn represent(vectors: &Vectors, clustering: Clustering) -> SimPoints {
 }
 
 /// A mean of intervals by instructions; 0 where these have none.
-fn mean(vectors: &Vectors, members: &[usize], of: &mut dyn FnMut(usize) -> f64) -> f64 {
+fn mean(vectors: &Vectors, members: &[usize], of: impl Fn(usize) -> f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for &member in members {
         let weight = vectors.intervals()[member].instructions as f64;
@@ -234,13 +239,13 @@ mod tests {
             prop_assert_eq!(found.labels.len(), rows.len());
             prop_assert!(found.points.len() <= most_points && !found.points.is_empty());
             prop_assert!((0.0..=1.0 + 1e-9).contains(&found.error));
-            let mut seen = 0;
+            let mut before = 0;
             for (cluster, point) in found.points.iter().enumerate() {
                 let members: Vec<usize> = (0..rows.len()).filter(|&at| found.labels[at] == cluster).collect();
                 prop_assert!(members.contains(&point.interval));
-                // Clusters are numbered as they begin.
-                prop_assert!(cluster == 0 || members[0] > seen);
-                seen = members[0];
+                // Points are in the order of the execution.
+                prop_assert!(cluster == 0 || point.interval > before);
+                before = point.interval;
                 prop_assert_eq!(members.len(), point.intervals);
                 let instructions: u64 = members.iter().flat_map(|&at| rows[at]).sum();
                 prop_assert!((point.weight - instructions as f64 / whole as f64).abs() < 1e-9);
