@@ -20,6 +20,7 @@ pub mod native;
 pub mod paths;
 mod perf;
 mod segments;
+mod simpoint;
 mod singlestep;
 mod stepper;
 mod stops;
@@ -46,6 +47,8 @@ pub enum Command {
     Callgrind(callgrind::Options),
     /// Shares of functions, alone and with what they call, equal those of perf within the sampling error
     Perf(perf::Options),
+    /// Basic block vectors agree with those of Valgrind's exp-bbv, and the points chosen by them stand for the whole
+    Simpoint(simpoint::Options),
     /// Executions of every instruction equal those of a single-stepped run
     Singlestep(singlestep::Options),
     /// Streamed instructions and memory accesses equal those of a single-stepped run, in windows too
@@ -93,6 +96,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Transparency(options) => transparency::run(root, &options),
         Command::Callgrind(options) => callgrind::run(root, &options),
         Command::Perf(options) => perf::run(root, &options),
+        Command::Simpoint(options) => simpoint::run(root, &options),
         Command::Singlestep(options) => singlestep::run(root, &options),
         Command::Accesses(options) => accesses::run(root, &options),
         Command::Diff(options) => diff::run(root, &options),

@@ -22,6 +22,7 @@ use crate::folder::Folder;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use compare::Compared;
+pub use launch::TUNABLES;
 use launch::{PADDING, callgrind, environment_under_valgrind, execute};
 use programs::Program;
 use std::collections::{BTreeMap, BTreeSet};
