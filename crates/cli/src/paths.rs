@@ -124,6 +124,7 @@ fn after(arguments: &Arguments, edges: Duration, program: &Program, method: Meth
     let exit = exit_of(ended.wait_status);
     if was_too_late {
         complain("nothing to save: it ended before anything was counted; leave out --after");
+        recording::set_aside(&arguments.output)?;
         return Ok(exit);
     }
     let (mut profile, outcome) = counted?;

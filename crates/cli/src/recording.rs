@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use timewise_profile::store::replace::parent;
+use timewise_profile::store::replace::{self, parent};
 use timewise_profile::{Exit, Profile, Run};
 use timewise_report::visible::visible;
 use timewise_target::launch::{Launch, Stopped};
@@ -34,8 +34,8 @@ pub fn record<E: Into<anyhow::Error>>(
 /// takes less.
 const WORTH_SAVING_NS: u64 = 100_000_000;
 
-/// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, only that is said, and a former
-/// profile stands: so does the status of a program that did its work.
+/// Names what was recorded, says what it comes to, and saves it. If it is nothing at all, that is said, and the status of a
+/// program that did its work stands; a former profile is kept as `FILE.old` alone, so that nobody takes it for this run's.
 ///
 /// Gives where it was saved.
 ///
@@ -59,6 +59,7 @@ pub fn keep(
             bail!(why);
         }
         complain(why);
+        set_aside(output)?;
         return Ok(output.path.clone());
     }
     say(summary(&profile).trim_end());
@@ -81,6 +82,24 @@ pub fn keep(
         )),
     }
     Ok(path)
+}
+
+/// Leaves the file that a recording came to nothing for to `FILE.old`, unless another recording has saved it meanwhile.
+///
+/// # Errors
+/// If it cannot be.
+pub fn set_aside(output: &Output) -> anyhow::Result<()> {
+    let _turn = turn(parent(&output.path));
+    if output.place() != output.path {
+        return Ok(());
+    }
+    let shown = output.path.display();
+    let kept = replace::set_aside(&output.path)
+        .with_context(|| format!("cannot rename the former '{shown}', which is not of this run"))?;
+    if let Some(kept) = kept {
+        complain(format_args!("the former '{shown}' is '{}' now", kept.display()));
+    }
+    Ok(())
 }
 
 /// How long is waited for others to save: a profile of gigabytes takes seconds.

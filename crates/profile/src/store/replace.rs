@@ -105,6 +105,21 @@ impl Replacement {
     }
 }
 
+/// Leaves a file its second name, `FILE.old`, alone: nothing took its place, and the first would promise that something did.
+/// Gives that name; `None` if there is no such file.
+///
+/// # Errors
+/// What the system has against it.
+pub fn set_aside(place: &Path) -> io::Result<Option<PathBuf>> {
+    let place = behind_links(place);
+    if !place.is_file() {
+        return Ok(None);
+    }
+    let old = with_suffix(&place, ".old");
+    fs::rename(&place, &old)?;
+    Ok(Some(old))
+}
+
 impl Drop for Replacement {
     fn drop(&mut self) {
         // After `finish` the name is gone already.
