@@ -4,7 +4,7 @@
 use crate::arguments::{Counting, DEFAULT_FILE, Output, Program, Sampling};
 use crate::attached::{Profiled, Subject};
 use crate::screen::{self, Colour};
-use crate::talk::say;
+use crate::talk::{complain, is_quiet, say};
 use crate::twice::{Input, Outputs, Written};
 use crate::{count, in_turns, prepare, progress, recording, signals, standstill};
 use anyhow::Context;
@@ -83,6 +83,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let elsewhere = Some(&*path).filter(|&path| path != DEFAULT_FILE);
         let analysis = Analysis::new(profile, None);
         next = summary::next(&analysis, elsewhere);
+        if is_quiet() {
+            // Costs are wrong then, also where nothing else is to be said.
+            analysis.quality.differing_runs.iter().for_each(complain);
+        }
         summary::summary(&analysis, style)
     })?;
     // What to ask next names the file that was meant, which is another recording's then.

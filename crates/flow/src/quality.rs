@@ -53,6 +53,8 @@ pub struct Quality {
     pub other_end: bool,
     /// How much a program that ran already did natively for what it did under count, if that is known.
     pub turns: Option<TurnsWork>,
+    /// In which way runs of the program differ, in words; one of the warnings.
+    pub differing_runs: Option<String>,
     /// What else limits the figures, in words.
     pub warnings: Vec<String>,
 }
@@ -134,6 +136,7 @@ impl Quality {
             missing_share: missing_share(profile, samples),
             other_end: differing_ends(profile).is_some(),
             turns,
+            differing_runs: None,
             warnings: Vec::new(),
         };
         // What several runs are warned of is said once.
@@ -198,7 +201,9 @@ impl Quality {
                 None => "",
             };
             // First of all: it concerns every figure.
-            self.warnings.insert(0, format!("the runs differ: {}{remedy}", differences.join("; ")));
+            let told = format!("the runs differ: {}{remedy}", differences.join("; "));
+            self.warnings.insert(0, told.clone());
+            self.differing_runs = Some(told);
         }
     }
 
