@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use timewise_injection::await_uncounted;
 use timewise_profile::{Clock, Exit, Profile, Run};
+use timewise_report::heading::unsuccessful_end;
 use timewise_report::number::{grouped, quantity};
 use timewise_report::visible::command_line;
 use timewise_sampler::{Options, SampleError};
@@ -78,6 +79,7 @@ fn summary(profile: &Profile) -> String {
     if profile.processes.len() > 1 {
         text += &format!(" in {}", quantity(profile.processes.len() as u64, "process"));
     }
+    text += &unsuccessful_end(&profile.runs);
     if let Some(clock) = &run.clock {
         text += &format!("\nclock: {}", describe(clock));
     }

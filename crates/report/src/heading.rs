@@ -53,6 +53,15 @@ fn ended(runs: &[Run]) -> String {
     }
 }
 
+/// How the first run ended, where that was by a signal or with another status than 0: what follows a summary's facts.
+pub fn unsuccessful_end(runs: &[Run]) -> String {
+    match runs.first().map(|run| run.exit) {
+        Some(Exit::Signal(signal)) => format!(" · ended by signal {signal}"),
+        Some(Exit::Code(status)) if status != 0 => format!(" · ended with status {status}"),
+        _ => String::new(),
+    }
+}
+
 /// Day and time of day in UTC, of nanoseconds since the Unix epoch.
 fn date(unix_ns: i64) -> (String, String) {
     let at = DateTime::from_timestamp_nanos(unix_ns);
@@ -85,6 +94,14 @@ mod tests {
         for exits in [[crashed, Exit::Code(0)], [Exit::Signal(15), crashed], [Exit::Code(1); 2]] {
             assert_eq!(of_exits(exits), "app: counted 2 times\n");
         }
+    }
+
+    #[test]
+    fn an_end_that_is_no_success_is_told() {
+        let of = |exit| unsuccessful_end(&[Run { exit, ..run(RunKind::Sampling, "app", 0) }]);
+        let told = [Exit::Code(0), Exit::Unknown, Exit::Code(3), Exit::Signal(11)].map(of);
+        assert_eq!(told, ["", "", " · ended with status 3", " · ended by signal 11"]);
+        assert_eq!(unsuccessful_end(&[]), "");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The screen that `timewise run` ends with: what was measured, and where the time went.
 
 use crate::figures::{self, Figures};
+use crate::heading;
 use crate::hints;
 use crate::labels;
 use crate::listing::{self, instructions_a_call, loop_name, ratio};
@@ -102,7 +103,8 @@ fn runs(analysis: &Analysis, style: Style) -> String {
 fn native_run(analysis: &Analysis, style: Style) -> String {
     let quality = &analysis.quality;
     if quality.sampling_runs == 0 {
-        return format!("{}: not sampled", command(analysis.profile, style));
+        let end = heading::unsuccessful_end(&analysis.profile.runs);
+        return format!("{}: not sampled{end}", command(analysis.profile, style));
     }
     let busy = quality.user_ns + quality.kernel_ns;
     // What is known of an average run, as of all.
@@ -124,10 +126,11 @@ fn native_run(analysis: &Analysis, style: Style) -> String {
         }
     };
     format!(
-        "{}: {times} · {}, {} lost · {threads}",
+        "{}: {times} · {}, {} lost · {threads}{}",
         command(analysis.profile, style),
         samples(quality.samples),
-        grouped(quality.lost_samples)
+        grouped(quality.lost_samples),
+        heading::unsuccessful_end(&analysis.profile.runs)
     )
 }
 
