@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 use etcetera::{BaseStrategy, choose_base_strategy};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use toml::{Table, Value};
+use toml::de::{DeTable, DeValue};
 
 /// The project's settings, in the working directory or above it.
 const OF_PROJECT: &str = "timewise.toml";
@@ -94,15 +94,18 @@ fn files() -> Vec<PathBuf> {
 
 fn read(file: &Path, settings: &mut BTreeMap<&'static str, Setting>) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read '{}'", file.display()))?;
-    let table: Table = text.parse().map_err(|error| faulty(file, &text, &error))?;
-    for (key, value) in table {
-        let Some(known) = KEYS.into_iter().find(|known| *known == key) else {
+    let table = DeTable::parse(&text).map_err(|error| faulty(file, &text, &error))?;
+    for (key, value) in table.into_inner() {
+        let key = key.get_ref();
+        let Some(known) = KEYS.into_iter().find(|known| known == key) else {
             bail!("'{}': unknown key '{key}'; there are {}", file.display(), KEYS.join(", "));
         };
-        let value = match value {
-            Value::String(text) => text,
-            Value::Integer(number) => number.to_string(),
-            Value::Boolean(flag) => flag.to_string(),
+        let value = match value.into_inner() {
+            DeValue::String(text) => text.into_owned(),
+            // One that is too large is one that no option takes.
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+                .map_or_else(|_| number.to_string(), |number| number.to_string()),
+            DeValue::Boolean(flag) => flag.to_string(),
             _ => bail!("'{}': {key} is neither a text nor a number nor true or false", file.display()),
         };
         settings.insert(known, Setting { value, file: file.to_path_buf() });
@@ -166,7 +169,7 @@ mod tests {
     #[test]
     fn a_line_is_told_by_its_number() {
         for (text, number) in [("= 3", 1), ("limit = 5\n\n\n= 3\n", 4), ("limit = 5\nlimit = 6\n", 2)] {
-            let error = text.parse::<Table>().unwrap_err();
+            let error = DeTable::parse(text).unwrap_err();
             let told = faulty(Path::new("timewise.toml"), text, &error).to_string();
             assert!(told.starts_with(&format!("'timewise.toml', line {number}: ")), "{told}");
         }

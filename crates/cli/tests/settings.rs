@@ -37,6 +37,15 @@ fn a_flag_that_is_set_can_be_taken_back() {
     assert!(place.shell("timewise count -- true").stderr.contains("instructions, exact"));
 }
 
+#[test]
+fn a_number_that_is_too_large_is_told_in_a_line() {
+    let place = Place::new();
+    place.write("timewise.toml", "limit = 99999999999999999999999999999999999999999\n");
+    let outcome = place.shell("timewise report");
+    assert_eq!((outcome.status, outcome.stderr.lines().count()), (Some(2), 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("limit cannot be '99999999999999999999999"), "{}", outcome.stderr);
+}
+
 /// Each key that the documentation names is one, and an option of every command that it names.
 #[test]
 fn documented_keys_are_options_of_their_commands() {
