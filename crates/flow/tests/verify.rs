@@ -310,6 +310,23 @@ fn samples_must_begin_instructions() {
 }
 
 #[test]
+fn samples_stand_for_no_more_time_than_there_was() {
+    let weighing = |weight_ns| {
+        found(|profile| {
+            let sample = &mut profile.samples[0];
+            sample.weight_ns = weight_ns;
+            let process = profile.threads[sample.thread.index()].process;
+            let run = &mut profile.runs[profile.processes[process.index()].run.index()];
+            (run.elapsed_ns, run.machine.cpus) = (1_000_000_000, 2);
+        })
+    };
+    assert_eq!(weighing(1_900_000_000), Vec::<String>::new());
+    let told = "Totals: samples stand for 3.00 s, which 2 processors do not have in 1.00 s";
+    assert_eq!(weighing(3_000_000_000), [told]);
+    assert_eq!(weighing(-5_i64 as u64).len(), 1);
+}
+
+#[test]
 fn calls_cost_no_more_than_what_ran() {
     let dear = found(|profile| profile.call_costs[0].instructions = 53);
     assert_eq!(dear, ["Costs: a call cost 53 instructions of the 52 of its process"]);

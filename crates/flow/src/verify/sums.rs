@@ -3,7 +3,8 @@
 use super::{Check, Kind, executed};
 use crate::analysis::Analysis;
 use timewise_profile::{
-    ProcessId, Profile, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent,
+    ProcessId, Profile, Run, RunKind, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId,
+    StackComponent,
 };
 
 /// Instructions by block, by function, by thread and in all are the same number.
@@ -36,9 +37,35 @@ pub fn check(analysis: &Analysis) -> Check {
             check.find(None, None, format!("all {name} executed {sum} instructions, all code {whole}"));
         }
     }
+    sampled(profile, &mut check);
     simulated(profile, &mut check);
     windows(profile, &mut check);
     check
+}
+
+/// Samples of a run stand for no more time than its processors had while it lasted, and a tenth for what begins before and
+/// ends after it is measured.
+fn sampled(profile: &Profile, check: &mut Check) {
+    const ALLOWED: f64 = 1.1;
+    const ALLOWED_NS: f64 = 1e8;
+    let mut sampled_ns = vec![0.0; profile.runs.len()];
+    for sample in &profile.samples {
+        let process = profile.threads[sample.thread.index()].process;
+        sampled_ns[profile.processes[process.index()].run.index()] += sample.weight_ns as f64;
+    }
+    // Who imports a recording may not know the machine.
+    let known = |run: &Run| run.kind == RunKind::Sampling && run.machine.cpus > 0 && run.elapsed_ns > 0;
+    for (run, sampled_ns) in profile.runs.iter().zip(sampled_ns).filter(|(run, _)| known(run)) {
+        check.checked += 1;
+        let (elapsed_ns, processors) = (run.elapsed_ns as f64, run.machine.cpus);
+        if sampled_ns > ALLOWED * elapsed_ns * f64::from(processors) + ALLOWED_NS {
+            let (sampled, elapsed) = (sampled_ns / 1e9, elapsed_ns / 1e9);
+            let what = format!(
+                "samples stand for {sampled:.2} s, which {processors} processors do not have in {elapsed:.2} s"
+            );
+            check.find(None, None, what);
+        }
+    }
 }
 
 /// A simulation saw as many instructions commit as it executed, and its cycles are those of its threads and of all stacks
