@@ -112,6 +112,10 @@ fn a_program_that_changes_its_own_input() {
     let outcome = place.shell(&program.replace("PREPARE", ""));
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "9\n"));
     assert!(outcome.stderr.contains("the runs differ: they printed different output"), "{}", outcome.stderr);
+    // It concerns every figure.
+    let quiet = place.shell(&program.replace("PREPARE", "-q"));
+    assert!(quiet.stderr.starts_with("timewise: the runs differ: they printed"), "{}", quiet.stderr);
+    assert_eq!(quiet.stderr.lines().count(), 1, "{}", quiet.stderr);
     let outcome = place.shell(&program.replace("PREPARE", "--prepare 'echo 7 > file'"));
     assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "7\n"));
     assert_alike(&place, &outcome.stderr);
@@ -150,11 +154,19 @@ fn what_a_program_that_runs_once_does_not_read_is_left() {
 #[test]
 fn a_program_too_short_to_be_sampled_ends_as_it_would() {
     let place = Place::new();
-    place.write("profile.tw", "former");
     for verb in ["sample", "run --once"] {
+        place.write("profile.tw", "former");
         let outcome = place.shell(&format!("timewise {verb} -F 1 -- bash -c 'exit 3'"));
-        assert_eq!((outcome.status, place.read("profile.tw").as_str()), (Some(3), "former"));
+        assert_eq!(outcome.status, Some(3));
         assert!(outcome.stderr.contains("timewise: nothing to save: "), "{}", outcome.stderr);
+        // Nobody takes it for this run's.
+        assert!(
+            outcome.stderr.contains("'profile.tw' is '") && !place.has("profile.tw"),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(place.read("profile.tw.old"), "former");
+        assert_eq!(place.shell("timewise diff profile.tw.old profile.tw").status, Some(2));
     }
 }
 
@@ -165,6 +177,7 @@ fn status_and_signal_are_the_programs() {
     let timewise = env!("CARGO_BIN_EXE_timewise");
     let outcome = place.shell(&format!("exec {timewise} run -- bash -c 'kill -SEGV $$'"));
     assert_eq!(outcome.signal, Some(libc::SIGSEGV), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("ended by signal 11\n"), "{}", outcome.stderr);
     assert_eq!(exits(&place), [Exit::Signal(libc::SIGSEGV); 2]);
 }
 
