@@ -105,7 +105,7 @@ impl Replacement {
     }
 }
 
-/// Leaves a file its second name, `FILE.old`, alone: nothing took its place, and the first would promise that something did.
+/// Leaves a file its second name alone, `FILE.old`: nothing took its place, and the first would promise that it did.
 /// Gives that name; `None` if there is no such file.
 ///
 /// # Errors
