@@ -25,7 +25,7 @@ use timewise_attribution::event_counts::EventCounts;
 use timewise_core_model::Processor;
 use timewise_flow::Analysis;
 use timewise_profile::{Exit, Profile, Run, SimulatedPart};
-use timewise_report::number::{figure, quantity};
+use timewise_report::number::{figure, percent, quantity};
 use timewise_report::simulated::{self, Simulated};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
@@ -125,6 +125,9 @@ impl FromStr for Number {
 /// Seed of random samples: any would do, but the same program shall give the same figures.
 const SEED: u64 = 1;
 
+/// The least share of the cycles in what waits for other threads that a warning tells.
+const WAITING: f64 = 0.05;
+
 /// Bytes that are read of a file that describes a core: a hundred times what those have that are known by name.
 const MOST_OF_A_CORE: u64 = 1 << 20;
 
@@ -186,11 +189,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     kept::add(&mut profile, &done, &processor, arguments.part());
     let unknown = symbolise::symbolise(&mut profile);
     profile.runs[0].warnings.extend(unknown);
-    if done.totals().0 == 0 {
-        let executed = quantity(Analysis::new(&profile, None).whole().instructions, "instruction");
-        let warning = format!("the program ended after {executed}, before the part to simulate");
-        profile.runs[0].warnings.push(warning);
-    }
+    let analysis = Analysis::new(&profile, None);
+    let warning = match done.totals() {
+        (0, _) => {
+            let executed = quantity(analysis.whole().instructions, "instruction");
+            Some(format!("the program ended after {executed}, before the part to simulate"))
+        }
+        (_, cycles) => waits(analysis.modelled_pauses().cycles().as_cycles() / cycles as f64),
+    };
+    profile.runs[0].warnings.extend(warning);
     let whole = repeated.map(|mut whole| {
         let changed = kept::join(&mut whole, profile.clone());
         profile.runs[0].warnings.extend(changed);
@@ -208,6 +215,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         traced => traced?,
     }
     told.map(|()| exit)
+}
+
+/// A warning where a notable share of the cycles is in what waits for other threads.
+fn waits(share: f64) -> Option<String> {
+    (share >= WAITING).then(|| {
+        format!(
+            "{} of the modelled cycles are in loops with pause, which wait for other threads: how often they go \
+             round follows from how slowly these were while they were simulated",
+            percent(share)
+        )
+    })
 }
 
 /// The profile of that name.

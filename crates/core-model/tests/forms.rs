@@ -221,7 +221,8 @@ fn string_instructions_commit_when_their_lines_are_there() {
             core.step(&code, number + 1, &[from]);
             core.step(&code, number + 2, &[]);
         }
-        let (_, _) = core.finish();
+        let totals = core.finish().1;
+        assert_eq!(totals.instructions, 12);
         assert!(cycles[1] * 20 < cycles[0], "{name}: {cycles:?} cycles of the stores and of others");
     }
 }

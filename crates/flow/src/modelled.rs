@@ -3,6 +3,7 @@
 use crate::analysis::Analysis;
 use crate::code::{Code, InstructionId};
 use crate::windows::{Coverage, Sampled, sampled};
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 use timewise_attribution::category::Class;
 use timewise_attribution::{Category, Component, Kind, Parts, Stacks, State};
@@ -161,6 +162,17 @@ impl Analysis<'_> {
         self.modelled_by(self.forest.loops.len(), |id| {
             self.forest.innermost[self.block_of(id).index()].map(|id| id.index())
         })
+    }
+
+    /// Modelled cost of what waits for other threads: of loops that execute a `pause` in their own blocks, and of
+    /// `pause` elsewhere.
+    pub fn modelled_pauses(&self) -> ModelledCost {
+        let innermost = |id| self.forest.innermost[self.block_of(id).index()];
+        let pauses = |id: InstructionId| self.code.instructions[id.index()].step.pauses;
+        let all = (0..self.code.instructions.len() as u32).map(InstructionId);
+        let loops: BTreeSet<_> = all.filter(|id| pauses(*id)).filter_map(innermost).collect();
+        let waits = |id| pauses(id) || innermost(id).is_some_and(|around| loops.contains(&around));
+        self.modelled_by(1, |id| waits(id).then_some(0))[0]
     }
 
     /// Modelled cost of each block.

@@ -44,6 +44,8 @@ pub struct Step {
     /// It is a repeated string operation: an interrupt taken in its middle finds the program counter
     /// still on it.
     pub repeats: bool,
+    /// It is a `pause`, which code executes while it waits for another thread.
+    pub pauses: bool,
 }
 
 /// Walks over `code`, whose first byte stands at `offset`, instruction by instruction. Bytes that
@@ -89,6 +91,7 @@ const UNDECODABLE: Step = Step {
     stores: false,
     fuses: false,
     repeats: false,
+    pauses: false,
 };
 
 /// Whether the instruction at the start of `bytes` may write to data memory beyond pushing.
@@ -117,6 +120,7 @@ fn step(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Step
                 | Mnemonic::Dec
         ),
         repeats: repeats(instruction),
+        pauses: instruction.mnemonic() == Mnemonic::Pause,
     }
 }
 

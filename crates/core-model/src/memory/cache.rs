@@ -31,6 +31,9 @@ pub enum Found {
 pub struct Cache {
     ways: usize,
     sets: u64,
+    /// By how much a line's number is shifted before it is added to itself without carries to tell its set; so far that
+    /// nothing is left if its set follows from its lowest bits alone.
+    fold: u32,
     /// Each set's lines, the latest used first.
     lines: Vec<Line>,
 }
@@ -39,11 +42,17 @@ impl Cache {
     /// A cache of so many sets and ways.
     pub fn new(sets: usize, ways: usize) -> Cache {
         let empty = Line { number: NONE, asked: 0, ready: 0, dirty: false };
-        Cache { ways, sets: sets as u64, lines: vec![empty; sets * ways] }
+        Cache { ways, sets: sets as u64, fold: u64::BITS - 1, lines: vec![empty; sets * ways] }
+    }
+
+    /// One of which the set of a line follows from the bits above the lowest, too.
+    pub fn hashed(sets: usize, ways: usize) -> Cache {
+        Cache { fold: sets.next_power_of_two().trailing_zeros().max(1), ..Cache::new(sets, ways) }
     }
 
     #[inline]
     fn set(&mut self, number: u64) -> &mut [Line] {
+        let number = number ^ number >> self.fold;
         let set = match self.sets.is_power_of_two() {
             true => number & (self.sets - 1),
             false => number % self.sets,
@@ -136,6 +145,18 @@ mod tests {
         let mut cache = Cache::new(4, 1);
         (0..4).for_each(|n| assert!(cache.fill(n, 0, 0).is_none()));
         assert!((0..4).all(|n| cache.find(n, 1) == Found::Present));
+    }
+
+    /// Lines that are as far apart as there are sets, or as half of them, all have the same set or two of them.
+    #[test]
+    fn a_hash_spreads_strides_over_the_sets() {
+        for stride in [8, 16] {
+            let left = |mut cache: Cache| {
+                (0..16).for_each(|n| _ = cache.fill(n * stride, 0, 0));
+                (0..16).filter(|n| cache.holds(n * stride)).count()
+            };
+            assert_eq!([left(Cache::hashed(16, 1)), left(Cache::new(16, 1))], [16, 16 / stride as usize]);
+        }
     }
 
     #[test]

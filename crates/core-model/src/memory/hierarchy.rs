@@ -47,8 +47,9 @@ struct Level {
 
 impl Level {
     fn new(record: &CacheRecord) -> Level {
+        let cache = if record.hashed { Cache::hashed } else { Cache::new };
         Level {
-            cache: Cache::new(record.sets(), record.ways),
+            cache: cache(record.sets(), record.ways),
             latency: record.latency,
             misses: Spans::new(record.misses),
             link: Link::new(record.line_cycles),
@@ -229,7 +230,7 @@ mod tests {
     use crate::processor::Prefetch;
 
     fn record(kib: usize, latency: u64, misses: usize) -> CacheRecord {
-        CacheRecord { kib, ways: 8, latency, misses, line_cycles: 1.0, prefetch: Vec::new() }
+        CacheRecord { kib, ways: 8, hashed: false, latency, misses, line_cycles: 1.0, prefetch: Vec::new() }
     }
 
     fn memory() -> Memory {

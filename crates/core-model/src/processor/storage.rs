@@ -146,6 +146,10 @@ pub struct CacheRecord {
     pub kib: usize,
     /// Ways.
     pub ways: usize,
+    /// Whether the set of a line follows from the bits of its address above the lowest that tell sets apart, too, so that
+    /// lines at distances of a power of two are spread over all sets.
+    #[serde(default)]
+    pub hashed: bool,
     /// Cycles from load to use.
     pub latency: u64,
     /// Misses in flight.
