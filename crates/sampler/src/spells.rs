@@ -7,7 +7,7 @@
 
 use crate::record::RawSample;
 use crate::waits::{At, Waits};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use timewise_profile::ThreadId;
 
 /// All threads that have not ended.
@@ -24,7 +24,7 @@ struct Thread {
     leaving: Option<Box<RawSample>>,
     off: Option<Off>,
     /// By how long they lasted.
-    waits: HashMap<Class, Alike>,
+    waits: BTreeMap<Class, Alike>,
 }
 
 /// Waits of which none is twice as long as another: the logarithm of their nanoseconds.
@@ -116,7 +116,9 @@ impl Spells {
 
     /// The recording ends; who waits, has waited until now.
     pub fn finish(&mut self, now_ns: u64, waits: &mut Waits) {
-        let threads: Vec<ThreadId> = self.threads.keys().copied().collect();
+        let mut threads: Vec<ThreadId> = self.threads.keys().copied().collect();
+        // Which stacks there is still room for must not depend on the order of a hash map.
+        threads.sort_unstable();
         for thread in threads {
             self.came(thread, now_ns, waits);
             self.ended(thread, waits);
@@ -160,6 +162,7 @@ fn divided(sum: u64, shares: &[(At, f64)]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waits::MOST_ROWS;
     use timewise_profile::{CodeVersion, ModuleId, Offset, Place};
 
     const THREAD: ThreadId = ThreadId(4);
@@ -213,6 +216,18 @@ mod tests {
         let (spells, rows) = waited([(None, 500), (None, 30), (Some(1), 20), (Some(2), 31)]);
         assert_eq!(rows, [(0, Some(1), 500), (2, Some(2), 31 + 19), (1, Some(1), 20 + 11)]);
         assert_eq!(spells.divided_ns, 530);
+    }
+
+    #[test]
+    fn threads_that_wait_at_the_end_are_taken_in_order() {
+        const THREADS: u32 = MOST_ROWS as u32 + 1000;
+        let (mut spells, mut waits) = (Spells::default(), Waits::default());
+        (0..THREADS).for_each(|thread| spells.left(ThreadId(thread), 100, false, Some(at(1))));
+        spells.finish(200, &mut waits);
+        let rows = waits.into_vec();
+        let without_place: Vec<u32> =
+            rows.iter().filter(|row| row.place.is_none()).map(|row| row.thread.0).collect();
+        assert!(without_place.into_iter().eq(MOST_ROWS as u32..THREADS));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use timewise_profile::{Place, StackId, ThreadId, Wait};
 
 /// Rows at most. What comes later with a stack that is not there yet is added up without one.
-const MOST_ROWS: usize = 200_000;
+pub const MOST_ROWS: usize = 200_000;
 
 /// Where a thread waits, and who called it there, as far as that is known.
 pub type At = (Option<Place>, Option<StackId>);
