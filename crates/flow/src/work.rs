@@ -126,13 +126,14 @@ pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
     ))
 }
 
-/// Processors that a program used on average in runs of a kind. Of one that ended meanwhile it is not known.
+/// Processors that a program used on average in runs of a kind. Of one that ended meanwhile it is not known, and not where
+/// no time passed.
 fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
     let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
     let busy = |run: &Run| run.user_ns as f64 + run.kernel_ns as f64;
     let used: f64 = of_kind().map(busy).sum();
     let passed: f64 = of_kind().map(|run| run.elapsed_ns as f64).sum();
-    of_kind().all(|run| busy(run) > 0.0).then(|| used / passed)
+    (passed > 0.0 && of_kind().all(|run| busy(run) > 0.0)).then(|| used / passed)
 }
 
 /// How much longer the turns were in which a program that ran already was sampled than those in which it was counted: one

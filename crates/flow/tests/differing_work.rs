@@ -167,6 +167,10 @@ fn turns_of_a_program_that_ran_already_are_no_equal_work() {
     profile.runs.iter_mut().filter(|run| run.kind == RunKind::Counting).for_each(|run| run.user_ns = 0);
     let mismatch = Analysis::new(&profile, None).quality.mismatch;
     assert_eq!(mismatch, Some(Mismatch::InTurns { native: Some(0.8), counted: None }));
+    // Nor where there is none to know it of.
+    profile.runs[0].kind = RunKind::Branches;
+    let mismatch = Analysis::new(&profile, None).quality.mismatch;
+    assert_eq!(mismatch, Some(Mismatch::InTurns { native: None, counted: None }));
 }
 
 /// Breakpoints tell how much more it did natively: costs are of as much, and their intervals hold what is not known of it.

@@ -47,8 +47,8 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
-    /// Numbers add up to more than any program can execute.
-    #[error("the {numbers} add up to more than any program can execute")]
+    /// Numbers add up to more than any program can execute, or more time than any can take.
+    #[error("the {numbers} add up to more than any program can execute or take")]
     TooLarge {
         /// What they count.
         numbers: &'static str,
@@ -63,7 +63,7 @@ pub enum Inconsistency {
     },
 }
 
-/// No program executes so many instructions in a century, and sums of so many fit 64 bits, also when a few
+/// No program executes so many instructions in a century, or takes so many nanoseconds of CPU time, and sums of so many fit 64 bits, also when a few
 /// profiles are joined.
 const MOST: u128 = 1 << 61;
 
@@ -257,6 +257,14 @@ impl Profile {
         at_most("lost calls", lost_calls.map(u128::from), MOST)?;
         let of_threads = self.threads.iter().filter_map(|thread| thread.instructions);
         at_most("instructions of threads", of_threads.map(u128::from), MOST)?;
+        let elapsed = self.runs.iter().map(|run| run.elapsed_ns.into());
+        at_most("times that runs took", elapsed, MOST)?;
+        let used = self.runs.iter().map(|run| u128::from(run.user_ns) + u128::from(run.kernel_ns));
+        at_most("CPU times of runs", used, MOST)?;
+        let times = self.samples.iter().map(|sample| sample.weight_ns.into());
+        at_most("times that samples stand for", times, MOST)?;
+        let cycles = self.samples.iter().filter_map(|sample| sample.weight_cycles);
+        at_most("cycles that samples stand for", cycles.map(u128::from), MOST)?;
         at_most("waiting times", self.waits.iter().map(|wait| wait.duration_ns.into()), MOST)?;
         let tallied = self.tallies.iter().flat_map(|tally| [tally.executions, tally.cpu_ns, tally.variance]);
         at_most("tallies", tallied.map(u128::from), MOST)?;

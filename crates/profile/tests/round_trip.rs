@@ -90,6 +90,44 @@ fn a_core_frequency_that_is_none_is_refused() {
     }
 }
 
+#[test]
+fn times_that_no_program_takes_are_refused() {
+    const MOST: u64 = 1 << 61;
+    let with = |change: fn(&mut Profile, u64), most| {
+        let mut profile = with_module("long");
+        profile.runs = vec![Run::new(RunKind::Sampling), Run::new(RunKind::Counting)];
+        let (run, exit) = (RunId(0), Exit::Unknown);
+        profile.processes =
+            vec![Process { run, pid: 1, parent: None, executable: Vec::new(), exit, count_uncertainty: 0 }];
+        let (process, name) = (ProcessId(0), "long".into());
+        profile.threads = vec![Thread { process, tid: 1, name, instructions: None }];
+        profile.samples = vec![Sample {
+            thread: ThreadId(0),
+            time_ns: 0,
+            weight_ns: 1,
+            weight_cycles: Some(1),
+            place: None,
+            kernel: false,
+            stack: None,
+        }];
+        change(&mut profile, most);
+        profile.check()
+    };
+    let changes: [(_, fn(&mut Profile, u64)); 5] = [
+        ("times that runs took", |profile, most| profile.runs[1].elapsed_ns = most),
+        ("CPU times of runs", |profile, most| profile.runs[0].user_ns = most),
+        ("CPU times of runs", |profile, most| profile.runs[1].kernel_ns = most),
+        ("times that samples stand for", |profile, most| profile.samples[0].weight_ns = most),
+        ("cycles that samples stand for", |profile, most| profile.samples[0].weight_cycles = Some(most)),
+    ];
+    for (numbers, change) in changes {
+        assert_eq!(with(change, MOST), Ok(()));
+        for most in [MOST + 1, u64::MAX] {
+            assert_eq!(with(change, most), Err(Inconsistency::TooLarge { numbers }));
+        }
+    }
+}
+
 /// A profile of the size that a long recording of a large program gives.
 fn large() -> Profile {
     let place = |offset: u64| Place {

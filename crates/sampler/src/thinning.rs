@@ -34,8 +34,8 @@ struct Weight {
 impl Weight {
     fn add(self, sample: &Sample) -> Weight {
         Weight {
-            time_ns: self.time_ns + sample.weight_ns,
-            cycles: self.cycles + sample.weight_cycles.unwrap_or_default(),
+            time_ns: self.time_ns.saturating_add(sample.weight_ns),
+            cycles: self.cycles.saturating_add(sample.weight_cycles.unwrap_or_default()),
         }
     }
 
@@ -86,7 +86,8 @@ impl Samples {
 
     /// A thread's last sample outside of the kernel stands for so much more.
     pub fn tell(&mut self, thread: ThreadId, time_ns: u64) {
-        *self.untold.entry(thread).or_default() += time_ns;
+        let untold = self.untold.entry(thread).or_default();
+        *untold = untold.saturating_add(time_ns);
     }
 
     /// How many were taken, kept or merged.
@@ -109,7 +110,8 @@ impl Samples {
             if self.untold.is_empty() {
                 break;
             }
-            sample.weight_ns += self.untold.remove(&sample.thread).unwrap_or(0);
+            let untold = self.untold.remove(&sample.thread).unwrap_or(0);
+            sample.weight_ns = sample.weight_ns.saturating_add(untold);
         }
         self.kept
     }
@@ -141,6 +143,18 @@ mod tests {
         }
         let weights: Vec<u64> = samples.into_vec().iter().map(|sample| sample.weight_ns).collect();
         assert_eq!(weights, [10, 31, 1110, 10]);
+    }
+
+    #[test]
+    fn weights_of_any_size_add_up_to_the_largest() {
+        let mut samples = Samples::with_limit(2);
+        let most =
+            |time_ns| Sample { weight_ns: u64::MAX, weight_cycles: Some(u64::MAX), ..sample(0, time_ns) };
+        (0..8).for_each(|time_ns| samples.push(most(time_ns)));
+        samples.tell(ThreadId(0), u64::MAX);
+        samples.tell(ThreadId(0), u64::MAX);
+        let of_all: Vec<_> = samples.into_vec().iter().map(|s| (s.weight_ns, s.weight_cycles)).collect();
+        assert!(of_all.iter().all(|&weight| weight == (u64::MAX, Some(u64::MAX))), "{of_all:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Files of `perf` with as many ids of events as those of large machines, and more: which event a record is of, and how
-//! an event is called, takes no longer for that.
+//! Files of `perf` that are made up. Those with more ids of events than large machines have: which event a record is of,
+//! and how an event is called, takes no longer for that. Those whose samples stand for more time than there can be.
 
 use std::fs;
 use std::path::Path;
@@ -29,13 +29,13 @@ fn added(file: &mut Vec<u8>, bytes: &[u8]) -> [u64; 2] {
     section
 }
 
-/// Page faults and time, each with [`MANY`] ids, the last of which all samples have. The name of the second event is
-/// told with none of the ids but its last.
-fn recording() -> Vec<u8> {
+/// Page faults and time, each with [`MANY`] ids, the last of which all samples have, each of which stands for so much.
+/// The name of the second event is told with none of the ids but its last.
+fn recording(period: u64) -> Vec<u8> {
     const SAMPLE: u32 = 9;
     let (identifier, address_thread_time) = (1 << 16, 7);
     let attribute =
-        |event| words(&[pair(1, 64), event, 4000, identifier | address_thread_time, 0, 1 << 10, 0, 0]);
+        |event| words(&[pair(1, 64), event, period, identifier | address_thread_time, 0, 1 << 10, 0, 0]);
     let (page_faults, cpu_clock) = (attribute(2), attribute(0));
     let mut file = vec![0; HEADER as usize];
     let mut ids = |first: u64| added(&mut file, &words(&(first..first + MANY).collect::<Vec<_>>()));
@@ -71,7 +71,7 @@ fn cpu_seconds() -> f64 {
 #[test]
 fn events_with_many_ids_are_told_apart_soon() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("many-ids");
-    fs::write(&file, recording()).unwrap();
+    fs::write(&file, recording(4000)).unwrap();
     let before = cpu_seconds();
     let profile = perf_data(&file, 1000).unwrap();
     let taken = cpu_seconds() - before;
@@ -79,4 +79,14 @@ fn events_with_many_ids_are_told_apart_soon() {
     assert_eq!(profile.runs[0].warnings.iter().filter(|warning| warning.contains("event 1/0x2")).count(), 1);
     assert!(!profile.samples.is_empty());
     assert!(taken < ENOUGH, "{taken} s");
+}
+
+#[test]
+fn more_time_than_there_can_be_is_refused() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("long-samples");
+    for period in [(1 << 61) / MANY + 1, u64::MAX] {
+        fs::write(&file, recording(period)).unwrap();
+        let error = perf_data(&file, 1000).unwrap_err().to_string();
+        assert!(error.contains("more time than there can be"), "{error}");
+    }
 }

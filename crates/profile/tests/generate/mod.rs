@@ -148,6 +148,11 @@ fn add_code(profile: &mut Profile, functions: Vec<RawFunction>, lines: Vec<RawLi
     profile.blocks = blocks.collect();
 }
 
+/// As many as can be added up.
+fn few(number: u64) -> u64 {
+    number % (1 << 52)
+}
+
 fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSample>) {
     let modules = profile.modules.len();
     if modules > 0 {
@@ -162,21 +167,19 @@ fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSamp
         let samples = samples.into_iter().map(|(thread, times, at, kernel, stack)| Sample {
             thread: ThreadId(thread.index(threads) as u32),
             time_ns: times.0,
-            weight_ns: times.1,
-            weight_cycles: times.2,
+            weight_ns: few(times.1),
+            weight_cycles: times.2.map(few),
             place: at.filter(|_| modules > 0).map(|at| place(at, modules)),
             kernel,
             stack: stack.filter(|_| stacks > 0).map(|stack| StackId(stack.index(stacks) as u32)),
         });
         profile.samples = samples.collect();
-        // As many as can be added up.
-        let few = |number: u64| number % (1 << 52);
         let waits = profile.samples.iter().map(|sample| Wait {
             thread: sample.thread,
             place: sample.place,
             stack: sample.stack,
-            times: sample.weight_cycles.map(few),
-            duration_ns: few(sample.weight_ns),
+            times: sample.weight_cycles,
+            duration_ns: sample.weight_ns,
         });
         profile.waits = waits.collect();
     }
@@ -297,9 +300,9 @@ fn run() -> impl Strategy<Value = Run> {
             directory,
             environment,
             started_unix_ns: numbers.0,
-            elapsed_ns: numbers.1,
-            user_ns: numbers.2,
-            kernel_ns: numbers.3,
+            elapsed_ns: few(numbers.1),
+            user_ns: few(numbers.2),
+            kernel_ns: few(numbers.3),
             exit,
             randomised_addresses: rest.0,
             stdout_hash: rest.1,

@@ -111,7 +111,11 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
         Some(events) => events,
         None => description.events()?,
     };
-    Ok(profile(&description, events.clock(), collector))
+    let profile = profile(&description, events.clock(), collector);
+    match profile.check() {
+        Ok(()) => Ok(warnings::with_that_of_time(profile)),
+        Err(_) => Err(ImportError::Damaged("its samples stand for more time than there can be")),
+    }
 }
 
 /// Samples that a recording can lose: a million a second for as many years as anyone records.
@@ -167,7 +171,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
     }
     let executable = processes.first().map(|process| &process.executable[..]).unwrap_or_default();
     run.command = file.command(executable);
-    warnings::with_that_of_time(Profile {
+    Profile {
         runs: vec![run],
         processes,
         threads,
@@ -175,7 +179,7 @@ fn profile(file: &Description, clock: &EventClock, collector: Collector) -> Prof
         stacks: stacks.into_vec(),
         samples,
         ..Profile::default()
-    })
+    }
 }
 
 /// The core's frequency, of which `perf` writes nothing, and what must be said of it.
