@@ -1,7 +1,7 @@
 //! Two programs with the same arguments and input, run in turns: whether they do the same, and which is faster.
 
 use crate::fault::FdoError;
-use crate::sign_test::position_of_bound;
+use crate::sign_test::{median, median_interval};
 use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -74,14 +74,13 @@ pub fn compare(
     goes_on: impl Fn() -> bool,
 ) -> Result<Comparison, FdoError> {
     let rounds = in_turns([base, test], arguments, input, pairs.max(FEWEST_PAIRS), goes_on)?;
-    let mut times: Vec<f64> = rounds.iter().map(|[base_s, _]| *base_s).collect();
-    let mut ratios: Vec<f64> = rounds.iter().map(|[base_s, test_s]| test_s / base_s.max(1e-9)).collect();
-    times.sort_by(f64::total_cmp);
-    ratios.sort_by(f64::total_cmp);
+    let times: Vec<f64> = rounds.iter().map(|[base_s, _]| *base_s).collect();
+    let ratios: Vec<f64> = rounds.iter().map(|[base_s, test_s]| test_s / base_s.max(1e-9)).collect();
     Ok(Comparison {
         base_s: median(&times),
         ratio: median(&ratios),
-        interval: interval(&ratios),
+        // So many pairs always give one.
+        interval: median_interval(&ratios).unwrap_or((0.0, f64::INFINITY)),
         pairs: ratios.len(),
     })
 }
@@ -168,40 +167,9 @@ fn execute(
     ))
 }
 
-/// The median of sorted values.
-fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[middle],
-        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-    }
-}
-
-/// Of sorted values, the two between which the true median lies with a probability of 95 %; of too few for that, the
-/// first and the last.
-fn interval(sorted: &[f64]) -> (f64, f64) {
-    let high = position_of_bound(sorted.len(), 0.025).unwrap_or(sorted.len());
-    match sorted {
-        [] => (f64::NAN, f64::NAN),
-        _ => (sorted[sorted.len() - high], sorted[high - 1]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_those_of_tables_of_the_sign_test() {
-        let first = |n: u32| (1..=n).map(f64::from).collect::<Vec<f64>>();
-        assert_eq!(interval(&first(6)), (1.0, 6.0));
-        assert_eq!(interval(&first(10)), (2.0, 9.0));
-        assert_eq!(interval(&first(20)), (6.0, 15.0));
-        // Half of so many, and 1.96 times half of the root of so many.
-        assert_eq!(interval(&first(1000)), (469.0, 532.0));
-        assert_eq!(interval(&first(10_000)), (4902.0, 5099.0));
-    }
 
     #[test]
     fn an_output_is_the_same_however_it_comes_in_parts() {
