@@ -297,13 +297,12 @@ fn text_of(core: &Path) -> io::Result<String> {
 
 /// The name of the core that this machine has.
 fn native() -> anyhow::Result<&'static str> {
-    let design = machine::microarchitecture();
-    design.and_then(timewise_core_model::name_of_design).with_context(|| {
+    machine::core().map(timewise_core_model::name_of).with_context(|| {
         let known: Vec<&str> = timewise_core_model::names().collect();
         format!(
             "no known core ({}) is that of this machine ({}): give one of them, or a file that describes it",
             known.join(", "),
-            design.map_or_else(machine::processor_name, String::from)
+            machine::microarchitecture().map_or_else(machine::processor_name, String::from)
         )
     })
 }

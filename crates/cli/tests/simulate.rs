@@ -229,8 +229,7 @@ fn what_cannot_be_simulated_is_refused_in_a_line() {
 fn native_is_the_core_of_this_machine() {
     let place = Place::new();
     let outcome = place.shell("timewise simulate --core native --json out.json -- true");
-    let design = timewise_target::machine::microarchitecture();
-    match design.and_then(timewise_core_model::name_of_design) {
+    match timewise_target::machine::core().map(timewise_core_model::name_of) {
         Some(name) => {
             assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
             let told: Value = serde_json::from_str(&place.read("out.json")).unwrap();

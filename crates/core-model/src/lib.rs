@@ -22,5 +22,5 @@ mod simulation;
 
 pub use code::{Code, Origin};
 pub use core::{Core, Totals};
-pub use processor::{Processor, ProcessorError, name_of_design, names};
+pub use processor::{Processor, ProcessorError, name_of, names};
 pub use simulation::{Ended, Sampling, Simulation, SimulationError, Turn, Window};

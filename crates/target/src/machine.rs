@@ -9,30 +9,53 @@ pub fn processor_name() -> String {
     cpuinfo("model name").unwrap_or_else(|| "unknown processor".into())
 }
 
+/// A core of which something is known beside its name. Of designs with two kinds of cores, as Alder Lake, it is the large
+/// one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Core {
+    /// AMD Zen and Zen+.
+    Zen,
+    /// AMD Zen 4.
+    Zen4,
+    /// AMD Zen 5.
+    Zen5,
+    /// Intel Golden Cove, and what differs from it in little: Raptor Cove and Redwood Cove.
+    GoldenCove,
+}
+
 /// Name of the processor's core design for the ones we know, from its vendor, family and model.
 pub fn microarchitecture() -> Option<&'static str> {
+    here().map(|(name, _)| name)
+}
+
+/// The core that the processor has, if it is one of those.
+pub fn core() -> Option<Core> {
+    here()?.1
+}
+
+fn here() -> Option<(&'static str, Option<Core>)> {
     let number = |key| cpuinfo(key)?.parse::<u32>().ok();
     design(&cpuinfo("vendor_id")?, number("cpu family")?, number("model")?)
 }
 
 /// Family and model numbers as the vendors publish them.
-fn design(vendor: &str, family: u32, model: u32) -> Option<&'static str> {
+fn design(vendor: &str, family: u32, model: u32) -> Option<(&'static str, Option<Core>)> {
     Some(match (vendor, family, model) {
-        ("GenuineIntel", 6, 0x3c | 0x3f | 0x45 | 0x46) => "Intel Haswell",
-        ("GenuineIntel", 6, 0x3d | 0x47 | 0x4f | 0x56) => "Intel Broadwell",
-        ("GenuineIntel", 6, 0x4e | 0x5e | 0x55 | 0x8e | 0x9e) => "Intel Skylake",
-        ("GenuineIntel", 6, 0x6a | 0x6c | 0x7d | 0x7e) => "Intel Ice Lake",
-        ("GenuineIntel", 6, 0x8c | 0x8d) => "Intel Tiger Lake",
-        ("GenuineIntel", 6, 0x8f) => "Intel Sapphire Rapids",
-        ("GenuineIntel", 6, 0x97 | 0x9a) => "Intel Alder Lake",
-        ("GenuineIntel", 6, 0xad | 0xae) => "Intel Granite Rapids",
-        ("GenuineIntel", 6, 0xb7 | 0xba | 0xbf) => "Intel Raptor Lake",
-        ("GenuineIntel", 6, 0xcf) => "Intel Emerald Rapids",
-        ("AuthenticAMD", 0x17, 0x00..=0x2f) => "AMD Zen",
-        ("AuthenticAMD", 0x17, 0x30..=0xff) => "AMD Zen 2",
-        ("AuthenticAMD", 0x19, 0x10..=0x1f | 0x60..=0xaf) => "AMD Zen 4",
-        ("AuthenticAMD", 0x19, _) => "AMD Zen 3",
-        ("AuthenticAMD", 0x1a, _) => "AMD Zen 5",
+        ("GenuineIntel", 6, 0x3c | 0x3f | 0x45 | 0x46) => ("Intel Haswell", None),
+        ("GenuineIntel", 6, 0x3d | 0x47 | 0x4f | 0x56) => ("Intel Broadwell", None),
+        ("GenuineIntel", 6, 0x4e | 0x5e | 0x55 | 0x8e | 0x9e) => ("Intel Skylake", None),
+        ("GenuineIntel", 6, 0x6a | 0x6c | 0x7d | 0x7e) => ("Intel Ice Lake", None),
+        ("GenuineIntel", 6, 0x8c | 0x8d) => ("Intel Tiger Lake", None),
+        ("GenuineIntel", 6, 0x8f) => ("Intel Sapphire Rapids", Some(Core::GoldenCove)),
+        ("GenuineIntel", 6, 0x97 | 0x9a) => ("Intel Alder Lake", Some(Core::GoldenCove)),
+        ("GenuineIntel", 6, 0xad | 0xae) => ("Intel Granite Rapids", Some(Core::GoldenCove)),
+        ("GenuineIntel", 6, 0xb7 | 0xba | 0xbf) => ("Intel Raptor Lake", Some(Core::GoldenCove)),
+        ("GenuineIntel", 6, 0xcf) => ("Intel Emerald Rapids", Some(Core::GoldenCove)),
+        ("AuthenticAMD", 0x17, 0x00..=0x2f) => ("AMD Zen", Some(Core::Zen)),
+        ("AuthenticAMD", 0x17, 0x30..=0xff) => ("AMD Zen 2", None),
+        ("AuthenticAMD", 0x19, 0x10..=0x1f | 0x60..=0xaf) => ("AMD Zen 4", Some(Core::Zen4)),
+        ("AuthenticAMD", 0x19, _) => ("AMD Zen 3", None),
+        ("AuthenticAMD", 0x1a, _) => ("AMD Zen 5", Some(Core::Zen5)),
         _ => return None,
     })
 }
@@ -196,9 +219,11 @@ mod tests {
 
     #[test]
     fn designs_are_told_by_vendor_family_and_model() {
-        assert_eq!(design("GenuineIntel", 6, 207), Some("Intel Emerald Rapids"));
-        assert_eq!(design("AuthenticAMD", 25, 17), Some("AMD Zen 4"));
-        assert_eq!(design("AuthenticAMD", 25, 1), Some("AMD Zen 3"));
+        let golden = Some(Core::GoldenCove);
+        assert_eq!(design("GenuineIntel", 6, 207), Some(("Intel Emerald Rapids", golden)));
+        assert_eq!(design("GenuineIntel", 6, 173), Some(("Intel Granite Rapids", golden)));
+        assert_eq!(design("AuthenticAMD", 25, 17), Some(("AMD Zen 4", Some(Core::Zen4))));
+        assert_eq!(design("AuthenticAMD", 25, 1), Some(("AMD Zen 3", None)));
         assert_eq!(design("Nobody", 6, 207), None);
     }
 

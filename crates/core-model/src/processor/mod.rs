@@ -17,6 +17,7 @@ use crate::code::Code;
 pub(crate) use backend::MOST_PORTS;
 pub(crate) use ranges::part;
 use serde::Deserialize;
+use timewise_target::machine::Core;
 
 /// A processor.
 #[derive(Clone, Debug, Deserialize)]
@@ -71,25 +72,19 @@ const RECORDS: [(&str, &str); 6] = [
     ("zen-5", include_str!("../../processors/zen-5.toml")),
 ];
 
-/// Which of them is of a design of processors. Cores of a design that differ, as Alder Lake's do, are its large ones.
-const DESIGNS: [(&str, &str); 7] = [
-    ("AMD Zen", "zen-1"),
-    ("AMD Zen 4", "zen-4"),
-    ("AMD Zen 5", "zen-5"),
-    ("Intel Alder Lake", "raptor-cove"),
-    ("Intel Emerald Rapids", "raptor-cove"),
-    ("Intel Raptor Lake", "raptor-cove"),
-    ("Intel Sapphire Rapids", "raptor-cove"),
-];
-
 /// The names of the processors that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
     RECORDS.into_iter().map(|(name, _)| name)
 }
 
-/// The name of the processor that is of this design (`AMD Zen 4`), if one that comes with the program is.
-pub fn name_of_design(design: &str) -> Option<&'static str> {
-    DESIGNS.into_iter().find(|(known, _)| *known == design).map(|(_, name)| name)
+/// The name of the one that is such a core.
+pub fn name_of(core: Core) -> &'static str {
+    match core {
+        Core::Zen => "zen-1",
+        Core::Zen4 => "zen-4",
+        Core::Zen5 => "zen-5",
+        Core::GoldenCove => "raptor-cove",
+    }
 }
 
 impl Processor {
@@ -166,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn designs_have_records() {
-        assert!(DESIGNS.iter().all(|(_, name)| names().any(|known| known == *name)));
-        assert_eq!((name_of_design("AMD Zen"), name_of_design("AMD Zen 2")), (Some("zen-1"), None));
+    fn cores_have_records() {
+        let cores = [Core::Zen, Core::Zen4, Core::Zen5, Core::GoldenCove];
+        assert!(cores.into_iter().all(|core| names().any(|known| known == name_of(core))));
     }
 
     #[test]
