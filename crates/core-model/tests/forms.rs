@@ -41,6 +41,7 @@ fn halves_of_products_take_their_own_time() {
     let copy: &[u8] = &[0x48, 0x89, 0xd0]; // mov rax,rdx
     take(&[
         (&[&[0x49, 0xf7, 0xe1]], 3.0),             // mul r9
+        (&[&[0x66, 0x41, 0xf7, 0xe1]], 3.0),       // mul r9w, whose upper half is a part of a register
         (&[&[0x49, 0xf7, 0xe1], copy], 4.0),       // mul r9; mov rax,rdx
         (&[&[0x49, 0xf7, 0xe9], copy], 4.0),       // imul r9; mov rax,rdx
         (&[&[0x41, 0xf7, 0xe1], copy], 4.0),       // mul r9d; mov rax,rdx
