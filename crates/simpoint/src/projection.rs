@@ -2,7 +2,6 @@
 
 use crate::random;
 use crate::vectors::Vectors;
-use std::collections::HashSet;
 
 /// A point for each interval, with its weight.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,19 +70,6 @@ impl Projected {
     pub fn weight_of_all(&self) -> f64 {
         self.weights.iter().sum()
     }
-
-    /// How many points differ, counted up to `most`.
-    pub fn distinct(&self, most: usize) -> usize {
-        let mut seen: HashSet<Vec<u64>> = HashSet::new();
-        for number in 0..self.len() {
-            if seen.len() >= most {
-                return most;
-            }
-            // What is added to 0 is equal whatever its sign.
-            seen.insert(self.point(number).iter().map(|coordinate| (coordinate + 0.0).to_bits()).collect());
-        }
-        seen.len()
-    }
 }
 
 /// The square of the distance between two points.
@@ -113,7 +99,6 @@ mod tests {
         }
         assert_eq!([0, 3].map(|at| points.weight(at)), [8.0, 4.0]);
         assert_eq!((points.weight_of_all(), points.len()), (28.0, 5));
-        assert_eq!((points.distinct(100), points.distinct(2)), (4, 2));
     }
 
     #[test]
