@@ -137,7 +137,7 @@ fn first_run(
     let profile = recording::record(launch, |stopped| timewise_sampler::record(stopped, &options));
     let written = ends.record.finish();
     let mut profile = profile?;
-    profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash);
+    profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash());
     Ok((profile, written))
 }
 
@@ -165,7 +165,7 @@ fn second_run(
     drop(shown);
     let mut profile = counted?;
     let run = &mut profile.runs[0];
-    run.stdout_hash = written.stdout.map(|stdout| stdout.hash);
+    run.stdout_hash = written.stdout.map(|stdout| stdout.hash());
     run.warnings.extend(other_input);
     if signals::interruption().is_some() {
         // Half an output tells nothing.

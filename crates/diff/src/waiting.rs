@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use timewise_flow::Analysis;
 use timewise_flow::names::Names;
 use timewise_flow::short_name::without_clones;
-use timewise_flow::waiting::{Culprit, culprit, frames, run_of};
+use timewise_flow::waiting::{self, Culprit, culprit, frames, run_of};
 use timewise_profile::{Profile, Run, RunKind};
 
 /// Standard deviation of how long threads wait in one place between runs, as a share of it, beyond that of the number of
@@ -73,7 +73,7 @@ impl Comparison<'_> {
             Noise::Measured(_) => spreads(&base.in_runs(&keys), &test.in_runs(&keys), keys.len()),
             Noise::Unknown => vec![UNKNOWN; keys.len()],
         };
-        let least = WORTH_FINDING * threads_time_ns(self.base);
+        let least = WORTH_FINDING * waiting::threads_time_ns(self.base);
         let is_tested = |key: &&Key| base.total(key).max(test.total(key)) >= least;
         let levels = levels(keys.iter().filter(is_tested).count(), &spreads, &[]);
         let row = |(key, spread): (Key, _)| {
@@ -100,19 +100,8 @@ impl Comparison<'_> {
 
 /// Whether a side tells where its threads waited.
 pub fn knows_waiting(analysis: &Analysis) -> bool {
-    let mut runs = sampled(analysis.profile).peekable();
+    let mut runs = analysis.profile.runs_of(RunKind::Sampling).peekable();
     runs.peek().is_some() && !runs.any(Run::is_imported)
-}
-
-fn sampled(profile: &Profile) -> impl Iterator<Item = &Run> {
-    profile.runs.iter().filter(|run| run.kind == RunKind::Sampling)
-}
-
-/// Time of all threads, at work and waiting, nanoseconds.
-fn threads_time_ns(analysis: &Analysis) -> f64 {
-    let runs = sampled(analysis.profile).count().max(1) as f64;
-    let waited: f64 = analysis.profile.waits.iter().map(|wait| wait.duration_ns as f64).sum();
-    waited / runs + analysis.quality.user_ns + analysis.quality.kernel_ns
 }
 
 /// What waited, and what called it: names, so that the same is found in another build.

@@ -2,7 +2,7 @@
 
 use crate::owners::{Owner, Owners};
 use crate::stacks::Stacks;
-use crate::weights::{Weights, runs};
+use crate::weights::Weights;
 use std::collections::{BTreeMap, HashSet};
 use timewise_flow::Analysis;
 use timewise_profile::{Place, RunKind};
@@ -44,7 +44,7 @@ pub fn calls(analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &We
 /// Charges each sample in the kernel, which reports tell by itself, to the calls that led to it: of each function to
 /// the most recent one only, so that a function's own samples and those of its calls add up to its total.
 fn add_kernel(calls: &mut Calls, analysis: &Analysis, owners: &Owners, stacks: &Stacks, weights: &Weights) {
-    let runs = runs(analysis.profile, RunKind::Sampling) as f64;
+    let runs = analysis.profile.runs_to_average(RunKind::Sampling) as f64;
     let in_kernel = analysis.profile.samples.iter().filter(|sample| {
         sample.stack.is_some() && (sample.kernel || sample.place.is_some_and(|place| owners.is_kernel(place)))
     });

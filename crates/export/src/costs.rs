@@ -1,7 +1,7 @@
 //! Costs of single instructions: exact executions, and samples charged as reports charge them.
 
 use crate::owners::Owners;
-use crate::weights::{Weights, runs};
+use crate::weights::Weights;
 use std::collections::BTreeMap;
 use timewise_flow::Analysis;
 use timewise_flow::samples::Weight;
@@ -42,7 +42,7 @@ pub fn costs(analysis: &Analysis, owners: &Owners, weights: &Weights) -> BTreeMa
         let executions = (counted && analysis.was_surely_not_executed(place)).then_some(0);
         costs.insert(place, Cost::new(executions, weight, weights));
     }
-    let runs = runs(analysis.profile, RunKind::Sampling) as f64;
+    let runs = analysis.profile.runs_to_average(RunKind::Sampling) as f64;
     for sample in &analysis.profile.samples {
         if let Some(place) = sample.place.filter(|&place| owners.is_kernel(place)) {
             let cost = costs.entry(place).or_default();

@@ -1,6 +1,6 @@
 //! What each sample stands for.
 
-use timewise_profile::{Profile, RunKind, Sample};
+use timewise_profile::{Profile, Sample};
 
 /// CPU time that a sample stands for.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -63,9 +63,4 @@ impl<'p> Weights<'p> {
             }
         }
     }
-}
-
-/// Runs of a kind, at least 1: costs are those of an average run.
-pub fn runs(profile: &Profile, kind: RunKind) -> u64 {
-    profile.runs.iter().filter(|run| run.kind == kind).count().max(1) as u64
 }

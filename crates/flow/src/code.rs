@@ -148,8 +148,7 @@ fn reaches(blocks: &[ExecutedBlock], by_place: &[BlockId]) -> Vec<Offset> {
 impl Code {
     /// Cuts the profile's blocks into instructions and adds up its counts.
     pub fn new(profile: &Profile) -> Code {
-        let counting = || profile.runs.iter().filter(|run| run.kind == RunKind::Counting);
-        let runs = counting().count().max(1) as u64;
+        let runs = profile.runs_to_average(RunKind::Counting) as u64;
         let average = |total: u64| if runs == 1 { total } else { (total + runs / 2) / runs };
         let mut totals = vec![0u64; profile.blocks.len()];
         for row in &profile.block_counts {
@@ -189,6 +188,7 @@ impl Code {
             same
         });
         code.edges.iter_mut().for_each(|edge| edge.count = average(edge.count));
+        let counting = || profile.runs_of(RunKind::Counting);
         code.has_call_costs = counting().next().is_some() && counting().all(|run| run.lost_calls.is_some());
         if code.has_call_costs {
             let mut costs: BTreeMap<(BlockId, BlockId), u64> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::samples::{Samples, clock};
 use crate::turns::TurnsWork;
-use crate::work::{Mismatch, counted_share, faster_in_words};
+use crate::work::{Mismatch, counted_share, faster_in_words, mean};
 use std::collections::BTreeMap;
 use timewise_profile::{CallStacks, Clock, Exit, HASH_OF_NO_OUTPUT, Profile, Run, RunId, RunKind};
 
@@ -68,7 +68,7 @@ const MISSING_TOO_MUCH: f64 = 0.05;
 /// The share of the time in user mode that no sample stands for, if samples were lost. More are not missing than were lost,
 /// of which some may have been other programs'.
 fn missing_share(profile: &Profile, samples: &Samples) -> f64 {
-    let sampling = || profile.runs.iter().filter(|run| run.kind == RunKind::Sampling);
+    let sampling = || profile.runs_of(RunKind::Sampling);
     let lost = sampling().map(|run| run.lost_samples).sum::<u64>() as f64;
     let lost_share = if lost > 0.0 { lost / (lost + profile.samples.len() as f64) } else { 0.0 };
     let used: f64 = sampling().map(|run| run.user_ns as f64).sum();
@@ -99,10 +99,6 @@ fn call_stacks(profile: &Profile) -> Option<CallStacks> {
 impl Quality {
     /// Judges the measurement of a profile.
     pub fn new(profile: &Profile, code: &Code, samples: &Samples) -> Quality {
-        let of = |kind: RunKind| profile.runs.iter().filter(move |run| run.kind == kind);
-        let mean = |kind: RunKind, value: fn(&Run) -> u64| {
-            of(kind).map(|run| value(run) as f64).sum::<f64>() / of(kind).count().max(1) as f64
-        };
         let thread_runs = profile.threads.iter().map(|thread| &profile.processes[thread.process.index()].run);
         let in_sampling =
             |run: &&timewise_profile::RunId| profile.runs[run.index()].kind == RunKind::Sampling;
@@ -114,18 +110,18 @@ impl Quality {
             clock.as_ref().and_then(|clock| Mismatch::of(profile, code, samples, (clock, share), turns));
         let mut quality = Quality {
             clock,
-            sampling_runs: of(RunKind::Sampling).count(),
-            counting_runs: of(RunKind::Counting).count(),
+            sampling_runs: profile.runs_of(RunKind::Sampling).count(),
+            counting_runs: profile.runs_of(RunKind::Counting).count(),
             samples: samples.user.samples.round() as u64,
             kernel_samples: samples.kernel.values().map(|weight| weight.samples).sum::<f64>().round() as u64,
             lost_samples: profile.runs.iter().map(|run| run.lost_samples).sum(),
             call_stacks: call_stacks(profile),
             joined_share: samples.joined_share(),
             unresolved_share: if user > 0.0 { samples.nowhere.cycles / user } else { 0.0 },
-            elapsed_ns: mean(RunKind::Sampling, |run| run.elapsed_ns),
-            user_ns: mean(RunKind::Sampling, |run| run.user_ns),
-            kernel_ns: mean(RunKind::Sampling, |run| run.kernel_ns),
-            counting_elapsed_ns: mean(RunKind::Counting, |run| run.elapsed_ns),
+            elapsed_ns: mean(profile, RunKind::Sampling, |run| run.elapsed_ns as f64),
+            user_ns: mean(profile, RunKind::Sampling, |run| run.user_ns as f64),
+            kernel_ns: mean(profile, RunKind::Sampling, |run| run.kernel_ns as f64),
+            counting_elapsed_ns: mean(profile, RunKind::Counting, |run| run.elapsed_ns as f64),
             processes: most_of_a_run(
                 profile.processes.iter().map(|process| &process.run).filter(in_sampling),
             ),

@@ -73,8 +73,8 @@ pub struct Samples {
 impl Samples {
     /// Places the profile's samples.
     pub fn new(profile: &Profile, code: &Code) -> Samples {
-        let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1);
-        Samples::gather(profile, code, runs as f64, |_| true)
+        let runs = profile.runs_to_average(RunKind::Sampling) as f64;
+        Samples::gather(profile, code, runs, |_| true)
     }
 
     /// Places the samples of one run.

@@ -1,5 +1,6 @@
 //! Where threads waited, call stack by call stack.
 
+use crate::analysis::Analysis;
 use crate::lines::{SourceLine, line_at};
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::{Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
@@ -48,7 +49,7 @@ pub fn run_of(profile: &Profile, thread: ThreadId) -> RunId {
 
 /// All stacks that threads waited with, longest first.
 pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
-    let runs = profile.runs.iter().filter(|run| run.kind == RunKind::Sampling).count().max(1) as f64;
+    let runs = profile.runs_to_average(RunKind::Sampling) as f64;
     let mut sums: BTreeMap<(Option<Place>, Option<StackId>), Sum> = BTreeMap::new();
     for wait in &profile.waits {
         sums.entry((wait.place, wait.stack)).or_default().add(profile, wait);
@@ -62,6 +63,14 @@ pub fn stacks(profile: &Profile) -> Vec<WaitingStack> {
     let mut stacks: Vec<WaitingStack> = sums.into_iter().map(stack).collect();
     stacks.sort_by(|a, b| b.duration_ns.total_cmp(&a.duration_ns));
     stacks
+}
+
+/// The time of all threads of an average run, at work and waiting, nanoseconds.
+pub fn threads_time_ns(analysis: &Analysis) -> f64 {
+    let profile = analysis.profile;
+    let waited: f64 = profile.waits.iter().map(|wait| wait.duration_ns as f64).sum();
+    let runs = profile.runs_to_average(RunKind::Sampling) as f64;
+    waited / runs + analysis.quality.user_ns + analysis.quality.kernel_ns
 }
 
 /// All waits with one stack.

@@ -129,7 +129,7 @@ pub(crate) fn faster_in_words(counted_share: f64) -> Option<String> {
 /// Processors that a program used on average in runs of a kind. Of one that ended meanwhile it is not known, and not where
 /// no time passed.
 fn processors(profile: &Profile, kind: RunKind) -> Option<f64> {
-    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
+    let of_kind = || profile.runs_of(kind);
     let busy = |run: &Run| run.user_ns as f64 + run.kernel_ns as f64;
     let used: f64 = of_kind().map(busy).sum();
     let passed: f64 = of_kind().map(|run| run.elapsed_ns as f64).sum();
@@ -149,14 +149,13 @@ pub(crate) fn lengths_of_turns(profile: &Profile) -> Option<f64> {
 /// CPU time of an average run of a kind, nanoseconds; `None` if that of some is not known.
 pub(crate) fn mean_busy_ns(profile: &Profile, kind: RunKind) -> Option<f64> {
     let busy: fn(&Run) -> f64 = |run| run.user_ns as f64 + run.kernel_ns as f64;
-    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
+    let of_kind = || profile.runs_of(kind);
     (of_kind().count() > 0 && of_kind().all(|run| busy(run) > 0.0)).then(|| mean(profile, kind, busy))
 }
 
-/// The mean of a value over the runs of a kind.
-fn mean(profile: &Profile, kind: RunKind, value: fn(&Run) -> f64) -> f64 {
-    let of_kind = || profile.runs.iter().filter(|run| run.kind == kind);
-    of_kind().map(value).sum::<f64>() / of_kind().count() as f64
+/// The mean of a value over the runs of a kind; 0 if there are none.
+pub(crate) fn mean(profile: &Profile, kind: RunKind, value: fn(&Run) -> f64) -> f64 {
+    profile.runs_of(kind).map(value).sum::<f64>() / profile.runs_to_average(kind) as f64
 }
 
 /// The counting run's share of the CPU time that the sampled run's work takes at least, if that is less than chance

@@ -1,7 +1,8 @@
 //! Facts about x86-64 instructions: the only crate that names the decoder library.
 //!
 //! Everything here is a pure function of instruction bytes and works without the standard library,
-//! because the in-target runtime uses it too. Start reading at [`decode()`].
+//! because the in-target runtime uses it too. Start reading at [`decode()`]. [`StableHash`] is here because all that
+//! store one use this crate.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ pub mod extensions;
 pub mod flags;
 pub mod form;
 mod forwarding;
+mod hash;
 pub mod lone;
 pub mod memory;
 mod operands;
@@ -29,6 +31,7 @@ pub use extensions::{Extension, Extensions};
 pub use flags::FlagSet;
 pub use form::{Class, Form, Order, Registers, encoding_name, form};
 pub use forwarding::reads_what_it_stores;
+pub use hash::StableHash;
 pub use lone::{Lone, LoneMemory, lone};
 pub use registers::{
     discards, moves_stack, returns, returns_to_pushed, takes_return_address, unused_registers,

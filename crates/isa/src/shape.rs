@@ -4,6 +4,7 @@
 //! Targets of branches and displacements from the program counter change whenever code moves, so they are no
 //! part of it.
 
+use crate::hash::StableHash;
 use crate::operands::in_memory;
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 
@@ -20,24 +21,24 @@ pub struct Shape {
 /// The shape of the instruction at the start of `code`; bytes that are none have the shape of no instruction.
 pub fn shape(code: &[u8]) -> Shape {
     let instruction = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
-    let mut loose = Hash::new();
-    loose.add(instruction.mnemonic() as u64);
+    let mut loose = StableHash::EMPTY;
+    add_word(&mut loose, instruction.mnemonic() as u64);
     let prefixes =
         [instruction.has_rep_prefix(), instruction.has_repne_prefix(), instruction.has_lock_prefix()];
-    prefixes.into_iter().for_each(|prefix| loose.add(prefix.into()));
+    prefixes.into_iter().for_each(|prefix| add_word(&mut loose, prefix.into()));
     for operand in 0..instruction.op_count() {
-        loose.add(kind(&instruction, operand));
+        add_word(&mut loose, kind(&instruction, operand));
     }
     let mut exact = loose;
     for operand in 0..instruction.op_count() {
         match instruction.op_kind(operand) {
-            OpKind::Register => exact.add(instruction.op_register(operand) as u64),
+            OpKind::Register => add_word(&mut exact, instruction.op_register(operand) as u64),
             kind if is_branch(kind) => {}
             kind if in_memory(kind) => add_memory(&mut exact, &instruction),
-            _ => exact.add(instruction.try_immediate(operand).unwrap_or_default()),
+            _ => add_word(&mut exact, instruction.try_immediate(operand).unwrap_or_default()),
         }
     }
-    Shape { loose: loose.0, exact: exact.0 }
+    Shape { loose: loose.value(), exact: exact.value() }
 }
 
 /// The kind of an operand: the size of a register or of what lies in memory, or that it is a constant.
@@ -64,30 +65,18 @@ fn is_branch(kind: OpKind) -> bool {
     )
 }
 
-fn add_memory(hash: &mut Hash, instruction: &Instruction) {
-    hash.add(instruction.memory_segment() as u64);
-    hash.add(instruction.memory_base() as u64);
-    hash.add(instruction.memory_index() as u64);
-    hash.add(instruction.memory_index_scale().into());
+fn add_memory(hash: &mut StableHash, instruction: &Instruction) {
+    add_word(hash, instruction.memory_segment() as u64);
+    add_word(hash, instruction.memory_base() as u64);
+    add_word(hash, instruction.memory_index() as u64);
+    add_word(hash, instruction.memory_index_scale().into());
     if !instruction.is_ip_rel_memory_operand() {
-        hash.add(instruction.memory_displacement64());
+        add_word(hash, instruction.memory_displacement64());
     }
 }
 
-/// 64-bit FNV-1a over words.
-#[derive(Clone, Copy)]
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Hash {
-        Hash(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, word: u64) {
-        for byte in word.to_le_bytes() {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
+fn add_word(hash: &mut StableHash, word: u64) {
+    hash.add(&word.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -93,7 +93,8 @@ fn a_core_frequency_that_is_none_is_refused() {
 #[test]
 fn times_that_no_program_takes_are_refused() {
     const MOST: u64 = 1 << 61;
-    let with = |change: fn(&mut Profile, u64), most| {
+    type Change = fn(&mut Profile, u64);
+    let with = |change: Change, most| {
         let mut profile = with_module("long");
         profile.runs = vec![Run::new(RunKind::Sampling), Run::new(RunKind::Counting)];
         let (run, exit) = (RunId(0), Exit::Unknown);
@@ -113,7 +114,7 @@ fn times_that_no_program_takes_are_refused() {
         change(&mut profile, most);
         profile.check()
     };
-    let changes: [(_, fn(&mut Profile, u64)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("times that runs took", |profile, most| profile.runs[1].elapsed_ns = most),
         ("CPU times of runs", |profile, most| profile.runs[0].user_ns = most),
         ("CPU times of runs", |profile, most| profile.runs[1].kernel_ns = most),

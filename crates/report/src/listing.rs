@@ -9,7 +9,7 @@ use crate::request::{By, Calls, Request};
 use crate::rows::{self, InKernel, Seen, Share, Stacked, Totalled, Waited};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
-use timewise_flow::{Analysis, Cost, RoutineId};
+use timewise_flow::{Analysis, Cost, RoutineId, waiting};
 
 /// The report as text: origin, table, and what was left out. At most `limit` rows.
 pub fn report(
@@ -385,7 +385,7 @@ pub(crate) fn waits(analysis: &Analysis, rows: Vec<Stacked<Waited>>, limit: usiz
     columns.push(Column::name("waiting in < called by"));
     let mut table = Table::new(columns);
     let rows = rows::titled(rows);
-    let whole = rows::threads_time_ns(analysis, &rows);
+    let whole = waiting::threads_time_ns(analysis).max(1.0);
     for row in rows.iter().take(limit) {
         let times = row.fields.times.map_or(UNKNOWN.into(), |times| count(times.round() as u64));
         let each = row

@@ -28,7 +28,7 @@ pub use loops::{LoopRow, loops};
 pub use path::{PathRow, UntoldRow, paths, titles, untold};
 pub use stacked::{Ends, Stacked, titled};
 pub use total::{TotalCpi, Totalled};
-pub use waiting::{Waited, threads_time_ns, waited_ns, waiting_stands_out, waits};
+pub use waiting::{Waited, waited_ns, waiting_stands_out, waits};
 
 use crate::labels;
 use serde::Serializer;

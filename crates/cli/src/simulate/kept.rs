@@ -1,10 +1,10 @@
 //! From what cores did to rows of a profile.
 
 use super::cores::Done;
-use crate::twice::Fingerprint;
 use std::collections::BTreeMap;
 use timewise_attribution::{Parts, State};
 use timewise_core_model::Processor;
+use timewise_isa::StableHash;
 use timewise_profile::{
     CommitState, CoreEvents, ModuleKind, Place, Profile, RunId, RunKind, SimulatedInstruction, SimulatedPart,
     SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent,
@@ -66,10 +66,10 @@ fn stored(state: State) -> CommitState {
 
 /// A number for the core and for the program's version: another one may know other cores, and model them otherwise.
 fn hash(processor: &Processor) -> u64 {
-    let mut fingerprint = Fingerprint::default();
-    fingerprint.add(env!("CARGO_PKG_VERSION").as_bytes());
-    fingerprint.add(processor.description().as_bytes());
-    fingerprint.hash
+    let mut hash = StableHash::EMPTY;
+    hash.add(env!("CARGO_PKG_VERSION").as_bytes());
+    hash.add(processor.description().as_bytes());
+    hash.value()
 }
 
 /// Adds a simulated run to the profile that it repeats: warnings of files that were changed since. Exact counts that

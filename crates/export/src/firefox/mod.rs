@@ -54,7 +54,7 @@ pub fn export(analysis: &Analysis) -> serde_json::Result<String> {
 }
 
 fn sampled<'a>(analysis: &'a Analysis) -> impl Iterator<Item = &'a Run> {
-    analysis.profile.runs.iter().filter(|run| run.kind == RunKind::Sampling)
+    analysis.profile.runs_of(RunKind::Sampling)
 }
 
 fn run_of<'a>(analysis: &'a Analysis, thread: ThreadId) -> &'a Run {

@@ -14,7 +14,7 @@ use crate::owners::{Owner, Owners, one_line};
 use crate::places::build_id;
 use crate::rounding::Rounding;
 use crate::stacks::{Frame, Name, Stacks, Step};
-use crate::weights::{Weights, runs};
+use crate::weights::Weights;
 use prost::Message;
 use schema::{Function, Label, Line, Location, Mapping, Profile, Sample, ValueType};
 use std::collections::{BTreeMap, HashMap};
@@ -62,7 +62,7 @@ impl<'a> Writer<'a> {
     fn samples(&mut self) {
         let stacks = Stacks::new(self.analysis, self.owners);
         let weights = Weights::new(self.analysis.profile);
-        let runs = runs(self.analysis.profile, RunKind::Sampling) as f64;
+        let runs = self.analysis.profile.runs_to_average(RunKind::Sampling) as f64;
         let mut sums: BTreeMap<(ThreadId, Vec<u64>), (i64, f64)> = BTreeMap::new();
         for sample in &self.analysis.profile.samples {
             let stack: Vec<u64> = stacks.of(sample, self.owners).map(|frame| self.location(frame)).collect();

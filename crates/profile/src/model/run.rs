@@ -1,7 +1,8 @@
 //! Executions of the program: how each went, on which machine, and its processes and threads.
 
-use super::{ProcessId, RunId};
+use super::{ProcessId, Profile, RunId};
 use serde::{Deserialize, Serialize};
+use timewise_isa::StableHash;
 
 /// What a run collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,8 +72,20 @@ pub struct Run {
     pub warnings: Vec<String>,
 }
 
-/// [`Run::stdout_hash`] of a run that wrote nothing: 64-bit FNV-1a of no bytes.
-pub const HASH_OF_NO_OUTPUT: u64 = 0xcbf2_9ce4_8422_2325;
+/// [`Run::stdout_hash`] of a run that wrote nothing.
+pub const HASH_OF_NO_OUTPUT: u64 = StableHash::EMPTY.value();
+
+impl Profile {
+    /// The runs of a kind.
+    pub fn runs_of(&self, kind: RunKind) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.kind == kind)
+    }
+
+    /// How many there are of a kind, at least 1: what is told of an average run is divided by it.
+    pub fn runs_to_average(&self, kind: RunKind) -> usize {
+        self.runs_of(kind).count().max(1)
+    }
+}
 
 impl Run {
     /// A run of which only the kind is known: all else is empty, zero or unknown.

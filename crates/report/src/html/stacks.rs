@@ -4,7 +4,7 @@ use super::columns::{Short, Strings};
 use crate::labels;
 use crate::rows::{self, InKernel, Stacked, Waited};
 use serde::Serialize;
-use timewise_flow::Analysis;
+use timewise_flow::{Analysis, waiting};
 
 /// What stacks are told apart by, as columns.
 #[derive(Default, Serialize)]
@@ -60,7 +60,7 @@ impl Stacks {
 impl Waiting {
     pub fn new(analysis: &Analysis, strings: &mut Strings) -> Waiting {
         let rows = rows::waits(analysis);
-        let whole = rows::threads_time_ns(analysis, &rows);
+        let whole = waiting::threads_time_ns(analysis).max(1.0);
         let how = crate::origin::waiting_in_words(analysis);
         let mut columns =
             Waiting { how, stands_out: rows::waiting_stands_out(analysis, &rows), ..Waiting::default() };

@@ -49,15 +49,10 @@ pub fn waited_ns(rows: &[Stacked<Waited>]) -> f64 {
     rows.iter().map(|row| row.fields.duration_ns).sum()
 }
 
-/// The time of all threads, of which waiting is a share, in nanoseconds.
-pub fn threads_time_ns(analysis: &Analysis, rows: &[Stacked<Waited>]) -> f64 {
-    (waited_ns(rows) + analysis.quality.user_ns + analysis.quality.kernel_ns).max(1.0)
-}
-
 /// Whether threads waited for a notable part of their time.
 pub fn waiting_stands_out(analysis: &Analysis, rows: &[Stacked<Waited>]) -> bool {
     let waited = waited_ns(rows);
-    waited > 0.0 && waited >= stacked::WORTH_SHOWING * threads_time_ns(analysis, rows)
+    waited > 0.0 && waited >= stacked::WORTH_SHOWING * waiting::threads_time_ns(analysis)
 }
 
 fn number<S: Serializer>(threads: &Threads, serializer: S) -> Result<S::Ok, S::Error> {
