@@ -10,7 +10,15 @@ use timewise_profile::{
 fn simulated(profile: &mut Profile, cycles: &[(u64, u64)]) {
     let (run, core, part) = (RunId(0), "toy-core".to_string(), SimulatedPart::ALL);
     let all = cycles.iter().map(|(_, cycles)| cycles).sum();
-    profile.simulations.push(Simulation { run, core, core_hash: 1, part, instructions: 0, cycles: all });
+    profile.simulations.push(Simulation {
+        run,
+        core,
+        core_hash: 1,
+        part,
+        executed: None,
+        instructions: 0,
+        cycles: all,
+    });
     for &(offset, cycles) in cycles {
         let mut place: Place = profile.blocks[0].place;
         place.offset.0 = offset;
