@@ -34,6 +34,7 @@ mod stops;
 mod switches;
 pub mod tally;
 mod thinning;
+mod uneven;
 mod unwind;
 mod user_stack;
 mod waiting;

@@ -26,8 +26,7 @@ use timewise_target::launch::Stopped;
 use timewise_target::run::{self, ATTACH_TO_EACH, Period};
 use timewise_target::subject::Subject;
 
-/// However large the rings are, progress is told, memory is kept small and waiting threads are looked at, at this
-/// pace.
+/// However large the rings are, progress is told and memory is kept small at this pace.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
@@ -303,7 +302,8 @@ fn follow_events(
     let failed = |what| move |cause| SampleError::System { what, cause };
     let mut queue = Queue::default();
     loop {
-        if over(pause).map_err(failed("wait for the program"))? {
+        let rest = waiting.rests_for(monotonic_ns()).map_or(pause, |rest| rest.clamp(SHORTEST_PAUSE, pause));
+        if over(rest).map_err(failed("wait for the program"))? {
             break;
         }
         let now_ns = monotonic_ns();

@@ -9,6 +9,7 @@ use crate::roster::Roster;
 use crate::stops::Bystander;
 use crate::switches::Switches;
 use std::io;
+use std::time::Duration;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::family;
 
@@ -66,6 +67,14 @@ impl Waiting {
                 *bystander = Some(Bystander::of(&self.roster, &self.options).into());
                 Ok(())
             }
+        }
+    }
+
+    /// How long nothing need be done, if it is known.
+    pub fn rests_for(&self, now_ns: u64) -> Option<Duration> {
+        match &self.means {
+            Means::Looks { bystander: Some(bystander), .. } => bystander.due_in(now_ns),
+            _ => None,
         }
     }
 

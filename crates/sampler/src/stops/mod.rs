@@ -1,7 +1,7 @@
 //! Sampling without performance events: the program's threads are stopped for a moment, again and again, by
 //! `ptrace`, which a user may do to programs of his own, and mostly to those that run already.
 //!
-//! At even intervals those threads that run at that moment are asked to stop. Each gives its registers and its
+//! From time to time those threads that run at that moment are asked to stop. Each gives its registers and its
 //! stack, and goes on. A sample weighs the CPU time that its thread used since its sample before, by the
 //! scheduler's own account, so that no time is lost or told twice however uneven the intervals turn out.
 
@@ -24,6 +24,7 @@ use crate::options::{CallGraph, LARGEST_STACK, Options};
 use crate::record::{RawSample, Record};
 use crate::root::Root;
 use crate::roster::Roster;
+use crate::uneven::Uneven;
 use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
@@ -81,15 +82,18 @@ pub fn follow(
     let mut sampler = Sampler::new(own_child, prepared, options);
     let begun = Instant::now();
     let mut due = begun;
+    let mut uneven = Uneven::new(monotonic_ns());
     while !over(due.saturating_duration_since(Instant::now())).map_err(failed("wait for the program"))? {
         if Instant::now() < due {
             continue;
         }
         sampler.pace.ticked(due.elapsed());
+        // First of all: who is woken from now on may have to wait for the processor that we are on.
+        let sleeps = sampler.look_at_sleepers();
         sampler.ask();
         sampler.roster.hear(&sampler.records.0);
-        sampler.ask_sleepers();
-        due = (due + sampler.pace.period()).max(Instant::now());
+        sampler.ask_for_callers(sleeps);
+        due = (due + uneven.around(sampler.pace.period())).max(Instant::now());
         sampler.serve(due);
         digestion.take(std::mem::take(&mut sampler.records.0));
     }
@@ -160,8 +164,7 @@ impl Sampler {
     fn new(own_child: i32, prepared: Prepared, options: &Options) -> Sampler {
         let (family, now_ns) = (prepared.family, monotonic_ns());
         let roster = family.roster(now_ns);
-        let mut sleepers = Sleepers::default();
-        sleepers.begin(&roster, now_ns, &family);
+        let sleepers = Sleepers::of(&roster, now_ns, &family);
         Sampler {
             family,
             pace: Pace::new(options, prepared.cost),

@@ -30,7 +30,7 @@ impl Rest {
 }
 
 /// What is known of all processes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Rests {
     books: HashMap<i32, Book>,
 }
@@ -74,12 +74,14 @@ impl Account {
 
 impl Rests {
     /// Begins with processes of which all that was before is of no concern, and what their present threads used.
-    pub fn begin(&mut self, present: &HashMap<i32, u64>) {
-        for (&pid, &ran_ns) in present {
-            let book = self.books.entry(pid).or_default();
-            book.of_threads.known_ns = used_ns(pid).unwrap_or(0).saturating_sub(ran_ns);
-            book.of_children.known_ns = children_ns(pid).unwrap_or(0);
-        }
+    pub fn of(present: &HashMap<i32, u64>) -> Rests {
+        let known = |known_ns| Account { known_ns, rests: Vec::new() };
+        let book = |(&pid, &ran_ns): (&i32, &u64)| Book {
+            of_threads: known(used_ns(pid).unwrap_or(0).saturating_sub(ran_ns)),
+            of_children: known(children_ns(pid).unwrap_or(0)),
+            ..Book::default()
+        };
+        Rests { books: present.iter().map(|process| (*process.0, book(process))).collect() }
     }
 
     /// Adds threads that ended, each with its CPU time up to the last look at it, and gives those of which all is known

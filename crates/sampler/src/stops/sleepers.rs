@@ -8,6 +8,7 @@ use super::family::Records;
 use super::rests::{Rest, Rests};
 use crate::record::{RawSample, Record};
 use crate::roster::{Ended, Roster};
+use crate::uneven::Uneven;
 use crate::user_stack::UserStack;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,7 +17,7 @@ use timewise_image::Registers;
 use timewise_target::cpu_time::{self, Turns};
 use timewise_target::memory;
 
-/// Between looks.
+/// Between looks, on average.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Looks may take this part of the time; where there are many threads, they are looked at less often.
@@ -38,7 +39,7 @@ pub trait Follower {
 }
 
 /// Threads by process and id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sleepers {
     threads: HashMap<(i32, i32), Sleeper>,
     rests: Rests,
@@ -47,6 +48,7 @@ pub struct Sleepers {
     queued_ns: u64,
     /// When to look next; at once at first. `None` where the system keeps no accounts of threads.
     due_ns: Option<u64>,
+    uneven: Uneven,
 }
 
 /// What is known of a thread.
@@ -68,22 +70,33 @@ pub struct Sleeper {
 }
 
 impl Sleepers {
+    /// Begins with the threads that there are: what they did so far is of no concern.
+    pub fn of(roster: &Roster, now_ns: u64, follower: &impl Follower) -> Sleepers {
+        let (mut threads, mut present) = (HashMap::new(), HashMap::new());
+        for (pid, tid, _) in roster.threads() {
+            if let Some(turns) = follower.account(pid, tid) {
+                *present.entry(pid).or_default() += turns.ran_ns;
+                threads.insert((pid, tid), Sleeper::of(not_waited_ns(turns, now_ns), now_ns, turns));
+            }
+        }
+        Sleepers {
+            threads,
+            rests: Rests::of(&present),
+            ran_ns: 0,
+            queued_ns: 0,
+            due_ns: (!present.is_empty()).then_some(0),
+            uneven: Uneven::new(now_ns),
+        }
+    }
+
     /// Whether it is time to look.
     pub fn are_due(&self, now_ns: u64) -> bool {
         self.due_ns.is_some_and(|due_ns| now_ns >= due_ns)
     }
 
-    /// Begins with the threads that there are: what they did so far is of no concern.
-    pub fn begin(&mut self, roster: &Roster, now_ns: u64, follower: &impl Follower) {
-        let mut present = HashMap::new();
-        for (pid, tid, _) in roster.threads() {
-            if let Some(turns) = follower.account(pid, tid) {
-                *present.entry(pid).or_default() += turns.ran_ns;
-                self.threads.insert((pid, tid), Sleeper::of(not_waited_ns(turns, now_ns), now_ns, turns));
-            }
-        }
-        self.due_ns = (!present.is_empty()).then_some(0);
-        self.rests.begin(&present);
+    /// How long it is until then.
+    pub fn due_in(&self, now_ns: u64) -> Option<Duration> {
+        self.due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)))
     }
 
     /// Looks at all threads: records what they waited, and gives those that may be stopped to learn with which
@@ -143,7 +156,7 @@ impl Sleepers {
         self.settle(roster, now_ns, &present, records);
         let took = cpu_time::of_this_thread().saturating_sub(begun);
         let pause = took.div_f64(COST_LIMIT).max(PAUSE);
-        self.due_ns = Some(now_ns + pause.as_nanos() as u64);
+        self.due_ns = Some(now_ns + self.uneven.around(pause).as_nanos() as u64);
         unknown
     }
 

@@ -7,6 +7,7 @@ use super::{Purpose, Sampler};
 use crate::options::Options;
 use crate::record::{RawSample, Record, Stamped};
 use crate::roster::Roster;
+use std::time::Duration;
 use timewise_target::cpu_time::{ThreadAccount, Turns, monotonic_ns};
 use timewise_target::halt::Held;
 
@@ -21,9 +22,13 @@ pub struct Bystander {
 impl Bystander {
     /// Begins now, with the threads of a recording.
     pub fn of(roster: &Roster, options: &Options) -> Bystander {
-        let mut sleepers = Sleepers::default();
-        sleepers.begin(roster, monotonic_ns(), &Stranger);
+        let sleepers = Sleepers::of(roster, monotonic_ns(), &Stranger);
         Bystander { sleepers, records: Records::default(), stack_bytes: options.unwound_bytes() as usize }
+    }
+
+    /// How long it is until it is time to look.
+    pub fn due_in(&self, now_ns: u64) -> Option<Duration> {
+        self.sleepers.due_in(now_ns)
     }
 
     /// Looks if it is time to. Gives records of waiting alone: of all else the other sampler tells.
@@ -58,17 +63,21 @@ impl Follower for Stranger {
 }
 
 impl Sampler {
-    /// Records what threads waited, if it is time to, and asks those to stop of which the callers are not known.
-    pub(super) fn ask_sleepers(&mut self) {
+    /// Records what threads waited, if it is time to, and gives those of which the callers are not known.
+    pub(super) fn look_at_sleepers(&mut self) -> Vec<RawSample> {
         let now_ns = monotonic_ns();
-        if !self.sleepers.are_due(now_ns) {
-            return;
-        }
         let Sampler { family, sleepers, roster, records, stack_bytes, .. } = self;
-        let unknown = sleepers.look(roster, now_ns, *stack_bytes, records, family);
-        for sleep in unknown {
+        match sleepers.are_due(now_ns) {
+            true => sleepers.look(roster, now_ns, *stack_bytes, records, family),
+            false => Vec::new(),
+        }
+    }
+
+    /// Asks threads to stop that wait.
+    pub(super) fn ask_for_callers(&mut self, sleeps: Vec<RawSample>) {
+        for sleep in sleeps {
             if self.asked.ask(sleep.pid as i32, sleep.tid as i32, Purpose::Callers).is_err() {
-                self.records.add(now_ns, Record::Waiting(sleep));
+                self.records.add(monotonic_ns(), Record::Waiting(sleep));
             }
         }
     }

@@ -2,7 +2,8 @@
    time and 300 ms for a lock; or, thousands of times, by turns short for a pipe and ten times as long for time.
    Of the last two it tells how long each took, in nanoseconds. Or has a child that naps for three seconds, beside
    two others that hand each other bytes as fast as they can for half of that; or, for two seconds, one thread or
-   process after the other that waits for 15 ms and ends. */
+   process after the other that waits for 15 ms and ends; or two threads of which one sleeps for a millisecond while
+   the other waits for it, by turns. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +177,37 @@ static void wait_in_requests(int threads) {
     }
 }
 
+enum { ROUNDS = 1000 };
+
+__attribute__((noinline)) static void wait_asleep(void) {
+    usleep(1000);
+}
+
+__attribute__((noinline)) static void wait_for_other(int end) {
+    char byte;
+    read(end, &byte, 1);
+}
+
+static void *second(void *nothing) {
+    for (int round = 0; round < ROUNDS; round++) {
+        wait_for_other(ends[0]);
+        wait_asleep();
+        write(back[1], "x", 1);
+    }
+    return nothing;
+}
+
+static void wait_alternately(void) {
+    pthread_t other;
+    pthread_create(&other, 0, second, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        wait_asleep();
+        write(ends[1], "x", 1);
+        wait_for_other(back[0]);
+    }
+    pthread_join(other, 0);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "time";
     pthread_t other;
@@ -198,6 +230,10 @@ int main(int count, char **arguments) {
         wait_by_turns();
         close(ends[1]);
         pthread_join(other, 0);
+    } else if (!strcmp(what, "alternately")) {
+        if (pipe(ends) || pipe(back))
+            return 1;
+        wait_alternately();
     } else if (!strcmp(what, "crowd")) {
         return wait_beside_switches();
     } else if (!strcmp(what, "threads") || !strcmp(what, "processes")) {

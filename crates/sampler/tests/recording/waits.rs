@@ -171,3 +171,21 @@ fn attached(mode: &str, program: &Path) -> Option<Profile> {
     running.wait().unwrap();
     Some(profile)
 }
+
+/// A stop sets the pace of what comes next: the next look must not find the same again and again.
+#[test]
+fn looks_are_not_in_step_with_what_they_stop() {
+    /// On a crowded machine who was woken waits for a processor, too, which is no waiting.
+    const ATTEMPTS: usize = 4;
+    let program = program();
+    let share = |_| {
+        let options = Options { means: Means::Stops, ..options(100) };
+        let profile = recorded_of(&program, "alternately", 0, &options).unwrap();
+        let [asleep, other] =
+            ["wait_asleep", "wait_for_other"].map(|function| waited_in(&profile, &program, function));
+        asleep / (asleep + other)
+    };
+    let unfair: Vec<f64> =
+        (0..ATTEMPTS).map(share).take_while(|share| !(0.38..0.62).contains(share)).collect();
+    assert!(unfair.len() < ATTEMPTS, "{unfair:?}");
+}
