@@ -384,3 +384,35 @@ const UNDISTURBED: [libc::c_long; 24] = [
     libc::SYS_msgrcv,
     libc::SYS_mq_timedreceive,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    /// Else it would be in one row with its callers, and in another without.
+    #[test]
+    fn who_went_on_while_he_was_looked_at_was_not_found() {
+        let pid = std::process::id() as i32;
+        let (tell, told) = channel();
+        let (wake, woken) = channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            // SAFETY: takes no memory.
+            tell.send(unsafe { libc::gettid() }).unwrap();
+            woken.recv().unwrap();
+        });
+        let tid = told.recv().unwrap();
+        let asleep = || line(pid, tid).filter(|line| line.starts_with(&libc::SYS_futex.to_string()));
+        let sleep = loop {
+            match asleep().and_then(|line| Sleep::of(pid, line)) {
+                Some(sleep) => break sleep,
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let sample = sleep.sample(pid, tid, 4096).expect("it waits still");
+        assert!(sample.user_stack.is_some_and(|stack| !stack.bytes.is_empty()));
+        wake.send(()).unwrap();
+        waiting.join().unwrap();
+        assert_eq!(sleep.sample(pid, tid, 4096), None);
+    }
+}
