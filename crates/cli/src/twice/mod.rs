@@ -8,6 +8,5 @@ mod relay;
 mod spool;
 mod terminal;
 
-pub use fingerprint::Fingerprint;
 pub use input::Input;
 pub use output::{Outputs, Written};
