@@ -47,6 +47,16 @@ fn windows_of_all_hold_the_whole_within_their_limits() {
     let reached = told["reached_instructions"].as_u64().unwrap();
     assert_eq!(windows, (executed + 999) / 5000, "one that the program's end cuts short counts");
     assert!(executed - reached < 5000, "{reached} of {executed}");
+    let stored = place.profile();
+    for (at, window) in (0..).zip(&stored.simulated_windows) {
+        let length = 1000.min(executed - window.first_instruction);
+        assert_eq!((window.first_instruction, window.instructions), (4000 + 5000 * at, length));
+    }
+    // Behind what the program does at its beginning divisions wait for each other, and at its end nothing waits.
+    let cpi = |at: usize| {
+        stored.simulated_windows[at].cycles as f64 / stored.simulated_windows[at].instructions as f64
+    };
+    assert!(cpi(10) > 2.0 && cpi(windows as usize - 3) < 1.0, "{} {}", cpi(10), cpi(windows as usize - 3));
     let estimated = &told["estimated"];
     assert_eq!((&estimated["whole"], &estimated["instructions"]), (&true.into(), &executed.into()));
     let [low, value, high] = ["cpi_low", "cpi", "cpi_high"].map(|field| number(&estimated[field]));

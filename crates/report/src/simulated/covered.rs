@@ -55,8 +55,8 @@ pub fn estimated(modelled: &Modelled) -> Option<String> {
     };
     let whole = |cycles: f64| count(cycles.round() as u64);
     Some(format!(
-        "estimated from {} windows, {of}: CPI {} · cycles {}; limits of 95 %, for the choice of windows and not for caches that \
-         begin colder than they would be",
+        "estimated from {} windows, {of}: CPI {} · cycles {}; limits of 95 %, for the choice of windows and not for \
+         caches that begin colder than they would be",
         count(number),
         within(sampled.cpi, |cpi| format!("{cpi:.3}")),
         within(sampled.cycles(), whole)
