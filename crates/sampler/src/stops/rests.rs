@@ -5,7 +5,7 @@
 //! processor meanwhile nobody knows; it is taken to be as long, for the time that they used, as with all others.
 
 use super::sleepers::Sleeper;
-use crate::roster::Roster;
+use crate::roster::{Ended, Roster};
 use std::collections::HashMap;
 use timewise_target::cpu_time;
 use timewise_target::status::{Status, ticks_per_second};
@@ -22,6 +22,12 @@ pub struct Rest {
 }
 
 impl Rest {
+    /// What is known of a thread, before anything is known of its CPU time since the last look at it.
+    pub fn of(Ended { pid, tid, ended_ns, .. }: Ended, mut sleeper: Sleeper) -> Rest {
+        let span_ns = sleeper.end(ended_ns);
+        Rest { pid, tid, span_ns, sleeper }
+    }
+
     /// Of what it did in that span nothing is known.
     fn without_span(mut self) -> Rest {
         self.sleeper.take_back(self.span_ns);
@@ -145,4 +151,30 @@ fn used_ns(pid: i32) -> Option<u64> {
 fn children_ns(pid: i32) -> Option<u64> {
     let (user, kernel) = Status::of_process(pid)?.waited_ticks;
     Some((user + kernel) * 1_000_000_000 / ticks_per_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two of 300 and 100 ns waited, when that is settled with so much CPU time and so much in the queue for it.
+    fn waited(account: &mut Account, used_ns: u64, queued: f64) -> Vec<u64> {
+        account.rests = [300, 100]
+            .map(|ended_ns| Rest::of(Ended { pid: 1, tid: 2, begun_ns: 0, ended_ns }, Sleeper::born(0)))
+            .into();
+        let mut told = Vec::new();
+        account.settle(used_ns, queued, &mut told);
+        told.iter().map(|rest| rest.span_ns).collect()
+    }
+
+    #[test]
+    fn what_was_not_used_was_waited() {
+        let mut account = Account { known_ns: 1000, rests: Vec::new() };
+        assert_eq!(waited(&mut account, 1000, 0.5), [300, 100]);
+        assert_eq!(waited(&mut account, 1100, 0.0), [225, 75]);
+        // The same CPU time is not used twice; that of whoever is queued as long again leaves half.
+        assert_eq!(waited(&mut account, 1100, 0.0), [300, 100]);
+        assert_eq!(waited(&mut account, 1200, 1.0), [150, 50]);
+        assert_eq!(waited(&mut account, 9000, 0.0), [0, 0]);
+    }
 }

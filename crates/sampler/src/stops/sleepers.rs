@@ -169,8 +169,7 @@ impl Sleepers {
         now_ns: u64,
         follower: &impl Follower,
     ) -> Option<(&mut Sleeper, Turns)> {
-        let new = || Sleeper::of(begun_ns, begun_ns, Turns::default());
-        let sleeper = self.threads.entry((pid, tid)).or_insert_with(new);
+        let sleeper = self.threads.entry((pid, tid)).or_insert_with(|| Sleeper::born(begun_ns));
         let Some(turns) = follower.account(pid, tid) else {
             sleeper.gone_ns.get_or_insert(now_ns);
             return None;
@@ -189,13 +188,11 @@ impl Sleepers {
         present: &HashMap<i32, u64>,
         records: &mut Records,
     ) {
-        let rest = |Ended { pid, tid, begun_ns, ended_ns }: Ended| {
-            let new = || Sleeper::of(begun_ns, begun_ns, Turns::default());
-            let mut sleeper = self.threads.remove(&(pid, tid)).unwrap_or_else(new);
-            let span_ns = ended_ns.saturating_sub(sleeper.looked_ns);
-            sleeper.account(not_waited_ns(sleeper.turns, ended_ns));
+        let rest = |ended: Ended| {
+            let sleeper = self.threads.remove(&(ended.pid, ended.tid));
+            let sleeper = sleeper.unwrap_or_else(|| Sleeper::born(ended.begun_ns));
             let known_ns = sleeper.turns.ran_ns;
-            (Rest { pid, tid, span_ns, sleeper }, known_ns)
+            (Rest::of(ended, sleeper), known_ns)
         };
         let ended = roster.take_ended().into_iter().map(rest).collect();
         let queued = self.queued_ns as f64 / self.ran_ns.max(1) as f64;
@@ -254,6 +251,17 @@ impl Sleeper {
     /// One that was looked at last at a moment, with its account of then.
     fn of(base_ns: u64, looked_ns: u64, turns: Turns) -> Sleeper {
         Sleeper { base_ns, looked_ns, turns, told_ns: 0, untold_ns: 0, place: None, gone_ns: None }
+    }
+
+    /// One that begins.
+    pub fn born(begun_ns: u64) -> Sleeper {
+        Sleeper::of(begun_ns, begun_ns, Turns::default())
+    }
+
+    /// It ends: gives how long it was not looked at, which is taken for waiting.
+    pub fn end(&mut self, ended_ns: u64) -> u64 {
+        self.account(not_waited_ns(self.turns, ended_ns));
+        ended_ns.saturating_sub(self.looked_ns)
     }
 
     /// Takes note of what it waited up to a moment.
