@@ -153,6 +153,9 @@ pub struct ThreadArea {
     pub dispatch: Dispatch,
     /// The registers with which the host found the thread, which it stopped to give the program back.
     pub stopped: Registers,
+    /// The stack pointer of a thread that was taken over, behind the latest return from a call that was open then; 0 for
+    /// others. Host when it takes the thread over, then runtime.
+    pub joined: u64,
 }
 
 /// What a thread registers by `rseq`.

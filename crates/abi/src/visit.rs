@@ -7,8 +7,8 @@ pub mod task {
     pub const BEGIN: u64 = 0;
     /// Makes the thread ready.
     pub const JOIN: u64 = 1;
-    /// Says whether the thread, which stands with the registers in [`crate::thread::ThreadArea::stopped`], can leave
-    /// the runtime as it is.
+    /// Says of each thread of the process that is asked ([`super::answer::ASKED`]), which stands with the registers in
+    /// [`crate::thread::ThreadArea::stopped`], whether it can leave the runtime as it is: in its own area.
     pub const ASK: u64 = 2;
     /// Takes the thread out of translated code: its registers as the program knows them. Once all threads can leave.
     pub const LEAVE: u64 = 3;
@@ -28,4 +28,6 @@ pub mod answer {
     pub const AT_WORK: u32 = 3;
     /// The process may not have memory that is both writable and executable.
     pub const WRITABLE_CODE_DENIED: u32 = 4;
+    /// None yet; host, for the threads that it wants to know of.
+    pub const ASKED: u32 = 5;
 }

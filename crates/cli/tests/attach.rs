@@ -480,6 +480,31 @@ fn what_a_program_locks_is_not_filled_with_what_counting_reserves() {
     }
 }
 
+/// What becomes of each thread takes no time of all others, nor do those that are to stand use the processors that the
+/// rest needs.
+#[test]
+fn many_threads_that_mostly_wait_are_taken_over_and_given_back_for_little() {
+    let place = Place::new();
+    build(&place, "naps.c");
+    let run = |attach: &str| {
+        place.shell(&format!(
+            "rm -f out; ./naps 1500 100 > out & pid=$!
+             until grep -qs ready out || ! kill -0 $pid; do sleep 0.01; done
+             {attach}; wait $pid; ended=$?; tail -n1 out; exit $ended"
+        ))
+    };
+    let natively = run(":");
+    // There may be as many threads nearly everywhere.
+    if natively.status == Some(77) {
+        return eprintln!("not checked: too few threads");
+    }
+    let counted = run("timewise count --pid $pid --for 1s");
+    assert_eq!(counted.status, Some(0), "{}", counted.stderr);
+    assert!(!counted.stderr.contains("runs on under count"), "{}", counted.stderr);
+    let [natively, used] = [&natively, &counted].map(|run| run.stdout.trim().parse::<u32>().unwrap());
+    assert!(used < 4 * natively + 100, "{used} {natively}");
+}
+
 /// It is refused, and told why.
 #[test]
 fn a_program_that_may_lock_no_more_runs_on() {

@@ -3,6 +3,7 @@
 
 use crate::cache;
 use crate::emit::{Code, gs};
+use crate::signal::stand;
 use crate::sys::memory::map_at;
 use crate::sys::number;
 use core::arch::naked_asm;
@@ -284,9 +285,9 @@ unsafe extern "C" fn save_and_dispatch() {
 
 /// Restores the program's registers and goes where the dispatcher said. In all of this code they stand
 /// complete in the thread area, so a signal that arrives here finds the program where it is about to be.
-/// One that arrived before is let in now. Where the host wants to find the thread here, it stands for a moment; that
-/// must be without a system call, which a filter might forbid. `rbx` holds the thread area, `rbp` the place of the
-/// vectors, `rsp` the top of the runtime's stack.
+/// One that arrived before is let in now. Where the host wants to find the thread here, it stands for a moment, in the
+/// kernel if no filter forbids it: by a call that leaves alone what the kernel noted of one of the program's that is to
+/// go on. `rbx` holds the thread area, `rbp` the place of the vectors, `rsp` the top of the runtime's stack.
 #[unsafe(naked)]
 unsafe extern "C" fn resume() {
     naked_asm!(
@@ -339,12 +340,24 @@ unsafe extern "C" fn resume() {
         // One that arrived in there waits, and all others are blocked.
         "cmp dword ptr gs:[{held}], 0",
         "jne 6f",
-        "test eax, eax",
-        "je 3b",
+        "cmp eax, {nap}",
+        "jb 3b",
+        "je 7f",
         "5:",
         "pause",
         "dec eax",
         "jne 5b",
+        "jmp 3b",
+        "7:",
+        "push {nap_ns}",
+        "push 0",
+        "mov rdx, rsp",
+        "xor edi, edi",
+        "xor esi, esi",
+        "xor r10d, r10d",
+        "mov eax, {ppoll}",
+        "syscall",
+        "add rsp, 16",
         "jmp 3b",
         "6:",
         "mov rdi, rbx",
@@ -356,6 +369,9 @@ unsafe extern "C" fn resume() {
         let_in = sym crate::signal::let_in,
         wanted = const field!(wanted),
         stay = sym crate::signal::stay,
+        nap = const stand::NAP,
+        nap_ns = const stand::NAP_NS,
+        ppoll = const number::PPOLL,
         r8 = const register!(r8_to_r15),
         rdi = const register!(rdi),
         rsi = const register!(rsi),

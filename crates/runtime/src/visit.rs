@@ -14,7 +14,9 @@ use crate::signal;
 use crate::state::PROCESS;
 use crate::sys::{call_for_program, number};
 use crate::system_call::user_dispatch;
+use core::sync::atomic::Ordering;
 use timewise_abi::thread::ThreadArea;
+use timewise_abi::view::Shared;
 use timewise_abi::visit::{answer, task};
 use timewise_abi::{Failure, NONE};
 
@@ -33,8 +35,7 @@ pub unsafe extern "C" fn visit(area: *mut ThreadArea, what: u64) {
             Err(_) => answer::FAILED,
         },
         task::JOIN => join(area),
-        task::ASK if signal::can_leave(area) => answer::DONE,
-        task::ASK => answer::AT_WORK,
+        task::ASK => ask(area),
         task::LEAVE => leave(area),
         _ => end(area),
     };
@@ -63,6 +64,29 @@ fn join(area: &mut ThreadArea) -> u32 {
         user_dispatch::begin(area);
         answer::DONE
     })
+}
+
+/// Which of the threads that are asked can leave: the answer for this one.
+fn ask(area: &ThreadArea) -> u32 {
+    // SAFETY: the shared file is mapped where the area says.
+    let shared = unsafe { Shared::at(area.shared) };
+    let mut offset = shared.process(area.process).latest_thread.load(Ordering::Acquire);
+    while offset != 0 {
+        let other = shared.thread(offset);
+        // SAFETY: a registered area. Nobody else uses that of a thread that is asked, as it stands; nobody but the host
+        // has them answer anything.
+        unsafe {
+            if other as u64 != area.this && (*other).answer == answer::ASKED {
+                (*other).answer = answer_of(&*other);
+            }
+        }
+        offset = shared.previous_thread(offset);
+    }
+    answer_of(area)
+}
+
+fn answer_of(area: &ThreadArea) -> u32 {
+    if signal::can_leave(area) { answer::DONE } else { answer::AT_WORK }
 }
 
 fn leave(area: &mut ThreadArea) -> u32 {

@@ -193,6 +193,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
     let mut moments = group::moments();
     loop {
         let (mut leaving, mut at_work) = (Vec::new(), Vec::new());
+        let mut asked = None;
         for tracee in group.tracees() {
             if !group.stands(tracee.tid()) {
                 at_work.push(tracee.tid());
@@ -202,16 +203,23 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
             let area = arena.area_of(&stopped);
             if let Some(area) = area {
                 // SAFETY: within the file; its thread stands.
-                unsafe { (*area).stopped = saved(&stopped) };
-                if visits.make(tracee, area, task::ASK).map_err(system)? != answer::DONE {
-                    // SAFETY: as above.
-                    unsafe { (*area).wanted.store(STANDS, Ordering::Relaxed) };
-                    at_work.push(tracee.tid());
-                    continue;
-                }
+                unsafe { ((*area).stopped, (*area).answer) = (saved(&stopped), answer::ASKED) };
+                asked = asked.or(Some((tracee, area)));
             }
             leaving.push(Leaving { tracee, stopped, area });
         }
+        if let Some((tracee, area)) = asked {
+            visits.make(tracee, area, task::ASK).map_err(system)?;
+        }
+        leaving.retain(|Leaving { tracee, area, .. }| {
+            // SAFETY: within the file; its thread stands.
+            let is_at_work = |&area: &*mut ThreadArea| unsafe { (*area).answer } != answer::DONE;
+            let Some(area) = area.filter(is_at_work) else { return true };
+            // SAFETY: as above.
+            unsafe { (*area).wanted.store(STANDS, Ordering::Relaxed) };
+            at_work.push(tracee.tid());
+            false
+        });
         if at_work.is_empty() && group.all_stand()? {
             return Ok(leaving);
         }
@@ -241,6 +249,8 @@ pub fn native(visits: &Visits, thread: &Leaving) -> io::Result<Registers> {
     } else if came != answer::DONE {
         return Err(io::Error::other("the runtime is not at home"));
     }
+    // One that waits in the kernel on its way out is in no call of the program's.
+    let orig_rax = if came == answer::VECTORS_IN_AREA { u64::MAX } else { stopped.orig_rax };
     let [r8, r9, r10, r11, r12, r13, r14, r15] = program.r8_to_r15;
     Ok(Registers {
         r8,
@@ -262,6 +272,7 @@ pub fn native(visits: &Visits, thread: &Leaving) -> io::Result<Registers> {
         rip: program.rip,
         eflags: program.rflags,
         gs_base,
+        orig_rax,
         ..*stopped
     })
 }

@@ -193,6 +193,7 @@ fn put_in(
         if let Some(Registration { address, size, signature, .. }) = thread.sequence {
             area.sequences = Sequences { address, size, signature };
         }
+        area.joined = before.rsp;
         area.tid.store(thread.tracee.tid() as u32, Ordering::Relaxed);
         area.state.store(state::RUNNING, Ordering::Relaxed);
         let start = Registers { rip: visits.join(), gs_base: area.this, orig_rax: u64::MAX, ..before };

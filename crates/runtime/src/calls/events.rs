@@ -182,7 +182,7 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> Ended {
     {
         return Ended::Moved(over);
     }
-    if begins.is_none() && elsewhere::follow(frames, &place) {
+    if begins.is_none() && !returns_from_before(frames, landing) && elsewhere::follow(frames, &place) {
         return Ended::Put(end_returned(frames, &place, false));
     }
     // By an exception, a long jump or a jump into another function.
@@ -209,6 +209,18 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> Ended {
         frames.become_another(function);
     }
     Ended::Put(0)
+}
+
+/// Whether a thread that was taken over comes back from a call that was open then, of which nobody knows: in a program of
+/// many threads that each does, so no other one is asked for it.
+fn returns_from_before(frames: &mut Frames, landing: Landing) -> bool {
+    const FRAME: u64 = 4 << 10;
+    let above = landing.stack.wrapping_sub(frames.area.joined);
+    let is_it = landing.is_return && frames.open().is_empty() && (1..=FRAME).contains(&above);
+    if is_it {
+        frames.area.joined = landing.stack;
+    }
+    is_it
 }
 
 /// Whether an activation in which a thread goes on, in a function by its counter, was made one of another by what a

@@ -5,6 +5,7 @@ use super::receive::in_call;
 use super::recover::recover;
 use crate::entry::{self, Own};
 use crate::state::Process;
+use crate::sys::{filter, number};
 use core::sync::atomic::Ordering;
 use timewise_abi::thread::{ThreadArea, state};
 
@@ -24,21 +25,31 @@ fn is_known(address: u64) -> bool {
     matches!(entry::own(address), None | Some(Own::BeforeCall | Own::AfterCall))
 }
 
-/// For how many turns of a waiting loop a thread that is wanted stands where the program's registers are complete: none
-/// if it goes on to more of the runtime first. They take some 37 ms on a Zen 5, if no signal comes; were the host killed
-/// meanwhile, the thread would go on nevertheless.
+/// How a thread that is wanted stands where the program's registers are complete.
+pub mod stand {
+    /// Not at all: it goes on to more of the runtime first.
+    pub const NOT: u32 = 0;
+    /// By waiting in the kernel for [`NAP_NS`], or until a signal comes.
+    pub const NAP: u32 = 1;
+    /// By so many turns of a waiting loop, which take about as long on a Zen 5, where a filter forbids the other.
+    pub const TURNS: u32 = 1 << 20;
+
+    /// Were the host killed meanwhile, the thread would go on nevertheless.
+    pub const NAP_NS: u32 = 37_000_000;
+}
+
+/// How a thread that is wanted stands. Many must not do so at work: those that still are would get no processor.
 ///
 /// # Safety
 /// For the entry code alone, when the thread is about to go on where `area.resume` says; `area` must be its own.
 pub unsafe extern "C" fn stay(area: *const ThreadArea) -> u32 {
-    const TURNS: u32 = 1 << 20;
     // SAFETY: as promised.
     let area = unsafe { &*area };
     if !is_known(area.resume) {
-        return 0;
+        return stand::NOT;
     }
     area.wanted.fetch_sub(1, Ordering::Relaxed);
-    TURNS
+    if filter::allows(number::PPOLL, &[0; 6]) { stand::NAP } else { stand::TURNS }
 }
 
 /// Takes the thread out: the program's registers are in the area from then on. Whether the vector registers are

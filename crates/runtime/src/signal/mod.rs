@@ -18,7 +18,7 @@ pub mod stop;
 pub use action::{CLEARED, change, clear, give_actions_back, ignored, renew, set_up};
 pub use alone::prepare as prepare_alone;
 pub use frame::{Frame, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, on_stack};
-pub use leave::{can_leave, leave, stay};
+pub use leave::{can_leave, leave, stand, stay};
 pub use receive::let_in;
 pub use recover::Origin;
 

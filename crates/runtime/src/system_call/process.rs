@@ -73,6 +73,7 @@ pub fn create(area: &mut ThreadArea) {
         (*child).returned = kind;
         (*child).mask = area.mask;
         (*child).gs_base = area.gs_base;
+        (*child).joined = if kind == returned::FORK { area.joined } else { 0 };
         (*child).sequences = if kind == returned::FORK { area.sequences } else { Sequences::default() };
         // Neither threads nor processes inherit it.
         (*child).dispatch = Dispatch::default();
