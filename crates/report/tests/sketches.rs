@@ -418,7 +418,8 @@ fn waiting_is_shown_where_it_is_notable() {
 
                  time   share  threads  times     each  waiting in < called by
                300 ms  24.0 %        1      4  75.0 ms  lock < worker work.c:12
-              20.0 µs   0.0 %        1      2  10.0 µs  main work.c:33
+              15.0 µs   0.0 %        1      1  15.0 µs  main work.c:33
+              5.00 µs   0.0 %        1      1  5.00 µs  main < main work.c:33
         "#]],
     );
     let rows = timewise_report::csv::report(&analysis, By::Waiting).unwrap();
