@@ -1,5 +1,6 @@
 //! Launching a program stopped at its first instruction, before even the dynamic loader has run.
 
+use crate::environment::Environment;
 use crate::inherited::Inherited;
 use crate::machine::{self, PROC_OF_OTHERS};
 use crate::program;
@@ -160,12 +161,14 @@ impl Launch {
             move |cause| LaunchError::System { path, what, cause }
         };
         let mut command = Command::new(&file);
-        command.arg0(&self.program).args(&self.arguments).envs(self.environment);
+        command.arg0(&self.program).args(&self.arguments);
         command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
         let randomise = self.randomise_addresses;
         let inherited = Inherited::at_start();
+        let mut environment = Environment::with(self.environment);
         let before_exec = move || {
             inherited.restore();
+            environment.install();
             // SAFETY: plain system calls without memory arguments, allowed between fork and exec.
             unsafe {
                 if !randomise && libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) < 0 {
@@ -177,7 +180,8 @@ impl Launch {
             }
             Ok(())
         };
-        // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+        // SAFETY: the closure makes system calls only, and points the C library at the environment, which the launch
+        // leaves as it is; it neither allocates nor takes locks.
         unsafe { command.pre_exec(before_exec) };
         let child = command.spawn().map_err(|cause| match cause.raw_os_error() {
             Some(libc::ENOEXEC | libc::EACCES) => LaunchError::NotExecutable {

@@ -10,6 +10,7 @@ mod compiled;
 pub mod control_groups;
 pub mod cpu_time;
 pub mod end;
+mod environment;
 pub mod errand;
 pub mod family;
 pub mod first_instruction;

@@ -1,5 +1,6 @@
 //! What the system says of a program that stands before its first instruction.
 
+use crate::environment::without_identities;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -11,7 +12,8 @@ pub struct Subject {
     pub command: Vec<Vec<u8>>,
     /// Working directory.
     pub directory: Vec<u8>,
-    /// Variables, in the order that the program finds them.
+    /// Variables, in the order that the program finds them, but for those that say that something is meant for its
+    /// process alone: another one that is given the others is to find none.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether the kernel chose its addresses at random.
     pub randomised_addresses: bool,
@@ -27,10 +29,9 @@ impl Subject {
         Ok(Subject {
             command: zero_ended(&fs::read(file("cmdline"))?),
             directory: fs::read_link(file("cwd"))?.into_os_string().into_vec(),
-            environment: zero_ended(&fs::read(file("environ"))?)
-                .iter()
-                .map(|entry| split_variable(entry))
-                .collect(),
+            environment: without_identities(
+                zero_ended(&fs::read(file("environ"))?).iter().map(|entry| split_variable(entry)).collect(),
+            ),
             randomised_addresses: randomises(&fs::read_to_string(file("personality"))?),
         })
     }
