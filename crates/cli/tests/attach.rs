@@ -480,6 +480,20 @@ fn what_a_program_locks_is_not_filled_with_what_counting_reserves() {
     }
 }
 
+#[test]
+fn why_a_stopped_program_executed_nothing_is_told() {
+    let place = Place::new();
+    let outcome = place.shell(
+        "sleep 1000 & pid=$!; trap 'kill -KILL $pid' EXIT
+         until [ $(cat /proc/$pid/comm) = sleep ]; do sleep 0.01; done; kill -STOP $pid
+         until grep -q ' (sleep) T' /proc/$pid/stat; do sleep 0.01; done
+         timewise count --pid $pid --for 300ms; echo $?; cut -d' ' -f3 /proc/$pid/stat",
+    );
+    assert_eq!(outcome.stdout, "125\nT\n", "{}", outcome.stderr);
+    let is_told = outcome.stderr.starts_with("timewise: nothing to save: process ");
+    assert!(is_told && outcome.stderr.contains("let it go on: kill -CONT "), "{}", outcome.stderr);
+}
+
 /// What becomes of each thread takes no time of all others, nor do those that are to stand use the processors that the
 /// rest needs.
 #[test]

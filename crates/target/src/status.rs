@@ -10,6 +10,8 @@ pub struct Status {
     pub name: String,
     /// It runs, or would if a processor were free.
     pub running: bool,
+    /// It was stopped, as by `SIGSTOP`, and does not run until it is to go on.
+    pub stopped: bool,
     /// It has ended, and its parent has not taken note of that.
     pub ended: bool,
     /// It is a thread of a process that executes none of its code, but the kernel's, as `io_uring` makes them: it cannot be
@@ -98,6 +100,7 @@ impl Status {
         Some(Status {
             name: name.split_once('(')?.1.to_string(),
             running: state == "R",
+            stopped: state == "T",
             ended: matches!(state, "Z" | "X"),
             of_the_kernel: number(9).unwrap_or_default() & WORKER != 0,
             parent: field(4)?.parse().ok()?,
@@ -137,7 +140,13 @@ mod tests {
         let line = b"7 (a) (b) S 3 7 7 0 -1 4194560 91 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
         let status = Status::parse(line).unwrap();
         assert_eq!((status.name.as_str(), status.parent, status.cpu_ticks), ("a) (b", 3, 42));
-        assert!(!status.running && !status.ended && !status.of_the_kernel && status.mapped_bytes == 6);
+        assert!(
+            !status.running
+                && !status.stopped
+                && !status.ended
+                && !status.of_the_kernel
+                && status.mapped_bytes == 6
+        );
         assert_eq!(status.started, 5);
         let worker = b"7 (iou-wrk-6) S 3 7 7 0 -1 4210768 0 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
         assert!(Status::parse(worker).unwrap().of_the_kernel);

@@ -28,6 +28,7 @@ use timewise_target::attachable;
 use timewise_target::control_groups::memory_limit;
 use timewise_target::group;
 use timewise_target::run::{self, ATTACH_TO_EACH, Period};
+use timewise_target::status::Status;
 use visit::Visits;
 
 /// How long a program's threads are waited for, until they stand.
@@ -98,6 +99,19 @@ fn count(
     let mut run = run::row_of_period(RunKind::Counting, subject, &period);
     run.warnings.extend(others);
     run.warnings.extend(kept);
-    let Conclusion { profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
+    let Conclusion { mut profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
+    if profile.blocks.is_empty() {
+        profile.runs[0].warnings.push(why_nothing(pid));
+    }
     Ok(Attached { profile, paths })
+}
+
+/// Why nothing was counted of a process that was given back.
+fn why_nothing(pid: i32) -> String {
+    match Status::of_process(pid) {
+        Some(status) if status.stopped => {
+            format!("process {pid} is stopped (SIGSTOP) and executed nothing; let it go on: kill -CONT {pid}")
+        }
+        _ => format!("process {pid} executed nothing meanwhile; count it for longer"),
+    }
 }
