@@ -22,7 +22,7 @@ use timewise_target::rseq::Registration;
 use timewise_target::trace::{Registers, Tracee};
 use timewise_target::user_dispatch::Dispatch;
 
-/// How long it is tried to stop a process's threads outside the runtime.
+/// How long it is tried to stop a process's threads, and to have one more of them outside the runtime.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long it is waited for the first step of processes that were just made. One that was killed before never takes it.
@@ -189,7 +189,8 @@ fn shares(arena: &Arena, group: &Group) -> bool {
 /// or one that is in the runtime nearly all the time might never be found elsewhere.
 fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
     let system = |cause| CountError::System { what: "look at a thread", cause };
-    let deadline = Instant::now() + PATIENCE;
+    let mut deadline = Instant::now() + PATIENCE;
+    let mut fewest = usize::MAX;
     let mut moments = group::moments();
     loop {
         let (mut leaving, mut at_work) = (Vec::new(), Vec::new());
@@ -222,6 +223,10 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         });
         if at_work.is_empty() && group.all_stand()? {
             return Ok(leaving);
+        }
+        // As long as ever more are out, processors are short.
+        if at_work.len() < fewest {
+            (fewest, deadline) = (at_work.len(), Instant::now() + PATIENCE);
         }
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());
