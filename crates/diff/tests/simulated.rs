@@ -83,30 +83,30 @@ fn parts_that_are_other_work_are_not_judged() {
         assert_eq!(verdict, Err(GateError::UnequalParts), "{base} {test}");
     }
     // Too few windows, or none of the last of them.
-    let few = judged(&windows(&[200; 9]), &windows(&[200; 12]), GATE);
+    let few = judged(&windows(&[200; 29]), &windows(&[200; 32]), GATE);
     assert_eq!(few, Err(GateError::UnequalParts));
-    let mut cut = windows(&[200; 12]);
-    cut.simulations[0].executed = Some(20_000);
-    assert_eq!(judged(&windows(&[200; 10]), &cut, GATE), Err(GateError::UnequalParts));
+    let mut cut = windows(&[200; 32]);
+    cut.simulations[0].executed = Some(40_000);
+    assert_eq!(judged(&windows(&[200; 30]), &cut, GATE), Err(GateError::UnequalParts));
 }
 
-/// Windows that all take as long leave no doubt: 2 cycles for each of 10,400 instructions, 2.1 for each of 11,400.
+/// Windows that all take as long leave no doubt: 2 cycles for each of 30,400 instructions, 2.1 for each of 31,400.
 #[test]
 fn windows_of_other_work_tell_of_the_whole() {
-    let verdict = judged(&windows(&[200; 10]), &windows(&[210; 11]), GATE).unwrap();
-    let grown = 2.1 * 11_400.0 - 2.0 * 10_400.0;
+    let verdict = judged(&windows(&[200; 30]), &windows(&[210; 31]), GATE).unwrap();
+    let grown = 2.1 * 31_400.0 - 2.0 * 30_400.0;
     assert!((verdict.grown - grown).abs() < 1e-6 && verdict.fails, "{verdict:?}");
-    assert!((verdict.growth.low - grown / 20_800.0).abs() < 1e-9, "{verdict:?}");
-    let in_main = judged(&windows(&[200; 10]), &windows(&[210; 11]), "function:main modelled-cycles>1%");
+    assert!((verdict.growth.low - grown / 60_800.0).abs() < 1e-9, "{verdict:?}");
+    let in_main = judged(&windows(&[200; 30]), &windows(&[210; 31]), "function:main modelled-cycles>1%");
     assert_eq!(in_main, Err(GateError::UnequalWindows));
     // As many instructions: the same windows.
-    let verdict = judged(&windows(&[200; 10]), &windows(&[204; 10]), GATE).unwrap();
+    let verdict = judged(&windows(&[200; 30]), &windows(&[204; 30]), GATE).unwrap();
     assert_eq!((verdict.growth.value, verdict.confidence), (0.02, 1.0));
     // One side's last window lies behind the end of the other by a few instructions.
-    let mut fewer = windows(&[200; 10]);
-    fewer.simulations[0].executed = Some(10_999);
-    let mut more = windows(&[200; 11]);
-    more.simulations[0].executed = Some(10_999);
+    let mut fewer = windows(&[200; 30]);
+    fewer.simulations[0].executed = Some(30_999);
+    let mut more = windows(&[200; 31]);
+    more.simulations[0].executed = Some(30_999);
     let verdict = judged(&fewer, &more, GATE).unwrap();
     assert!(verdict.growth.value.abs() < 1e-9 && verdict.confidence == 0.95, "{verdict:?}");
 }
@@ -117,7 +117,7 @@ fn limits_of_both_sides_count() {
     let mixed = |less: u64, more: u64, number: usize| -> Vec<u64> {
         (0..number).map(|at| if at % 2 == 0 { less } else { more }).collect()
     };
-    let (base, test) = (windows(&mixed(180, 220, 10)), windows(&mixed(170, 230, 12)));
+    let (base, test) = (windows(&mixed(180, 220, 30)), windows(&mixed(170, 230, 36)));
     let Some(Work::Estimated { base: old, test: new }) =
         compared(&base, &test, |comparison| comparison.modelled_work())
     else {
@@ -128,7 +128,7 @@ fn limits_of_both_sides_count() {
     let range = (old.high - old.value).hypot(new.value - new.low);
     assert!((verdict.growth.low - (new.value - old.value - range) / old.value).abs() < 1e-9, "{verdict:?}");
     assert_eq!(verdict.confidence, 0.95);
-    assert!(verdict.fails, "19 % more instructions of 2 cycles: {verdict:?}");
+    assert!(verdict.fails, "a fifth more instructions of 2 cycles: {verdict:?}");
     let verdict = judged(&base, &test, "modelled-cycles>15%").unwrap();
     assert!(!verdict.fails && verdict.growth.value > 0.15, "{verdict:?}");
 }

@@ -218,11 +218,11 @@ fn events_stand_beside_what_they_cost() {
     assert_eq!((&misses["cycles"], &misses["correlation"]), (&18_500.0.into(), &1.0.into()));
 }
 
-/// Ten windows of 300 instructions, half of them of 2 cycles an instruction and half of 14, each behind 9,700.
+/// Thirty windows of 100 instructions, half of them of 2 cycles an instruction and half of 14, each behind 9,900.
 fn in_windows(executed: u64) -> Profile {
     let mut profile = spent();
     let simulation = &mut profile.simulations[0];
-    simulation.part = SimulatedPart { skipped: 9_700, length: Some(300), windows: None };
+    simulation.part = SimulatedPart { skipped: 9_900, length: Some(100), windows: None };
     simulation.executed = Some(executed);
     profile.simulated_threads.push(SimulatedThread {
         simulation: SimulationId(0),
@@ -232,11 +232,11 @@ fn in_windows(executed: u64) -> Profile {
         instructions: 3_000,
         cycles: 24_000,
     });
-    profile.simulated_windows.extend((0..10).map(|at| SimulatedWindow {
+    profile.simulated_windows.extend((0..30).map(|at| SimulatedWindow {
         thread: SimulatedThreadId(0),
-        first_instruction: 9_700 + 10_000 * at,
-        instructions: 300,
-        cycles: if at < 5 { 600 } else { 4_200 },
+        first_instruction: 9_900 + 10_000 * at,
+        instructions: 100,
+        cycles: if at < 15 { 200 } else { 1_400 },
     }));
     profile
 }
@@ -250,43 +250,43 @@ fn windows_tell_of_the_whole_within_limits() {
     expect![[r#"
         sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
           CPI (cycles per instruction) 8.00 · flushes matter
-          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
-          2.88 % of the 104.0 k instructions that it executed, 4,000 lie behind the last window
-        estimated from 10 windows, of all 104.0 k instructions: CPI 8.000 (3.541 to 12.459)
-          cycles 832.0 k (368.3 k to 1.30 M); limits of 95 %, for the choice of windows and not for caches that begin
+          of each thread all windows of at most 100 instructions, each after 9,900 instructions that pass
+          0.99 % of the 304.0 k instructions that it executed, 4,000 lie behind the last window
+        estimated from 30 windows, of all 304.0 k instructions: CPI 8.000 (5.733 to 10.267)
+          cycles 2.43 M (1.74 M to 3.12 M); limits of 95 %, for the choice of windows and not for caches that begin
           colder than they would be
-    "#]].assert_eq(&head(&in_windows(104_000)));
+    "#]].assert_eq(&head(&in_windows(304_000)));
     // There was room for another two.
     expect![[r#"
         sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
           CPI (cycles per instruction) 8.00 · flushes matter
-          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
-          2.49 % of the 120.5 k instructions that it executed, 20,500 lie behind the last window
-        estimated from 10 windows, of the first 100.0 k instructions alone: CPI 8.000 (3.544 to 12.456)
-          cycles 800.0 k (354.4 k to 1.25 M); limits of 95 %, for the choice of windows and not for caches that begin
+          of each thread all windows of at most 100 instructions, each after 9,900 instructions that pass
+          0.94 % of the 320.5 k instructions that it executed, 20,500 lie behind the last window
+        estimated from 30 windows, of the first 300.0 k instructions alone: CPI 8.000 (5.733 to 10.267)
+          cycles 2.40 M (1.72 M to 3.08 M); limits of 95 %, for the choice of windows and not for caches that begin
           colder than they would be
-    "#]].assert_eq(&head(&in_windows(120_500)));
-    let mut few = in_windows(104_000);
-    few.simulated_windows.truncate(9);
+    "#]].assert_eq(&head(&in_windows(320_500)));
+    let mut few = in_windows(304_000);
+    few.simulated_windows.truncate(29);
     expect![[r#"
         sketch: modelled on toy-core, not measured · 3,000 instructions · 24,000 cycles
           CPI (cycles per instruction) 8.00 · flushes matter
-          of each thread all windows of at most 300 instructions, each after 9,700 instructions that pass
-          2.60 % of the 104.0 k instructions that it executed, 14,000 lie behind the last window
-        9 windows are too few to tell of what lies between them: at least 10
+          of each thread all windows of at most 100 instructions, each after 9,900 instructions that pass
+          0.95 % of the 304.0 k instructions that it executed, 14,000 lie behind the last window
+        29 windows are too few to tell of what lies between them: at least 30
     "#]]
     .assert_eq(&head(&few));
-    let got = with(&in_windows(104_000), None, |simulated| json(simulated).unwrap());
+    let got = with(&in_windows(304_000), None, |simulated| json(simulated).unwrap());
     let got: serde_json::Value = serde_json::from_str(&got).unwrap();
     assert_eq!(
         [&got["executed_instructions"], &got["reached_instructions"], &got["windows"]],
-        [104_000, 100_000, 10]
+        [304_000, 300_000, 30]
     );
     let estimated = &got["estimated"];
-    assert_eq!((&estimated["whole"], &estimated["instructions"]), (&true.into(), &104_000.into()));
-    assert_eq!((&estimated["cpi"], &estimated["cycles"]), (&8.0.into(), &832_000.0.into()));
-    // Residuals of 1,800 cycles: deviations of 632 between ten windows, less the 2.88 % that was seen.
-    let range = 2.262_157 * (1_800.0f64.powi(2) / 9.0 * (1.0 - 3.0 / 104.0)).sqrt() / 300.0;
+    assert_eq!((&estimated["whole"], &estimated["instructions"]), (&true.into(), &304_000.into()));
+    assert_eq!((&estimated["cpi"], &estimated["cycles"]), (&8.0.into(), &2_432_000.0.into()));
+    // Residuals of 600 cycles, less the 0.99 % that was seen; the quantile is that of 29 degrees of freedom.
+    let range = 2.045_23 * (600.0f64.powi(2) / 29.0 * (1.0 - 3.0 / 304.0)).sqrt() / 100.0;
     assert!((estimated["cpi_high"].as_f64().unwrap() - 8.0 - range).abs() < 1e-4, "{estimated}");
     assert!((estimated["cpi_low"].as_f64().unwrap() - 8.0 + range).abs() < 1e-4, "{estimated}");
 }

@@ -18,13 +18,13 @@ use timewise_profile::{Profile, SimulatedPart, SimulatedWindow, SimulationId};
 #[derive(Args)]
 pub struct Options {
     /// Workloads of one thread
-    #[arg(default_values = ["lua-g", "cc1", "gzip", "mcf"])]
+    #[arg(default_values = ["lua-g", "xz", "qsortdiv", "hmmsearch"])]
     names: Vec<String>,
     /// The core
     #[arg(long, default_value = "raptor-cove")]
     core: String,
     /// Windows of a run, about
-    #[arg(long, value_delimiter = ',', default_values_t = [12, 30])]
+    #[arg(long, value_delimiter = ',', default_values_t = [32, 60])]
     windows: Vec<u64>,
     /// Thousands of instructions of a window
     #[arg(long, value_delimiter = ',', default_values_t = [100, 1000])]
