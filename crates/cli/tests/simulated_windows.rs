@@ -99,7 +99,7 @@ fn gates_know_that_windows_of_other_work_are_a_sample() {
         (outcome.status, outcome.stderr.replace("\n  ", " "))
     };
     simulated(&place, "--skip 4000 --instructions 1000 --windows all -o old.tw", ROUNDS);
-    simulated(&place, "--skip 4000 --instructions 1000 --windows all -o new.tw", 2 * ROUNDS);
+    simulated(&place, "--skip 4000 --instructions 1000 --windows all -o new.tw", 5 * ROUNDS);
     let (status, said) = gate("modelled-cycles>1%");
     assert_eq!(status, Some(3), "{said}");
     assert!(said.contains("gate failed: modelled-cycles>1%: +") && said.contains("(95 %: +"), "{said}");
