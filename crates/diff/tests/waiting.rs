@@ -69,7 +69,7 @@ fn a_lock_that_is_held_for_longer_is_found_where_cpu_time_shows_nothing() {
     compared(&[base], &[test], |comparison| {
         assert_eq!(comparison.whole().time.unwrap().certain, 0.0);
         let rows = comparison.waiting();
-        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 10.0, 2900.0, true));
+        assert_eq!(told(comparison, &rows[0]), ("lock < main".into(), 10.0, 2900.0, true));
         let elapsed = comparison.elapsed().unwrap();
         assert_eq!((elapsed.base_ns, elapsed.test_ns, elapsed.noise), (1.1e9, 4e9, Noise::Unknown));
         let judge = |gate: &str| gate.parse::<Gate>().unwrap().judge(comparison).unwrap().fails;
@@ -83,7 +83,7 @@ fn a_few_long_waits_more_are_chance() {
     let (base, test) = (program(1_500_000_000, &locked(1, 400)), program(2_300_000_000, &locked(2, 1200)));
     compared(&[base], &[test], |comparison| {
         let rows = comparison.waiting();
-        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 400.0, 1200.0, false));
+        assert_eq!(told(comparison, &rows[0]), ("lock < main".into(), 400.0, 1200.0, false));
     });
 }
 
@@ -93,7 +93,7 @@ fn several_runs_tell_what_waits_longer_in_each() {
     let (base, test) = (runs([40, 42, 41, 39]), runs([80, 83, 79, 82]));
     compared(&base, &test, |comparison| {
         let rows = comparison.waiting();
-        assert_eq!(told(comparison, &rows[0]), ("lock".into(), 40.5, 81.0, true));
+        assert_eq!(told(comparison, &rows[0]), ("lock < main".into(), 40.5, 81.0, true));
         let estimate = rows[0].change.estimate();
         assert!(estimate.low > 30.0e6 && estimate.high < 51.0e6, "{estimate:?}");
         let gate: Gate = "elapsed>1%".parse().unwrap();
