@@ -240,3 +240,73 @@ impl Whole {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Whole;
+    use timewise_profile::{
+        Profile, RunId, SimulatedPart, SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation,
+        SimulationId, ThreadId,
+    };
+
+    /// Two hundred pieces of ten instructions: the first of every five takes 30 cycles, the others 10.
+    fn whole() -> Whole {
+        let windows = (0..200).map(|at| SimulatedWindow {
+            thread: SimulatedThreadId(0),
+            first_instruction: 10 * at,
+            instructions: 10,
+            cycles: if at % 5 == 0 { 30 } else { 10 },
+        });
+        let (instructions, cycles) = (2000, 2800);
+        let simulation = Simulation {
+            run: RunId(0),
+            core: "toy".into(),
+            core_hash: 0,
+            part: SimulatedPart { length: Some(10), windows: None, ..SimulatedPart::ALL },
+            executed: Some(instructions),
+            instructions,
+            cycles,
+        };
+        let thread = SimulatedThread {
+            simulation: SimulationId(0),
+            thread: ThreadId(0),
+            image: 0,
+            executable: Vec::new(),
+            instructions,
+            cycles,
+        };
+        let profile = Profile {
+            simulations: vec![simulation],
+            simulated_threads: vec![thread],
+            simulated_windows: windows.collect(),
+            ..Profile::default()
+        };
+        Whole::of(profile, 10).unwrap()
+    }
+
+    #[test]
+    fn windows_are_drawn_where_they_begin() {
+        let whole = whole();
+        assert_eq!(whole.cycles_per_instruction, 1.4);
+        let drawn = |length, place| whole.drawn(50, length, place).unwrap().cpi.value;
+        assert_eq!(
+            [drawn(10, 0), drawn(10, 10), drawn(20, 0), drawn(20, 40)],
+            [3.0, 1.0, 2.0, 1570.0 / 790.0]
+        );
+        assert_eq!(whole.places(50, 20, 9).collect::<Vec<_>>(), [0, 10, 20, 30]);
+        assert_eq!(whole.places(50, 20, 2).collect::<Vec<_>>(), [0, 20]);
+    }
+
+    #[test]
+    fn the_same_windows_take_no_more() {
+        let whole = whole();
+        let mut apart = whole.profile.clone();
+        apart.simulations[0].part.skipped = 40;
+        apart.simulated_windows.retain(|window| window.first_instruction % 50 == 40);
+        assert_eq!(whole.beside(&apart).unwrap(), "+0.00 %, -28.57 %: not held");
+        apart.simulated_windows.iter_mut().for_each(|window| window.cycles = 11);
+        assert_eq!(whole.beside(&apart).unwrap(), "+10.00 %, -21.43 %: not held");
+        apart.simulated_windows[3].first_instruction += 5;
+        assert!(whole.beside(&apart).is_err());
+    }
+}
