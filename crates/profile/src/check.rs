@@ -63,8 +63,8 @@ pub enum Inconsistency {
     },
 }
 
-/// No program executes so many instructions in a century, or takes so many nanoseconds of CPU time, and sums of so many fit 64 bits, also when a few
-/// profiles are joined.
+/// No program executes so many instructions in a century, or takes so many nanoseconds of CPU time, and sums of so many fit
+/// 64 bits, also when a few profiles are joined.
 const MOST: u128 = 1 << 61;
 
 impl Profile {

@@ -70,7 +70,7 @@ fn newer_version() {
 fn older_version() {
     let (_directory, path) = saved();
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 1).unwrap();
-    assert!(matches!(cause(&path), LoadCause::Older { found: 1, oldest: 7 }));
+    assert!(matches!(cause(&path), LoadCause::Older { found: 1, oldest: 7, newest: 8 }));
 }
 
 #[test]

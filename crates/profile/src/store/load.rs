@@ -48,13 +48,16 @@ pub enum LoadCause {
     },
     /// It was written by an older program.
     #[error(
-        "its format is version {found}, this timewise reads versions from {oldest} on; record anew, or use the timewise that wrote it"
+        "its format is version {found}, this timewise reads versions {oldest} to {newest}; record anew, or use the timewise that \
+         wrote it"
     )]
     Older {
         /// The file's version.
         found: u32,
         /// The oldest version that this program reads.
         oldest: u32,
+        /// The newest.
+        newest: u32,
     },
     /// Its end is missing.
     #[error(
@@ -165,7 +168,7 @@ fn check_header(file: &File) -> io::Result<Result<u32, LoadCause>> {
             Err(LoadCause::Newer { found: user_version, known: schema::VERSION })
         }
         Some(Header { user_version, .. }) if user_version < schema::OLDEST => {
-            Err(LoadCause::Older { found: user_version, oldest: schema::OLDEST })
+            Err(LoadCause::Older { found: user_version, oldest: schema::OLDEST, newest: schema::VERSION })
         }
         Some(Header { expected_bytes, .. }) if found_bytes < expected_bytes => {
             Err(LoadCause::Truncated { expected_bytes, found_bytes })

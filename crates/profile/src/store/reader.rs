@@ -2,6 +2,7 @@
 //! time that a large profile takes to load.
 
 use super::load::LoadCause;
+use super::schema::{NEWER_COLUMNS, NEWER_TABLES};
 use super::table::{Columns, Table};
 use rusqlite::{Connection, OpenFlags, Result};
 use std::ops::RangeInclusive;
@@ -43,11 +44,6 @@ impl Reader {
         Ok(Reader { connections, bytes, version })
     }
 
-    /// The file's version of the format.
-    pub fn version(&self) -> u32 {
-        self.version
-    }
-
     /// All rows in the order in which they were written, each made by `row`.
     pub fn read<T: Send>(
         &mut self,
@@ -78,25 +74,29 @@ impl Reader {
         table: &Table,
         row: impl Fn(&mut Columns, i64) -> Result<T> + Sync,
     ) -> Result<Vec<T>, LoadCause> {
+        if NEWER_TABLES.iter().any(|&(since, name)| name == table.name && since > self.version) {
+            return Ok(Vec::new());
+        }
+        let select = select(table, self.version);
         let noted = noted(&self.connections[0], table)?;
         let most = (self.bytes / LEAST_ROW_BYTES).min(noted.try_into().unwrap_or(0)) as usize;
         let mut found = Vec::new();
         for side_by_side in parts(&self.connections[0], table)?.chunks(self.connections.len()) {
             let mut readers = self.connections.iter_mut().zip(side_by_side);
             let Some((database, first)) = readers.next() else { break };
-            let row = &row;
+            let (row, select) = (&row, &select);
             thread::scope(|scope| {
                 let mut others = Vec::new();
                 for (database, part) in readers {
-                    let work = move || part.read(database, table, most, row);
+                    let work = move || part.read(database, select, most, row);
                     others.push((part, Builder::new().spawn_scoped(scope, work)));
                 }
-                found.append(&mut first.read(database, table, most, row)?);
+                found.append(&mut first.read(database, select, most, row)?);
                 for (part, other) in others {
                     found.append(&mut match other {
                         Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic))?,
                         // Where the system allows no further thread this one does the work.
-                        Err(_) => part.read(database, table, most, row)?,
+                        Err(_) => part.read(database, select, most, row)?,
                     });
                 }
                 Ok::<_, rusqlite::Error>(())
@@ -126,6 +126,16 @@ fn noted(database: &Connection, table: &Table) -> Result<i64> {
     database.query_row(noted, [table.name], |row| row.get(0))
 }
 
+/// The statement that gives some rows of a table as this version has them, of a file of that version.
+fn select(table: &Table, version: u32) -> String {
+    let column = |&column: &&'static str| {
+        let newer = NEWER_COLUMNS.iter().find(|newer| (newer.table, newer.column) == (table.name, column));
+        newer.filter(|newer| newer.since > version).map_or(column, |newer| newer.before)
+    };
+    let columns: Vec<&str> = table.columns.iter().map(column).collect();
+    format!("SELECT {} FROM {} WHERE rowid BETWEEN ? AND ? ORDER BY rowid", columns.join(","), table.name)
+}
+
 /// Neighbouring rows.
 struct Part {
     /// Their numbers in the database.
@@ -139,14 +149,11 @@ impl Part {
     fn read<T>(
         &self,
         database: &Connection,
-        table: &Table,
+        select: &str,
         most: usize,
         row: &impl Fn(&mut Columns, i64) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let columns = table.columns.join(",");
-        let select =
-            format!("SELECT {columns} FROM {} WHERE rowid BETWEEN ? AND ? ORDER BY rowid", table.name);
-        let mut statement = database.prepare(&select)?;
+        let mut statement = database.prepare(select)?;
         let mut found = statement.query([self.rows.start(), self.rows.end()])?;
         let mut values = Vec::new();
         while let Some(next) = found.next()?.filter(|_| values.len() <= most) {

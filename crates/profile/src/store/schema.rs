@@ -10,8 +10,34 @@ pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 /// Version of the tables. Any change of their meaning makes a new one.
 pub const VERSION: u32 = 8;
 
-/// The oldest version that this program reads. It had no windows of simulations.
+/// The oldest version that this program reads.
 pub const OLDEST: u32 = 7;
+
+/// A column that came with a later version than [`OLDEST`].
+pub struct Newer {
+    /// The first version that has it.
+    pub since: u32,
+    /// Its table.
+    pub table: &'static str,
+    /// Its name.
+    pub column: &'static str,
+    /// What stands for it in files of before.
+    pub before: &'static str,
+}
+
+/// All of them.
+pub const NEWER_COLUMNS: [Newer; 2] = [
+    Newer { since: 8, table: simulations::SIMULATIONS.name, column: "executed_instructions", before: "NULL" },
+    Newer {
+        since: 8,
+        table: simulations::SIMULATED_THREADS.name,
+        column: "simulated_thread_id",
+        before: "rowid - 1",
+    },
+];
+
+/// Likewise whole tables, with the first version that has each. Files of before have no rows of them.
+pub const NEWER_TABLES: [(u32, &str); 1] = [(8, simulations::SIMULATED_WINDOWS.name)];
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
@@ -73,4 +99,23 @@ pub fn write_row_counts(database: &Connection) -> Result<()> {
 
 fn rows(database: &Connection, table: &Table) -> Result<i64> {
     database.query_row(&format!("SELECT count(*) FROM {}", table.name), [], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_newer_is_there() {
+        for Newer { since, table, column, .. } in NEWER_COLUMNS {
+            let found = TABLES.iter().find(|known| known.name == table).unwrap();
+            assert!(
+                found.columns.contains(&column) && since > OLDEST && since <= VERSION,
+                "{table} {column}"
+            );
+        }
+        for (since, table) in NEWER_TABLES {
+            assert!(TABLES.iter().any(|known| known.name == table) && since > OLDEST, "{table}");
+        }
+    }
 }

@@ -25,41 +25,10 @@ pub const SIMULATIONS: Table = Table {
     ],
 };
 
-/// As version 7 had it.
-const FORMER_SIMULATIONS: Table = Table {
-    name: SIMULATIONS.name,
-    columns: &[
-        "simulation_id",
-        "run_id",
-        "core",
-        "core_hash",
-        "skipped_instructions",
-        "window_instructions",
-        "windows",
-        "instructions",
-        "cycles",
-        "NULL",
-    ],
-};
-
 pub const SIMULATED_THREADS: Table = Table {
     name: "simulated_threads",
     columns: &[
         "simulated_thread_id",
-        "simulation_id",
-        "thread_id",
-        "image",
-        "executable_path",
-        "instructions",
-        "cycles",
-    ],
-};
-
-/// As version 7 had it, whose rows had no ids.
-const FORMER_SIMULATED_THREADS: Table = Table {
-    name: SIMULATED_THREADS.name,
-    columns: &[
-        "rowid - 1",
         "simulation_id",
         "thread_id",
         "image",
@@ -83,9 +52,6 @@ pub const CYCLE_STACKS: Table = Table {
     name: "cycle_stacks",
     columns: &["simulation_id", "module_id", "code_version", "offset", "state", "events", "cycle_parts"],
 };
-
-/// The first version that keeps windows and what was executed of a run in all.
-const FIRST_WITH_WINDOWS: u32 = 8;
 
 const STATES: [(CommitState, &str); 5] = [
     (CommitState::Computing, "computing"),
@@ -154,9 +120,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 
 /// Reads all rows of this file's tables.
 pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
-    let is_former = reader.version() < FIRST_WITH_WINDOWS;
-    let of_version = |now, former| if is_former { former } else { now };
-    profile.simulations = reader.read_numbered(of_version(&SIMULATIONS, &FORMER_SIMULATIONS), |columns| {
+    profile.simulations = reader.read_numbered(&SIMULATIONS, |columns| {
         Ok(Simulation {
             run: RunId(columns.take()?),
             core: columns.take()?,
@@ -171,8 +135,7 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
             executed: columns.take_optional_u64()?,
         })
     })?;
-    let threads = of_version(&SIMULATED_THREADS, &FORMER_SIMULATED_THREADS);
-    profile.simulated_threads = reader.read_numbered(threads, |columns| {
+    profile.simulated_threads = reader.read_numbered(&SIMULATED_THREADS, |columns| {
         Ok(SimulatedThread {
             simulation: SimulationId(columns.take()?),
             thread: ThreadId(columns.take()?),
@@ -182,16 +145,14 @@ pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause>
             cycles: columns.take_u64()?,
         })
     })?;
-    if !is_former {
-        profile.simulated_windows = reader.read(&SIMULATED_WINDOWS, |columns| {
-            Ok(SimulatedWindow {
-                thread: SimulatedThreadId(columns.take()?),
-                first_instruction: columns.take_u64()?,
-                instructions: columns.take_u64()?,
-                cycles: columns.take_u64()?,
-            })
-        })?;
-    }
+    profile.simulated_windows = reader.read(&SIMULATED_WINDOWS, |columns| {
+        Ok(SimulatedWindow {
+            thread: SimulatedThreadId(columns.take()?),
+            first_instruction: columns.take_u64()?,
+            instructions: columns.take_u64()?,
+            cycles: columns.take_u64()?,
+        })
+    })?;
     profile.simulated_instructions = reader.read(&SIMULATED_INSTRUCTIONS, |columns| {
         Ok(SimulatedInstruction {
             simulation: SimulationId(columns.take()?),
