@@ -6,7 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 
 unsafe extern "C" {
-    /// The C library's, from which a program that is executed gets its variables.
+    /// The C library's, from which `execvp` takes the variables of a program, by which the standard library executes one
+    /// for which none were set: our own process's id is known after the fork only. `libc` has it for one C library alone.
     static mut environ: *const *const c_char;
 }
 
@@ -20,7 +21,8 @@ enum Identity {
 }
 
 impl Identity {
-    /// That of this process; `None` in a kernel that has none of this kind.
+    /// That of this process; `None` in a kernel that has none of this kind. Before Linux 6.9 all descriptors share a file
+    /// number, and no service manager tells one.
     fn own(self) -> Option<u64> {
         match self {
             Identity::Number => Some(u64::from(std::process::id())),
@@ -89,9 +91,13 @@ impl Environment {
     }
 }
 
+/// What is meant for whoever finds it where no process is named beside it: a watchdog.
+const MEANT_FOR_ANY: &[u8] = b"WATCHDOG_USEC";
+
 /// The variables that a process was given but for those that say that something is meant for it alone.
 pub fn without_identities(variables: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let is_identity = |name: &[u8]| IDENTITIES.iter().any(|(identity, _)| *identity == name);
+    let is_identity =
+        |name: &[u8]| name == MEANT_FOR_ANY || IDENTITIES.iter().any(|(identity, _)| *identity == name);
     variables.into_iter().filter(|(name, _)| !is_identity(name)).collect()
 }
 

@@ -160,6 +160,7 @@ impl Launch {
             let path = shown.clone();
             move |cause| LaunchError::System { path, what, cause }
         };
+        // No variables are set here, which would take the place of those that are installed.
         let mut command = Command::new(&file);
         command.arg0(&self.program).args(&self.arguments);
         command.stdin(self.stdin).stdout(self.stdout).stderr(self.stderr);
