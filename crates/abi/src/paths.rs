@@ -172,7 +172,7 @@ pub mod table {
     }
 }
 
-/// What files are told apart by.
+/// What files are told apart by: FNV-1a, which is not stored, as this crate uses no other.
 pub fn name(path: &[u8]) -> u64 {
     path.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -132,7 +132,7 @@ pub struct ThreadArea {
     /// 1 if the thread is a process of its own that shares this memory, as after `vfork`; whoever
     /// registers it.
     pub sharing: u32,
-    /// What came of a [`crate::visit::task`]: one of [`crate::visit::answer`]; runtime, for the host.
+    /// What came of a [`crate::visit::task`]: one of [`crate::visit::answer`]; host to ask, then runtime.
     pub answer: u32,
     /// Address of the filter that the system call is to install.
     pub filter: u64,

@@ -16,7 +16,7 @@ use timewise_abi::thread::{COUNTERS, ThreadArea};
 use timewise_abi::view::Shared;
 use timewise_abi::{GRANULE, MAGIC, SharedHeader, VERSION};
 use timewise_injection::{Payload, SharedFile};
-use timewise_target::machine::microarchitecture;
+use timewise_target::machine::{self, Core, microarchitecture};
 use timewise_target::maps;
 use timewise_target::trace::Registers;
 
@@ -352,7 +352,7 @@ impl Arena {
 /// bare address: an addition that a loop repeats took one cycle and seven on a Zen 5. A Zen 4 guesses wrong where several
 /// instructions add to one field, and others were not measured.
 fn finds_stores_by_distance() -> bool {
-    microarchitecture() == Some("AMD Zen 5")
+    machine::core() == Some(Core::Zen5)
 }
 
 /// Whether `loop` is one operation: beside a computation of an address it took 0.6 cycles on a Zen 4, as a comparison and

@@ -22,7 +22,9 @@ pub fn of(
             Failure::SharedFull => "the memory for counts was full",
             Failure::CountersFull => "a process had too many branches for its counters",
             Failure::CacheFull => "there was no room for translated code",
-            Failure::MemoryRefused => "the program was given no more memory, or mappings (vm.max_map_count)",
+            Failure::MemoryRefused => {
+                "the program was given no more memory or mappings, or none could be asked for since it restricted its system calls: raise ulimit -d, or sysctl vm.max_map_count"
+            }
             Failure::WritableCodeDenied => timewise_target::attachable::WRITABLE_CODE_DENIED,
             Failure::Unsupported => "the program did something that counting does not know",
             Failure::None | Failure::Internal => "the runtime in the program contradicted itself",

@@ -21,7 +21,7 @@ const LARGE: usize = 256 << 10;
 
 /// Bytes of addresses kept in reserve for when the kernel gives nothing more: it is not to be asked any more, or refuses,
 /// as where the program has as many mappings as it may have (`vm.max_map_count`).
-pub const RESERVE: usize = 1 << 30;
+const RESERVE: usize = 1 << 30;
 
 /// Likewise, where they are taken from those of the program.
 const SMALL_RESERVE: usize = RESERVE / 16;
@@ -42,6 +42,10 @@ struct State {
     closed: bool,
     /// Addresses in reserve, none once they are in use.
     reserve: Range<u64>,
+    /// Bytes of these that may be used already.
+    granted: usize,
+    /// Bytes of addresses that were put in reserve, or will be.
+    taken: usize,
     /// Bytes of the largest block there was.
     largest: usize,
     free: [*mut u8; CLASSES],
@@ -67,6 +71,8 @@ impl Heap {
         Heap(UnsafeCell::new(State {
             closed: false,
             reserve: 0..0,
+            granted: 0,
+            taken: RESERVE,
             largest: 0,
             free: [none; CLASSES],
             next: none,
@@ -81,10 +87,11 @@ impl Heap {
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
         let state = unsafe { &mut *self.0.get() };
         let start = state.map(size, NO_ACCESS) as u64;
+        state.taken = if start == 0 { 0 } else { size };
         if start != 0 {
-            // Where this is refused nothing is lost: it is asked for again.
-            let _ = protect(start, GRANTED);
             state.reserve = start..start + size as u64;
+            // Where this is refused nothing is lost: it is asked for again.
+            state.grant(GRANTED);
         }
     }
 
@@ -97,10 +104,20 @@ impl Heap {
     /// Whether there is room for what some more translated code takes. Under the process lock.
     pub fn has_room(&self) -> bool {
         // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
-        let state = unsafe { &*self.0.get() };
-        let left = (state.end as usize).saturating_sub(state.next as usize);
+        let state = unsafe { &mut *self.0.get() };
         // Tables grow to twice their size.
-        !state.closed || left >= 2 * state.largest + CHUNK
+        let needed = 2 * state.largest + CHUNK;
+        match state.closed {
+            true => (state.end as usize).saturating_sub(state.next as usize) >= needed,
+            // So that they can when the kernel gives nothing more. What is larger than the reserve it gives, or does not.
+            false => needed > state.reserved() || state.grant(needed),
+        }
+    }
+
+    /// Bytes of addresses that were put in reserve, or will be. Under the process lock.
+    pub fn taken(&self) -> u64 {
+        // SAFETY: nobody else uses the heap meanwhile; see `Sync`.
+        unsafe { &*self.0.get() }.taken as u64
     }
 
     /// Makes do with memory that is there already: the kernel is asked for nothing. Under the process lock.
@@ -139,19 +156,32 @@ impl State {
         self.closed = true;
     }
 
+    fn reserved(&self) -> usize {
+        (self.reserve.end - self.reserve.start) as usize
+    }
+
+    /// Has so much of the reserve usable: whether the kernel lets it be.
+    fn grant(&mut self, needed: usize) -> bool {
+        let size = needed.next_power_of_two().min(self.reserved());
+        if size > self.granted && protect(self.reserve.start, size) {
+            self.granted = size;
+        }
+        self.granted >= needed
+    }
+
     /// Hands out what is in reserve from now on, as much of it as the kernel grants: false if that is nothing.
     fn open_reserve(&mut self) -> bool {
-        let Range { start, end } = core::mem::take(&mut self.reserve);
-        let mut size = (end - start) as usize;
+        let mut size = self.reserved();
         // All of it, or what lies beside memory of the same kind, adds nothing to the number of mappings.
-        while size >= GRANTED && !protect(start, size) {
+        while size > self.granted && !self.grant(size) {
             size /= 4;
         }
-        let granted = size >= GRANTED;
-        if granted {
-            self.make_do_with(start as *mut u8, size);
+        let (start, granted) = (self.reserve.start, core::mem::take(&mut self.granted));
+        self.reserve = 0..0;
+        if granted > 0 {
+            self.make_do_with(start as *mut u8, granted);
         }
-        granted
+        granted > 0
     }
 
     /// A block of a size, of a class; null if there is no memory.
@@ -195,6 +225,7 @@ impl State {
     /// Moves a mapping to where there is room for `size` bytes, or null if the kernel does not.
     fn move_mapping(&mut self, block: *mut u8, old: usize, size: usize) -> *mut u8 {
         const MAY_MOVE_TO_FIXED: u64 = 3;
+        self.largest = self.largest.max(size);
         let place = self.place;
         self.place += (size as u64).next_multiple_of(CHUNK as u64);
         let arguments = [block as u64, old as u64, size as u64, MAY_MOVE_TO_FIXED, place, 0];

@@ -66,7 +66,8 @@ fn join(area: &mut ThreadArea) -> u32 {
     })
 }
 
-/// Which of the threads that are asked can leave: the answer for this one.
+/// Which of the threads that are asked can leave: the answer for this one. Without the process lock, which one of them may
+/// hold.
 fn ask(area: &ThreadArea) -> u32 {
     // SAFETY: the shared file is mapped where the area says.
     let shared = unsafe { Shared::at(area.shared) };

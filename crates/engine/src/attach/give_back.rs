@@ -25,6 +25,9 @@ use timewise_target::user_dispatch::Dispatch;
 /// How long it is tried to stop a process's threads, and to have one more of them outside the runtime.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long that is tried in all: those that are out stand still meanwhile.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(300);
+
 /// How long it is waited for the first step of processes that were just made. One that was killed before never takes it.
 const BIRTH: Duration = Duration::from_secs(1);
 
@@ -189,6 +192,7 @@ fn shares(arena: &Arena, group: &Group) -> bool {
 /// or one that is in the runtime nearly all the time might never be found elsewhere.
 fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Result<Vec<Leaving>, CountError> {
     let system = |cause| CountError::System { what: "look at a thread", cause };
+    let last = Instant::now() + LONGEST_PATIENCE;
     let mut deadline = Instant::now() + PATIENCE;
     let mut fewest = usize::MAX;
     let mut moments = group::moments();
@@ -214,7 +218,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         }
         leaving.retain(|Leaving { tracee, area, .. }| {
             // SAFETY: within the file; its thread stands.
-            let is_at_work = |&area: &*mut ThreadArea| unsafe { (*area).answer } != answer::DONE;
+            let is_at_work = |&area: &*mut ThreadArea| unsafe { (&raw const (*area).answer).read_volatile() } != answer::DONE;
             let Some(area) = area.filter(is_at_work) else { return true };
             // SAFETY: as above.
             unsafe { (*area).wanted.store(STANDS, Ordering::Relaxed) };
@@ -226,7 +230,7 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         }
         // As long as ever more are out, processors are short.
         if at_work.len() < fewest {
-            (fewest, deadline) = (at_work.len(), Instant::now() + PATIENCE);
+            (fewest, deadline) = (at_work.len(), last.min(Instant::now() + PATIENCE));
         }
         if Instant::now() > deadline {
             return Err(AttachError::Stuck(at_work.first().copied().unwrap_or(group.pid())).into());

@@ -100,7 +100,8 @@ fn count(
     run.warnings.extend(others);
     run.warnings.extend(kept);
     let Conclusion { mut profile, paths, .. } = conclude(&arena, (harvest, Vec::new()), &uncounted, run);
-    if profile.blocks.is_empty() {
+    // Where counting failed that is told already.
+    if profile.blocks.is_empty() && profile.runs[0].counts_complete {
         profile.runs[0].warnings.push(why_nothing(pid));
     }
     Ok(Attached { profile, paths })
@@ -108,10 +109,11 @@ fn count(
 
 /// Why nothing was counted of a process that was given back.
 fn why_nothing(pid: i32) -> String {
-    match Status::of_process(pid) {
+    match Status::of_process(pid).filter(|status| !status.is_at_its_end()) {
+        None => format!("process {pid} ended before it executed anything under count"),
         Some(status) if status.stopped => {
             format!("process {pid} is stopped (SIGSTOP) and executed nothing; let it go on: kill -CONT {pid}")
         }
-        _ => format!("process {pid} executed nothing meanwhile; count it for longer"),
+        Some(_) => format!("process {pid} executed nothing meanwhile; count it for longer"),
     }
 }

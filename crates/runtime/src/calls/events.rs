@@ -214,13 +214,15 @@ fn put_in_order(frames: &mut Frames, landing: Landing) -> Ended {
 /// Whether a thread that was taken over comes back from a call that was open then, of which nobody knows: in a program of
 /// many threads that each does, so no other one is asked for it.
 fn returns_from_before(frames: &mut Frames, landing: Landing) -> bool {
+    // Most frames are smaller; what lies further up may be another stack, and is asked for.
     const FRAME: u64 = 4 << 10;
-    let above = landing.stack.wrapping_sub(frames.area.joined);
-    let is_it = landing.is_return && frames.open().is_empty() && (1..=FRAME).contains(&above);
-    if is_it {
+    let joined = frames.area.joined;
+    let is_further_up = joined != 0 && landing.stack > joined;
+    let is_before = landing.is_return && frames.open().is_empty() && is_further_up;
+    if is_before {
         frames.area.joined = landing.stack;
     }
-    is_it
+    is_before && landing.stack - joined <= FRAME
 }
 
 /// Whether an activation in which a thread goes on, in a function by its counter, was made one of another by what a

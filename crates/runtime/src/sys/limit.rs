@@ -1,14 +1,14 @@
 //! The kernel's limit on the address space of this process.
 
 use super::{Errno, call, call_for_program, number};
-use crate::heap::RESERVE;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The number of the limit among all limits.
 pub const ADDRESS_SPACE: u64 = 9;
 
-/// What the runtime takes beside the shared file and its regions: its image, its tables, its heap.
-pub const BESIDES: u64 = RESERVE as u64 + (64 << 20);
+/// What the runtime takes beside the shared file, its regions, and what its heap puts in reserve: its image, its tables,
+/// what is in use of its heap.
+pub const BESIDES: u64 = 64 << 20;
 
 /// Whether there is a soft limit: then what the runtime takes is added to it.
 static LIMITED: AtomicBool = AtomicBool::new(false);

@@ -2,6 +2,7 @@
 //! takes, so the kernel's is higher by what the runtime takes.
 
 use super::{answer, arguments, native};
+use crate::heap::HEAP;
 use crate::state::{PROCESS, Process};
 use crate::sys::{Errno, call, limit, memory, number};
 use core::sync::atomic::Ordering;
@@ -48,7 +49,7 @@ fn current(process: &Process) -> [u64; 2] {
 
 fn set(process: &mut Process, [soft, hard]: [u64; 2]) -> Result<(), Errno> {
     let raised = |value: u64, by: u64| if value == UNLIMITED { value } else { value.saturating_add(by) };
-    let taken = process.shared.header().size + process.cache.reserved() + limit::BESIDES;
+    let taken = process.shared.header().size + process.cache.reserved() + HEAP.taken() + limit::BESIDES;
     limit::set([raised(soft, taken), raised(hard, HARD_LIMIT_ROOM)])?;
     limit::set_limited(soft != UNLIMITED);
     for (place, value) in process.record.address_limits.iter().zip([soft, hard]) {
