@@ -13,9 +13,9 @@ use std::ops::Range;
 use timewise_isa::Control;
 
 /// Drops the labels of `named`, which is sorted, that are places within functions, and gives what is left and has no size
-/// the one that its code tells. `code` are the ranges of sections in order, `unwind` the sorted ones of frame descriptions; where
-/// direct calls go is only asked for if there is a label of which nothing else tells. `size` is that of the function at an
-/// offset, as its code before another one tells.
+/// the one that its code tells. `code` are the ranges of sections in order, `unwind` the sorted ones of frame descriptions;
+/// where direct calls go is only asked for if there is a label of which nothing else tells. `size` is that of the function
+/// at an offset, as its code before another one tells.
 pub fn drop_inner(
     named: &mut Vec<Named<'_>>,
     code: &[Range<u64>],

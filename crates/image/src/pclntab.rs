@@ -5,8 +5,8 @@
 //! them, or damaged, names as many functions as can be read.
 
 use crate::image::Elf;
-use crate::names::LONGEST;
-use crate::symbols::{Named, Standing};
+use crate::ranges::holding;
+use crate::symbols::{self, Named, Standing, name_at};
 use object::read::{Object, ObjectSection};
 use std::ops::Range;
 
@@ -38,9 +38,29 @@ impl Layout {
 /// All functions that the table of `elf` names within `code`, sorted by offset; none if it has no table.
 pub fn of<'data>(elf: &Elf<'data>, code: &[Range<u64>]) -> Vec<Named<'data>> {
     let Some(section) = SECTIONS.iter().find_map(|name| elf.section_by_name(name)) else { return Vec::new() };
-    let text = elf.section_by_name(".text").map_or(0, |text| text.address());
-    let table = section.data().ok().and_then(|bytes| Table::read(bytes, text));
-    table.map_or(Vec::new(), |table| table.functions(code))
+    let Some(mut table) = section.data().ok().and_then(Table::read) else { return Vec::new() };
+    if table.layout == Layout::Go18 && table.start == 0 {
+        match beginning(elf, &table) {
+            Some(start) => table.start = start,
+            None => return Vec::new(),
+        }
+    }
+    table.functions(code)
+}
+
+/// Where all code of Go begins in a program whose table does not say it, as since Go 1.26: its symbol tells, or, as that
+/// is where all code begins unless there is some of C as well, that the program then begins with a function of the table.
+fn beginning(elf: &Elf, table: &Table) -> Option<u64> {
+    if let Some(named) = symbols::of(elf, std::slice::from_ref(&(0..u64::MAX)))
+        .into_iter()
+        .find(|named| named.name == "runtime.text")
+    {
+        return Some(named.offset);
+    }
+    let text = elf.section_by_name(".text")?.address();
+    let entry = elf.entry().checked_sub(text)?;
+    let mut all = (0..table.count).map_while(|at| table.pair(at));
+    all.any(|(distance, _)| distance == entry).then_some(text)
 }
 
 /// The parts of a table.
@@ -48,7 +68,7 @@ struct Table<'data> {
     layout: Layout,
     /// How many functions it has.
     count: usize,
-    /// Where their distances are counted from.
+    /// Where their distances are counted from; 0 if the table does not say it.
     start: u64,
     names: &'data [u8],
     functions: &'data [u8],
@@ -57,8 +77,7 @@ struct Table<'data> {
 }
 
 impl<'data> Table<'data> {
-    /// `text` is where code begins if the table does not say it.
-    fn read(bytes: &'data [u8], text: u64) -> Option<Table<'data>> {
+    fn read(bytes: &'data [u8]) -> Option<Table<'data>> {
         const HEADER: usize = 8;
         let layout = Layout::of(u32_at(bytes, 0)?)?;
         // The least instruction has a byte, an address eight.
@@ -74,30 +93,28 @@ impl<'data> Table<'data> {
             }
             Layout::Go16 => Table { layout, count, start: 0, names: part(2)?, functions: part(6)?, pairs: 0 },
             Layout::Go18 => {
-                let start = Some(word(2)?).filter(|start| *start > 0).unwrap_or(text);
-                Table { layout, count, start, names: part(3)?, functions: part(7)?, pairs: 0 }
+                Table { layout, count, start: word(2)?, names: part(3)?, functions: part(7)?, pairs: 0 }
             }
         })
     }
 
     fn functions(&self, code: &[Range<u64>]) -> Vec<Named<'data>> {
-        let mut found: Vec<Named> = (0..self.count).map_while(|at| self.function(at)).collect();
-        found.retain(|function| code.iter().any(|range| range.contains(&function.offset)));
-        found
+        let named = |(at, pair)| self.function(at, pair);
+        let within = |function: &Named| holding(code, function.offset).is_some();
+        (0..self.count).map_while(|at| Some((at, self.pair(at)?))).filter_map(named).filter(within).collect()
     }
 
-    /// The function of that number; `None` behind the last that can be read.
-    fn function(&self, at: usize) -> Option<Named<'data>> {
-        let (offset, function) = self.pair(at)?;
+    /// The function of that number; `None` if its name cannot be read.
+    fn function(&self, at: usize, (offset, function): (u64, u64)) -> Option<Named<'data>> {
         let (end, _) = self.pair(at + 1).unwrap_or((offset, 0));
         let address_bytes = if self.layout == Layout::Go18 { 4 } else { 8 };
         let name = u32_at(self.functions, usize::try_from(function).ok()?.checked_add(address_bytes)?)?;
-        let name = name_at(self.names, name as usize)?;
+        let name = name_at(self.names, name as usize).filter(|name| !name.is_empty())?;
         let size = end.checked_sub(offset)?;
-        Some(Named { offset, size, name, standing: Standing::Function, binding: 0 })
+        Some(Named { offset, size, name, standing: Standing::Exported, binding: 0 })
     }
 
-    /// Where a function begins and what is known of it. Behind the last stands where it ends.
+    /// Where a function begins, or how far from where all code does, and what is known of it. Behind the last stands where it ends.
     fn pair(&self, at: usize) -> Option<(u64, u64)> {
         let number = |index: usize| match self.layout {
             Layout::Go18 => u32_at(self.functions, index.checked_mul(4)?).map(u64::from),
@@ -116,19 +133,13 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-fn name_at(bytes: &[u8], at: usize) -> Option<&str> {
-    let rest = bytes.get(at..)?;
-    let rest = &rest[..rest.len().min(LONGEST)];
-    str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok().filter(|name| !name.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Two functions, of 16 and 32 bytes from 0x1000 on.
     fn found(bytes: &[u8]) -> Vec<(u64, u64, String)> {
-        let table = Table::read(bytes, 0x1000);
+        let table = Table::read(bytes);
         let all = table.map_or(Vec::new(), |table| table.functions(std::slice::from_ref(&(0x1000..0x2000))));
         all.iter().map(|named| (named.offset, named.size, named.name.to_string())).collect()
     }
@@ -157,11 +168,15 @@ mod tests {
             bytes
         };
         assert_eq!(found(&table(0xffff_fff1, 0x1000)), both());
-        assert_eq!(found(&table(0xffff_fff0, 0)), both(), "from where code begins");
+        assert_eq!(found(&table(0xffff_fff0, 0)), [], "whoever knows where code begins has to say so");
         let whole = table(0xffff_fff1, 0x1000);
         for length in 0..whole.len() {
             assert!(found(&whole[..length]).len() < 2, "{length}");
         }
+        // A name that cannot be read is one function less.
+        let mut damaged = whole.clone();
+        damaged[72] = 0xff;
+        assert_eq!(found(&damaged), both()[1..]);
     }
 
     #[test]

@@ -68,14 +68,18 @@ impl<'data> SymbolTable<'data> {
 
     /// The name of a symbol, with its version if that is part of it; no more than [`LONGEST`] bytes of it.
     pub fn name(&self, index: usize) -> Option<&'data str> {
-        let start = self.symbols.get(index)?.st_name(self.endian) as usize;
-        let rest = self.strings.get(start..)?;
-        let kept = &rest[..rest.len().min(LONGEST)];
-        match kept.iter().position(|&byte| byte == 0) {
-            Some(end) => str::from_utf8(&kept[..end]).ok(),
-            None if kept.len() < rest.len() => kept.utf8_chunks().next().map(|text| text.valid()),
-            None => None,
-        }
+        name_at(self.strings, self.symbols.get(index)?.st_name(self.endian) as usize)
+    }
+}
+
+/// The text that begins there, up to a byte of 0; no more than [`LONGEST`] bytes of it.
+pub fn name_at(strings: &[u8], start: usize) -> Option<&str> {
+    let rest = strings.get(start..)?;
+    let kept = &rest[..rest.len().min(LONGEST)];
+    match kept.iter().position(|&byte| byte == 0) {
+        Some(end) => str::from_utf8(&kept[..end]).ok(),
+        None if kept.len() < rest.len() => kept.utf8_chunks().next().map(|text| text.valid()),
+        None => None,
     }
 }
 
