@@ -54,7 +54,7 @@ pub fn examine() -> Facts {
         Err(error) => Some(Refusal { event: "cycles".into(), why: error.to_string(), enable: None }),
     };
     let source = chosen.map(|(source, _)| source);
-    let sample_cost = source.as_ref().ok().and_then(cost::of_sample);
+    let sample_cost = source.as_ref().ok().and_then(|source| cost::of_sample(source, &default));
     let stop_cost = stops::cost_of_stop();
     Facts {
         sample_cost,

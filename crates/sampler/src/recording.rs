@@ -196,7 +196,7 @@ fn prepare(pid: i32, options: &Options, begun: Begun) -> Result<Prepared, Sample
 impl Way {
     fn events(mut source: Source, root: &Root, options: &Options, begun: Begun) -> Result<Way, SampleError> {
         let pid = root.pid as i32;
-        let cost = cost::of_sample(&source);
+        let cost = cost::of_sample(&source, options);
         let frequency_hz = cost::affordable_hz(options, cost);
         let slowdown = cost.and_then(|cost| cost::notable(cost, frequency_hz));
         source.set_frequency(frequency_hz);

@@ -1,16 +1,33 @@
 //! The processes and threads that a recording has, by what its records tell of those that begin and end.
 
 use crate::record::{Record, Stamped};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So long a process is remembered that has ended: records of several processors do not come in order of time.
 const REMEMBERED_NS: u64 = 1_000_000_000;
+
+/// So often it is asked whether a parent is known: one processor's records may be read right before what another one's
+/// tell, and are then read with the next.
+const TIMES_HEARD: u32 = 2;
 
 /// Who lives, and who ended of late.
 #[derive(Debug)]
 pub struct Roster {
     processes: BTreeMap<i32, Process>,
     ended: Vec<Ended>,
+    /// Those that began before it was heard that their parents did.
+    unplaced: Vec<(u64, Told)>,
+}
+
+/// What a record tells.
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    /// A thread began; how often that was heard without its parent being known.
+    Began { pid: i32, tid: i32, parent: i32, heard: u32 },
+    /// A thread ended.
+    Ended { pid: i32, tid: i32 },
+    /// A process became another program.
+    Executed { pid: i32 },
 }
 
 #[derive(Debug)]
@@ -40,39 +57,64 @@ impl Roster {
     pub fn of(pid: i32, threads: impl IntoIterator<Item = i32>, now_ns: u64) -> Roster {
         let threads = threads.into_iter().map(|tid| (tid, now_ns)).collect();
         let process = Process { parent: 0, threads, ended_ns: None };
-        Roster { processes: BTreeMap::from([(pid, process)]), ended: Vec::new() }
+        Roster { processes: BTreeMap::from([(pid, process)]), ended: Vec::new(), unplaced: Vec::new() }
     }
 
     /// Takes note of who begins and ends; of processes that do not descend from the first, nothing.
     pub fn hear<'a>(&mut self, records: impl IntoIterator<Item = &'a Stamped>) {
-        let tells = |of: &&Stamped| {
-            matches!(of.record, Record::Fork { .. } | Record::Exit { .. } | Record::Name { exec: true, .. })
+        let told = |Stamped { time_ns, record }: &Stamped| match *record {
+            Record::Fork { pid, tid, parent_pid } => {
+                let began =
+                    Told::Began { pid: pid as i32, tid: tid as i32, parent: parent_pid as i32, heard: 1 };
+                Some((*time_ns, began))
+            }
+            Record::Exit { pid, tid } => Some((*time_ns, Told::Ended { pid: pid as i32, tid: tid as i32 })),
+            Record::Name { pid, exec: true, .. } => Some((*time_ns, Told::Executed { pid: pid as i32 })),
+            _ => None,
         };
-        let mut telling: Vec<&Stamped> = records.into_iter().filter(tells).collect();
-        telling.sort_by_key(|of| of.time_ns);
-        for Stamped { time_ns, record } in telling.iter().copied() {
-            let time_ns = *time_ns;
-            match *record {
-                Record::Fork { pid, tid, parent_pid } => {
-                    self.began(pid as i32, tid as i32, parent_pid as i32, time_ns);
+        let mut all: Vec<(u64, Told)> = records.into_iter().filter_map(told).collect();
+        all.append(&mut self.unplaced);
+        all.sort_by_key(|(time_ns, _)| *time_ns);
+        for &(time_ns, told) in &all {
+            match told {
+                Told::Began { pid, tid, parent, heard } => {
+                    if self.processes.contains_key(&parent) {
+                        self.began(pid, tid, parent, time_ns);
+                    } else if heard < TIMES_HEARD {
+                        self.unplaced.push((time_ns, Told::Began { pid, tid, parent, heard: heard + 1 }));
+                    }
                 }
-                Record::Exit { pid, tid } => self.end(pid as i32, tid as i32, time_ns),
-                Record::Name { pid, .. } => self.executed(pid as i32, time_ns),
-                _ => {}
+                Told::Ended { pid, tid } => self.end(pid, tid, time_ns),
+                Told::Executed { pid } => self.executed(pid, time_ns),
             }
         }
-        if let Some(last) = telling.last() {
-            let is_kept =
-                |_: &i32, of: &mut Process| of.ended_ns.is_none_or(|at| at + REMEMBERED_NS > last.time_ns);
-            self.processes.retain(is_kept);
+        if let Some(&(last_ns, _)) = all.last() {
+            let is_over = |process: &Process| {
+                process.ended_ns.is_some_and(|at| at.saturating_add(REMEMBERED_NS) <= last_ns)
+            };
+            let over = self.processes.iter().filter(|(_, process)| is_over(process)).map(|(&pid, _)| pid);
+            self.forget(&over.collect());
+        }
+    }
+
+    /// Nobody descends from them any more: their numbers may be given to others.
+    fn forget(&mut self, pids: &BTreeSet<i32>) {
+        if pids.is_empty() {
+            return;
+        }
+        self.processes.retain(|pid, _| !pids.contains(pid));
+        for process in self.processes.values_mut().filter(|process| pids.contains(&process.parent)) {
+            process.parent = 0;
         }
     }
 
     fn began(&mut self, pid: i32, tid: i32, parent: i32, time_ns: u64) {
-        if !self.processes.contains_key(&parent) {
-            return;
-        }
         if pid != parent {
+            // Of whoever had the number before, the end was not told.
+            let former = self.processes.get(&pid).map(|process| process.threads.keys().copied().collect());
+            let former: Vec<i32> = former.unwrap_or_default();
+            former.into_iter().for_each(|tid| self.end(pid, tid, time_ns));
+            self.forget(&BTreeSet::from([pid]));
             let process = Process { parent, threads: BTreeMap::new(), ended_ns: None };
             self.processes.insert(pid, process);
         }
@@ -166,6 +208,28 @@ mod tests {
         roster.hear(&[Stamped { time_ns: 3_000_000_000, record: exit }]);
         assert_eq!(roster.parent(2), None);
         assert_eq!(roster.take_ended().len(), 1);
+    }
+
+    /// What one processor tells is read before what another does, and told with the next.
+    #[test]
+    fn parents_may_be_heard_of_later() {
+        let hear = |roster: &mut Roster, time_ns, record| roster.hear(&[Stamped { time_ns, record }]);
+        let mut all = roster(vec![(40, fork(3, 3, 2))]);
+        hear(&mut all, 20, fork(2, 2, 1));
+        assert_eq!(all.threads().collect::<Vec<_>>(), [(1, 1, 10), (2, 2, 20), (3, 3, 40)]);
+        let mut strangers = roster(vec![(40, fork(3, 3, 2))]);
+        hear(&mut strangers, 50, fork(1, 4, 1));
+        hear(&mut strangers, 20, fork(2, 2, 1));
+        assert_eq!(strangers.parent(3), None);
+    }
+
+    #[test]
+    fn numbers_are_given_again() {
+        // 2 starts 5 and ends; 5 starts another 2.
+        let mut roster = roster(vec![(20, fork(2, 2, 1)), (30, fork(5, 5, 2)), (40, fork(2, 2, 5))]);
+        assert_eq!((roster.parent(2), roster.parent(5)), (Some(5), None));
+        assert_eq!(roster.take_ended(), [Ended { pid: 2, tid: 2, begun_ns: 20, ended_ns: 40 }]);
+        assert_eq!(roster.threads().count(), 3);
     }
 
     #[test]

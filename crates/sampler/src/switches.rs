@@ -79,7 +79,7 @@ impl Switches {
             stacks: Vec::new(),
             layout: Layout::of(&with_stacks),
             buffer: Vec::new(),
-            stack_bytes: options.unwound_bytes() as usize,
+            stack_bytes: options.unwound_bytes_of(LARGEST_STACK) as usize,
             rate: Rate::default(),
             latest: HashMap::new(),
         };

@@ -61,6 +61,8 @@ impl Waits {
             looked.waited_ns += sum.duration_ns;
             looked.places.extend((at != At::default()).then_some((at, sum.duration_ns)));
         }
+        // Which places there is room for must not depend on the order of a hash map.
+        threads.values_mut().for_each(|looked| looked.places.sort_unstable());
         let mut alike: HashMap<(K, u32), BTreeMap<At, Share>> = HashMap::new();
         let class = |thread, looked: &Looked| (kind(thread), looked.waited_ns.checked_ilog2().unwrap_or(0));
         for (&thread, looked) in &threads {
@@ -83,7 +85,7 @@ impl Waits {
                 && let Some(sum) = self.rows.remove(&(thread, At::default()))
             {
                 share.given_ns += sum.duration_ns as f64;
-                self.rows.insert((thread, at), sum);
+                self.add(thread, at, sum.times, sum.duration_ns);
             }
         }
     }
@@ -146,13 +148,15 @@ mod tests {
         // Another kind, of which none was found; and one whose every switch was seen.
         waits.add(ThreadId(300), At::default(), None, 1000);
         waits.add(ThreadId(200), At::default(), Some(1), 1000);
+        // Of one that was never found, what was seen before there were looks.
+        waits.add(ThreadId(2), (place(1), None), Some(3), 500);
         let total_ns = waits.total_ns();
         waits.place_those_never_found(|thread| thread.0 < 300);
         assert_eq!(waits.total_ns(), total_ns);
         let at = |offset: Option<Place>| -> u64 {
             waits.rows.iter().filter(|((_, at), _)| at.0 == offset).map(|(_, sum)| sum.duration_ns).sum()
         };
-        assert_eq!((at(place(1)), at(None)), (100_000, 2000));
+        assert_eq!((at(place(1)), at(None)), (100_500, 2000));
         assert_eq!(at(place(2)) + at(place(3)), 2000);
         assert!((400..1000).contains(&at(place(3))), "{}", at(place(3)));
     }

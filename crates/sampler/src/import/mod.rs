@@ -27,7 +27,7 @@ use rounds::Rounds;
 use std::io;
 use std::path::Path;
 use stream::Kind;
-use timewise_profile::{CallStacks, Clock, Machine, Profile, Run, RunKind};
+use timewise_profile::{CallStacks, Clock, Inconsistency, Machine, Profile, Run, RunKind};
 use timewise_target::machine;
 
 /// Why a file of `perf` could not be imported.
@@ -54,6 +54,9 @@ pub enum ImportError {
     /// Something in it contradicts the format.
     #[error("damaged: {0}; record again")]
     Damaged(&'static str),
+    /// What it tells cannot be.
+    #[error("damaged: {0}; record again")]
+    Inconsistent(#[from] Inconsistency),
     /// Its events count something else than time.
     #[error("its samples count {0}, not time; record with -e cycles or -e cpu-clock")]
     NotTime(String),
@@ -114,7 +117,7 @@ pub fn perf_data(path: &Path, sample_limit: usize) -> Result<Profile, ImportErro
     let profile = profile(&description, events.clock(), collector);
     match profile.check() {
         Ok(()) => Ok(warnings::with_that_of_time(profile)),
-        Err(_) => Err(ImportError::Damaged("its samples stand for more time than there can be")),
+        Err(why) => Err(why.into()),
     }
 }
 

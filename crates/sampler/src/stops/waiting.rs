@@ -4,7 +4,7 @@
 use super::family::Records;
 use super::sleepers::{Follower, Sleepers};
 use super::{Purpose, Sampler};
-use crate::options::Options;
+use crate::options::{LARGEST_STACK, Options};
 use crate::record::{RawSample, Record, Stamped};
 use crate::roster::Roster;
 use std::time::Duration;
@@ -23,7 +23,11 @@ impl Bystander {
     /// Begins now, with the threads of a recording.
     pub fn of(roster: &Roster, options: &Options) -> Bystander {
         let sleepers = Sleepers::of(roster, monotonic_ns(), &Stranger);
-        Bystander { sleepers, records: Records::default(), stack_bytes: options.unwound_bytes() as usize }
+        Bystander {
+            sleepers,
+            records: Records::default(),
+            stack_bytes: options.unwound_bytes_of(LARGEST_STACK) as usize,
+        }
     }
 
     /// How long it is until it is time to look.
