@@ -1,6 +1,7 @@
 //! The change of one row: a function, a loop, an instruction, a line, or the whole program.
 
 use crate::limits::{Deviation, Interval, Level, Quantiles, Spread, Term, limits};
+use crate::noise::Noise;
 use crate::parts::{BaseSums, TestSums};
 use crate::sums::Sum;
 use timewise_flow::Estimate;
@@ -106,10 +107,21 @@ impl RunCounts {
         self,
         (all_base, base): (Sum, &BaseSums),
         (all_test, test): (Sum, &TestSums),
+        noise: Noise,
     ) -> Vec<Term> {
-        let at_test = base.grown.amount - base.shrunk.amount - base.gone.amount;
-        let base = of_parts(all_base.amount + at_test, &[all_base, base.grown, base.shrunk, base.gone]);
-        let test = of_parts(all_test.amount - test.new.amount, &[all_test, test.new]);
+        let at_test = all_base.amount + base.grown.amount - base.shrunk.amount - base.gone.amount;
+        let kept = all_test.amount - test.new.amount;
+        let [base, test] = match noise {
+            Noise::Unknown => [
+                sampled(at_test, all_base, base.all, base.kept),
+                sampled(kept, all_test, test.all, test.kept),
+            ],
+            // What the number of all samples owes to chance is in the noise.
+            Noise::Measured(_) => [
+                of_parts(at_test, &[all_base, base.grown, base.shrunk, base.gone]),
+                of_parts(kept, &[all_test, test.new]),
+            ],
+        };
         vec![self.plus(false, test), self.minus(true, base)]
     }
 }
@@ -119,6 +131,11 @@ fn of_parts(amount: f64, parts: &[Sum]) -> Sum {
     let squares = parts.iter().map(|part| part.squares).sum();
     let split = parts.iter().map(|part| part.split).sum();
     Sum { amount, squares, split, unseen: 0.0 }
+}
+
+/// An amount of what is kept, and of what of the whole is on code that was not counted.
+fn sampled(amount: f64, whole: Sum, counted: Sum, kept: Sum) -> Sum {
+    Sum { amount, squares: (whole.squares - counted.squares).max(0.0) + kept.squares, ..kept }
 }
 
 /// The two levels of a row: of the interval that is shown, and that at which all rows together hold.
@@ -154,13 +171,36 @@ mod tests {
     #[test]
     fn the_old_cost_at_the_new_count_is_as_noisy_as_it_is_long() {
         let base = BaseSums { grown: Sum::known(100.0), ..BaseSums::default() };
-        let terms = RunCounts { base: 1, test: 1 }
-            .by_cost_of_all((Sum::known(100.0), &base), (Sum::known(200.0), &TestSums::default()));
+        let terms = RunCounts { base: 1, test: 1 }.by_cost_of_all(
+            (Sum::known(100.0), &base),
+            (Sum::known(200.0), &TestSums::default()),
+            Noise::Unknown,
+        );
         let spread = Spread { variance: 0.01, freedom: f64::INFINITY };
         let got = difference(&terms, spread, &[], &Levels::new(Level::SHOWN, &[])).estimate();
         let (less, more) = (1.0 - (-0.196_f64).exp(), 0.196_f64.exp() - 1.0);
         assert_eq!(got.value, 0.0);
         assert!((got.high - (200.0 * more).hypot(200.0 * less)).abs() < 0.05, "{got:?}");
+    }
+
+    /// Of one run on each side, what each sample stands for is scaled by how much more often its code runs.
+    #[test]
+    fn of_single_runs_samples_at_the_new_count_are_uncertain() {
+        let seen = |amount, squares| Sum { amount, squares, split: 0.0, unseen: 1.0 };
+        let base = BaseSums {
+            all: seen(100.0, 100.0),
+            kept: seen(200.0, 400.0),
+            grown: seen(100.0, 100.0),
+            ..BaseSums::default()
+        };
+        let test = TestSums { all: seen(200.0, 200.0), kept: seen(200.0, 200.0), ..TestSums::default() };
+        let terms = RunCounts { base: 1, test: 1 }.by_cost_of_all(
+            (seen(100.0, 100.0), &base),
+            (seen(200.0, 200.0), &test),
+            Noise::Unknown,
+        );
+        let squares: Vec<f64> = terms.iter().map(|term| term.sum.squares).collect();
+        assert_eq!((terms[0].sum.amount, terms[1].sum.amount, squares), (200.0, 200.0, vec![200.0, 400.0]));
     }
 
     /// Only what was seen in samples of code that ran more often is uncertain beside that.
@@ -170,8 +210,11 @@ mod tests {
         let runs = RunCounts { base: 1, test: 1 };
         let none = Spread { variance: 0.0, freedom: f64::INFINITY };
         let width = |base: BaseSums| {
-            let terms =
-                runs.by_cost_of_all((Sum::known(1000.0), &base), (Sum::known(1000.0), &TestSums::default()));
+            let terms = runs.by_cost_of_all(
+                (Sum::known(1000.0), &base),
+                (Sum::known(1000.0), &TestSums::default()),
+                Noise::Measured(0.0),
+            );
             let got = difference(&terms, none, &[], &Levels::new(Level::SHOWN, &[])).estimate();
             got.high - got.low
         };

@@ -130,7 +130,7 @@ impl<'a> Comparison<'a> {
         let is_sampled = self.unit.is_some();
         let has_parts = is_sampled && self.divides_whole(&ours, &theirs);
         let apart = [counts, self.turns(base[0].kept)];
-        let by_cost = runs.by_cost_of_all((old, &base[0]), (new, &test[0]));
+        let by_cost = runs.by_cost_of_all((old, &base[0]), (new, &test[0]), self.noise);
         Change {
             instructions: self
                 .is_counted

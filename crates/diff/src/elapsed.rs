@@ -55,7 +55,7 @@ impl Comparison<'_> {
 
 /// A time of each sampled run; `None` if there are none, or some are of a period.
 fn in_runs(profile: &Profile, time_ns: fn(&Run) -> u64, tick_ns: f64) -> Option<Vec<Vec<InRun>>> {
-    let sampled = || profile.runs.iter().filter(|run| run.kind == RunKind::Sampling);
+    let sampled = || profile.runs_of(RunKind::Sampling);
     let is_known = sampled().count() > 0 && sampled().all(|run| run.elapsed_ns > 0 && !run.is_of_a_period());
     let of = |run: &Run| {
         let amount = time_ns(run) as f64;

@@ -134,7 +134,7 @@ pub enum GateError {
     NotLaunched,
     /// Too little of the code is on both sides, or it is not known how much a program did natively.
     #[error(
-        "{0} is not known: less than four fifths of the instructions are on both sides, as after another compiler or of \
+        "{0} is not known: less than four fifths of the instructions, or half of a function's, are on both sides, as after another compiler or of \
          code that is compiled while it runs, or the program was attached to and did more natively than is known; judge \
          time, instructions or modelled-cycles"
     )]

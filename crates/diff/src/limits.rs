@@ -4,7 +4,9 @@
 //! sum or difference takes from each of its terms the distance to the limit that matters, and adds their
 //! squares (the method of variance estimates recovery; Zou and Donner, Statistics in Medicine 27, 2008).
 //! What runs differ by themselves is a further independent distance; it multiplies an amount, so that no time
-//! becomes negative by it, and all of a side that is added, or subtracted, at once, since it is of the same runs.
+//! becomes negative by it, and all of a side that is added, or subtracted, at once, since it is of the same runs. What is
+//! added and what is subtracted of one side are of different code, which need not be slow at once: they are taken for
+//! independent, which is never too narrow.
 
 use crate::sums::Sum;
 use statrs::distribution::{ContinuousCDF, StudentsT};

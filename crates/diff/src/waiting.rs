@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use timewise_flow::Analysis;
 use timewise_flow::names::Names;
 use timewise_flow::short_name::without_clones;
-use timewise_flow::waiting::{self, Culprit, culprit, frames, run_of};
+use timewise_flow::waiting::{self, Culprit, Programs, culprit, frames, run_of};
 use timewise_profile::{Profile, Run, RunKind};
 
 /// Standard deviation of how long threads wait in one place between runs, as a share of it, beyond that of the number of
@@ -137,14 +137,14 @@ impl Side {
         };
         let numbers: Vec<Option<usize>> = profile.runs.iter().map(number).collect();
         let mut side = Side { numbers, runs, rows: BTreeMap::new() };
-        let names = Names::of(profile);
+        let (names, programs) = (Names::of(profile), Programs::of(profile));
         let name = |place| without_clones(&names.of_place(place)).to_string();
         let mut known: HashMap<_, Option<Culprit>> = HashMap::new();
         for wait in &profile.waits {
             let Some(run) = side.numbers[run_of(profile, wait.thread).index()] else { continue };
             let found = *known
                 .entry((wait.place, wait.stack))
-                .or_insert_with(|| culprit(profile, &frames(profile, wait.place, wait.stack)));
+                .or_insert_with(|| culprit(profile, &programs, &frames(profile, wait.place, wait.stack)));
             let key = found.map(|found| (name(found.place), found.caller.map(name)));
             let nothing =
                 || Alike { of_runs: vec![0.0; runs], times: Some(0), squares: 0.0, places: HashMap::new() };

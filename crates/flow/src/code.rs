@@ -2,6 +2,7 @@
 
 use crate::hash::NumberMap;
 use crate::parallel::in_parts;
+use crate::reach::{reaches, same_code};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use timewise_isa::{Control, Step, walk};
@@ -103,7 +104,7 @@ pub struct Code {
     pub has_call_costs: bool,
     by_place: Vec<BlockId>,
     /// Of each of `by_place`, where the last ends of it and of all before it in the same code.
-    reaches: Vec<Offset>,
+    reaches: Vec<u64>,
     by_end: NumberMap<Place, BlockId>,
 }
 
@@ -129,20 +130,6 @@ fn instructions(profile: &Profile) -> Vec<Instruction> {
             all
         })
         .unwrap_or_default()
-}
-
-/// Where the last ends of each block, sorted by place, and of all before it in the same code.
-fn reaches(blocks: &[ExecutedBlock], by_place: &[BlockId]) -> Vec<Offset> {
-    let mut latest: Option<(Place, Offset)> = None;
-    let reach = |id: &BlockId| {
-        let ExecutedBlock { place, end, .. } = blocks[id.index()];
-        let before =
-            latest.filter(|(other, _)| (other.module, other.version) == (place.module, place.version));
-        let reach = before.map_or(end, |(_, reach)| reach.max(end));
-        latest = Some((place, reach));
-        reach
-    };
-    by_place.iter().map(reach).collect()
 }
 
 impl Code {
@@ -175,7 +162,8 @@ impl Code {
         }
         code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
         code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
-        code.reaches = reaches(&code.blocks, &code.by_place);
+        let extent = |id: &BlockId| (code.blocks[id.index()].place, code.blocks[id.index()].end.0);
+        code.reaches = reaches(code.by_place.iter().map(extent));
         let edge = |row: &EdgeCount| Edge { to: row.to, from: row.from, kind: row.kind, count: row.count };
         code.edges = profile.edge_counts.iter().map(edge).collect();
         code.edges.sort_unstable_by_key(Edge::way);
@@ -206,19 +194,16 @@ impl Code {
         let after = self.by_place.partition_point(|id| self.blocks[id.index()].place <= place);
         let id = *self.by_place.get(after.checked_sub(1)?)?;
         let block = &self.blocks[id.index()];
-        let same_code = block.place.module == place.module && block.place.version == place.version;
-        (same_code && place.offset < block.end).then_some(id)
+        (same_code(block.place, place) && place.offset < block.end).then_some(id)
     }
 
     /// The instruction that begins exactly at `place`, of whichever block if several overlap.
     pub fn instruction_at(&self, place: Place) -> Option<InstructionId> {
         let after = self.by_place.partition_point(|id| self.blocks[id.index()].place <= place);
         let before = self.by_place[..after].iter().zip(&self.reaches[..after]).rev();
-        let near =
-            before.map(|(id, reach)| (&self.blocks[id.index()], *reach)).take_while(|(block, reach)| {
-                (block.place.module, block.place.version) == (place.module, place.version)
-                    && place.offset < *reach
-            });
+        let near = before
+            .map(|(id, reach)| (&self.blocks[id.index()], *reach))
+            .take_while(|(block, reach)| same_code(block.place, place) && place.offset.0 < *reach);
         let within = |block: &ExecutedBlock| {
             let first = block.first.index();
             let all = &self.instructions[first..first + block.length as usize];

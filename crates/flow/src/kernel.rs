@@ -1,7 +1,7 @@
 //! What the kernel was called for, call stack by call stack, where its time was sampled.
 
 use crate::samples::{Samples, Weight};
-use crate::waiting::{self, Culprit, is_of_the_program, itself, returns};
+use crate::waiting::{self, Culprit, Programs, itself, returns};
 use timewise_profile::{ModuleKind, Place, Profile, StackId};
 
 /// Samples that the kernel was executing, of all threads that called it with one stack, in an average run.
@@ -27,10 +27,10 @@ pub fn stacks(profile: &Profile, samples: &Samples) -> Vec<KernelStack> {
 
 /// What a reader looks for in such a stack: as in one that waits but that a program which calls the kernel itself, or has a
 /// page brought in, does so in its innermost function whatever is known of its lines.
-pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
+pub fn culprit(profile: &Profile, programs: &Programs, frames: &[Place]) -> Option<Culprit> {
     let innermost = *frames.first()?;
-    match is_of_the_program(profile, innermost) {
+    match programs.hold(innermost) {
         true => Some(itself(profile, frames, innermost)),
-        false => waiting::culprit(profile, frames),
+        false => waiting::culprit(profile, programs, frames),
     }
 }

@@ -53,6 +53,7 @@ mod origin;
 mod parallel;
 pub mod place_name;
 pub mod quality;
+mod reach;
 pub mod routine;
 pub mod samples;
 mod set;

@@ -2,6 +2,7 @@
 
 use crate::code::{Code, MANY};
 use crate::parallel::in_parts;
+use crate::reach::same_code;
 use timewise_profile::{FileId, Line, Place, Profile};
 
 /// A source line.
@@ -23,8 +24,7 @@ pub fn line_at(profile: &Profile, place: Place) -> Option<SourceLine> {
 
 /// Whether the last row that stands before `place` says anything of it.
 fn tells_of(row: &Line, place: Place) -> bool {
-    let same_code = row.place.module == place.module && row.place.version == place.version;
-    same_code && row.file.is_some() && row.line > 0
+    same_code(row.place, place) && row.file.is_some() && row.line > 0
 }
 
 /// The row of the profile's lines that tells of each instruction, if one does: of all of them at once this is

@@ -250,7 +250,7 @@ pub fn end_in_words(exit: Exit) -> String {
 }
 
 fn same_output(profile: &Profile) -> Option<bool> {
-    let hashes = |kind| profile.runs.iter().filter(move |run| run.kind == kind).map(|run| run.stdout_hash);
+    let hashes = |kind| profile.runs_of(kind).map(|run| run.stdout_hash);
     let sampled: Vec<u64> = hashes(RunKind::Sampling).collect::<Option<_>>()?;
     let counted: Vec<u64> = hashes(RunKind::Counting).collect::<Option<_>>()?;
     let (first, rest) = sampled.split_first()?;

@@ -4,6 +4,7 @@
 //! or, where no function is known, connected code that is treated as one function.
 
 use crate::code::Code;
+use crate::reach::{reaches, same_code};
 use std::collections::{HashMap, HashSet};
 use timewise_profile::{BlockId, EdgeKind, Function, FunctionId, ModuleId, Place, Profile};
 
@@ -45,14 +46,11 @@ impl<'p> FunctionMap<'p> {
         let functions = &profile.functions[..];
         let mut sorted: Vec<FunctionId> = (0..functions.len() as u32).map(FunctionId).collect();
         sorted.sort_by_key(|id| (functions[id.index()].place, std::cmp::Reverse(functions[id.index()].size)));
-        let mut reach: Vec<u64> = Vec::with_capacity(sorted.len());
-        for (at, id) in sorted.iter().enumerate() {
-            let function = &functions[id.index()];
-            let before =
-                at.checked_sub(1).filter(|&b| same_code(functions[sorted[b].index()].place, function.place));
-            let own = function.place.offset.0.saturating_add(function.size);
-            reach.push(before.map_or(own, |b| reach[b].max(own)));
-        }
+        let extent = |id: &FunctionId| {
+            let Function { place, size, .. } = functions[id.index()];
+            (place, place.offset.0.saturating_add(size))
+        };
+        let reach = reaches(sorted.iter().map(extent));
         FunctionMap { functions, sorted, reach, whole: cold_parts(functions) }
     }
 
@@ -71,10 +69,6 @@ impl<'p> FunctionMap<'p> {
         }
         None
     }
-}
-
-fn same_code(a: Place, b: Place) -> bool {
-    a.module == b.module && a.version == b.version
 }
 
 /// From each split-off cold part (`name.cold`, `name.cold.3`) to the function it belongs to. Without

@@ -2,8 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::lines::{SourceLine, line_at};
-use std::collections::{BTreeMap, BTreeSet};
-use timewise_profile::{Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use timewise_profile::{Module, ModuleId, Place, Profile, RunId, RunKind, StackId, ThreadId, Wait};
 
 /// What waited with one stack, all threads together, and in an average run where there are several.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,10 +122,10 @@ pub struct Culprit {
 /// Looks for it: the outermost function of the innermost module, and the call that led into that module. Where that is the
 /// program itself, what waits is its innermost function, as one that had a page brought in; if that is of a library which
 /// the program is one with, the call is the first whose source line is known.
-pub fn culprit(profile: &Profile, frames: &[Place]) -> Option<Culprit> {
+pub fn culprit(profile: &Profile, programs: &Programs, frames: &[Place]) -> Option<Culprit> {
     let innermost = *frames.first()?;
     let led_in = frames.iter().position(|frame| frame.module != innermost.module);
-    if led_in.is_some() && !is_of_the_program(profile, innermost) {
+    if led_in.is_some() && !programs.hold(innermost) {
         return led_in.map(|at| called(profile, frames, at));
     }
     let own = &frames[..led_in.unwrap_or(frames.len())];
@@ -140,10 +140,23 @@ pub(crate) fn itself(profile: &Profile, frames: &[Place], innermost: Place) -> C
     Culprit { place: innermost, caller: frames.get(1).copied(), line: line_at(profile, innermost) }
 }
 
-/// Whether code is of an executable that a process was begun with.
-pub(crate) fn is_of_the_program(profile: &Profile, place: Place) -> bool {
-    let path = profile.modules.get(place.module.index()).map(|module| &module.path);
-    path.is_some_and(|path| profile.processes.iter().any(|process| process.executable == *path))
+/// The executables that processes were begun with.
+#[derive(Debug)]
+pub struct Programs(HashSet<ModuleId>);
+
+impl Programs {
+    /// Those of a profile.
+    pub fn of(profile: &Profile) -> Programs {
+        let paths: HashSet<&[u8]> = profile.processes.iter().map(|process| &process.executable[..]).collect();
+        let modules = (0u32..).map(ModuleId).zip(&profile.modules);
+        let is_program = |(_, module): &(ModuleId, &Module)| paths.contains(&module.path[..]);
+        Programs(modules.filter(is_program).map(|(id, _)| id).collect())
+    }
+
+    /// Whether code is of one of them.
+    pub(crate) fn hold(&self, place: Place) -> bool {
+        self.0.contains(&place.module)
+    }
 }
 
 /// What the frame at this place called, which is not the innermost.
@@ -156,7 +169,7 @@ fn called(profile: &Profile, frames: &[Place], at: usize) -> Culprit {
 mod tests {
     use super::*;
     use timewise_profile::{
-        CodeVersion, Exit, Module, ModuleId, ModuleKind, Offset, Process, ProcessId, Run, StackNode, Thread,
+        CodeVersion, Exit, ModuleKind, Offset, Process, ProcessId, Run, StackNode, Thread,
     };
 
     fn at(module: u32, offset: u64) -> Place {
@@ -199,16 +212,20 @@ mod tests {
         let short: Vec<_> = found.iter().map(|s| (s.threads.count(), s.times, s.duration_ns)).collect();
         assert_eq!(short, [(1, None, 500.0), (2, Some(7.0), 400.0)]);
         assert_eq!(found[1].frames, [at(0, 9), at(0, 49), at(1, 99)]);
-        let culprit = culprit(&profile, &found[1].frames).unwrap();
+        let culprit = culprit(&profile, &Programs::of(&profile), &found[1].frames).unwrap();
         assert_eq!((culprit.place, culprit.caller), (at(0, 49), Some(at(1, 99))));
-        assert_eq!(super::culprit(&profile, &found[0].frames).unwrap().place, at(0, 9));
+        assert_eq!(
+            super::culprit(&profile, &Programs::of(&profile), &found[0].frames).unwrap().place,
+            at(0, 9)
+        );
         // The program itself.
         let module = |path: &str| Module { kind: ModuleKind::File, path: path.into(), build_id: Vec::new() };
         profile.modules = vec![module("/program"), module("/library")];
         profile.processes.iter_mut().for_each(|process| process.executable = b"/program".into());
-        let own = super::culprit(&profile, &found[1].frames).unwrap();
+        let own = super::culprit(&profile, &Programs::of(&profile), &found[1].frames).unwrap();
         assert_eq!((own.place, own.caller), (at(0, 9), Some(at(0, 49))));
-        let in_library = super::culprit(&profile, &[at(1, 7), at(1, 8), at(0, 49)]).unwrap();
+        let in_library =
+            super::culprit(&profile, &Programs::of(&profile), &[at(1, 7), at(1, 8), at(0, 49)]).unwrap();
         assert_eq!((in_library.place, in_library.caller), (at(1, 8), Some(at(0, 49))));
         // The same program again: no more threads than in either run.
         profile.runs.push(Run::new(RunKind::Sampling));

@@ -12,8 +12,8 @@
 use crate::cost::Estimate;
 use crate::interval::CONFIDENCE;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::BTreeSet;
-use timewise_profile::{Profile, SimulatedPart, SimulatedWindow, SimulationId};
+use std::collections::BTreeMap;
+use timewise_profile::{Profile, SimulatedPart, SimulatedThreadId, SimulatedWindow, SimulationId};
 
 /// Fewer windows have no limits: Student's distribution supposes that their mean is nearly normal, and a few windows of a
 /// program with phases are all of one phase, or miss one, too easily. From this many on that holds as a rule (SMARTS,
@@ -73,15 +73,16 @@ fn windows(profile: &Profile, simulation: SimulationId) -> Vec<SimulatedWindow> 
 
 /// Nothing without windows.
 fn coverage(windows: &[SimulatedWindow], executed: Option<u64>) -> Option<Coverage> {
-    let threads: BTreeSet<_> = windows.iter().map(|window| window.thread).collect();
-    let last = |thread| {
-        windows.iter().filter(|window| window.thread == thread).map(SimulatedWindow::end).max().unwrap_or(0)
-    };
+    let mut ends: BTreeMap<SimulatedThreadId, u64> = BTreeMap::new();
+    for window in windows {
+        let end = ends.entry(window.thread).or_default();
+        *end = window.end().max(*end);
+    }
     let coverage = Coverage {
         windows: windows.len(),
-        threads: threads.len(),
+        threads: ends.len(),
         simulated: sum(windows.iter().map(|window| window.instructions)),
-        reached: sum(threads.into_iter().map(last)),
+        reached: sum(ends.into_values()),
         executed,
     };
     (coverage.windows > 0).then_some(coverage)
@@ -114,7 +115,8 @@ fn estimate(windows: &[SimulatedWindow], coverage: &Coverage, part: SimulatedPar
     part.length?;
     let is_whole = coverage.is_whole(part);
     let instructions = coverage.executed.filter(|_| is_whole).unwrap_or(coverage.reached);
-    if windows.len() < FEWEST || coverage.simulated >= instructions {
+    // Without gaps between them nothing was left out but what lies behind the last, of which none is.
+    if windows.len() < FEWEST || part.skipped == 0 || coverage.simulated >= instructions {
         return None;
     }
     let pairs = windows.iter().map(|window| (window.cycles as f64, window.instructions as f64));
@@ -142,7 +144,6 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timewise_profile::SimulatedThreadId;
 
     fn near(got: f64, want: f64) {
         assert!((got - want).abs() < 0.001 * want.abs(), "{got} is not {want}");
@@ -195,6 +196,7 @@ mod tests {
         let all: Vec<_> = (0..30).map(|at| window(0, 100 * at, 100, 100)).collect();
         let of_all = SimulatedPart { skipped: 0, length: Some(100), windows: Some(30) };
         assert_eq!(told(&all, Some(3000), of_all), None);
+        assert_eq!(told(&all, Some(3050), of_all), None, "the rest is no sample of the whole");
         assert_eq!(told(&all, Some(5000), of_all), None);
         assert!(coverage(&all, Some(3000)).unwrap().is_everything());
         assert!(!coverage(&all, Some(3001)).unwrap().is_everything());

@@ -20,7 +20,7 @@ pub fn heading(profile: &Profile, style: Style) -> String {
         (RunKind::Branches, "traced"),
         (RunKind::Simulation, "simulated"),
     ];
-    let runs = |kind| profile.runs.iter().filter(move |run| run.kind == kind).count();
+    let runs = |kind| profile.runs_of(kind).count();
     let done = ways.map(|(kind, way)| match runs(kind) {
         0 => String::new(),
         1 => way.into(),
@@ -46,9 +46,7 @@ fn when(runs: &[Run]) -> String {
 /// The signal that ended every run, if so: what was measured is less than a whole run then.
 fn ended(runs: &[Run]) -> String {
     match runs.first().map(|run| run.exit) {
-        Some(Exit::Signal(signal)) if runs.iter().all(|run| run.exit == Exit::Signal(signal)) => {
-            format!(" · ended by signal {signal}")
-        }
+        Some(exit @ Exit::Signal(_)) if runs.iter().all(|run| run.exit == exit) => unsuccessful_end(runs),
         _ => String::new(),
     }
 }

@@ -133,7 +133,7 @@ fn sentence(hint: &Finding, text: &str, step: &Step) -> String {
                 }
                 _ if step.loads => (
                     "a division that with the load of its operand costs",
-                    "which of the two it waits for is not known",
+                    "which of the two it waits for, timewise simulate tells",
                 ),
                 _ => (
                     "a division that costs",

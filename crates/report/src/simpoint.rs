@@ -50,7 +50,7 @@ impl Chosen<'_> {
         together.map(|interval| interval.instructions).sum()
     }
 
-    /// The length that was asked for, which all intervals have but those at the ends.
+    /// The length of the longest, which is what was asked for unless every thread ended before that.
     fn length(&self) -> u64 {
         self.vectors.intervals().iter().map(|interval| interval.instructions).max().unwrap_or(0)
     }

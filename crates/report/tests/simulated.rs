@@ -215,7 +215,8 @@ fn events_stand_beside_what_they_cost() {
     assert_eq!(got["events"]["combined"], 0.25);
     let misses = &got["events"]["by_event"][1];
     assert_eq!((&misses["event"], &misses["executions"]), (&"ST-L1".into(), &4.into()));
-    assert_eq!((&misses["cycles"], &misses["correlation"]), (&18_500.0.into(), &1.0.into()));
+    assert_eq!(misses["cycles"], 18_500.0);
+    assert!((misses["correlation"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{misses}");
 }
 
 /// Thirty windows of 100 instructions, half of them of 2 cycles an instruction and half of 14, each behind 9,900.
@@ -273,7 +274,8 @@ fn windows_tell_of_the_whole_within_limits() {
           CPI (cycles per instruction) 8.00 · flushes matter
           of each thread all windows of at most 100 instructions, each after 9,900 instructions that pass
           0.95 % of the 304.0 k instructions that it executed, 14,000 lie behind the last window
-        29 windows are too few to tell of what lies between them: at least 30
+        29 windows are too few to tell of what lies between them: take 30 or more, by a smaller --skip or --windows
+          all
     "#]]
     .assert_eq(&head(&few));
     let got = with(&in_windows(304_000), None, |simulated| json(simulated).unwrap());

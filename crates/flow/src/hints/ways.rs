@@ -6,7 +6,7 @@ use timewise_isa::Control;
 use timewise_profile::{EdgeKind, Offset, Place};
 
 /// A branch that goes one way less often than this is predicted well enough.
-const RARER_SHARE: f64 = 0.05;
+const RARER_SHARE: f64 = 1.0 / 16.0;
 
 /// How a branch went.
 #[derive(Clone, Copy, PartialEq, Debug)]

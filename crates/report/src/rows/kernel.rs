@@ -6,6 +6,7 @@ use serde::Serialize;
 use timewise_flow::Analysis;
 use timewise_flow::kernel::{KernelStack, culprit, stacks};
 use timewise_flow::names::Names;
+use timewise_flow::waiting::Programs;
 
 /// What the kernel took when it was called with one stack.
 #[derive(Clone, Default, Debug, Serialize)]
@@ -46,13 +47,13 @@ pub fn kernel_stands_out(rows: &[Stacked<InKernel>]) -> bool {
 /// All stacks with which the kernel was called, costliest first.
 pub fn kernel(analysis: &Analysis) -> Vec<Stacked<InKernel>> {
     let profile = analysis.profile;
-    let names = Names::of(profile);
+    let (names, programs) = (Names::of(profile), Programs::of(profile));
     let stacks = stacks(profile, &analysis.samples);
     let whole = stacks.iter().map(|stack| stack.weight.cycles).sum::<f64>() + analysis.samples.user.cycles;
     let row = |KernelStack { frames, weight }| {
         let (samples, cycles) = (weight.samples, weight.cycles);
         let took = InKernel { samples, cycles, share: cycles / whole };
-        Stacked::new(profile, &names, (&frames, culprit(profile, &frames)), took)
+        Stacked::new(profile, &names, (&frames, culprit(profile, &programs, &frames)), took)
     };
     stacked::all(stacks.into_iter().map(row))
 }

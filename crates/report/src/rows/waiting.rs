@@ -5,7 +5,7 @@ use super::{compact, compact_option};
 use serde::{Serialize, Serializer};
 use timewise_flow::Analysis;
 use timewise_flow::names::Names;
-use timewise_flow::waiting::{self, Threads, WaitingStack};
+use timewise_flow::waiting::{self, Programs, Threads, WaitingStack};
 
 /// How threads waited with one stack.
 #[derive(Clone, Default, Debug, Serialize)]
@@ -36,10 +36,10 @@ impl Joined for Waited {
 /// All stacks that threads waited with, longest first.
 pub fn waits(analysis: &Analysis) -> Vec<Stacked<Waited>> {
     let profile = analysis.profile;
-    let names = Names::of(profile);
+    let (names, programs) = (Names::of(profile), Programs::of(profile));
     let row = |WaitingStack { frames, threads, times, duration_ns }| {
         let waited = Waited { threads, times, duration_ns };
-        Stacked::new(profile, &names, (&frames, waiting::culprit(profile, &frames)), waited)
+        Stacked::new(profile, &names, (&frames, waiting::culprit(profile, &programs, &frames)), waited)
     };
     stacked::all(waiting::stacks(profile).into_iter().map(row))
 }

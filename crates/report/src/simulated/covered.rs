@@ -11,23 +11,19 @@ const SMALL: f64 = 0.0001;
 /// How much of what the run executed was simulated, in words; nothing where that is not known.
 pub fn covered(coverage: &Coverage) -> Option<String> {
     let executed = coverage.executed?;
-    let reached = |what: &str| format!("{what} {} that it executed", instructions(executed));
+    let all = format!("{} that it executed", instructions(executed));
     if coverage.is_everything() {
-        return Some(reached("all"));
+        return Some(format!("all {all}"));
     }
     let percent = share(coverage.simulated as f64 / executed as f64);
     if coverage.simulated >= coverage.reached {
-        return Some(format!(
-            "the first {} of the {} ({percent})",
-            count(coverage.simulated),
-            reached("").trim()
-        ));
+        return Some(format!("the first {} of the {all} ({percent})", count(coverage.simulated)));
     }
     let left = match coverage.left() {
         Some(0) | None => String::new(),
         Some(left) => format!(", {} lie behind the last window{}", count(left), of_each(coverage)),
     };
-    Some(format!("{percent} of the {}{left}", reached("").trim()))
+    Some(format!("{percent} of the {all}{left}"))
 }
 
 fn of_each(coverage: &Coverage) -> &'static str {
@@ -44,7 +40,9 @@ pub fn estimated(modelled: &Modelled) -> Option<String> {
             1 => "1 window is".to_owned(),
             _ => format!("{number} windows are"),
         })?;
-        return Some(format!("{few} too few to tell of what lies between them: at least {FEWEST}"));
+        return Some(format!(
+            "{few} too few to tell of what lies between them: take {FEWEST} or more, by a smaller --skip or --windows all"
+        ));
     };
     let of = match (sampled.is_whole, coverage.threads) {
         (true, _) => format!("of all {}", instructions(sampled.instructions)),
