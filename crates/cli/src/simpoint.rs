@@ -5,13 +5,11 @@ use crate::reading::Format;
 use crate::screen::{self, Colour};
 use crate::{destination, pager};
 use anyhow::{Context, bail};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use timewise_export::simpoint as files;
 use timewise_profile::{Profile, ThreadId};
 use timewise_report::simpoint::{self as report, Chosen};
-use timewise_simpoint::{Options, SimPoints, Vectors, choose, vectors};
+use timewise_simpoint::{Options, SimPoints, Vectors, choose, threads};
 
 /// Choose the intervals that stand for a whole execution, to simulate these only
 #[derive(clap::Args)]
@@ -30,13 +28,13 @@ pub struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     thread: Option<u32>,
     /// Choose no more points than that
-    #[arg(long, value_name = "K", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "K", default_value_t = Options::default().most_points as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     max_k: u32,
     /// Project vectors to so many dimensions
-    #[arg(long, value_name = "D", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "D", default_value_t = Options::default().dimensions as u32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     dimensions: u32,
     /// Choose the fewest points with a score of this, 0 being the worst seen and 1 the best
-    #[arg(long, value_name = "T", default_value = "0.9", value_parser = parse_threshold)]
+    #[arg(long, value_name = "T", default_value_t = Options::default().threshold, value_parser = parse_threshold)]
     threshold: f64,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
@@ -58,7 +56,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         most_points: arguments.max_k as usize,
         dimensions: arguments.dimensions as usize,
         threshold: arguments.threshold,
-        ..Options::default()
     };
     let found = choose(&vectors, &options);
     if found.points.is_empty() {
@@ -87,21 +84,15 @@ fn parse_threshold(text: &str) -> Result<f64, String> {
 
 /// The thread that was asked for.
 fn thread(profile: &Profile, arguments: &Arguments) -> anyhow::Result<ThreadId> {
-    let busiest = vectors::busiest(profile).with_context(|| {
+    let threads = threads(profile);
+    let (busiest, _) = threads.first().with_context(|| {
         let file = arguments.file.display();
         format!("'{file}' holds no intervals; make some: timewise count --intervals 10M -- PROGRAM")
     })?;
-    let Some(number) = arguments.thread else { return Ok(busiest) };
-    let mut instructions: BTreeMap<ThreadId, u64> = BTreeMap::new();
-    for interval in &profile.intervals {
-        *instructions.entry(interval.thread).or_default() += interval.instructions;
+    let Some(number) = arguments.thread else { return Ok(*busiest) };
+    if threads.iter().any(|(thread, _)| thread.0 == number) {
+        return Ok(ThreadId(number));
     }
-    let thread = ThreadId(number);
-    if instructions.contains_key(&thread) {
-        return Ok(thread);
-    }
-    let mut threads: Vec<(ThreadId, u64)> = instructions.into_iter().collect();
-    threads.sort_by_key(|&(_, instructions)| Reverse(instructions));
     let name = |&(thread, _): &(ThreadId, u64)| {
         format!("{} (tid {})", thread.0, profile.threads[thread.index()].tid)
     };

@@ -31,9 +31,7 @@ impl Projected {
     }
 
     /// Points with weights, as they are.
-    ///
-    /// # Panics
-    /// If there are not as many points as weights.
+    #[cfg(test)]
     pub fn points<const DIMENSIONS: usize>(points: &[[f64; DIMENSIONS]], weights: &[f64]) -> Projected {
         assert_eq!(points.len(), weights.len(), "each point has a weight");
         Projected { dimensions: DIMENSIONS, coordinates: points.concat(), weights: weights.to_vec() }

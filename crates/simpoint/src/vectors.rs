@@ -1,6 +1,7 @@
 //! The intervals of one thread as basic block vectors.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 use timewise_profile::{BlockId, Interval, IntervalBlock, IntervalId, Profile, ThreadId};
 
@@ -68,16 +69,16 @@ impl<'a> Vectors<'a> {
     }
 }
 
-/// The thread with the most instructions in intervals, the first of several; none if there are no intervals.
-pub fn busiest(profile: &Profile) -> Option<ThreadId> {
+/// The threads that have intervals, with the instructions of these: that with the most first, the first of several.
+pub fn threads(profile: &Profile) -> Vec<(ThreadId, u64)> {
     let mut instructions: Vec<Option<u64>> = vec![None; profile.threads.len()];
     for interval in &profile.intervals {
         *instructions[interval.thread.index()].get_or_insert(0) += interval.instructions;
     }
-    let threads = (0u32..).map(ThreadId).zip(instructions);
-    let with_intervals = threads.filter_map(|(thread, instructions)| Some((thread, instructions?)));
-    let most = with_intervals.reduce(|most, next| if next.1 > most.1 { next } else { most });
-    most.map(|(thread, _)| thread)
+    let all = (0u32..).map(ThreadId).zip(instructions);
+    let mut threads: Vec<(ThreadId, u64)> = all.filter_map(|(thread, sum)| Some((thread, sum?))).collect();
+    threads.sort_by_key(|&(_, instructions)| Reverse(instructions));
+    threads
 }
 
 /// Parts by interval and block, added up where a profile has several of one pair; profiles that we made are so already.
@@ -166,14 +167,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_busiest_thread_is_the_first_with_most() {
+    fn the_first_thread_has_most_instructions() {
         let mut profile = profile(&[&[5], &[5]]);
-        assert_eq!(busiest(&profile), Some(ThreadId(0)));
+        assert_eq!(threads(&profile)[0].0, ThreadId(0));
         add_thread(&mut profile, &[&[11]]);
         add_thread(&mut profile, &[&[11]]);
         add_thread(&mut profile, &[]);
-        assert_eq!(busiest(&profile), Some(ThreadId(1)));
+        assert_eq!(threads(&profile)[0].0, ThreadId(1));
         profile.intervals.clear();
-        assert_eq!(busiest(&profile), None);
+        assert!(threads(&profile).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! How well weighted intervals stand for the instructions of each function in the whole execution.
 
-use timewise_profile::{Block, Function, Profile};
+use timewise_flow::routine::FunctionMap;
+use timewise_profile::{Block, Profile};
 
 /// Instructions by function: of each interval, and as they were counted in all.
 pub struct Functions {
@@ -11,14 +12,9 @@ pub struct Functions {
 impl Functions {
     /// Those of a profile. Blocks in no function are together one.
     pub fn of(profile: &Profile) -> Functions {
-        let mut functions: Vec<(usize, &Function)> = profile.functions.iter().enumerate().collect();
-        functions.sort_by_key(|(_, function)| function.place);
         let none = profile.functions.len();
-        let function_of = |block: &Block| {
-            let behind = functions.partition_point(|(_, function)| function.place <= block.place);
-            let before = behind.checked_sub(1).map(|at| functions[at]);
-            before.filter(|(_, function)| holds(function, block)).map_or(none, |(number, _)| number)
-        };
+        let functions = FunctionMap::new(profile);
+        let function_of = |block: &Block| functions.at(block.place).map_or(none, |id| id.index());
         let of_blocks: Vec<usize> = profile.blocks.iter().map(function_of).collect();
         let mut of_intervals = vec![Vec::new(); profile.intervals.len()];
         for part in &profile.interval_blocks {
@@ -50,17 +46,12 @@ impl Functions {
     }
 }
 
-fn holds(function: &Function, block: &Block) -> bool {
-    let (start, place) = (function.place, block.place);
-    (start.module, start.version) == (place.module, place.version)
-        && place.offset.0 - start.offset.0 < function.size
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use timewise_profile::{
-        BlockCount, BlockId, Interval, IntervalBlock, IntervalId, Offset, Place, ProcessId, ThreadId,
+        BlockCount, BlockId, Function, Interval, IntervalBlock, IntervalId, Offset, Place, ProcessId,
+        ThreadId,
     };
 
     /// Two functions, of which the second has two blocks, and a block in none; an interval in each.

@@ -131,6 +131,10 @@ impl Compared {
             (self.distances.correlation >= LEAST_CORRELATION, "other distances between intervals"),
             (self.distances.apart <= MOST_APART, "distances between intervals that are too far apart"),
             (self.misplaced_in_functions <= MOST_MISPLACED, "points that do not stand for the whole"),
+            (
+                self.misplaced_in_functions < self.misplaced_evenly,
+                "points no better than intervals at even distances",
+            ),
         ];
         rules.iter().filter(|(holds, _)| !holds).map(|(_, fault)| fault.to_string()).collect()
     }
