@@ -185,3 +185,8 @@ impl Profiler {
         Ok((serde_json::from_slice(&output.stdout)?, status))
     }
 }
+
+/// A command that stands back for others.
+pub fn politely<const N: usize>(command: [&str; N]) -> Vec<String> {
+    ["nice", "-n", "10"].into_iter().chain(command).map(String::from).collect()
+}

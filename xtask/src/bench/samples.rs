@@ -1,7 +1,7 @@
 //! A program's cycles per instruction on a modelled core, from windows at equal distances over its whole run.
 
 use crate::counter::{build_example_of, target_folder};
-use crate::profiler::Profiler;
+use crate::profiler::{Profiler, politely};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use timewise_profile::Profile;
@@ -107,11 +107,6 @@ pub fn wait_for_a_line() -> Result<()> {
     eprintln!("all is simulated; what is timed now begins with a line on standard input");
     std::io::stdin().read_line(&mut String::new())?;
     Ok(())
-}
-
-/// A command that stands back for others.
-fn politely<const N: usize>(command: [&str; N]) -> Vec<String> {
-    ["nice", "-n", "10"].into_iter().chain(command).map(String::from).collect()
 }
 
 /// Cycles per instruction of the first thread, as the example says, which tells of those first that end first.

@@ -5,7 +5,7 @@
 //! gaps between them, at the same places, then tell what caches and predictors lack that a part of each gap has warmed.
 
 use crate::folder::Folder;
-use crate::profiler::Profiler;
+use crate::profiler::{Profiler, politely};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -33,7 +33,7 @@ pub struct Options {
     #[arg(long, default_value_t = 50)]
     places: u64,
     /// Per cent of all limits that must hold what they are of
-    #[arg(long, default_value_t = 85.0)]
+    #[arg(long, default_value_t = 95.0)]
     least: f64,
 }
 
@@ -119,13 +119,21 @@ impl Check<'_> {
             for &windows in &self.options.windows {
                 // Whole pieces, so that windows lie where pieces do.
                 let distance = whole.instructions / windows / length * length;
-                ensure!(distance > length, "{}: too short for {windows} windows", workload.name);
+                ensure!(
+                    distance > length,
+                    "{}: too short for {windows} windows of {length} instructions; ask for fewer or shorter ones: --windows, --lengths",
+                    workload.name
+                );
                 let mut tally = Tally::default();
                 for place in whole.places(distance, length, self.options.places) {
                     let Some(found) = whole.drawn(distance, length, place) else { continue };
                     tally.add(&found, whole.cycles_per_instruction);
                 }
-                ensure!(tally.drawn > 0, "{}: no windows were drawn", workload.name);
+                ensure!(
+                    tally.drawn > 0,
+                    "{}: {windows} windows have no limits; ask for thirty or more: --windows",
+                    workload.name
+                );
                 let apart = self.simulate(workload, distance - length, length)?;
                 println!(
                     "  {:5} {:4}  {:5.1} % of {:2}, {:5.2} %, {:5.2} %  {}",
@@ -147,9 +155,7 @@ impl Check<'_> {
     /// All windows of this length, each behind so many that pass.
     fn simulate(&self, workload: &Workload, skip: u64, length: u64) -> Result<Profile> {
         let file = self.folder.join(format!("{}.tw", workload.name));
-        let words =
-            ["nice", "-n", "10", &self.timewise.to_string_lossy(), "simulate", "-q", "--windows", "all"];
-        let mut prefix: Vec<String> = words.map(String::from).to_vec();
+        let mut prefix = politely([&*self.timewise.to_string_lossy(), "simulate", "-q", "--windows", "all"]);
         for (option, value) in [
             ("--core", self.options.core.clone()),
             ("--skip", skip.to_string()),
