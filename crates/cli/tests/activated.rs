@@ -33,11 +33,13 @@ fn what_is_passed_to_us_is_passed_on_to_the_program() {
 fn a_profile_does_not_say_what_was_meant_for_one_process() {
     let place = Place::new();
     let timewise = env!("CARGO_BIN_EXE_timewise");
-    let script = format!("export LISTEN_FDS=1 LISTEN_PID=$$; exec '{timewise}' count -- true");
+    let script =
+        format!("export LISTEN_FDS=1 LISTEN_PID=$$ WATCHDOG_USEC=5; exec '{timewise}' count -- true");
     assert_eq!(place.shell(&script).status, Some(0));
     let environment = &place.profile().runs[0].environment;
     let is_there = |wanted: &str| environment.iter().any(|(name, _)| name == wanted.as_bytes());
-    assert_eq!([is_there("LISTEN_FDS"), is_there("LISTEN_PID")], [true, false]);
+    let found = ["LISTEN_FDS", "LISTEN_PID", "WATCHDOG_USEC"].map(is_there);
+    assert_eq!(found, [true, false, false]);
 }
 
 #[test]

@@ -2,12 +2,9 @@
 
 mod command;
 
-use command::{MEANWHILE, Place};
+use command::{MEANWHILE, Place, TRACES};
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
-
-/// Whatever a process under count maps, or one that is traced.
-const TRACES: &str = "^4[0-9a-f]{11}-|^7[89a-f][0-9a-f]{6}-|memfd:timewise";
 
 /// Functions of the shell for a keeper that is slow.
 const SLOWLY: &str = "

@@ -23,6 +23,22 @@ pub fn walk() -> Place {
     place
 }
 
+/// Whatever a process under count maps, or one that is traced, as a pattern.
+pub const TRACES: &str = "^4[0-9a-f]{11}-|^7[89a-f][0-9a-f]{6}-|memfd:timewise";
+
+/// Builds one of `tests/programs` under its own name.
+pub fn build(place: &Place, source: &str) {
+    let name = source.trim_end_matches(".c");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+    let built = place.shell(&format!("cc -O1 -g -pthread '{folder}/{source}' -o {name}"));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+}
+
+/// A program ended as it does without us.
+pub fn assert_unharmed(outcome: &Outcome) {
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.stdout, outcome.stderr);
+}
+
 /// Functions of the shell for a program that runs already, `$pid`. A wait for what it does lasts as long as that takes on
 /// this machine; all end when what they wait for has ended.
 pub const MEANWHILE: &str = concat!(
