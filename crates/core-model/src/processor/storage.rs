@@ -47,9 +47,9 @@ pub struct Loads {
     /// bytes, or add constants there, by a base register alone.
     #[serde(default)]
     pub renames_moves: bool,
-    /// Loads that are known to be of what was just stored because they were so before, whatever their address registers,
-    /// if that is not the stack pointer: so many instructions that found their data in stores most lately. Otherwise they are
-    /// as those.
+    /// How many instructions are remembered that found their data in stores most lately, 0 for none. A load that did so
+    /// often enough is known at rename to be of what was just stored, whatever its address registers, unless one is the
+    /// stack pointer, and then takes what `renamed` says.
     #[serde(default)]
     pub foreseen: u32,
     /// Cycles beyond that for a load that takes data of several stores, or of parts of memory: it waits until the
