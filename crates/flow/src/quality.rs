@@ -236,6 +236,7 @@ pub fn kind_in_words(kind: RunKind) -> &'static str {
         RunKind::Sampling => "sampling",
         RunKind::Counting => "counting",
         RunKind::Branches => "branch tracing",
+        RunKind::Events => "event recording",
         RunKind::Simulation => "simulation",
     }
 }

@@ -47,6 +47,12 @@ pub enum Inconsistency {
         /// The row.
         row: usize,
     },
+    /// An event ends before it begins.
+    #[error("row {row} of os_events ends before it begins")]
+    EventEnd {
+        /// The row.
+        row: usize,
+    },
     /// Numbers add up to more than any program can execute, or more time than any can take.
     #[error("the {numbers} add up to more than any program can execute or take")]
     TooLarge {
@@ -144,6 +150,16 @@ impl Profile {
             threads.has("waits", row, wait.thread.0)?;
             modules.may_have("waits", row, wait.place.map(|place| place.module.0))?;
             stacks.may_have("waits", row, wait.stack.map(|id| id.0))?;
+        }
+        let names = Target::new("os_names", self.os_names.len());
+        for (row, event) in self.os_events.iter().enumerate() {
+            threads.has("os_events", row, event.thread.0)?;
+            names.may_have("os_events", row, event.name.map(|id| id.0))?;
+            names.may_have("os_events", row, event.object.map(|id| id.0))?;
+            stacks.may_have("os_events", row, event.stack.map(|id| id.0))?;
+            if event.end_ns.is_some_and(|end| end < event.begin_ns) {
+                return Err(Inconsistency::EventEnd { row });
+            }
         }
         let runs = Target::new("runs", self.runs.len());
         for (row, tally) in self.tallies.iter().enumerate() {
@@ -266,6 +282,9 @@ impl Profile {
         let cycles = self.samples.iter().filter_map(|sample| sample.weight_cycles);
         at_most("cycles that samples stand for", cycles.map(u128::from), MOST)?;
         at_most("waiting times", self.waits.iter().map(|wait| wait.duration_ns.into()), MOST)?;
+        let latest =
+            self.os_events.iter().map(|event| event.end_ns.unwrap_or(event.begin_ns).max(event.cpu_ns));
+        at_most("times of events", latest.max().into_iter().map(u128::from), MOST)?;
         let tallied = self.tallies.iter().flat_map(|tally| [tally.executions, tally.cpu_ns, tally.variance]);
         at_most("tallies", tallied.map(u128::from), MOST)?;
         let waits = self.waits.iter().filter_map(|wait| wait.times);

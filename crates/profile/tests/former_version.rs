@@ -1,4 +1,4 @@
-//! A file of the version before is read as what it was written from, without what it could not hold.
+//! A file of a version before is read as what it was written from, without what it could not hold.
 
 mod generate;
 
@@ -6,8 +6,17 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use timewise_profile::Profile;
 
-/// From this version's tables to those of version 7.
-const BACK: &str = "
+/// From this version's tables to those of version 8.
+const TO_8: &str = "
+    DROP TABLE os_events;
+    DROP TABLE os_names;
+    DELETE FROM row_counts WHERE table_name IN ('os_events', 'os_names');
+    UPDATE format SET version = 8;
+    PRAGMA user_version = 8;
+";
+
+/// From those to version 7's.
+const TO_7: &str = "
     DROP TABLE simulated_windows;
     DELETE FROM row_counts WHERE table_name = 'simulated_windows';
     ALTER TABLE simulations DROP COLUMN executed_instructions;
@@ -32,11 +41,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn version_7_is_read(mut profile in generate::profile()) {
+    fn former_versions_are_read(mut profile in generate::profile()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("profile.tw");
         profile.save(&path).unwrap();
-        Connection::open(&path).unwrap().execute_batch(BACK).unwrap();
+        Connection::open(&path).unwrap().execute_batch(TO_8).unwrap();
+        profile.os_events.clear();
+        profile.os_names.clear();
+        prop_assert_eq!(&Profile::load(&path).unwrap(), &profile);
+        Connection::open(&path).unwrap().execute_batch(TO_7).unwrap();
         profile.simulated_windows.clear();
         profile.simulations.iter_mut().for_each(|simulation| simulation.executed = None);
         let loaded = Profile::load(&path).unwrap();

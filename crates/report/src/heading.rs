@@ -18,6 +18,7 @@ pub fn heading(profile: &Profile, style: Style) -> String {
         (RunKind::Sampling, "sampled"),
         (RunKind::Counting, "counted"),
         (RunKind::Branches, "traced"),
+        (RunKind::Events, "watched for system events"),
         (RunKind::Simulation, "simulated"),
     ];
     let runs = |kind| profile.runs_of(kind).count();

@@ -10,11 +10,12 @@ mod names;
 
 use self::blocks::Counts;
 use crate::model::{
-    FileId, Interval, ModuleId, Place, ProcessId, Profile, RunId, SimulatedInstruction, SimulatedThread,
-    SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent, StackId, StackNode,
-    TakenBranch, Tally, ThreadId,
+    FileId, Interval, ModuleId, NameId, Place, ProcessId, Profile, RunId, SimulatedInstruction,
+    SimulatedThread, SimulatedThreadId, SimulatedWindow, Simulation, SimulationId, StackComponent, StackId,
+    StackNode, TakenBranch, Tally, ThreadId,
 };
 use std::collections::HashMap;
+use std::hash::Hash;
 
 impl Profile {
     /// Adds all runs of `other`, which both must pass [`Profile::check`].
@@ -31,7 +32,7 @@ impl Profile {
             processes: self.processes.len() as u32,
             threads: self.threads.len() as u32,
             modules: modules::join(self, &other),
-            files: join_files(self, &other),
+            files: join_equal(&mut self.files, &other.files),
         };
         let stacks = join_stacks(self, &other.stacks, &ids);
         names::join_functions(self, other.functions, &ids);
@@ -69,6 +70,15 @@ impl Profile {
             wait.place = wait.place.map(|place| ids.place(place));
             wait.stack = wait.stack.map(|stack| stacks[stack.index()]);
             wait
+        }));
+        let names = join_equal(&mut self.os_names, &other.os_names);
+        let name = |id: NameId| NameId(names[id.index()]);
+        self.os_events.extend(other.os_events.into_iter().map(|mut event| {
+            event.thread = ThreadId(event.thread.0 + ids.threads);
+            event.name = event.name.map(name);
+            event.object = event.object.map(name);
+            event.stack = event.stack.map(|stack| stacks[stack.index()]);
+            event
         }));
         self.tallies.extend(other.tallies.into_iter().map(|tally| Tally {
             run: RunId(tally.run.0 + ids.runs),
@@ -129,7 +139,7 @@ struct Renumbering {
     processes: u32,
     threads: u32,
     modules: Vec<ModuleId>,
-    files: Vec<FileId>,
+    files: Vec<u32>,
 }
 
 impl Renumbering {
@@ -138,7 +148,7 @@ impl Renumbering {
     }
 
     fn file(&self, id: FileId) -> FileId {
-        self.files[id.index()]
+        FileId(self.files[id.index()])
     }
 
     fn place(&self, place: Place) -> Place {
@@ -146,20 +156,19 @@ impl Renumbering {
     }
 }
 
-fn join_files(profile: &mut Profile, other: &Profile) -> Vec<FileId> {
+/// Adds what is not there yet, and says where everything of `other` is then.
+fn join_equal<T: Clone + Eq + Hash>(ours: &mut Vec<T>, other: &[T]) -> Vec<u32> {
     let mut known = HashMap::new();
-    for (id, file) in profile.files.iter().enumerate() {
-        known.entry(file.clone()).or_insert(FileId(id as u32));
+    for (id, row) in ours.iter().enumerate() {
+        known.entry(row.clone()).or_insert(id as u32);
     }
-    let mut ids = Vec::with_capacity(other.files.len());
-    for file in &other.files {
-        let id = *known.entry(file.clone()).or_insert_with(|| {
-            profile.files.push(file.clone());
-            FileId(profile.files.len() as u32 - 1)
-        });
-        ids.push(id);
-    }
-    ids
+    let mut join = |row: &T| {
+        *known.entry(row.clone()).or_insert_with(|| {
+            ours.push(row.clone());
+            ours.len() as u32 - 1
+        })
+    };
+    other.iter().map(&mut join).collect()
 }
 
 /// Joins call stacks; callers stand before the frames they called, so theirs are known in time.

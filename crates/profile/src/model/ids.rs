@@ -30,6 +30,8 @@ ids! {
     FileId,
     /// Index into [`crate::Profile::functions`].
     FunctionId,
+    /// Index into [`crate::Profile::os_names`].
+    NameId,
     /// Index into [`crate::Profile::blocks`].
     BlockId,
     /// Index into [`crate::Profile::stacks`].

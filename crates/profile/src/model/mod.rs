@@ -3,6 +3,7 @@
 mod branches;
 mod code;
 mod counts;
+mod events;
 mod ids;
 mod intervals;
 mod paths;
@@ -15,6 +16,7 @@ mod waits;
 pub use branches::*;
 pub use code::*;
 pub use counts::*;
+pub use events::*;
 pub use ids::*;
 pub use intervals::*;
 pub use paths::*;
@@ -50,6 +52,10 @@ pub struct Profile {
     pub samples: Vec<Sample>,
     /// Where threads waited, and how long.
     pub waits: Vec<Wait>,
+    /// Names of system calls and signals, and of what they were about, as bytes of the operating system.
+    pub os_names: Vec<Vec<u8>>,
+    /// What the operating system did, in order of their beginnings within each thread.
+    pub os_events: Vec<OsEvent>,
     /// How often some places were executed natively, of programs that ran already.
     pub tallies: Vec<Tally>,
     /// Executed code as blocks in the compiler's sense. Two of one module and version overlap only where

@@ -15,6 +15,8 @@ pub enum RunKind {
     Branches,
     /// Execution on modelled cores, of which only cycle stacks were kept: counts were there already.
     Simulation,
+    /// Native execution with what the operating system did, for which the program was stopped each time.
+    Events,
 }
 
 /// How a program or process ended.

@@ -2,7 +2,7 @@
 
 use super::header::{self, Header};
 use super::reader::Reader;
-use super::{branches, code, counts, intervals, paths, runs, samples, schema, simulations, tallies};
+use super::{branches, code, counts, events, intervals, paths, runs, samples, schema, simulations, tallies};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use std::fs::{File, Metadata};
@@ -129,6 +129,7 @@ fn try_load(path: &Path) -> Result<Profile, LoadCause> {
     runs::read(&mut reader, &mut profile)?;
     code::read(&mut reader, &mut profile)?;
     samples::read(&mut reader, &mut profile)?;
+    events::read(&mut reader, &mut profile)?;
     tallies::read(&mut reader, &mut profile)?;
     counts::read(&mut reader, &mut profile)?;
     intervals::read(&mut reader, &mut profile)?;

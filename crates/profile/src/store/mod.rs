@@ -6,6 +6,7 @@
 mod branches;
 mod code;
 mod counts;
+mod events;
 mod header;
 mod intervals;
 pub mod load;

@@ -74,11 +74,12 @@ pub const PROCESSES: Table = Table {
 pub const THREADS: Table =
     Table { name: "threads", columns: &["thread_id", "process_id", "system_tid", "name", "instructions"] };
 
-const RUN_KINDS: [(RunKind, &str); 4] = [
+const RUN_KINDS: [(RunKind, &str); 5] = [
     (RunKind::Sampling, "sampling"),
     (RunKind::Counting, "counting"),
     (RunKind::Branches, "branches"),
     (RunKind::Simulation, "simulation"),
+    (RunKind::Events, "events"),
 ];
 
 const SCOPES: [(ClockScope, &str); 3] =

@@ -1,7 +1,7 @@
 //! Saving: all or nothing, and never at the cost of the former file.
 
 use super::replace::{self, Replacement};
-use super::{branches, code, counts, intervals, paths, runs, samples, schema, simulations, tallies};
+use super::{branches, code, counts, events, intervals, paths, runs, samples, schema, simulations, tallies};
 use crate::check::Inconsistency;
 use crate::model::Profile;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -107,6 +107,7 @@ impl Profile {
         runs::write(&transaction, self)?;
         code::write(&transaction, self)?;
         samples::write(&transaction, self)?;
+        events::write(&transaction, self)?;
         tallies::write(&transaction, self)?;
         counts::write(&transaction, self)?;
         intervals::write(&transaction, self)?;

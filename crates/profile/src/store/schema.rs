@@ -1,14 +1,14 @@
 //! Which tables a file has, and which version of them this program reads and writes.
 
 use super::table::Table;
-use super::{branches, code, counts, intervals, paths, runs, samples, simulations, tallies};
+use super::{branches, code, counts, events, intervals, paths, runs, samples, simulations, tallies};
 use rusqlite::{Connection, Result, params};
 
 /// Marks a database as a profile: "twpf" as a big-endian number in the file's header.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"twpf");
 
 /// Version of the tables. Any change of their meaning makes a new one.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The oldest version that this program reads.
 pub const OLDEST: u32 = 7;
@@ -37,13 +37,14 @@ pub const NEWER_COLUMNS: [Newer; 2] = [
 ];
 
 /// Likewise whole tables, with the first version that has each. Files of before have no rows of them.
-pub const NEWER_TABLES: [(u32, &str); 1] = [(8, simulations::SIMULATED_WINDOWS.name)];
+pub const NEWER_TABLES: [(u32, &str); 3] =
+    [(8, simulations::SIMULATED_WINDOWS.name), (9, events::OS_NAMES.name), (9, events::OS_EVENTS.name)];
 
 /// The statements that make the tables.
 const STATEMENTS: &str = include_str!("schema.sql");
 
 /// Tables that hold the profile, whose rows are counted.
-const TABLES: [&Table; 32] = [
+const TABLES: [&Table; 34] = [
     &runs::RUNS,
     &runs::ARGUMENTS,
     &runs::ENVIRONMENT,
@@ -61,6 +62,8 @@ const TABLES: [&Table; 32] = [
     &samples::STACKS,
     &samples::SAMPLES,
     &samples::WAITS,
+    &events::OS_NAMES,
+    &events::OS_EVENTS,
     &tallies::TALLIES,
     &counts::BLOCK_COUNTS,
     &counts::EDGE_KINDS,

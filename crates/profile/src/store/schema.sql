@@ -158,6 +158,23 @@ CREATE TABLE waits (
     duration_ns INTEGER NOT NULL                -- of all of them together
 ) STRICT;
 
+CREATE TABLE os_names (                         -- of system calls, signals, and what they were about
+    name_id INTEGER PRIMARY KEY,
+    name ANY NOT NULL
+) STRICT;
+
+CREATE TABLE os_events (                        -- in order of their beginnings within each thread
+    thread_id INTEGER NOT NULL REFERENCES threads,
+    kind TEXT NOT NULL,                         -- 'begin', 'exec', 'image', 'call', 'signal' or 'end'
+    event_name_id INTEGER REFERENCES os_names,  -- such as openat or SIGCHLD
+    object_name_id INTEGER REFERENCES os_names, -- what it was about; NULL if nothing is known
+    begin_ns INTEGER NOT NULL,                  -- from the start of the run
+    end_ns INTEGER,                             -- likewise; NULL if no end was seen
+    cpu_ns INTEGER NOT NULL,                    -- that the thread had used when it began
+    result INTEGER,                             -- negative error number, or negative signal of an end
+    stack_id INTEGER REFERENCES stack_nodes     -- the innermost caller; NULL if not taken
+) STRICT;
+
 CREATE TABLE tallies (                          -- executions that breakpoints counted in sampling runs
     run_id INTEGER NOT NULL REFERENCES runs,
     module_id INTEGER NOT NULL REFERENCES modules,

@@ -182,6 +182,22 @@ fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSamp
             duration_ns: sample.weight_ns,
         });
         profile.waits = waits.collect();
+        let names = profile.threads.iter().map(|thread| thread.name.clone().into_bytes());
+        profile.os_names = names.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let name = |number: u64| NameId((number % profile.os_names.len() as u64) as u32);
+        let kinds = [OsEventKind::Begin, OsEventKind::Call, OsEventKind::Signal, OsEventKind::End];
+        let events = profile.samples.iter().map(|sample| OsEvent {
+            thread: sample.thread,
+            kind: kinds[sample.weight_ns as usize % kinds.len()],
+            name: sample.weight_cycles.map(name),
+            object: sample.place.map(|place| name(place.offset.0)),
+            begin_ns: few(sample.weight_ns),
+            end_ns: sample.weight_cycles.map(|cycles| few(sample.weight_ns) + few(cycles)),
+            cpu_ns: few(sample.weight_ns),
+            result: sample.stack.map(|stack| -i64::from(stack.0)),
+            stack: sample.stack,
+        });
+        profile.os_events = events.collect();
     }
 }
 
