@@ -1,13 +1,12 @@
 //! `timewise diff`: what changed between two profiles, and gates for continuous integration.
 
 use crate::arguments::named;
-use crate::reading::{self, Format, Limit, Reading};
+use crate::reading::{self, Format, Limit, Reading, load_side};
 use crate::screen;
 use crate::talk::complain;
-use std::path::{Path, PathBuf};
-use timewise_diff::{Comparison, Gate, share_a_run};
+use std::path::PathBuf;
+use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
-use timewise_profile::Profile;
 use timewise_report::diff::{self, By, Grain};
 
 /// Show what changed between two profiles, beyond noise
@@ -52,8 +51,8 @@ pub struct Arguments {
 
 /// Prints what was asked for. Gives whether all conditions hold.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
-    let base = load(&arguments.base, &arguments.more_base)?;
-    let test = load(&arguments.test, &arguments.more_test)?;
+    let base = load_side(&arguments.base, &arguments.more_base, reading::load)?;
+    let test = load_side(&arguments.test, &arguments.more_test, reading::load)?;
     let policy = arguments.reading.policy();
     diff::cautions(&base, &test).iter().for_each(complain);
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
@@ -91,35 +90,4 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         Some(why) => Err(why.into()),
         None => Ok(!fails),
     }
-}
-
-/// A profile, with the runs of further ones, none of them twice.
-fn load(path: &Path, more: &[PathBuf]) -> anyhow::Result<Profile> {
-    let mut profile = reading::load(path)?;
-    let mut further: Vec<(&Path, Profile)> = Vec::with_capacity(more.len());
-    for path_of_more in more {
-        let next = reading::load(path_of_more)?;
-        let earlier = further.iter().map(|(path, earlier)| (*path, earlier)).chain([(path, &profile)]);
-        refuse_repeated(earlier, path_of_more, &next)?;
-        further.push((path_of_more, next));
-    }
-    further.into_iter().for_each(|(_, next)| profile.append(next));
-    Ok(profile)
-}
-
-/// The same run twice would make noise look smaller than it is.
-fn refuse_repeated<'a>(
-    mut earlier: impl Iterator<Item = (&'a Path, &'a Profile)>,
-    path: &Path,
-    profile: &Profile,
-) -> anyhow::Result<()> {
-    let Some((other, _)) = earlier.find(|(_, earlier)| share_a_run(earlier, profile)) else {
-        return Ok(());
-    };
-    anyhow::bail!(
-        "'{}' and '{}' are of the same run, which tells nothing of how much runs differ: give each run once, and \
-         record more with timewise run -o FILE",
-        other.display(),
-        path.display()
-    )
 }

@@ -3,8 +3,9 @@
 use crate::pager;
 use crate::screen::Colour;
 use std::num::ParseIntError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use timewise_diff::share_a_run;
 use timewise_flow::Policy;
 use timewise_profile::Profile;
 
@@ -116,12 +117,55 @@ pub fn load_to_report(path: &Path) -> anyhow::Result<Profile> {
     if is_nothing { Err(nothing_in(path, &profile)) } else { Ok(profile) }
 }
 
+/// A profile, with the runs of further ones, none of them twice.
+///
+/// # Errors
+/// One cannot be loaded, or is of the same run as another.
+pub fn load_side(
+    path: &Path,
+    more: &[PathBuf],
+    load: impl Fn(&Path) -> anyhow::Result<Profile>,
+) -> anyhow::Result<Profile> {
+    let mut profile = load(path)?;
+    let mut further: Vec<(&Path, Profile)> = Vec::with_capacity(more.len());
+    for path_of_more in more {
+        let next = load(path_of_more)?;
+        let earlier = further.iter().map(|(path, earlier)| (*path, earlier)).chain([(path, &profile)]);
+        refuse_repeated(earlier, path_of_more, &next)?;
+        further.push((path_of_more, next));
+    }
+    further.into_iter().for_each(|(_, next)| profile.append(next));
+    Ok(profile)
+}
+
+/// The same run twice would make noise look smaller than it is.
+fn refuse_repeated<'a>(
+    mut earlier: impl Iterator<Item = (&'a Path, &'a Profile)>,
+    path: &Path,
+    profile: &Profile,
+) -> anyhow::Result<()> {
+    let Some((other, _)) = earlier.find(|(_, earlier)| share_a_run(earlier, profile)) else {
+        return Ok(());
+    };
+    anyhow::bail!(
+        "'{}' and '{}' are of the same run, which tells nothing of how much runs differ: give each run once, and \
+         record more of them",
+        other.display(),
+        path.display()
+    )
+}
+
 fn is_empty(profile: &Profile) -> bool {
     profile.samples.is_empty() && profile.blocks.is_empty()
 }
 
 fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {
     let path = path.display();
+    if !profile.os_events.is_empty() {
+        return anyhow::anyhow!(
+            "'{path}' holds what the operating system did, and neither samples nor counts: timewise ostrace report shows it"
+        );
+    }
     if !profile.taken_branches.is_empty() {
         return anyhow::anyhow!(
             "'{path}' holds traced branches, and neither samples nor counts: timewise report shows them, and timewise export \

@@ -27,6 +27,7 @@ mod branch;
 mod code_text;
 pub mod csv;
 pub mod diff;
+pub mod events;
 mod figures;
 mod find;
 pub mod heading;

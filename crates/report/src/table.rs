@@ -230,6 +230,11 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
+/// How many rows are not shown, if any, and what shows them.
+pub fn more(rest: usize, how: &str, style: Style) -> String {
+    if rest == 0 { String::new() } else { style.wrap(Tone::Faint, &format!("… and {rest} more: {how}")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

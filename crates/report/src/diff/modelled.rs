@@ -1,7 +1,7 @@
 //! Changes of a modelled core's cycles: by category, by function, loop, instruction or line, and in one sentence.
 
 use super::Grain;
-use super::screen::{more, name, place, what_and_where};
+use super::screen::{name, place, what_and_where};
 use super::shares::signed;
 use super::things::Sites;
 use crate::code_text::CodeText;
@@ -10,7 +10,7 @@ use crate::number::{count, duration};
 use crate::simulated::{Reason, Sums, reasons};
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, more};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_attribution::{Category, Parts};

@@ -10,7 +10,7 @@ use crate::labels::file_name;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
 use crate::style::{Style, Tone};
-use crate::table::{Column, Table, UNKNOWN};
+use crate::table::{Column, Table, UNKNOWN, more};
 use crate::visible::command_line;
 use timewise_diff::comparison::Row;
 use timewise_diff::noise::ASSUMED;
@@ -84,11 +84,6 @@ fn waiting(comparison: &Comparison, limit: Option<usize>, style: Style) -> Strin
         out += &style.wrap(Tone::Faint, "(in brackets: may be noise) · of all threads together");
     }
     out + &more(waits.all.len() - shown.len(), "--limit 0 shows all", style)
-}
-
-/// How many rows are not shown, if any, and what shows them.
-pub fn more(rest: usize, how: &str, style: Style) -> String {
-    if rest == 0 { String::new() } else { style.wrap(Tone::Faint, &format!("… and {rest} more: {how}")) }
 }
 
 /// What waiting changed beyond noise, beside what changed of the code: nothing if none did.

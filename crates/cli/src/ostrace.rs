@@ -1,0 +1,42 @@
+//! `timewise ostrace`: what the operating system did for a program.
+
+mod compare;
+mod report;
+
+use crate::exit_status;
+use std::path::Path;
+use std::process::ExitCode;
+use timewise_profile::Profile;
+
+/// Record what the operating system does for a program, and compare two programs by it
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Report(report::Arguments),
+    Compare(compare::Arguments),
+}
+
+/// Does what was asked for.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match &arguments.command {
+        Command::Report(arguments) => exit_status::of_reading(report::run(arguments)),
+        Command::Compare(arguments) => exit_status::of_reading(compare::run(arguments)),
+    }
+}
+
+/// A profile that has events.
+fn load(path: &Path) -> anyhow::Result<Profile> {
+    let profile = Profile::load(path)?;
+    if profile.os_events.is_empty() {
+        anyhow::bail!(
+            "'{}' holds no events of the operating system; record some: timewise ostrace record -- PROGRAM",
+            path.display()
+        );
+    }
+    Ok(profile)
+}

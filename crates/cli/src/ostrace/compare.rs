@@ -1,0 +1,52 @@
+//! `timewise ostrace compare`: where two programs differ in what the operating system did for them.
+
+use super::load;
+use crate::pager;
+use crate::reading::{Format, load_side};
+use crate::screen::{self, Colour};
+use std::path::PathBuf;
+use timewise_eventtree::Comparison;
+use timewise_report::events;
+
+/// Show where two programs differ in what the operating system did for them, as trees
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  timewise ostrace record --rounds 5 -o old.tw -- ./old && timewise ostrace record --rounds 5 -o new.tw -- ./new
+  timewise ostrace compare old.tw new.tw
+  timewise ostrace compare old.tw new.tw --format json | jq '.threads[].differing'
+
+How runs are divided, and what the figures mean, is described in docs/ostrace.md.")]
+pub struct Arguments {
+    /// The old profile
+    base: PathBuf,
+    /// The new profile
+    test: PathBuf,
+    /// A profile of further runs of the old program: several tell how much runs differ by themselves
+    #[arg(long = "base", value_name = "FILE")]
+    more_base: Vec<PathBuf>,
+    /// Likewise of the new one
+    #[arg(long = "test", value_name = "FILE")]
+    more_test: Vec<PathBuf>,
+    /// In which form
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// When to use colours
+    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
+    color: Colour,
+}
+
+/// Prints the comparison.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let base = load_side(&arguments.base, &arguments.more_base, load)?;
+    let test = load_side(&arguments.test, &arguments.more_test, load)?;
+    let comparison = Comparison::new(&base, Some(&test));
+    match arguments.format {
+        Format::Text => {
+            let style = screen::style(&std::io::stdout(), arguments.color);
+            pager::show(&events::text(&comparison, Some(&test), style), true)
+        }
+        Format::Json => screen::show(&events::json(&comparison)?),
+        Format::Csv => screen::show(&events::csv(&comparison)?),
+    }
+}

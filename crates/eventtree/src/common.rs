@@ -1,0 +1,95 @@
+//! Deterministic events: those that stand in the same order in all runs.
+
+use crate::lanes::{Lane, file_name};
+use imara_diff::{Algorithm, Diff, Token};
+use std::collections::{HashMap, HashSet};
+use timewise_profile::{NameId, OsEvent, OsEventKind, Profile};
+
+/// A thread in one of the runs that are compared.
+#[derive(Clone, Copy)]
+pub struct InRun<'a, 'b> {
+    /// The profile that has the run.
+    pub profile: &'a Profile,
+    /// Its events there.
+    pub lane: &'b Lane<'a>,
+}
+
+impl<'a> InRun<'a, '_> {
+    /// A name of its profile.
+    pub fn name(&self, id: NameId) -> &'a [u8] {
+        &self.profile.os_names[id.index()]
+    }
+
+    /// What an event was about, as far as it is the same wherever a build lies.
+    pub fn object(&self, event: &OsEvent) -> Option<&'a [u8]> {
+        let object = self.name(event.object?);
+        Some(match event.kind {
+            OsEventKind::Exec | OsEventKind::Image => file_name(object),
+            _ => object,
+        })
+    }
+
+    fn objects(&self) -> HashSet<&'a [u8]> {
+        self.lane.events.iter().filter_map(|event| self.object(event)).collect()
+    }
+
+    fn key(&self, event: &OsEvent, everywhere: &HashSet<&[u8]>) -> Key<'a> {
+        Key {
+            kind: event.kind,
+            name: event.name.map(|name| self.name(name)),
+            object: self.object(event).filter(|object| everywhere.contains(object)),
+            failed: event.result.is_some_and(|result| result < 0),
+        }
+    }
+}
+
+/// An event, as far as it is the same in another run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key<'a> {
+    kind: OsEventKind,
+    name: Option<&'a [u8]>,
+    object: Option<&'a [u8]>,
+    failed: bool,
+}
+
+/// For each run of a thread, which of its events are common to all runs, in order; all lists have the same length.
+///
+/// What an event was about belongs to it only if the thread had to do with that in every run: names of temporary files
+/// differ from run to run.
+pub fn common(runs: &[InRun]) -> Vec<Vec<usize>> {
+    let Some((first, others)) = runs.split_first() else { return Vec::new() };
+    let mut everywhere = first.objects();
+    for run in others {
+        let objects = run.objects();
+        everywhere.retain(|object| objects.contains(object));
+    }
+    let mut known: HashMap<Key, u32> = HashMap::new();
+    let mut token = |key| {
+        let next = known.len() as u32;
+        Token(*known.entry(key).or_insert(next))
+    };
+    let mut sequences: Vec<Vec<Token>> = Vec::with_capacity(runs.len());
+    for run in runs {
+        sequences.push(run.lane.events.iter().map(|event| token(run.key(event, &everywhere))).collect());
+    }
+    let tokens = known.len() as u32;
+    let mut kept = sequences[0].clone();
+    let mut places: Vec<Vec<usize>> = vec![(0..kept.len()).collect()];
+    for sequence in &sequences[1..] {
+        let pairs = equal(&kept, sequence, tokens);
+        let pick = |all: &Vec<usize>| pairs.iter().map(|&(ours, _)| all[ours]).collect();
+        places = places.iter().map(pick).collect();
+        kept = pairs.iter().map(|&(ours, _)| kept[ours]).collect();
+        places.push(pairs.iter().map(|&(_, theirs)| theirs).collect());
+    }
+    places
+}
+
+/// Which tokens of two sequences are the same, in order.
+fn equal(ours: &[Token], theirs: &[Token], tokens: u32) -> Vec<(usize, usize)> {
+    let mut diff = Diff::default();
+    diff.compute_with(Algorithm::Histogram, ours, theirs, tokens);
+    let ours = (0..ours.len()).filter(|&at| !diff.is_removed(at as u32));
+    let theirs = (0..theirs.len()).filter(|&at| !diff.is_added(at as u32));
+    ours.zip(theirs).collect()
+}

@@ -1,0 +1,237 @@
+//! Two sides compared, or one side alone, node by node.
+
+use crate::common::{InRun, common};
+use crate::differing::{Differing, differing};
+use crate::estimate::{Difference, Estimate};
+use crate::lanes::{Lane, LaneKey, Lanes, of_runs};
+use crate::level::Level;
+use crate::tree::{Node, NodeId, Tree};
+use std::collections::BTreeSet;
+use timewise_profile::{OsEvent, Profile, ThreadId};
+
+/// One amount of both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// In runs of BASE.
+    pub base: Estimate,
+    /// In runs of TEST, if there are two sides.
+    pub test: Option<Estimate>,
+}
+
+impl Measured {
+    /// How much more it is in TEST; `None` of one side alone.
+    pub fn difference(&self) -> Option<Difference> {
+        self.test.map(|test| Difference::between(self.base, test))
+    }
+}
+
+/// What a node took, each amount of an average run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measures {
+    /// From its first event to its last, nanoseconds.
+    pub elapsed_ns: Measured,
+    /// CPU time that the thread used, nanoseconds.
+    pub cpu_ns: Measured,
+    /// Of the elapsed time what was spent in system calls, nanoseconds.
+    pub call_ns: Measured,
+    /// Events in it, its first one included.
+    pub events: Measured,
+}
+
+/// An event that all runs have.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonEvent<'a> {
+    /// As it is in the first run of BASE.
+    pub event: &'a OsEvent,
+    /// Whether it was about the same in every run.
+    pub same_object: bool,
+}
+
+/// One thread that all runs have.
+#[derive(Clone, Debug)]
+pub struct LaneTree<'a> {
+    /// Which one.
+    pub key: LaneKey,
+    /// The thread in the first run of BASE.
+    pub thread: ThreadId,
+    /// The events that all runs have, in order.
+    pub events: Vec<CommonEvent<'a>>,
+    /// Its time, divided by them; without nodes if there are fewer than two.
+    pub tree: Tree,
+    /// What each node took.
+    pub measures: Vec<Measures>,
+    /// Events of which there are more on one side.
+    pub differing: Vec<Differing>,
+}
+
+impl LaneTree<'_> {
+    /// What a node took.
+    pub fn measures(&self, id: NodeId) -> &Measures {
+        &self.measures[id.0 as usize]
+    }
+
+    /// The node that differs most, of those below `id`, at each level: from `id` down to a leaf.
+    pub fn steepest(&self, id: NodeId) -> Vec<NodeId> {
+        let by = |id: &NodeId| {
+            let elapsed = self.measures(*id).elapsed_ns;
+            elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
+        };
+        let mut way = vec![id];
+        while let Some(&next) =
+            self.tree.node(way[way.len() - 1]).children.iter().max_by(|a, b| by(a).total_cmp(&by(b)))
+        {
+            way.push(next);
+        }
+        way
+    }
+}
+
+/// The trees of all threads.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// The profile of BASE, whose names the events of trees have.
+    pub base: &'a Profile,
+    /// Runs of BASE in which events were recorded.
+    pub base_runs: usize,
+    /// Runs of TEST; `None` of one side alone.
+    pub test_runs: Option<usize>,
+    /// Events of an average run, those of threads without a tree included.
+    pub events: Measured,
+    /// Threads that all runs have, in the order of their processes.
+    pub lanes: Vec<LaneTree<'a>>,
+    /// Threads that some runs have, or those of one side.
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// A thread that is not in every run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Which one.
+    pub key: LaneKey,
+    /// How many runs of BASE have it.
+    pub base_runs: usize,
+    /// How many runs of TEST.
+    pub test_runs: usize,
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares all runs with events of `base` with those of `test`, or divides those of `base` alone.
+    pub fn new(base: &'a Profile, test: Option<&'a Profile>) -> Comparison<'a> {
+        let of_base = of_runs(base);
+        let of_test = test.map(of_runs).unwrap_or_default();
+        let sides = Sides { base, test: test.unwrap_or(base), of_base: &of_base, of_test: &of_test };
+        let keys: BTreeSet<&LaneKey> = of_base.iter().chain(&of_test).flat_map(Lanes::keys).collect();
+        let (mut lanes, mut elsewhere) = (Vec::new(), Vec::new());
+        for key in keys {
+            let having = |runs: &[Lanes]| runs.iter().filter(|lanes| lanes.contains_key(key)).count();
+            let (base_runs, test_runs) = (having(&of_base), having(&of_test));
+            if base_runs == of_base.len() && test_runs == of_test.len() {
+                lanes.push(sides.tree(key));
+            } else {
+                elsewhere.push(Elsewhere { key: key.clone(), base_runs, test_runs });
+            }
+        }
+        let events = |runs: &[Lanes]| -> Vec<f64> {
+            let of_run = |lanes: &Lanes| lanes.values().map(|lane| lane.events.len()).sum::<usize>() as f64;
+            runs.iter().map(of_run).collect()
+        };
+        let events = Measured {
+            base: Estimate::of(&events(&of_base)),
+            test: test.map(|_| Estimate::of(&events(&of_test))),
+        };
+        Comparison {
+            base,
+            base_runs: of_base.len(),
+            test_runs: test.map(|_| of_test.len()),
+            events,
+            lanes,
+            elsewhere,
+        }
+    }
+}
+
+struct Sides<'a, 'b> {
+    base: &'a Profile,
+    /// The same as `base` if there is no other side, of which `of_test` has no runs then.
+    test: &'a Profile,
+    of_base: &'b [Lanes<'a>],
+    of_test: &'b [Lanes<'a>],
+}
+
+impl<'a, 'b> Sides<'a, 'b> {
+    /// That of a thread which all runs have.
+    fn tree(&self, key: &LaneKey) -> LaneTree<'a> {
+        let of_base = self.of_base.iter().map(|lanes| InRun { profile: self.base, lane: &lanes[key] });
+        let of_test = self.of_test.iter().map(|lanes| InRun { profile: self.test, lane: &lanes[key] });
+        let runs: Vec<InRun<'a, 'b>> = of_base.chain(of_test).collect();
+        let places = common(&runs);
+        let events: Vec<CommonEvent> = common_events(&runs, &places);
+        let levels: Vec<Level> = events.iter().map(|common| Level::of(self.base, common.event)).collect();
+        let tree = Tree::new(&levels);
+        let sums: Vec<Sums> =
+            runs.iter().zip(&places).map(|(run, places)| Sums::new(run.lane, places)).collect();
+        let measures = tree.nodes().iter().map(|node| self.measures(&sums, node)).collect();
+        let differing = differing(&runs, &places, self.of_base.len());
+        LaneTree { key: key.clone(), thread: runs[0].lane.thread, events, tree, measures, differing }
+    }
+
+    fn measures(&self, runs: &[Sums], node: &Node) -> Measures {
+        let measured = |amount: fn(&Sums, &Node) -> u64| {
+            let amounts: Vec<f64> = runs.iter().map(|sums| amount(sums, node) as f64).collect();
+            self.measured(&amounts)
+        };
+        Measures {
+            elapsed_ns: measured(|sums, node| between(&sums.begin_ns, node)),
+            cpu_ns: measured(|sums, node| between(&sums.cpu_ns, node)),
+            call_ns: measured(|sums, node| between(&sums.call_ns, node)),
+            events: measured(|sums, node| between(&sums.events, node)),
+        }
+    }
+
+    /// Amounts of the runs of BASE, and then of TEST.
+    fn measured(&self, amounts: &[f64]) -> Measured {
+        let (base, test) = amounts.split_at(self.of_base.len());
+        Measured { base: Estimate::of(base), test: (!test.is_empty()).then(|| Estimate::of(test)) }
+    }
+}
+
+fn common_events<'a>(runs: &[InRun<'a, '_>], places: &[Vec<usize>]) -> Vec<CommonEvent<'a>> {
+    let event = |(at, &place): (usize, &usize)| {
+        let event = runs[0].lane.events[place];
+        let object = |(run, places): (&InRun<'a, '_>, &Vec<usize>)| run.object(run.lane.events[places[at]]);
+        let own = runs[0].object(event);
+        CommonEvent { event, same_object: runs.iter().zip(places).map(object).all(|object| object == own) }
+    };
+    places[0].iter().enumerate().map(event).collect()
+}
+
+/// Of one run, at each common event, what came before it.
+struct Sums {
+    begin_ns: Vec<u64>,
+    cpu_ns: Vec<u64>,
+    call_ns: Vec<u64>,
+    events: Vec<u64>,
+}
+
+impl Sums {
+    fn new(lane: &Lane, places: &[usize]) -> Sums {
+        let mut calls = 0;
+        let before = lane.events.iter().map(|event| {
+            let before = calls;
+            calls += event.end_ns.map_or(0, |end| end - event.begin_ns);
+            before
+        });
+        let before: Vec<u64> = before.collect();
+        Sums {
+            begin_ns: places.iter().map(|&place| lane.events[place].begin_ns).collect(),
+            cpu_ns: places.iter().map(|&place| lane.events[place].cpu_ns).collect(),
+            call_ns: places.iter().map(|&place| before[place]).collect(),
+            events: places.iter().map(|&place| place as u64).collect(),
+        }
+    }
+}
+
+/// How much a sum grows in a node.
+fn between(sums: &[u64], node: &Node) -> u64 {
+    sums[node.events.end].saturating_sub(sums[node.events.start])
+}

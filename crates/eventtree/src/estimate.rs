@@ -1,0 +1,86 @@
+//! Amounts that were measured in several runs, and their differences.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Share of intervals that hold the true value, in the long run.
+const CONFIDENCE: f64 = 0.95;
+
+/// A mean over runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Variance of the mean; `None` of fewer than two runs.
+    pub variance: Option<f64>,
+    /// How many runs.
+    pub runs: usize,
+}
+
+impl Estimate {
+    /// The mean of what was measured.
+    pub fn of(values: &[f64]) -> Estimate {
+        let runs = values.len();
+        let mean = values.iter().sum::<f64>() / runs.max(1) as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = (runs > 1).then(|| squares / (runs - 1) as f64 / runs as f64);
+        Estimate { mean, variance, runs }
+    }
+}
+
+/// How much more the one mean is than the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// Test less base.
+    pub amount: f64,
+    /// Distance to the limits of its 95 % interval; `None` where one side has a single run.
+    pub within: Option<f64>,
+}
+
+impl Difference {
+    /// By Welch's t, which does not expect that both sides vary alike (Welch, Biometrika 34, 1947).
+    pub fn between(base: Estimate, test: Estimate) -> Difference {
+        let within = base.variance.zip(test.variance).map(|variances| half_width(base, test, variances));
+        Difference { amount: test.mean - base.mean, within }
+    }
+
+    /// Whether it is more than chance: unknown, and so not, without an interval.
+    pub fn is_significant(self) -> bool {
+        self.within.is_some_and(|within| self.amount.abs() > within)
+    }
+}
+
+fn half_width(base: Estimate, test: Estimate, (of_base, of_test): (f64, f64)) -> f64 {
+    let sum = of_base + of_test;
+    if sum == 0.0 {
+        return 0.0;
+    }
+    let part = |variance: f64, runs: usize| variance.powi(2) / (runs - 1) as f64;
+    let freedom = sum.powi(2) / (part(of_base, base.runs) + part(of_test, test.runs));
+    let t = StudentsT::new(0.0, 1.0, freedom.max(1.0))
+        .map_or(f64::INFINITY, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+    t * sum.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: the variances of the means, 2/3 and 1/3, add up to 1, with 4.9 degrees of freedom, where tables of t have
+    /// 2.776 for 4 and 2.571 for 5.
+    #[test]
+    fn limits_are_those_of_welch() {
+        let difference = Difference::between(Estimate::of(&[9., 11., 13., 11.]), Estimate::of(&[5., 7., 6.]));
+        assert!((difference.amount + 5.0).abs() < 1e-12);
+        let within = difference.within.unwrap();
+        assert!(within > 2.571 && within < 2.6, "{within}");
+        assert!(difference.is_significant());
+    }
+
+    #[test]
+    fn one_run_tells_nothing_of_chance() {
+        let difference = Difference::between(Estimate::of(&[9.0]), Estimate::of(&[1.0, 2.0]));
+        assert_eq!((difference.within, difference.is_significant()), (None, false));
+        let equal = Difference::between(Estimate::of(&[3.0; 2]), Estimate::of(&[3.0; 3]));
+        assert_eq!((equal.amount, equal.within, equal.is_significant()), (0.0, Some(0.0), false));
+    }
+}

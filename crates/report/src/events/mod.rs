@@ -1,0 +1,10 @@
+//! `timewise ostrace`: what the operating system did, and where its trees differ, as text, JSON and CSV.
+
+mod calls;
+mod fields;
+mod label;
+mod screen;
+
+pub use calls::{csv as calls_csv, json as calls_json, text as calls_text};
+pub use fields::{csv, json};
+pub use screen::text;
