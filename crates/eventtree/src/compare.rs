@@ -1,6 +1,6 @@
 //! Two sides compared, or one side alone, node by node.
 
-use crate::common::{InRun, common};
+use crate::deterministic::{InRun, common};
 use crate::differing::{Differing, differing};
 use crate::estimate::{Difference, Estimate};
 use crate::lanes::{Lane, LaneKey, Lanes, of_runs};

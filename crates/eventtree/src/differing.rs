@@ -1,7 +1,7 @@
 //! Events that one side has more of: what is not common to all runs.
 
-use crate::common::InRun;
 use crate::compare::Measured;
+use crate::deterministic::InRun;
 use crate::estimate::Estimate;
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::OsEventKind;

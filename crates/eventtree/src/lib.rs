@@ -7,8 +7,8 @@
 //! runs of both sides. Start reading at [`Comparison::new`].
 #![forbid(unsafe_code)]
 
-mod common;
 mod compare;
+mod deterministic;
 mod differing;
 mod estimate;
 mod lanes;

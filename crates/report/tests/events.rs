@@ -60,9 +60,9 @@ fn reads(late: u64, looks: u64) -> Profile {
     ];
     events.extend((0..looks).map(|_| (Call, "stat", "/etc/missing", 5, 0)));
     events.extend([
-        (Call, "openat", "/home/somebody/a/long/path/to/the/data.csv", 6, 1),
-        (Call, "read", "/home/somebody/a/long/path/to/the/data.csv", 8, 2 + late),
-        (Call, "close", "/home/somebody/a/long/path/to/the/data.csv", 10 + late, 0),
+        (Call, "openat", "/srv/somebody/a/long/path/to/the/data.csv", 6, 1),
+        (Call, "read", "/srv/somebody/a/long/path/to/the/data.csv", 8, 2 + late),
+        (Call, "close", "/srv/somebody/a/long/path/to/the/data.csv", 10 + late, 0),
         (End, "", "", 40 + late, 0),
     ]);
     run(&events)

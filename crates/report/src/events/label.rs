@@ -67,7 +67,7 @@ fn end_of(path: &str) -> String {
     if path.chars().count() <= LONGEST_PATH {
         return path.into();
     }
-    let starts = path.match_indices('/').map(|(at, _)| &path[at..]);
-    let end = starts.clone().find(|end| end.chars().count() < LONGEST_PATH).or(starts.last());
+    let mut starts = path.match_indices('/').map(|(at, _)| &path[at..]);
+    let end = starts.clone().find(|end| end.chars().count() < LONGEST_PATH).or(starts.next_back());
     end.map_or(path.into(), |end| format!("…{end}"))
 }
